@@ -1,0 +1,1 @@
+"""tensorwright: a learning tensor compiler."""

@@ -1,0 +1,65 @@
+"""The vocabulary of every stage: element types, targets, settings, errors, printing, files.
+
+Read errors.py first, then knobs.py and target.py.
+"""
+
+from tensorwright.base import knobs
+from tensorwright.base.dtypes import DType
+from tensorwright.base.dumps import dump
+from tensorwright.base.errors import (
+    InputError,
+    InternalError,
+    MachineError,
+    ModelError,
+    OutputError,
+    RecordError,
+    ScheduleError,
+    TensorwrightError,
+    UnsupportedError,
+    UsageError,
+    UserError,
+)
+from tensorwright.base.files import atomic_writer, make_folder, output_error, write_atomically
+from tensorwright.base.knobs import (
+    DUMP_STAGES,
+    KNOBS,
+    Knob,
+    available_cores,
+    find_knob,
+    override,
+)
+from tensorwright.base.printer import HERE, Printer, number_lines
+from tensorwright.base.target import TARGETS, Target, detect_target
+
+__all__ = [
+    "DUMP_STAGES",
+    "HERE",
+    "KNOBS",
+    "TARGETS",
+    "DType",
+    "InputError",
+    "InternalError",
+    "Knob",
+    "MachineError",
+    "ModelError",
+    "OutputError",
+    "Printer",
+    "RecordError",
+    "ScheduleError",
+    "Target",
+    "TensorwrightError",
+    "UnsupportedError",
+    "UsageError",
+    "UserError",
+    "atomic_writer",
+    "available_cores",
+    "detect_target",
+    "dump",
+    "find_knob",
+    "knobs",
+    "make_folder",
+    "number_lines",
+    "output_error",
+    "override",
+    "write_atomically",
+]

@@ -1,0 +1,113 @@
+"""The element types of tensors.
+
+bf16 has no NumPy type of its own; ml_dtypes, which the onnx package depends on, brings one.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import ml_dtypes
+import numpy as np
+
+from tensorwright.base.errors import UsageError
+
+
+class DType(Enum):
+    """An element type. `str(DType.F32) == "f32"`, and `DType.parse` is the inverse."""
+
+    F16 = "f16"
+    BF16 = "bf16"
+    F32 = "f32"
+    F64 = "f64"
+    I8 = "i8"
+    I16 = "i16"
+    I32 = "i32"
+    I64 = "i64"
+    U8 = "u8"
+    U16 = "u16"
+    U32 = "u32"
+    U64 = "u64"
+    BOOL = "bool"
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        """The NumPy type with the same bytes."""
+        return _NUMPY[self]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of one element; a bool takes one."""
+        return _NUMPY[self].itemsize
+
+    @property
+    def is_float(self) -> bool:
+        """True for f16, bf16, f32 and f64."""
+        return self in _FLOATS
+
+    @property
+    def is_signed(self) -> bool:
+        """True for floats and for signed integers."""
+        return self.is_float or self.value.startswith("i")
+
+    @property
+    def is_int(self) -> bool:
+        """True for signed and unsigned integers; a bool is not an integer."""
+        return not self.is_float and self is not DType.BOOL
+
+    @classmethod
+    def parse(cls, text: str) -> DType:
+        """Read "f32" and its like.
+
+        Raises:  UsageError for any other text.
+        """
+        try:
+            return cls(text)
+        except ValueError:
+            raise UsageError(
+                stage="base",
+                where=f"dtype {text!r}",
+                reason="no such element type",
+                remedy="one of " + ", ".join(member.value for member in cls),
+            ) from None
+
+    @classmethod
+    def from_numpy(cls, dtype: np.typing.DTypeLike) -> DType:
+        """Name a NumPy type; byte order is not part of the name.
+
+        Raises:  UsageError for a type that tensors cannot have (complex, object, text, ...).
+        """
+        found = _FROM_NUMPY.get(np.dtype(dtype).newbyteorder("="))
+        if found is None:
+            raise UsageError(
+                stage="base",
+                where=f"NumPy type {np.dtype(dtype)}",
+                reason="tensors cannot hold it",
+                remedy="convert to one of " + ", ".join(member.value for member in cls),
+            )
+        return found
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __repr__(self) -> str:
+        return f"DType.{self.name}"
+
+
+_NUMPY: dict[DType, np.dtype[np.generic]] = {
+    DType.F16: np.dtype(np.float16),
+    DType.BF16: np.dtype(ml_dtypes.bfloat16),
+    DType.F32: np.dtype(np.float32),
+    DType.F64: np.dtype(np.float64),
+    DType.I8: np.dtype(np.int8),
+    DType.I16: np.dtype(np.int16),
+    DType.I32: np.dtype(np.int32),
+    DType.I64: np.dtype(np.int64),
+    DType.U8: np.dtype(np.uint8),
+    DType.U16: np.dtype(np.uint16),
+    DType.U32: np.dtype(np.uint32),
+    DType.U64: np.dtype(np.uint64),
+    DType.BOOL: np.dtype(np.bool_),
+}
+_FROM_NUMPY = {dtype: member for member, dtype in _NUMPY.items()}
+_FLOATS = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64})

@@ -1,0 +1,172 @@
+"""Every error that the package raises on purpose.
+
+    TensorwrightError
+      UserError                  the caller can mend it; the command line shows no traceback
+        UsageError        2      a bad knob, a bad argument value, an unknown name
+        ModelError        3      a model file unreadable, truncated, not ONNX, or an invalid graph
+        UnsupportedError  4      an operator, dtype or attribute that is not supported
+        InputError        5      a wrong input name, shape or dtype
+        ScheduleError     6      an illegal schedule primitive; shows the program, the place marked
+        RecordError       7      a record store that is corrupt, foreign or locked
+        OutputError       8      an output that cannot be written, a full disk
+        MachineError      9      a library, extra or target that this machine does not have
+      InternalError      70      a fault of ours; please report it
+
+The number is the exit code of the command line. Errors carry fields, compare by them and survive
+pickling; the text is rendered from the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+
+class TensorwrightError(Exception):
+    """Base of all our errors.
+
+    stage   which part of the pipeline speaks: "import", "schedule", "codegen", ...
+    where   the place, for a person: "file x.onnx", "node conv_3", "knob threads"
+    reason  what is wrong there
+    remedy  what the reader can do about it; "" where nothing is known
+    """
+
+    exit_code: ClassVar[int] = 70
+    field_names: ClassVar[tuple[str, ...]] = ("stage", "where", "reason", "remedy")
+
+    def __init__(self, *, stage: str, where: str, reason: str, remedy: str = "") -> None:
+        super().__init__()
+        self.stage = stage
+        self.where = where
+        self.reason = reason
+        self.remedy = remedy
+
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """The fields with their values, in declaration order."""
+        return tuple((name, getattr(self, name)) for name in self.field_names)
+
+    def message(self) -> str:
+        """The text without the kind of error in front."""
+        text = f"{self.where}: {self.reason}"
+        return f"{text}\n  try: {self.remedy}" if self.remedy else text
+
+    def __str__(self) -> str:
+        return self.message()
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.fields)
+        return f"{type(self).__name__}({arguments})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TensorwrightError) or type(self) is not type(other):
+            return NotImplemented
+        return self.fields == other.fields
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.fields))
+
+    def __reduce__(self) -> tuple[Callable[..., TensorwrightError], tuple[Any, ...]]:
+        return _rebuild, (type(self), dict(self.fields))
+
+
+def _rebuild(kind: type[TensorwrightError], fields: dict[str, str]) -> TensorwrightError:
+    return kind(**fields)
+
+
+class UserError(TensorwrightError):
+    """The caller can mend it: the message names the place and the remedy."""
+
+    exit_code = 1
+
+
+class UsageError(UserError):
+    """A bad knob, a bad argument value, an unknown name."""
+
+    exit_code = 2
+
+
+class ModelError(UserError):
+    """A model file that is unreadable, truncated, not ONNX, or holds an invalid graph."""
+
+    exit_code = 3
+
+
+class UnsupportedError(UserError):
+    """An operator, dtype or attribute that is not supported; `operator` names it."""
+
+    exit_code = 4
+    field_names = (*UserError.field_names, "operator")
+
+    def __init__(
+        self, *, stage: str, where: str, reason: str, remedy: str = "", operator: str
+    ) -> None:
+        super().__init__(stage=stage, where=where, reason=reason, remedy=remedy)
+        self.operator = operator
+
+    def message(self) -> str:
+        """Name the operator first."""
+        return f"operator {self.operator}: {super().message()}"
+
+
+class InputError(UserError):
+    """An input with a wrong name, shape or dtype."""
+
+    exit_code = 5
+
+
+class ScheduleError(UserError):
+    """An illegal schedule primitive.
+
+    step     the primitive as it prints, "vectorize(k)"
+    program  the loop nest, with the place marked by "<- here"; "" where there is none
+    """
+
+    exit_code = 6
+    field_names = (*UserError.field_names, "step", "program")
+
+    def __init__(
+        self,
+        *,
+        stage: str = "schedule",
+        where: str,
+        reason: str,
+        remedy: str = "",
+        step: str,
+        program: str = "",
+    ) -> None:
+        super().__init__(stage=stage, where=where, reason=reason, remedy=remedy)
+        self.step = step
+        self.program = program
+
+    def message(self) -> str:
+        """The directive first, then the program with the place marked, then why and what to try."""
+        lines = [f"{self.step}: {self.where}"]
+        lines += [f"  {line}" for line in self.program.splitlines()]
+        advice = f"      try: {self.remedy}" if self.remedy else ""
+        lines.append(f"  why: {self.reason}{advice}")
+        return "\n".join(lines)
+
+
+class RecordError(UserError):
+    """A record store that is corrupt, foreign or locked."""
+
+    exit_code = 7
+
+
+class OutputError(UserError):
+    """An output that cannot be written: no permission, no such folder, a full disk."""
+
+    exit_code = 8
+
+
+class MachineError(UserError):
+    """Something this machine does not have: libgomp, an extra, the target's instructions."""
+
+    exit_code = 9
+
+
+class InternalError(TensorwrightError):
+    """A fault of tensorwright itself."""
+
+    exit_code = 70

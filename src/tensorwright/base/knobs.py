@@ -1,0 +1,244 @@
+"""The settings of the package: each declared once, here, with its type and its meaning.
+
+A knob's value is, first of these: the innermost `override(...)`, the environment variable
+TENSORWRIGHT_<NAME>, the default. Overrides belong to the context (`contextvars`) that made them: a
+thread that is started inside one does not see it, so a stage reads its knobs on entry and hands
+plain values to its workers.
+
+    with override(threads=1, dump="loop"):
+        ...
+    THREADS.get()
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from tensorwright.base.errors import UsageError
+
+PREFIX = "TENSORWRIGHT_"
+DUMP_STAGES = ("graph", "rules", "schedule", "loop", "source", "asm")
+LOG_LEVELS = ("quiet", "warning", "info", "debug")
+
+T = TypeVar("T")
+
+_overrides: ContextVar[Mapping[str, Any] | None] = ContextVar("tensorwright_knobs", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Knob(Generic[T]):
+    """One setting. `parse` raises ValueError, with a text that says what is allowed."""
+
+    name: str
+    doc: str
+    kind: str
+    default: Callable[[], T]
+    parse: Callable[[str], T]
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return PREFIX + self.name.upper()
+
+    def get(self) -> T:
+        """The value in force here.
+
+        Raises:  UsageError if the environment variable has a value that cannot be read.
+        """
+        scoped = _overrides.get() or {}
+        if self.name in scoped:
+            value: T = scoped[self.name]
+            return value
+        text = os.environ.get(self.variable, "")
+        if text == "":
+            return self.default()
+        return self.read(text, where=f"environment variable {self.variable}")
+
+    def read(self, value: object, where: str = "") -> T:
+        """Turn a value, or the text of one, into the knob's type.
+
+        Raises:  UsageError for a value that is not allowed.
+        """
+        text = str(value)
+        if isinstance(value, frozenset | set | tuple | list):
+            text = ",".join(sorted(str(part) for part in value))
+        try:
+            return self.parse(text)
+        except ValueError as error:
+            raise UsageError(
+                stage="knobs",
+                where=where or f"knob {self.name}",
+                reason=f"{text!r} is not {self.kind}",
+                remedy=str(error),
+            ) from None
+
+
+def _integer(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        advice = f"give a whole number, at least {least}"
+        try:
+            value = int(text)
+        except ValueError:
+            raise ValueError(advice) from None
+        if value < least:
+            raise ValueError(advice)
+        return value
+
+    return parse
+
+
+def _boolean(text: str) -> bool:
+    words = {"1": True, "true": True, "yes": True, "on": True}
+    words |= {"0": False, "false": False, "no": False, "off": False}
+    if text.lower() not in words:
+        raise ValueError("give 1 or 0")
+    return words[text.lower()]
+
+
+def _choice(choices: tuple[str, ...]) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError("give one of " + ", ".join(choices))
+        return text
+
+    return parse
+
+
+def _subset(choices: tuple[str, ...]) -> Callable[[str], frozenset[str]]:
+    def parse(text: str) -> frozenset[str]:
+        names = frozenset(part.strip() for part in text.split(",") if part.strip())
+        if "all" in names:
+            return frozenset(choices)
+        if not names <= set(choices):
+            raise ValueError("give some of " + ",".join(choices) + ", or all")
+        return names
+
+    return parse
+
+
+def _path(text: str) -> Path:
+    return Path(text).expanduser().absolute()
+
+
+def _optional_path(text: str) -> Path | None:
+    return _path(text) if text and text != "None" else None
+
+
+def available_cores() -> int:
+    """Hardware threads that this process may use: its affinity mask, cut by a cgroup quota."""
+    if hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, min(count, -(-int(quota) // int(period))))
+    except (OSError, ValueError):
+        return count
+
+
+def _default_threads() -> int:
+    """OMP_NUM_THREADS where it holds a number (its first, for a nested list), else the cores."""
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(first) if first.isdecimal() and int(first) > 0 else available_cores()
+
+
+def _default_home() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    if base:
+        return Path(base).absolute() / "tensorwright"
+    try:
+        return Path.home() / ".cache" / "tensorwright"
+    except RuntimeError:  # no home folder is known for this user
+        return Path(tempfile.gettempdir()) / "tensorwright"
+
+
+THREADS = Knob(
+    "threads",
+    "how many threads a compiled program uses; OMP_NUM_THREADS counts where this is not set",
+    "a number of threads",
+    _default_threads,
+    _integer(1),
+)
+HOME = Knob(
+    "home",
+    "folder of the kernel cache and of the record store",
+    "a folder",
+    _default_home,
+    _path,
+)
+DUMP = Knob(
+    "dump",
+    "which stages print what they make, separated by commas: "
+    + ", ".join(DUMP_STAGES)
+    + "; or all",
+    "a set of stages",
+    frozenset[str],
+    _subset(DUMP_STAGES),
+)
+DUMP_DIR: Knob[Path | None] = Knob(
+    "dump_dir",
+    "folder for the dumps, one numbered file per pass; on the terminal where not set",
+    "a folder",
+    lambda: None,
+    _optional_path,
+)
+VERIFY = Knob(
+    "verify", "check every intermediate program at each stage", "a yes or no", bool, _boolean
+)
+LOG = Knob("log", "how much to say", "a log level", lambda: "warning", _choice(LOG_LEVELS))
+TARGET = Knob("target", "what to compile for", "a target", lambda: "native", str)
+SEED = Knob("seed", "seed of every random choice", "a seed", int, _integer(0))
+KERNEL_CACHE = Knob(
+    "kernel_cache", "keep compiled kernels on disk", "a yes or no", lambda: True, _boolean
+)
+
+KNOBS: tuple[Knob[Any], ...] = (
+    THREADS,
+    HOME,
+    DUMP,
+    DUMP_DIR,
+    VERIFY,
+    LOG,
+    TARGET,
+    SEED,
+    KERNEL_CACHE,
+)
+_BY_NAME: dict[str, Knob[Any]] = {knob.name: knob for knob in KNOBS}
+
+
+def find_knob(name: str) -> Knob[Any]:
+    """The knob of that name.
+
+    Raises:  UsageError for an unknown name, with the nearest known one.
+    """
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    near = get_close_matches(name, _BY_NAME, n=1)
+    hint = f"did you mean {near[0]}?" if near else "one of " + ", ".join(_BY_NAME)
+    raise UsageError(stage="knobs", where=f"knob {name}", reason="no such knob", remedy=hint)
+
+
+@contextmanager
+def override(**values: object) -> Iterator[None]:
+    """Set knobs inside the block: `with override(threads=1): ...`.
+
+    A value may be of the knob's type or a text as in the environment variable.
+    Raises:  UsageError for an unknown knob or a bad value, before anything changes.
+    """
+    scoped = dict(_overrides.get() or {})
+    for name, value in values.items():
+        scoped[name] = find_knob(name).read(value)
+    token = _overrides.set(scoped)
+    try:
+        yield
+    finally:
+        _overrides.reset(token)

@@ -1,0 +1,266 @@
+"""What a program is compiled for: instruction set, vectors, caches.
+
+Target.parse("native")          this machine
+Target.parse("x86-64-avx512")   a named one, the same on every machine
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import sys
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from tensorwright.base.dtypes import DType
+from tensorwright.base.errors import UsageError
+from tensorwright.base.knobs import available_cores
+
+_LINUX_CPUINFO = Path("/proc/cpuinfo")
+_LINUX_CPU0 = Path("/sys/devices/system/cpu/cpu0")
+
+# What Linux calls a feature -> what LLVM calls it; only what the code generator can make use of.
+_X86_FEATURES = {
+    "pni": "sse3",
+    "ssse3": "ssse3",
+    "sse4_1": "sse4.1",
+    "sse4_2": "sse4.2",
+    "popcnt": "popcnt",
+    "avx": "avx",
+    "f16c": "f16c",
+    "fma": "fma",
+    "movbe": "movbe",
+    "abm": "lzcnt",
+    "bmi1": "bmi",
+    "bmi2": "bmi2",
+    "avx2": "avx2",
+    "avx_vnni": "avxvnni",
+    "avx512f": "avx512f",
+    "avx512cd": "avx512cd",
+    "avx512dq": "avx512dq",
+    "avx512bw": "avx512bw",
+    "avx512vl": "avx512vl",
+    "avx512_vnni": "avx512vnni",
+    "avx512_bf16": "avx512bf16",
+    "avx512_fp16": "avx512fp16",
+}
+_SSE = ("sse3", "ssse3", "sse4.1", "sse4.2", "popcnt")
+_AVX2 = (*_SSE, "avx", "f16c", "fma", "movbe", "lzcnt", "bmi", "bmi2", "avx2")
+_AVX512 = (*_AVX2, "avx512f", "avx512cd", "avx512dq", "avx512bw", "avx512vl")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A processor, as far as schedules and code depend on it.
+
+    `features` are LLVM's names. `cores` counts physical cores, `threads_per_core` hardware threads
+    on each; how many threads a program uses is the knob `threads`, not this.
+    `has_masks` says that a vector load or store under a mask costs no more than a plain one.
+    """
+
+    name: str
+    arch: str
+    triple: str
+    features: tuple[str, ...]
+    vector_bytes: int
+    vector_registers: int
+    fma: bool
+    has_masks: bool
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    cores: int
+    threads_per_core: int
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """Read "native" or a name of `TARGETS`.
+
+        Raises:  UsageError for an unknown name, with the nearest known one.
+        """
+        if text == "native":
+            return detect_target()
+        for target in TARGETS:
+            if target.name == text:
+                return target
+        names = ["native", *(target.name for target in TARGETS)]
+        near = get_close_matches(text, names, n=1)
+        listed = "one of " + ", ".join(names)
+        raise UsageError(
+            stage="target",
+            where=f"target {text!r}",
+            reason="no such target",
+            remedy=f"did you mean {near[0]}? ({listed})" if near else listed,
+        )
+
+    @property
+    def key(self) -> str:
+        """A stable text that two targets share if and only if programs and timings may be shared."""
+        digest = hashlib.sha256(",".join(sorted(self.features)).encode()).hexdigest()[:8]
+        caches = f"{_size(self.l1_bytes)}/{_size(self.l2_bytes)}/{_size(self.l3_bytes)}"
+        unit = f"v{self.vector_bytes}x{self.vector_registers}"
+        return f"{self.triple}:{unit}:{digest}:{caches}:{self.cores}x{self.threads_per_core}"
+
+    def lanes(self, dtype: DType) -> int:
+        """How many elements of the type one vector register holds."""
+        return self.vector_bytes // dtype.size_bytes
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _size(count_bytes: int) -> str:
+    return f"{count_bytes // 1024}K"
+
+
+def _x86(name: str, features: tuple[str, ...]) -> Target:
+    """An x86-64 target with the caches of a common server core, to be replaced where known."""
+    has_avx512 = set(_AVX512) <= set(features)
+    has_avx2 = set(_AVX2) <= set(features)
+    return Target(
+        name=name,
+        arch="x86-64",
+        triple="x86_64-unknown-linux-gnu",
+        features=features,
+        vector_bytes=64 if has_avx512 else 32 if has_avx2 else 16,
+        vector_registers=32 if has_avx512 else 16,
+        fma="fma" in features,
+        has_masks=has_avx512,
+        l1_bytes=32 * 1024,
+        l2_bytes=1024 * 1024,
+        l3_bytes=16 * 1024 * 1024,
+        cores=4,
+        threads_per_core=2,
+    )
+
+
+_NEON = Target(
+    name="aarch64-neon",
+    arch="aarch64",
+    triple="aarch64-unknown-linux-gnu",
+    features=("neon",),
+    vector_bytes=16,
+    vector_registers=32,
+    fma=True,
+    has_masks=False,
+    l1_bytes=32 * 1024,
+    l2_bytes=512 * 1024,
+    l3_bytes=4 * 1024 * 1024,
+    cores=4,
+    threads_per_core=1,
+)
+
+TARGETS: tuple[Target, ...] = (
+    _x86("x86-64-sse2", ()),
+    _x86("x86-64-avx2", _AVX2),
+    _x86("x86-64-avx512", _AVX512),
+    _NEON,
+)
+
+
+def _triple(arch: str) -> str:
+    """LLVM's name of this machine's operating system and binary interface."""
+    llvm_arch = {"x86-64": "x86_64", "aarch64": "aarch64"}[arch]
+    if sys.platform == "darwin":
+        return f"{'arm64' if arch == 'aarch64' else llvm_arch}-apple-darwin"
+    if sys.platform == "win32":
+        return f"{llvm_arch}-pc-windows-msvc"
+    return f"{llvm_arch}-unknown-linux-gnu"
+
+
+def detect_target() -> Target:
+    """Describe this machine, from what Linux tells; elsewhere its smallest common denominator.
+
+    Raises:  UsageError on a processor that is neither x86-64 nor AArch64.
+    """
+    machine = platform.machine().lower()
+    if machine in ("x86_64", "amd64"):
+        base = _x86("native", _usable_x86(_cpu_flags(_read(_LINUX_CPUINFO))))
+    elif machine in ("aarch64", "arm64"):
+        base = _NEON
+    else:
+        raise UsageError(
+            stage="target",
+            where="target 'native'",
+            reason=f"this machine is a {machine}, which is not supported",
+            remedy="name one of " + ", ".join(target.name for target in TARGETS),
+        )
+    threads_per_core = _threads_per_core()
+    return Target(
+        name="native",
+        arch=base.arch,
+        triple=_triple(base.arch),
+        features=base.features,
+        vector_bytes=base.vector_bytes,
+        vector_registers=base.vector_registers,
+        fma=base.fma,
+        has_masks=base.has_masks,
+        l1_bytes=_cache_bytes(1) or base.l1_bytes,
+        l2_bytes=_cache_bytes(2) or base.l2_bytes,
+        l3_bytes=_cache_bytes(3) or base.l3_bytes,
+        cores=max(1, available_cores() // threads_per_core),
+        threads_per_core=threads_per_core,
+    )
+
+
+def _read(path: Path) -> str:
+    """The text of a file of the kernel's; "" where there is none."""
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _cpu_flags(cpuinfo: str) -> frozenset[str]:
+    """The flags that every listed processor has."""
+    found = [
+        frozenset(row.split()) for row in re.findall(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
+    ]
+    return frozenset.intersection(*found) if found else frozenset()
+
+
+def _usable_x86(flags: frozenset[str]) -> tuple[str, ...]:
+    """LLVM's names of the flags, in the table's order.
+
+    AVX without the whole of AVX2's level, and AVX-512 without the parts that our code relies on
+    (old Xeon Phi), are left out: half a level is worth no code path of its own.
+    """
+    named = tuple(llvm for linux, llvm in _X86_FEATURES.items() if linux in flags)
+    if not set(_AVX2) <= set(named):
+        return tuple(name for name in named if name in _SSE)
+    if not set(_AVX512) <= set(named):
+        return tuple(name for name in named if not name.startswith("avx512"))
+    return named
+
+
+def _cache_bytes(level: int) -> int:
+    """The size of the data or unified cache of a level; 0 where it is not told."""
+    for folder in sorted((_LINUX_CPU0 / "cache").glob("index*")):
+        is_data = _read(folder / "type") in ("Data", "Unified")
+        if is_data and _read(folder / "level") == str(level):
+            return _parse_size(_read(folder / "size"))
+    return 0
+
+
+def _parse_size(text: str) -> int:
+    """Read "48K" or "2M" as a number of bytes; 0 for anything else."""
+    found = re.fullmatch(r"(\d+)([KMG]?)", text)
+    if found is None:
+        return 0
+    return int(found[1]) * {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[found[2]]
+
+
+def _threads_per_core() -> int:
+    """How many of this process's hardware threads share the first core with each other."""
+    text = _read(_LINUX_CPU0 / "topology" / "thread_siblings_list")
+    siblings: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if first.isdecimal():
+            siblings.update(range(int(first), int(last or first) + 1))
+    if hasattr(os, "sched_getaffinity"):
+        siblings &= os.sched_getaffinity(0)
+    return max(1, len(siblings))
