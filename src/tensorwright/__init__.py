@@ -1,1 +1,51 @@
-"""tensorwright: a learning tensor compiler."""
+"""tensorwright: a learning tensor compiler.
+
+    import tensorwright
+    executable = tensorwright.compile("model.onnx")
+    results = executable.run({"input": array})
+
+The names below are loaded when first used, so that importing the package stays fast.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tensorwright.base import DType as DType
+    from tensorwright.base import Target as Target
+    from tensorwright.base import TensorwrightError as TensorwrightError
+    from tensorwright.base import override as override
+
+__version__ = "0.1.0"
+
+# Public name -> the module that defines it. No file of this folder may bear one of these names:
+# importing a submodule binds it in the package, where it would hide the public name. That is why
+# the whole pipeline on one screen is pipeline.py, and `compile` is a function in it.
+_PUBLIC = {
+    "DType": "tensorwright.base",
+    "Executable": "tensorwright.runtime",
+    "Target": "tensorwright.base",
+    "TensorwrightError": "tensorwright.base",
+    "compile": "tensorwright.pipeline",
+    "load": "tensorwright.runtime",
+    "optimize": "tensorwright.pipeline",
+    "override": "tensorwright.base",
+}
+
+__all__ = [  # noqa: PLE0604, PLE0605 - computed, so that the table above is the one home
+    "__version__",
+    *_PUBLIC,
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module and keep it (PEP 562)."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC})
