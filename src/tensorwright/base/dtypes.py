@@ -55,6 +55,20 @@ class DType(Enum):
         """True for signed and unsigned integers; a bool is not an integer."""
         return not self.is_float and self is not DType.BOOL
 
+    @property
+    def lowest(self) -> float | int | bool:
+        """The value below all others: minus infinity for floats."""
+        if self.is_float:
+            return float("-inf")
+        return False if self is DType.BOOL else int(np.iinfo(self.numpy).min)
+
+    @property
+    def highest(self) -> float | int | bool:
+        """The value above all others: infinity for floats."""
+        if self.is_float:
+            return float("inf")
+        return True if self is DType.BOOL else int(np.iinfo(self.numpy).max)
+
     @classmethod
     def parse(cls, text: str) -> DType:
         """Read "f32" and its like.

@@ -1,0 +1,335 @@
+"""Ranges of index expressions and the simplifications that need them.
+
+A `Bounds` table gives every loop variable an inclusive range whose ends are index expressions over decisions (and
+over variables further out).  Everything here is conservative: a range contains every value that occurs, a proof that
+succeeds is true for every positive value of the decisions, and a rewriting is an equality under the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tensorwright.expr.index import (
+    And,
+    Compare,
+    Condition,
+    Decision,
+    Element,
+    ExactDiv,
+    FloorDiv,
+    Index,
+    IndexExpr,
+    Max,
+    Min,
+    Mod,
+    Not,
+    Or,
+    Poly,
+    Relation,
+    Var,
+    all_of,
+    any_of,
+    compare,
+    divide_terms,
+    exact_div,
+    floor_div,
+    free_vars,
+    maximum,
+    minimum,
+    mod,
+    negate,
+    terms_of,
+)
+
+__all__ = ["Bounds", "Range", "interval", "is_nonnegative", "simplify", "simplify_condition"]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """An inclusive range low..high of an index expression."""
+
+    low: Index
+    high: Index
+
+    @staticmethod
+    def of_extent(extent: Index) -> Range:
+        """0..extent-1, the range of a loop."""
+        return Range(0, extent - 1)
+
+
+Bounds = Mapping[Var, Range]
+
+
+def interval(expression: Index, bounds: Bounds) -> Range | None:
+    """The range of an expression when the variables in `bounds` move; all other atoms stay as they are.
+
+    Returns None where no range is known (an element of a tensor among the moving parts, or a product of moving parts
+    whose signs are unknown).
+    """
+    match expression:
+        case int() | Decision():
+            return Range(expression, expression)
+        case Var():
+            return bounds.get(expression, Range(expression, expression))
+        case Poly(terms):
+            low: Index = 0
+            high: Index = 0
+            for monomial, coefficient in terms:
+                part = _monomial_interval(monomial, bounds)
+                if part is None:
+                    return None
+                first, last = part.low * coefficient, part.high * coefficient
+                low = low + (first if coefficient > 0 else last)
+                high = high + (last if coefficient > 0 else first)
+            return Range(low, high)
+        case Min(a, b) | Max(a, b):
+            left, right = interval(a, bounds), interval(b, bounds)
+            if left is None or right is None:
+                return None
+            join = minimum if isinstance(expression, Min) else maximum
+            return Range(join(left.low, right.low), join(left.high, right.high))
+        case FloorDiv(a, b) | ExactDiv(a, b):
+            inner = interval(a, bounds)
+            if inner is None or free_vars(b) & bounds.keys():
+                return None
+            divide = floor_div if isinstance(expression, FloorDiv) else _exact_or_floor
+            return Range(divide(inner.low, b), divide(inner.high, b))
+        case Mod(a, b):
+            if not free_vars(a, b) & bounds.keys() and not isinstance(a, Element):
+                return Range(expression, expression)
+            return Range(0, b - 1) if not free_vars(b) & bounds.keys() else None
+        case Element(_, indices):
+            if any(free_vars(index) & bounds.keys() for index in indices):
+                return None
+            return Range(expression, expression)
+    raise TypeError(f"not an index expression: {expression!r}")
+
+
+def _exact_or_floor(dividend: Index, divisor: Index) -> Index:
+    if isinstance(dividend, int) and isinstance(divisor, int):
+        return dividend // divisor
+    return exact_div(dividend, divisor)
+
+
+def _monomial_interval(monomial: tuple[IndexExpr, ...], bounds: Bounds) -> Range | None:
+    low: Index = 1
+    high: Index = 1
+    for atom in monomial:
+        part = interval(atom, bounds)
+        if part is None:
+            return None
+        if isinstance(low, int) and isinstance(high, int):
+            if isinstance(part.low, int) and isinstance(part.high, int):
+                corners = [low * part.low, low * part.high, high * part.low, high * part.high]
+                low, high = min(corners), max(corners)
+                continue
+            if low == high and low >= 0:
+                low, high = part.low * low, part.high * high
+                continue
+        if part.low == part.high and is_nonnegative(part.low):
+            low, high = low * part.low, high * part.high
+        elif is_nonnegative(low) and is_nonnegative(part.low):
+            low, high = low * part.low, high * part.high
+        else:
+            return None
+    return Range(low, high)
+
+
+def is_nonnegative(expression: Index, bounds: Bounds | None = None) -> bool:
+    """Whether expression >= 0 is certain for all values in `bounds` and all positive decisions.
+
+    Theorem: after every variable is replaced by the end of its range that makes the expression smallest, write each
+    decision as d = d' + 1 with d' >= 0.  If every coefficient of the expanded polynomial is >= 0, so is its value.
+    """
+    if isinstance(expression, int):
+        return expression >= 0
+    if bounds:
+        for _ in range(len(bounds) + 1):  # range ends may mention variables further out
+            moving = {v: bounds[v] for v in free_vars(expression) if v in bounds}
+            if not moving:
+                break
+            lowest = interval(expression, moving)
+            if lowest is None:
+                return False
+            expression = lowest.low
+            if isinstance(expression, int):
+                return expression >= 0
+    return _shifted_nonnegative(expression)
+
+
+def _shifted_nonnegative(expression: Index) -> bool:
+    if isinstance(expression, Min):
+        return is_nonnegative(expression.left) and is_nonnegative(expression.right)
+    if isinstance(expression, Max):
+        return is_nonnegative(expression.left) or is_nonnegative(expression.right)
+    shifted: dict[tuple[IndexExpr, ...], int] = {}
+    for monomial, coefficient in terms_of(expression):
+        partial: dict[tuple[IndexExpr, ...], int] = {(): coefficient}
+        for atom in monomial:
+            floor = _atom_floor(atom)
+            if floor is None:
+                return False
+            grown: dict[tuple[IndexExpr, ...], int] = {}
+            for rest, factor in partial.items():
+                longer = tuple(sorted((*rest, atom), key=str))
+                grown[longer] = grown.get(longer, 0) + factor
+                if floor:
+                    grown[rest] = grown.get(rest, 0) + factor
+            partial = grown
+        for rest, factor in partial.items():
+            shifted[rest] = shifted.get(rest, 0) + factor
+    return all(coefficient >= 0 for coefficient in shifted.values())
+
+
+def _atom_floor(atom: IndexExpr) -> int | None:
+    """The least value that an atom is known to take: 1 for decisions, 0 for quotients of nonnegatives, or None."""
+    match atom:
+        case Decision():
+            return 1
+        case ExactDiv(a, _):
+            return 1 if is_nonnegative(a - 1) else 0 if is_nonnegative(a) else None
+        case FloorDiv(a, b):
+            return 1 if is_nonnegative(a - b) else 0 if is_nonnegative(a) else None
+        case Mod():
+            return 0
+        case Min(a, b):
+            return 0 if is_nonnegative(a) and is_nonnegative(b) else None
+        case Max(a, b):
+            return 0 if is_nonnegative(a) or is_nonnegative(b) else None
+        case _:
+            return None
+
+
+def simplify(expression: Index, bounds: Bounds) -> Index:
+    """An equal, simpler expression under `bounds`: (o*f + i) // f = o and (o*f + i) % f = i for 0 <= i < f, f symbolic."""
+    match expression:
+        case int() | Var() | Decision():
+            return expression
+        case Poly(terms):
+            if all(isinstance(atom, (Var, Decision)) for monomial, _ in terms for atom in monomial):
+                return expression
+            total: Index = 0
+            for monomial, coefficient in terms:
+                product: Index = coefficient
+                for atom in monomial:
+                    product = product * simplify(atom, bounds)
+                total = total + product
+            return total
+        case FloorDiv(a, b):
+            return _simplify_division(simplify(a, bounds), simplify(b, bounds), bounds)
+        case Mod(a, b):
+            return _simplify_modulus(simplify(a, bounds), simplify(b, bounds), bounds)
+        case ExactDiv(a, b):
+            return exact_div(simplify(a, bounds), simplify(b, bounds))
+        case Min(a, b):
+            left, right = simplify(a, bounds), simplify(b, bounds)
+            if is_nonnegative(right - left, bounds):
+                return left
+            return right if is_nonnegative(left - right, bounds) else minimum(left, right)
+        case Max(a, b):
+            left, right = simplify(a, bounds), simplify(b, bounds)
+            if is_nonnegative(right - left, bounds):
+                return right
+            return left if is_nonnegative(left - right, bounds) else maximum(left, right)
+        case Element(source, indices):
+            return Element(source, tuple(simplify(index, bounds) for index in indices))
+    raise TypeError(f"not an index expression: {expression!r}")
+
+
+def _is_below(value: Index, limit: Index, bounds: Bounds) -> bool:
+    """Whether 0 <= value < limit is certain."""
+    return is_nonnegative(value, bounds) and is_nonnegative(limit - 1 - value, bounds)
+
+
+def _simplify_division(dividend: Index, divisor: Index, bounds: Bounds) -> Index:
+    quotient, remainder = divide_terms(dividend, divisor)
+    if remainder == 0 or _is_below(remainder, divisor, bounds):
+        return quotient
+    # (a*g + s) // (c*g) = a // c for 0 <= s < g: drop the low part of a mixed-radix number
+    for small, large in _low_parts(remainder, divisor, bounds):
+        common = _common_factor(large, divisor)
+        if common != 1 and _is_below(small, common, bounds):
+            return quotient + floor_div(exact_div(large, common), exact_div(divisor, common))
+    return quotient + floor_div(remainder, divisor)
+
+
+def _simplify_modulus(dividend: Index, divisor: Index, bounds: Bounds) -> Index:
+    _, remainder = divide_terms(dividend, divisor)
+    if remainder == 0 or _is_below(remainder, divisor, bounds):
+        return remainder
+    for small, large in _low_parts(remainder, divisor, bounds):
+        common = _common_factor(large, divisor)
+        if common != 1 and _is_below(small, common, bounds):
+            return mod(exact_div(large, common), exact_div(divisor, common)) * common + small
+    return mod(remainder, divisor)
+
+
+def _low_parts(value: Index, divisor: Index, bounds: Bounds) -> list[tuple[Index, Index]]:
+    """Ways to write value = small + large: the terms split by whether an integer common with the divisor divides them."""
+    if not isinstance(divisor, int) or not isinstance(value, Poly):
+        return []
+    parts: list[tuple[Index, Index]] = []
+    for scale in sorted({abs(c) for m, c in value.terms if m and abs(c) > 1}, reverse=True):
+        small: Index = 0
+        large: Index = 0
+        for monomial, coefficient in value.terms:
+            term = Poly(((monomial, coefficient),)) if monomial else coefficient
+            whole = coefficient - coefficient % scale if not monomial else coefficient
+            if monomial and coefficient % scale == 0:
+                large = large + term * 1
+            elif not monomial:
+                large, small = large + whole, small + (coefficient - whole)
+            else:
+                small = small + term * 1
+        if large != 0:
+            parts.append((small, large))
+    return parts
+
+
+def _common_factor(value: Index, divisor: Index) -> int:
+    if not isinstance(divisor, int):
+        return 1
+    common = divisor
+    for _, coefficient in terms_of(value):
+        a, b = common, abs(coefficient)
+        while b:
+            a, b = b, a % b
+        common = a
+    return common
+
+
+def simplify_condition(condition: Condition, bounds: Bounds) -> Condition:
+    """An equal, simpler condition under `bounds`; comparisons that are always true or always false are decided."""
+    match condition:
+        case bool():
+            return condition
+        case Compare(relation, left, right):
+            return _simplify_comparison(
+                relation, simplify(left, bounds), simplify(right, bounds), bounds
+            )
+        case And(parts):
+            return all_of(*(simplify_condition(part, bounds) for part in parts))
+        case Or(parts):
+            return any_of(*(simplify_condition(part, bounds) for part in parts))
+        case Not(part):
+            return negate(simplify_condition(part, bounds))
+
+
+def _simplify_comparison(
+    relation: Relation, left: Index, right: Index, bounds: Bounds
+) -> Condition:
+    gap = right - left
+    match relation:
+        case Relation.LT:
+            if is_nonnegative(gap - 1, bounds):
+                return True
+            return False if is_nonnegative(-gap, bounds) else compare(relation, left, right)
+        case Relation.LE:
+            if is_nonnegative(gap, bounds):
+                return True
+            return False if is_nonnegative(-gap - 1, bounds) else compare(relation, left, right)
+        case Relation.EQ | Relation.NE:
+            if is_nonnegative(gap - 1, bounds) or is_nonnegative(-gap - 1, bounds):
+                return relation is Relation.NE
+            return compare(relation, left, right)

@@ -1,0 +1,650 @@
+"""Index expressions: exact integers over loop variables and named positive decisions.
+
+Grammar
+    e ::= int | Var | Decision | Poly | ExactDiv(e, e) | FloorDiv(e, e) | Mod(e, e) | Min(e, e) | Max(e, e)
+        | Element(source, (e, ...))
+    c ::= bool | Compare(<, <=, ==, !=; e, e) | And(c, ...) | Or(c, ...) | Not(c)
+
+Semantics.  Integers are unbounded.  A `Decision` is a positive integer that a search chooses; a `Var` gets its
+range from a `Bounds` table, never from the node.  Division rounds towards minus infinity and the modulus has the
+sign of the divisor, as in Python; the divisor is positive.  `ExactDiv(a, b)` states that b divides a.
+`Element(source, indices)` reads an integer tensor (a gather); it is opaque to the simplifier.
+
+Normal form.  Sums of products are one `Poly`: sorted monomials of atoms with integer coefficients, the constant
+under the empty monomial.  A plain `int` is itself an expression, so the arithmetic operators are the constructors.
+Nodes are immutable and hashable; two equal polynomials are the same value however they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+__all__ = [
+    "And",
+    "Compare",
+    "Condition",
+    "Decision",
+    "Element",
+    "ExactDiv",
+    "FloorDiv",
+    "Index",
+    "IndexExpr",
+    "Max",
+    "Min",
+    "Mod",
+    "Not",
+    "Or",
+    "Poly",
+    "Relation",
+    "Var",
+    "all_of",
+    "any_of",
+    "atoms_of",
+    "ceil_div",
+    "compare",
+    "condition_sides",
+    "decisions_of",
+    "divide_terms",
+    "exact_div",
+    "floor_div",
+    "free_vars",
+    "maximum",
+    "minimum",
+    "mod",
+    "negate",
+    "substitute",
+    "substitute_condition",
+    "terms_of",
+]
+
+
+class IndexExpr:
+    """Base of every index node that is not a plain int: carries the arithmetic operators."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Index) -> Index:
+        return _add(self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Index) -> Index:
+        return _add(self, _multiply(other, -1))
+
+    def __rsub__(self, other: Index) -> Index:
+        return _add(other, _multiply(self, -1))
+
+    def __mul__(self, other: Index) -> Index:
+        return _multiply(self, other)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Index:
+        return _multiply(self, -1)
+
+    def __floordiv__(self, other: Index) -> Index:
+        return floor_div(self, other)
+
+    def __rfloordiv__(self, other: Index) -> Index:
+        return floor_div(other, self)
+
+    def __mod__(self, other: Index) -> Index:
+        return mod(self, other)
+
+    def __rmod__(self, other: Index) -> Index:
+        return mod(other, self)
+
+    def __lt__(self, other: Index) -> Condition:
+        return compare(Relation.LT, self, other)
+
+    def __le__(self, other: Index) -> Condition:
+        return compare(Relation.LE, self, other)
+
+    def __gt__(self, other: Index) -> Condition:
+        return compare(Relation.LT, other, self)
+
+    def __ge__(self, other: Index) -> Condition:
+        return compare(Relation.LE, other, self)
+
+
+Index: TypeAlias = int | IndexExpr
+Monomial: TypeAlias = tuple[IndexExpr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Var(IndexExpr):
+    """A loop variable; equal names are the same variable."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(IndexExpr):
+    """A named positive integer that a search binds (a tile size, an unroll depth)."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"?{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Poly(IndexExpr):
+    """A sum of monomials with integer coefficients, in sorted order; build it with the operators."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __str__(self) -> str:
+        text = ""
+        for monomial, coefficient in self.terms:
+            factors = [_atom_text(atom) for atom in monomial]
+            if abs(coefficient) != 1 or not factors:
+                factors.append(str(abs(coefficient)))
+            sign = "-" if coefficient < 0 else "+"
+            text += f" {sign} {'*'.join(factors)}" if text or sign == "-" else "*".join(factors)
+        return text.strip() if not text.startswith(" - ") else "-" + text[3:]
+
+
+@dataclass(frozen=True, slots=True)
+class ExactDiv(IndexExpr):
+    """a / b where b divides a; cancels against b in products."""
+
+    dividend: Index
+    divisor: Index
+
+    def __str__(self) -> str:
+        return f"{_atom_text(self.dividend)}/{_atom_text(self.divisor)}"
+
+
+@dataclass(frozen=True, slots=True)
+class FloorDiv(IndexExpr):
+    """floor(a / b) for b > 0."""
+
+    dividend: Index
+    divisor: Index
+
+    def __str__(self) -> str:
+        return f"{_atom_text(self.dividend)}//{_atom_text(self.divisor)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mod(IndexExpr):
+    """a - b * floor(a / b) for b > 0."""
+
+    dividend: Index
+    divisor: Index
+
+    def __str__(self) -> str:
+        return f"{_atom_text(self.dividend)}%{_atom_text(self.divisor)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Min(IndexExpr):
+    """The smaller of two."""
+
+    left: Index
+    right: Index
+
+    def __str__(self) -> str:
+        return f"min({self.left}, {self.right})"
+
+
+@dataclass(frozen=True, slots=True)
+class Max(IndexExpr):
+    """The larger of two."""
+
+    left: Index
+    right: Index
+
+    def __str__(self) -> str:
+        return f"max({self.left}, {self.right})"
+
+
+@dataclass(frozen=True, slots=True)
+class Element(IndexExpr):
+    """An element of an integer tensor used as an index; `source` is a Tensor or a loop-level Buffer."""
+
+    source: Any  # Tensor | Buffer: the index language is below both stages
+    indices: tuple[Index, ...]
+
+    def __str__(self) -> str:
+        return f"{self.source.name}[{', '.join(map(str, self.indices))}]"
+
+
+class Relation(Enum):
+    """The comparisons of the index sort; the other two are these with swapped sides."""
+
+    LT = "<"
+    LE = "<="
+    EQ = "=="
+    NE = "!="
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison of two index expressions."""
+
+    relation: Relation
+    left: Index
+    right: Index
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation.value} {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of the parts; build with `all_of`."""
+
+    parts: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(f"({p})" if isinstance(p, Or) else str(p) for p in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any of the parts; build with `any_of`."""
+
+    parts: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(f"({p})" if isinstance(p, And) else str(p) for p in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The negation; build with `negate`."""
+
+    part: Condition
+
+    def __str__(self) -> str:
+        return f"not ({self.part})"
+
+
+Condition: TypeAlias = bool | Compare | And | Or | Not
+
+
+def exact_div(dividend: Index, divisor: Index) -> Index:
+    """Divide where the caller knows that nothing remains.
+
+    Raises: ValueError if both are ints and the division is not exact.
+    """
+    if isinstance(divisor, int) and isinstance(dividend, int):
+        if dividend % divisor:
+            raise ValueError(f"{divisor} does not divide {dividend}")
+        return dividend // divisor
+    if divisor == 1:
+        return dividend
+    if dividend == divisor:
+        return 1
+    quotient, remainder = divide_terms(dividend, divisor)
+    return quotient if remainder == 0 else ExactDiv(dividend, divisor)
+
+
+def floor_div(dividend: Index, divisor: Index) -> Index:
+    """floor(dividend / divisor), simplified as far as is true without any bounds."""
+    if isinstance(divisor, int):
+        if divisor <= 0:
+            raise ValueError(f"division by {divisor}: a divisor must be positive")
+        if isinstance(dividend, int):
+            return dividend // divisor
+    if divisor == 1:
+        return dividend
+    quotient, remainder = divide_terms(dividend, divisor)
+    if remainder == 0:
+        return quotient
+    if isinstance(remainder, FloorDiv):  # (a // b) // c = a // (b*c)
+        return quotient + floor_div(remainder.dividend, _multiply(remainder.divisor, divisor))
+    return quotient + _reduced_floor_div(remainder, divisor)
+
+
+def _reduced_floor_div(dividend: Index, divisor: Index) -> Index:
+    """Cancel a common integer factor: (g*a + r) // (g*b) = (a + r//g) // b for 0 <= r < g."""
+    if isinstance(dividend, int) and isinstance(divisor, int):
+        return dividend // divisor
+    if isinstance(divisor, int) and isinstance(dividend, Poly):
+        common = divisor
+        for monomial, coefficient in dividend.terms:
+            if monomial:
+                common = _gcd(common, coefficient)
+        if common > 1:
+            scaled: dict[Monomial, int] = {}
+            for monomial, coefficient in dividend.terms:
+                scaled[monomial] = coefficient // common
+            return floor_div(_build(scaled), divisor // common)
+    return FloorDiv(dividend, divisor)
+
+
+def mod(dividend: Index, divisor: Index) -> Index:
+    """dividend modulo divisor, simplified as far as is true without any bounds."""
+    if isinstance(divisor, int):
+        if divisor <= 0:
+            raise ValueError(f"modulo {divisor}: a divisor must be positive")
+        if isinstance(dividend, int):
+            return dividend % divisor
+    if divisor == 1:
+        return 0
+    _, remainder = divide_terms(dividend, divisor)
+    if isinstance(remainder, int) and isinstance(divisor, int):
+        return remainder % divisor
+    if remainder == 0:
+        return 0
+    if isinstance(remainder, Mod) and remainder.divisor == divisor:
+        return remainder
+    return Mod(remainder, divisor)
+
+
+def ceil_div(dividend: Index, divisor: Index) -> Index:
+    """ceil(dividend / divisor)."""
+    if isinstance(dividend, int) and isinstance(divisor, int):
+        return -(-dividend // divisor)
+    quotient, remainder = divide_terms(dividend, divisor)
+    if remainder == 0:
+        return quotient
+    return floor_div(dividend + (divisor - 1), divisor)
+
+
+def minimum(left: Index, right: Index) -> Index:
+    """The smaller of two; decided at once when the difference is a constant."""
+    difference = left - right
+    if isinstance(difference, int):
+        return left if difference <= 0 else right
+    return Min(left, right)
+
+
+def maximum(left: Index, right: Index) -> Index:
+    """The larger of two; decided at once when the difference is a constant."""
+    difference = left - right
+    if isinstance(difference, int):
+        return left if difference >= 0 else right
+    return Max(left, right)
+
+
+def compare(relation: Relation, left: Index, right: Index) -> Condition:
+    """Compare two index expressions; decided at once when the difference is a constant."""
+    difference = left - right
+    if not isinstance(difference, int):
+        return Compare(relation, left, right)
+    match relation:
+        case Relation.LT:
+            return difference < 0
+        case Relation.LE:
+            return difference <= 0
+        case Relation.EQ:
+            return difference == 0
+        case Relation.NE:
+            return difference != 0
+
+
+def all_of(*parts: Condition) -> Condition:
+    """Conjunction, flattened, without duplicates; empty is true."""
+    kept: dict[Condition, None] = {}
+    for part in parts:
+        if part is False:
+            return False
+        for leaf in part.parts if isinstance(part, And) else (part,):
+            if leaf is not True:
+                kept[leaf] = None
+    if len(kept) <= 1:
+        return next(iter(kept), True)
+    return And(tuple(kept))
+
+
+def any_of(*parts: Condition) -> Condition:
+    """Disjunction, flattened, without duplicates; empty is false."""
+    kept: dict[Condition, None] = {}
+    for part in parts:
+        if part is True:
+            return True
+        for leaf in part.parts if isinstance(part, Or) else (part,):
+            if leaf is not False:
+                kept[leaf] = None
+    if len(kept) <= 1:
+        return next(iter(kept), False)
+    return Or(tuple(kept))
+
+
+def negate(condition: Condition) -> Condition:
+    """Negation, pushed into comparisons."""
+    match condition:
+        case bool():
+            return not condition
+        case Compare(Relation.LT, left, right):
+            return compare(Relation.LE, right, left)
+        case Compare(Relation.LE, left, right):
+            return compare(Relation.LT, right, left)
+        case Compare(Relation.EQ, left, right):
+            return Compare(Relation.NE, left, right)
+        case Compare(_, left, right):
+            return Compare(Relation.EQ, left, right)
+        case Not(part):
+            return part
+        case And(parts):
+            return any_of(*(negate(part) for part in parts))
+        case Or(parts):
+            return all_of(*(negate(part) for part in parts))
+
+
+def terms_of(expression: Index) -> Iterator[tuple[Monomial, int]]:
+    """The monomials of an expression with their coefficients; the constant has the empty monomial."""
+    if isinstance(expression, int):
+        if expression:
+            yield (), expression
+    elif isinstance(expression, Poly):
+        yield from expression.terms
+    else:
+        yield (expression,), 1
+
+
+def divide_terms(dividend: Index, divisor: Index) -> tuple[Index, Index]:
+    """Split `dividend` into (q, r) with dividend = q*divisor + r, taking the terms that divide evenly.
+
+    The constant term contributes its floor quotient when the divisor is an int, so r's constant is in [0, divisor).
+    """
+    if isinstance(divisor, Poly) and len(divisor.terms) > 1:
+        return (1, 0) if dividend == divisor else (0, dividend)
+    ((over, scale),) = tuple(terms_of(divisor))
+    quotient: dict[Monomial, int] = {}
+    remainder: dict[Monomial, int] = {}
+    for monomial, coefficient in terms_of(dividend):
+        rest = _without(monomial, over)
+        if rest is not None and coefficient % scale == 0:
+            quotient[rest] = quotient.get(rest, 0) + coefficient // scale
+        elif not monomial and not over:
+            quotient[()] = quotient.get((), 0) + coefficient // scale
+            remainder[()] = coefficient % scale
+        else:
+            remainder[monomial] = coefficient
+    return _build(quotient), _build(remainder)
+
+
+def substitute(expression: Index, mapping: Mapping[Any, Index]) -> Index:
+    """Replace Vars and Decisions (and whole Elements) by index expressions, re-simplifying on the way up."""
+    if isinstance(expression, int):
+        return expression
+    if isinstance(expression, (Var, Decision)):
+        return mapping.get(expression, expression)
+    match expression:
+        case Poly(terms):
+            result: Index = 0
+            for monomial, coefficient in terms:
+                product: Index = coefficient
+                for atom in monomial:
+                    product = _multiply(product, substitute(atom, mapping))
+                result = _add(result, product)
+            return result
+        case ExactDiv(a, b):
+            return exact_div(substitute(a, mapping), substitute(b, mapping))
+        case FloorDiv(a, b):
+            return floor_div(substitute(a, mapping), substitute(b, mapping))
+        case Mod(a, b):
+            return mod(substitute(a, mapping), substitute(b, mapping))
+        case Min(a, b):
+            return minimum(substitute(a, mapping), substitute(b, mapping))
+        case Max(a, b):
+            return maximum(substitute(a, mapping), substitute(b, mapping))
+        case Element(source, indices):
+            return Element(source, tuple(substitute(i, mapping) for i in indices))
+    raise TypeError(f"not an index expression: {expression!r}")
+
+
+def substitute_condition(condition: Condition, mapping: Mapping[Any, Index]) -> Condition:
+    """`substitute` on both sides of every comparison."""
+    match condition:
+        case bool():
+            return condition
+        case Compare(relation, left, right):
+            return compare(relation, substitute(left, mapping), substitute(right, mapping))
+        case And(parts):
+            return all_of(*(substitute_condition(part, mapping) for part in parts))
+        case Or(parts):
+            return any_of(*(substitute_condition(part, mapping) for part in parts))
+        case Not(part):
+            return negate(substitute_condition(part, mapping))
+
+
+def atoms_of(expression: Index) -> Iterator[IndexExpr]:
+    """Every Var, Decision and Element below an expression, depth first, with repetitions."""
+    match expression:
+        case int():
+            return
+        case Var() | Decision():
+            yield expression
+        case Poly(terms):
+            for monomial, _ in terms:
+                for atom in monomial:
+                    yield from atoms_of(atom)
+        case ExactDiv(a, b) | FloorDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
+            yield from atoms_of(a)
+            yield from atoms_of(b)
+        case Element(_, indices):
+            yield expression
+            for index in indices:
+                yield from atoms_of(index)
+
+
+def condition_sides(condition: Condition) -> Iterator[Index]:
+    """Every index expression compared somewhere in a condition."""
+    match condition:
+        case bool():
+            return
+        case Compare(_, left, right):
+            yield left
+            yield right
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from condition_sides(part)
+        case Not(part):
+            yield from condition_sides(part)
+
+
+def free_vars(*expressions: Index) -> frozenset[Var]:
+    """The loop variables that occur in some of the expressions."""
+    return frozenset(a for e in expressions for a in atoms_of(e) if isinstance(a, Var))
+
+
+def decisions_of(*expressions: Index) -> frozenset[Decision]:
+    """The decisions that occur in some of the expressions."""
+    return frozenset(a for e in expressions for a in atoms_of(e) if isinstance(a, Decision))
+
+
+def _add(left: Index, right: Index) -> Index:
+    if isinstance(left, int) and isinstance(right, int):
+        return left + right
+    if left == 0:
+        return right
+    if right == 0:
+        return left
+    total = dict(terms_of(left))
+    for monomial, coefficient in terms_of(right):
+        total[monomial] = total.get(monomial, 0) + coefficient
+    return _build(total)
+
+
+def _multiply(left: Index, right: Index) -> Index:
+    if isinstance(left, int) and isinstance(right, int):
+        return left * right
+    if left == 0 or right == 0:
+        return 0
+    if left == 1:
+        return right
+    if right == 1:
+        return left
+    total: dict[Monomial, int] = {}
+    extra: Index = 0
+    for left_monomial, left_coefficient in terms_of(left):
+        for right_monomial, right_coefficient in terms_of(right):
+            coefficient = left_coefficient * right_coefficient
+            product = tuple(sorted(left_monomial + right_monomial, key=_sort_key))
+            cancelled = _cancel_exact(product)
+            if cancelled is None:
+                total[product] = total.get(product, 0) + coefficient
+            else:
+                extra = _add(extra, _multiply(cancelled, coefficient))
+    return _add(_build(total), extra)
+
+
+def _cancel_exact(monomial: Monomial) -> Index | None:
+    """(a / b) * b -> a inside one monomial, or None when nothing cancels."""
+    for position, atom in enumerate(monomial):
+        if isinstance(atom, ExactDiv):
+            others = monomial[:position] + monomial[position + 1 :]
+            divisor = tuple(terms_of(atom.divisor))
+            if len(divisor) == 1 and divisor[0][1] == 1:
+                rest = _without(others, divisor[0][0])
+                if rest is not None:
+                    return _multiply(_build({rest: 1}), atom.dividend)
+    return None
+
+
+def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
+    """`monomial` divided by `factors`, or None when they do not all occur."""
+    if not factors:
+        return monomial
+    rest = list(monomial)
+    for factor in factors:
+        if factor not in rest:
+            return None
+        rest.remove(factor)
+    return tuple(rest)
+
+
+def _build(terms: dict[Monomial, int]) -> Index:
+    kept = [(monomial, coefficient) for monomial, coefficient in terms.items() if coefficient]
+    if not kept:
+        return 0
+    if len(kept) == 1:
+        monomial, coefficient = kept[0]
+        if not monomial:
+            return coefficient
+        if coefficient == 1 and len(monomial) == 1:
+            return monomial[0]
+    kept.sort(key=_term_key)
+    return Poly(tuple(kept))
+
+
+def _term_key(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
+    return (not term[0], [_sort_key(atom) for atom in term[0]])  # the constant goes last
+
+
+def _sort_key(atom: IndexExpr) -> str:
+    return str(atom)
+
+
+def _atom_text(expression: Index) -> str:
+    if isinstance(expression, (int, Var, Decision, Min, Max, Element)):
+        return str(expression)
+    return f"({expression})"
+
+
+def _gcd(a: int, b: int) -> int:
+    while b:
+        a, b = b, a % b
+    return abs(a)

@@ -1,0 +1,421 @@
+"""Value expressions: what one element of a tensor is, over any number domain.
+
+Grammar
+    v ::= Const(number, dtype) | Load(source, (e, ...)) | FromIndex(e, dtype) | Apply(fn, (v, ...))
+        | Select(c | v, v, v) | Cast(v, dtype)
+
+Semantics.  A value has a dtype; `Apply` takes arguments of one dtype (comparisons and logic give bool).  Integers wrap;
+integer DIV truncates towards zero and MOD follows it in sign for ints and floats alike (C's fmod); FLOORMOD has the
+sign of the divisor.  Floats are IEEE; no reassociation happens except where a schedule asks for it.  `Select` with an
+index condition never reads the branch that is not taken; MIN and MAX propagate NaN.  `source` is a tensor in a tensor
+expression and a buffer in the loop-nest IR; every index must lie inside its shape wherever the load is executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+from tensorwright.base import DType
+from tensorwright.expr.index import (
+    And,
+    Compare,
+    Condition,
+    Element,
+    Index,
+    Not,
+    Or,
+    atoms_of,
+    condition_sides,
+    substitute,
+    substitute_condition,
+)
+
+__all__ = [
+    "Apply",
+    "Cast",
+    "Const",
+    "Fn",
+    "FromIndex",
+    "Load",
+    "Select",
+    "Value",
+    "ValueExpr",
+    "apply",
+    "as_value",
+    "cast",
+    "children",
+    "constant",
+    "loads_of",
+    "map_loads",
+    "rebuild",
+    "select",
+    "substitute_value",
+]
+
+
+class Fn(Enum):
+    """The functions of the value language: (text, number of arguments)."""
+
+    ADD = ("+", 2)
+    SUB = ("-", 2)
+    MUL = ("*", 2)
+    DIV = ("/", 2)
+    MOD = ("fmod", 2)
+    FLOORMOD = ("floormod", 2)
+    MIN = ("min", 2)
+    MAX = ("max", 2)
+    POW = ("pow", 2)
+    ATAN2 = ("atan2", 2)
+    NEG = ("neg", 1)
+    ABS = ("abs", 1)
+    SIGN = ("sign", 1)
+    FLOOR = ("floor", 1)
+    CEIL = ("ceil", 1)
+    ROUND = ("round", 1)  # to nearest, ties to even
+    TRUNC = ("trunc", 1)
+    SQRT = ("sqrt", 1)
+    RSQRT = ("rsqrt", 1)
+    EXP = ("exp", 1)
+    LOG = ("log", 1)
+    LOG1P = ("log1p", 1)
+    EXPM1 = ("expm1", 1)
+    SIN = ("sin", 1)
+    COS = ("cos", 1)
+    TAN = ("tan", 1)
+    ASIN = ("asin", 1)
+    ACOS = ("acos", 1)
+    ATAN = ("atan", 1)
+    SINH = ("sinh", 1)
+    COSH = ("cosh", 1)
+    TANH = ("tanh", 1)
+    ASINH = ("asinh", 1)
+    ACOSH = ("acosh", 1)
+    ATANH = ("atanh", 1)
+    ERF = ("erf", 1)
+    SIGMOID = ("sigmoid", 1)
+    ISNAN = ("isnan", 1)
+    ISINF = ("isinf", 1)
+    LT = ("<", 2)
+    LE = ("<=", 2)
+    EQ = ("==", 2)
+    NE = ("!=", 2)
+    AND = ("and", 2)
+    OR = ("or", 2)
+    XOR = ("xor", 2)
+    NOT = ("not", 1)
+    BITAND = ("&", 2)
+    BITOR = ("|", 2)
+    BITXOR = ("^", 2)
+    BITNOT = ("~", 1)
+    SHL = ("<<", 2)
+    SHR = (">>", 2)
+
+    @property
+    def text(self) -> str:
+        """How the function prints."""
+        return self.value[0]
+
+    @property
+    def arity(self) -> int:
+        """How many arguments it takes."""
+        return self.value[1]
+
+    @property
+    def gives_bool(self) -> bool:
+        """Whether the result is a bool whatever the arguments are."""
+        return self in _BOOL_RESULT
+
+
+_BOOL_RESULT = frozenset(
+    (Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.AND, Fn.OR, Fn.XOR, Fn.NOT, Fn.ISNAN, Fn.ISINF)
+)
+_INFIX = frozenset(
+    (Fn.ADD, Fn.SUB, Fn.MUL, Fn.DIV, Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.AND, Fn.OR, Fn.XOR)
+    + (Fn.BITAND, Fn.BITOR, Fn.BITXOR, Fn.SHL, Fn.SHR)
+)
+
+
+class ValueExpr:
+    """Base of every value node: carries the arithmetic operators."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the value."""
+        raise TypeError(f"{type(self).__name__} has no dtype")
+
+    def __add__(self, other: Operand) -> Value:
+        return apply(Fn.ADD, self, other)
+
+    def __radd__(self, other: Operand) -> Value:
+        return apply(Fn.ADD, other, self)
+
+    def __sub__(self, other: Operand) -> Value:
+        return apply(Fn.SUB, self, other)
+
+    def __rsub__(self, other: Operand) -> Value:
+        return apply(Fn.SUB, other, self)
+
+    def __mul__(self, other: Operand) -> Value:
+        return apply(Fn.MUL, self, other)
+
+    def __rmul__(self, other: Operand) -> Value:
+        return apply(Fn.MUL, other, self)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return apply(Fn.DIV, self, other)
+
+    def __rtruediv__(self, other: Operand) -> Value:
+        return apply(Fn.DIV, other, self)
+
+    def __neg__(self) -> Value:
+        return apply(Fn.NEG, self)
+
+    def __lt__(self, other: Operand) -> Value:
+        return apply(Fn.LT, self, other)
+
+    def __le__(self, other: Operand) -> Value:
+        return apply(Fn.LE, self, other)
+
+    def __gt__(self, other: Operand) -> Value:
+        return apply(Fn.LT, other, self)
+
+    def __ge__(self, other: Operand) -> Value:
+        return apply(Fn.LE, other, self)
+
+
+@dataclass(frozen=True, slots=True)
+class Const(ValueExpr):
+    """A number; bools are 0 and 1 of dtype bool."""
+
+    value: float | int | bool
+    type: DType
+
+    @property
+    def dtype(self) -> DType:
+        return self.type
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Load(ValueExpr):
+    """One element of a tensor (tensor expressions) or of a buffer (loop nests)."""
+
+    source: Any  # Tensor | Buffer, both with .name, .dtype, .shape
+    indices: tuple[Index, ...]
+
+    @property
+    def dtype(self) -> DType:
+        found: DType = self.source.dtype
+        return found
+
+    def __str__(self) -> str:
+        return f"{self.source.name}[{', '.join(map(str, self.indices))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class FromIndex(ValueExpr):
+    """An index expression as a number."""
+
+    index: Index
+    type: DType
+
+    @property
+    def dtype(self) -> DType:
+        return self.type
+
+    def __str__(self) -> str:
+        return f"{self.type}({self.index})"
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(ValueExpr):
+    """A function of values; build it with the operators or the functions of `tensorwright.expr`."""
+
+    fn: Fn
+    args: tuple[Value, ...]
+
+    @property
+    def dtype(self) -> DType:
+        return DType.BOOL if self.fn.gives_bool else self.args[0].dtype
+
+    def __str__(self) -> str:
+        parts = [str(arg) for arg in self.args]
+        if self.fn in _INFIX:
+            parts = [
+                f"({part})" if isinstance(arg, Apply) and arg.fn in _INFIX else part
+                for part, arg in zip(parts, self.args, strict=True)
+            ]
+            return f"{parts[0]} {self.fn.text} {parts[1]}"
+        return f"{self.fn.text}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Select(ValueExpr):
+    """`then` where the condition holds, else `otherwise`; an index condition guards the loads of both branches."""
+
+    condition: Condition | Value
+    then: Value
+    otherwise: Value
+
+    @property
+    def dtype(self) -> DType:
+        return self.then.dtype
+
+    def __str__(self) -> str:
+        return f"select({self.condition}, {self.then}, {self.otherwise})"
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(ValueExpr):
+    """Conversion: float to int truncates towards zero, anything to bool is `!= 0`; build with `cast`."""
+
+    operand: Value
+    type: DType
+
+    @property
+    def dtype(self) -> DType:
+        return self.type
+
+    def __str__(self) -> str:
+        return f"{self.type}({self.operand})"
+
+
+Value: TypeAlias = Const | Load | FromIndex | Apply | Select | Cast
+Operand: TypeAlias = ValueExpr | int | float | bool
+
+
+def constant(value: float | int | bool, dtype: DType) -> Const:
+    """A constant of the given dtype; floats are stored as Python floats, ints as ints."""
+    if dtype is DType.BOOL:
+        return Const(bool(value), dtype)
+    return Const(float(value) if dtype.is_float else int(value), dtype)
+
+
+def cast(operand: Value, dtype: DType) -> Value:
+    """Convert to `dtype`; nothing happens where it already is."""
+    return operand if operand.dtype is dtype else Cast(operand, dtype)
+
+
+def select(condition: Condition | Value, then: Value, otherwise: Operand) -> Value:
+    """`then` where the condition holds, else `otherwise`; decided at once for a plain bool."""
+    other = as_value(otherwise, then.dtype)
+    if isinstance(condition, bool):
+        return then if condition else other
+    if then.dtype is not other.dtype:
+        raise TypeError(f"select between {then.dtype} and {other.dtype}")
+    return Select(condition, then, other)
+
+
+def as_value(operand: Operand, dtype: DType) -> Value:
+    """A value from a value or a Python number."""
+    if isinstance(operand, ValueExpr):
+        return operand  # type: ignore[return-value]  # ValueExpr's subclasses are exactly Value
+    return constant(operand, dtype)
+
+
+def apply(fn: Fn, *operands: Operand) -> Value:
+    """Apply a function; Python numbers take the dtype of the other operand.
+
+    Raises: TypeError for a wrong number of arguments, for mixed dtypes, or where no operand is a value.
+    """
+    if len(operands) != fn.arity:
+        raise TypeError(f"{fn.text} takes {fn.arity} arguments, not {len(operands)}")
+    dtype = next((o.dtype for o in operands if isinstance(o, ValueExpr)), None)
+    if dtype is None:
+        raise TypeError(f"{fn.text} of plain numbers: at least one operand must be a value")
+    args = tuple(as_value(operand, dtype) for operand in operands)
+    if any(arg.dtype is not dtype for arg in args):
+        found = ", ".join(str(arg.dtype) for arg in args)
+        raise TypeError(f"{fn.text} of mixed dtypes {found}: cast the operands first")
+    return Apply(fn, args)
+
+
+def children(value: Value) -> tuple[Value, ...]:
+    """The direct value operands (not those inside index expressions)."""
+    match value:
+        case Apply(_, args):
+            return args
+        case Select(condition, then, otherwise):
+            first = (condition,) if isinstance(condition, ValueExpr) else ()
+            return (*first, then, otherwise)  # type: ignore[return-value]
+        case Cast(operand, _):
+            return (operand,)
+        case _:
+            return ()
+
+
+def rebuild(
+    value: Value,
+    on_load: Callable[[Load], Value],
+    on_index: Callable[[Index], Index],
+    on_condition: Callable[[Condition], Condition],
+) -> Value:
+    """Copy a value bottom-up: loads (their indices already mapped), index expressions and conditions through the functions."""
+
+    def go(node: Value) -> Value:
+        match node:
+            case Const():
+                return node
+            case Load(source, indices):
+                return on_load(Load(source, tuple(on_index(i) for i in indices)))
+            case FromIndex(index, dtype):
+                return FromIndex(on_index(index), dtype)
+            case Apply(fn, args):
+                return Apply(fn, tuple(go(arg) for arg in args))
+            case Cast(operand, dtype):
+                return Cast(go(operand), dtype)
+            case Select(condition, then, otherwise):
+                if isinstance(condition, (bool, Compare, And, Or, Not)):
+                    chosen = on_condition(condition)
+                    if isinstance(chosen, bool):
+                        return go(then if chosen else otherwise)
+                    return Select(chosen, go(then), go(otherwise))
+                return Select(go(condition), go(then), go(otherwise))
+
+    return go(value)
+
+
+def substitute_value(value: Value, mapping: Mapping[Any, Index]) -> Value:
+    """Replace loop variables and decisions everywhere in a value."""
+    return rebuild(
+        value,
+        lambda load: load,
+        lambda index: substitute(index, mapping),
+        lambda condition: substitute_condition(condition, mapping),
+    )
+
+
+def map_loads(value: Value, on_load: Callable[[Load], Value]) -> Value:
+    """Replace every load (not those inside index expressions) by what `on_load` returns."""
+    return rebuild(value, on_load, lambda index: index, lambda condition: condition)
+
+
+def loads_of(value: Value) -> Iterator[Load]:
+    """Every load below a value, in order; elements used as indices come as loads too."""
+    match value:
+        case Load(_, indices):
+            yield value
+            for index in indices:
+                yield from _element_loads(index)
+        case FromIndex(index, _):
+            yield from _element_loads(index)
+        case Select(condition, _, _) if not isinstance(condition, (bool, ValueExpr)):
+            for side in condition_sides(condition):
+                yield from _element_loads(side)
+        case _:
+            pass
+    for child in children(value):
+        yield from loads_of(child)
+
+
+def _element_loads(index: Index) -> Iterator[Load]:
+    for atom in atoms_of(index):
+        if isinstance(atom, Element):
+            yield Load(atom.source, atom.indices)

@@ -1,0 +1,240 @@
+"""The loop-nest IR: what a schedule lowers to and what the code generators read.
+
+Grammar
+    program ::= LoopProgram(name, parameters, body)
+    s ::= Block((s, ...)) | For(var, extent, kind, s) | If(c, s) | Allocate(buffer, s) | Store(buffer, (e, ...), v)
+        | Prefetch(buffer, (e, ...)) | Call(intrinsic, (window, ...))
+    v, e, c   value expressions, index expressions and conditions of `tensorwright.expr`, over buffers
+
+Semantics.
+- Statements of a block run in order.  A loop runs var = 0 .. extent-1; an extent of zero runs nothing.
+- SERIAL and UNROLLED loops run in order.  PARALLEL iterations may run at the same time in any order, VECTOR iterations
+  run in lock step, BLOCK/THREAD/VTHREAD iterations are GPU indices: a program is valid only if no iteration of these
+  reads or writes what another one writes, so that running them in order gives the same result (the interpreter does).
+- Extents and indices are index expressions over enclosing loop variables and, before they are bound, decisions.
+  A program whose decisions are bound has extents that are ints.
+- Buffers do not alias.  An `Allocate`d buffer lives inside its statement, undefined at first; one of scope LOCAL is
+  private to the iteration that allocates it, GLOBAL is one piece of memory per call.
+- Every index of a load or store that is executed lies inside the buffer's shape; the branch of a `Select` or `If` that
+  is not taken is not executed.  Buffers are dense and row-major.
+- A store converts nothing: the value has the buffer's dtype.  Float arithmetic is not reassociated; a multiplication
+  feeding an addition may be contracted into one rounding (FMA).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from tensorwright.base import DType, Printer
+from tensorwright.expr import Condition, Index, Value, Var
+
+__all__ = [
+    "Allocate",
+    "Block",
+    "Buffer",
+    "Call",
+    "For",
+    "ForKind",
+    "If",
+    "LoopProgram",
+    "Packing",
+    "Parameter",
+    "Prefetch",
+    "Role",
+    "Scope",
+    "Stmt",
+    "Store",
+    "Window",
+    "block",
+]
+
+
+class Scope(Enum):
+    """Where a buffer lives."""
+
+    GLOBAL = "global"  # main memory, one per call
+    LOCAL = "local"  # private to the allocating iteration: registers or stack
+    SHARED = "shared"  # shared by the threads of a GPU block
+
+
+class ForKind(Enum):
+    """How the iterations of a loop run."""
+
+    SERIAL = ""
+    UNROLLED = "@unroll"
+    VECTOR = "@vectorize"
+    PARALLEL = "@parallel"
+    BLOCK_X = "@block.x"
+    BLOCK_Y = "@block.y"
+    BLOCK_Z = "@block.z"
+    THREAD_X = "@thread.x"
+    THREAD_Y = "@thread.y"
+    THREAD_Z = "@thread.z"
+    VTHREAD = "@vthread"
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A dense row-major piece of memory; names are unique in a program."""
+
+    name: str
+    shape: tuple[Index, ...]
+    dtype: DType
+    scope: Scope = Scope.GLOBAL
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype} ({', '.join(map(str, self.shape))})"
+
+
+class Role(Enum):
+    """What a parameter is to the caller."""
+
+    INPUT = "in"
+    CONSTANT = "const"  # known when the program is built: may be packed
+    OUTPUT = "out"
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How a packed constant is filled: packed[axes] = source[indices] where `valid`, else 0.
+
+    `source_shape` is the shape of the constant as the caller knows it.
+    """
+
+    axes: tuple[tuple[Var, Index], ...]
+    indices: tuple[Index, ...]
+    valid: Condition
+    source_shape: tuple[Index, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A buffer that the caller passes, in order."""
+
+    buffer: Buffer
+    role: Role
+    packing: Packing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements in order; build with `block`."""
+
+    statements: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """A loop over 0..extent."""
+
+    var: Var
+    extent: Index
+    kind: ForKind
+    body: Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """Run the body where the condition holds."""
+
+    condition: Condition
+    then: Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """Give the body a buffer of its own."""
+
+    buffer: Buffer
+    body: Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """buffer[indices] = value."""
+
+    buffer: Buffer
+    indices: tuple[Index, ...]
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """Ask for a cache line that will be read soon; has no meaning. The place may lie outside the buffer."""
+
+    buffer: Buffer
+    indices: tuple[Index, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A box inside a buffer, by its first element: what an intrinsic reads or writes."""
+
+    buffer: Buffer
+    indices: tuple[Index, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A hardware intrinsic on windows; `meaning` is the statement that it replaces and defines what it does."""
+
+    intrinsic: str
+    windows: tuple[Window, ...]
+    meaning: Stmt
+
+
+Stmt: TypeAlias = Block | For | If | Allocate | Store | Prefetch | Call
+
+
+@dataclass(frozen=True, slots=True)
+class LoopProgram:
+    """A whole program: parameters in calling order and a body."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: Stmt
+
+    def __str__(self) -> str:
+        page = Printer()
+        rows = ", ".join(f"{p.role.value} {p.buffer}" for p in self.parameters)
+        with page.block(f"{self.name}({rows}):"):
+            print_statement(self.body, page)
+        return str(page)
+
+
+def block(*statements: Stmt) -> Stmt:
+    """A block of statements, flattened; one statement stays itself."""
+    flat: list[Stmt] = []
+    for statement in statements:
+        flat += statement.statements if isinstance(statement, Block) else (statement,)
+    return flat[0] if len(flat) == 1 else Block(tuple(flat))
+
+
+def print_statement(statement: Stmt, page: Printer) -> None:
+    """Print a statement as pseudo-code."""
+    match statement:
+        case Block(statements):
+            for part in statements:
+                print_statement(part, page)
+        case For(var, extent, kind, body):
+            with page.block(f"for {var} in 0..{extent}{'  ' + kind.value if kind.value else ''}:"):
+                print_statement(body, page)
+        case If(condition, then):
+            with page.block(f"if {condition}:"):
+                print_statement(then, page)
+        case Allocate(buffer, body):
+            page.line(f"{buffer.scope.value} {buffer}")
+            print_statement(body, page)
+        case Store(buffer, indices, value):
+            page.line(f"{_place(buffer, indices)} = {value}")
+        case Prefetch(buffer, indices):
+            page.line(f"prefetch {_place(buffer, indices)}")
+        case Call(intrinsic, windows, _):
+            args = ", ".join(f"&{_place(w.buffer, w.indices)}" for w in windows)
+            page.line(f"{intrinsic}({args})")
+
+
+def _place(buffer: Buffer, indices: tuple[Index, ...]) -> str:
+    return f"{buffer.name}[{', '.join(map(str, indices))}]"

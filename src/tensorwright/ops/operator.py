@@ -1,0 +1,110 @@
+"""What an operator is: one record that says its attributes, its shape rule and its meaning.
+
+The meaning is a tensor expression; NumPy reference, fingerprints, proofs and machine code all come from it.  What no
+tensor expression can say (non-zero, sorting, ...) has a host implementation instead.  Graphs have static shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import DType
+from tensorwright.expr import Compute, Tensor
+
+AttributeValue: TypeAlias = int | float | str | bool | DType | tuple["AttributeValue", ...]
+Attributes: TypeAlias = Mapping[str, AttributeValue]
+Array: TypeAlias = NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """The static type of a tensor: element type and shape."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the dense tensor."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.size_bytes
+
+    def __str__(self) -> str:
+        return f"{self.dtype}({', '.join(map(str, self.shape))})"
+
+
+class Pattern(Enum):
+    """How an output element depends on the inputs: what partitioning needs to know (after TVM's OpPatternKind)."""
+
+    ELEMENTWISE = "elementwise"  # out[i] reads in[i] (or a broadcast of it)
+    INJECTIVE = (
+        "injective"  # out[i] reads one element per input: transpose, reshape, slice, pad, concat
+    )
+    REDUCTION = "reduction"  # out[i] folds many elements, little reuse: mean, pooling
+    ANCHOR = "anchor"  # out[i] folds many elements with reuse: convolution, matmul
+    COMPOSITE = (
+        "composite"  # several stages with intermediates per row: softmax, layer normalisation
+    )
+    OPAQUE = "opaque"  # runs on the host
+
+
+class LayoutWish(Enum):
+    """Which layout of its data operands an operator asks for; every layout is correct, a wish is about speed."""
+
+    ANY = "any"  # follows its neighbours: element-wise
+    CHANNELS = "channels"  # dimension 1 is channels, blocked if it can be: convolution, pooling
+    PLAIN = "plain"  # row-major only
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A declared attribute; `default` None means that it is required."""
+
+    name: str
+    default: AttributeValue | None
+    doc: str
+
+
+InferRule: TypeAlias = Callable[[tuple[TensorType, ...], Attributes], tuple[TensorType, ...]]
+Meaning: TypeAlias = Callable[[tuple[Tensor, ...], Attributes], tuple[Compute, ...]]
+HostFunction: TypeAlias = Callable[[tuple[Array, ...], Attributes], tuple[Array, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator.
+
+    infer    output types from input types; raises ModelError that says what does not fit
+    meaning  output tensors from input tensors and attributes, or None when only the host can do it; output k has the
+             type that `infer` gives; constants needed as numbers (axes, pads, ...) are attributes, never inputs
+    host     NumPy implementation, or None; exactly one of meaning and host is given
+    layout   what it wants of its first input and its outputs
+    """
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    infer: InferRule
+    meaning: Meaning | None
+    host: HostFunction | None
+    pattern: Pattern
+    layout: LayoutWish
+
+    def complete(self, attributes: Attributes) -> dict[str, AttributeValue]:
+        """The attributes with defaults filled in.
+
+        Raises: ValueError for an unknown or missing attribute.
+        """
+        known = {a.name: a.default for a in self.attributes}
+        unknown = sorted(attributes.keys() - known.keys())
+        if unknown:
+            raise ValueError(f"{self.name} has no attribute {', '.join(unknown)}")
+        full = {**known, **attributes}
+        missing = sorted(name for name, value in full.items() if value is None)
+        if missing:
+            raise ValueError(f"{self.name} needs the attribute {', '.join(missing)}")
+        return {name: value for name, value in full.items() if value is not None}
