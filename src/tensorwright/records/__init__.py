@@ -1,0 +1,47 @@
+"""The tuning database: every measurement ever made, kept as data that a person can read.
+
+Read record.py first (what a fact is), then store.py (the contract of a store). `SqliteStore` is
+the default, JSON lines are for exchange, `MemoryStore` is for tests. A new kind of store is one
+file that keeps the contract, and one subclass of the conformance suite.
+"""
+
+from tensorwright.records.exchange import WorkloadText
+from tensorwright.records.file_lock import hold_lock
+from tensorwright.records.hardware import Cache, Hardware, detect_hardware
+from tensorwright.records.json_lines_store import JsonLinesStore
+from tensorwright.records.memory_store import MemoryStore
+from tensorwright.records.ranking import Selection
+from tensorwright.records.record import (
+    SCHEMA,
+    Record,
+    Status,
+    from_line,
+    now_utc,
+    to_line,
+    with_times,
+)
+from tensorwright.records.session import SavedSession
+from tensorwright.records.sqlite_store import SqliteStore
+from tensorwright.records.store import RecordStore, default_path
+
+__all__ = [
+    "SCHEMA",
+    "Cache",
+    "Hardware",
+    "JsonLinesStore",
+    "MemoryStore",
+    "Record",
+    "RecordStore",
+    "SavedSession",
+    "Selection",
+    "SqliteStore",
+    "Status",
+    "WorkloadText",
+    "default_path",
+    "detect_hardware",
+    "from_line",
+    "hold_lock",
+    "now_utc",
+    "to_line",
+    "with_times",
+]

@@ -1,0 +1,225 @@
+"""A record store in one text file that a person can read, grep and put under version control.
+
+Appending is one locked write of whole lines. The file is never rewritten, except by `prune`, which
+puts a new one in its place. A process that is killed within a write leaves a torn last line: it
+is the row in flight; readers pass it over and the next append cuts it off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tensorwright.base import OutputError, RecordError, atomic_writer, make_folder, output_error
+from tensorwright.records.exchange import Facts, WorkloadText, parse_lines, text_to_line
+from tensorwright.records.file_lock import hold_lock, is_same_file
+from tensorwright.records.memory_store import MemoryStore
+from tensorwright.records.ranking import Selection
+from tensorwright.records.record import Record, to_line
+from tensorwright.records.session import SavedSession, session_to_line
+from tensorwright.records.store import RecordStore
+
+_STARTS = (b'{"decisions": ', b'{"kind": ', b'{"arguments": ')
+
+
+class JsonLinesStore(RecordStore):
+    """See `RecordStore`. All records are held in memory; each call reads only what is new.
+
+    busy_s  how long to wait for another process's write before saying "locked"
+    Raises:  RecordError for a bad line, with file and line; OutputError if the file cannot be
+             created.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], busy_s: float = 30.0) -> None:
+        self.path = Path(path)
+        self._busy_s = busy_s
+        self._lock = threading.RLock()
+        self._memory = MemoryStore()
+        self._file = -1
+        self._read_bytes = 0
+        self._read_lines = 0
+        self._ends_line = True
+        self._is_closed = False
+        make_folder(self.path.absolute().parent)
+        with self._locked():
+            pass
+
+    def append(self, records: Iterable[Record], texts: Iterable[WorkloadText] = ()) -> int:
+        """Add records, and texts of workloads; return how many records were new."""
+        given, given_texts = list(records), list(texts)
+        with self._locked():
+            new = self._memory.find_new(given)
+            fresh = [t for t in given_texts if self._memory.workload_text(t.workload) is None]
+            lines = [text_to_line(text) for text in fresh] + [to_line(r) for r in new]
+            self._write(lines)
+            return len(new)
+
+    def select(self, selection: Selection) -> Iterator[Record]:
+        """The records of a selection, as they are when it is called."""
+        return self._current().select(selection)
+
+    def top(
+        self, k: int, *, workload: str, target: str, hardware: str, threads: int
+    ) -> tuple[Record, ...]:
+        """The k fastest traces by median, each once, the fastest first."""
+        return self._current().top(
+            k, workload=workload, target=target, hardware=hardware, threads=threads
+        )
+
+    def workloads(self) -> tuple[str, ...]:
+        """The keys of all workloads that have records, in the order of their first."""
+        return self._current().workloads()
+
+    def workload_text(self, workload: str) -> str | None:
+        """The readable text of a workload."""
+        return self._current().workload_text(workload)
+
+    def workload_texts(self) -> tuple[WorkloadText, ...]:
+        """All texts, by key."""
+        return self._current().workload_texts()
+
+    def prune(self, keep: int, failures_before: str | None = None) -> int:
+        """Keep the `keep` best of each setting; the file is replaced in one step."""
+        with self._locked():
+            removed = self._memory.prune(keep, failures_before)
+            if removed:
+                self._replace()
+            return removed
+
+    def save_session(self, session: SavedSession) -> None:
+        """Add a tuning session, or replace the one of the same id: its last line counts."""
+        with self._locked():
+            self._write([session_to_line(session)])
+
+    def sessions(self) -> tuple[SavedSession, ...]:
+        """All tuning sessions, the last updated first."""
+        return self._current().sessions()
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice does no harm."""
+        with self._lock:
+            self._is_closed = True
+            self._forget()
+
+    def _current(self) -> MemoryStore:
+        with self._locked():
+            return self._memory
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the file's lock, with all of the file read."""
+        with self._lock:
+            if self._is_closed:
+                raise self._error("the store has been closed", "open it again")
+            while True:
+                self._open()
+                try:
+                    with hold_lock(self._file, self._busy_s):
+                        if is_same_file(self._file, self.path):
+                            self._read_new()
+                            yield
+                            return
+                except TimeoutError:
+                    raise self._error("another process has locked it", "end it") from None
+                self._forget()
+
+    def _open(self) -> None:
+        if self._file >= 0:
+            return
+        try:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise output_error(self.path, error) from error
+
+    def _forget(self) -> None:
+        """Close the file, which has been replaced, and start reading anew."""
+        if self._file >= 0:
+            os.close(self._file)
+        self._file, self._read_bytes, self._read_lines, self._ends_line = -1, 0, 0, True
+        self._memory = MemoryStore()
+
+    def _read_new(self) -> None:
+        """Take in the whole lines that have been added, by whomever."""
+        size = os.fstat(self._file).st_size
+        content = os.pread(self._file, size - self._read_bytes, self._read_bytes)
+        end = content.rfind(b"\n") + 1
+        if not _is_torn(content[end:]):
+            end = len(content)
+        whole = content[:end]
+        facts = parse_lines(whole, self.path, self._read_lines + 1)
+        self._take(facts)
+        if whole:
+            self._ends_line = whole.endswith(b"\n")
+        self._read_bytes += len(whole)
+        self._read_lines += whole.count(b"\n")
+
+    def _take(self, facts: Facts) -> None:
+        self._memory.append(facts.records, facts.texts)
+        for session in facts.sessions:
+            self._memory.save_session(session)
+
+    def _write(self, lines: list[str]) -> None:
+        """Add whole lines after the last whole one, on the disk when it returns."""
+        if not lines:
+            return
+        start = "" if self._ends_line else "\n"
+        content = (start + "".join(line + "\n" for line in lines)).encode()
+        try:
+            os.ftruncate(self._file, self._read_bytes)
+            _write_all(self._file, content, self._read_bytes)
+            os.fsync(self._file)
+        except OSError as error:
+            os.ftruncate(self._file, self._read_bytes)
+            raise self._unwritable(error) from error
+        self._read_new()
+
+    def _replace(self) -> None:
+        memory = self._memory
+        with atomic_writer(self.path) as file:
+            for text in memory.workload_texts():
+                file.write(text_to_line(text).encode() + b"\n")
+            for record in memory.query():
+                file.write(to_line(record).encode() + b"\n")
+            for session in reversed(memory.sessions()):
+                file.write(session_to_line(session).encode() + b"\n")
+
+    def _unwritable(self, error: OSError) -> OutputError:
+        cause = output_error(self.path, error)
+        return OutputError(
+            stage="records",
+            where=cause.where,
+            reason=f"{cause.reason}; nothing of this was stored",
+            remedy="free some space and repeat; what was stored before is safe",
+        )
+
+    def _error(self, reason: str, remedy: str) -> RecordError:
+        where = f"file {self.path}"
+        return RecordError(stage="records", where=where, reason=reason, remedy=remedy)
+
+
+def _is_torn(tail: bytes) -> bool:
+    """Whether bytes after the last newline are the start of a line of ours, and not all of it.
+
+    A line that a person has added without its newline is whole; what no line of ours starts with
+    is for the parser to refuse, and must not be cut off.
+    """
+    is_ours = any(tail[: len(start)] == start[: len(tail)] for start in _STARTS)
+    if not is_ours:
+        return False
+    try:
+        json.loads(tail)
+    except ValueError:
+        return True
+    return False
+
+
+def _write_all(file: int, content: bytes, place: int) -> None:
+    view = memoryview(content)
+    while view:
+        written = os.pwrite(file, view, place)
+        view = view[written:]
+        place += written

@@ -1,0 +1,88 @@
+"""A record store that lives as long as its process: for tests and for tuning without a trace."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+
+from tensorwright.records.exchange import WorkloadText
+from tensorwright.records.ranking import Selection, find_surplus, rank
+from tensorwright.records.record import Record
+from tensorwright.records.session import SavedSession
+from tensorwright.records.store import RecordStore
+
+
+class MemoryStore(RecordStore):
+    """See `RecordStore`; nothing is written anywhere."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._records: dict[str, Record] = {}
+        self._texts: dict[str, str] = {}
+        self._sessions: dict[str, SavedSession] = {}
+
+    def append(self, records: Iterable[Record], texts: Iterable[WorkloadText] = ()) -> int:
+        """Add records, and texts of workloads; return how many records were new."""
+        new = {record.digest: record for record in records}
+        given = list(texts)
+        with self._lock:
+            before = len(self._records)
+            for digest, record in new.items():
+                self._records.setdefault(digest, record)
+            for workload, text in given:
+                self._texts.setdefault(workload, text)
+            return len(self._records) - before
+
+    def find_new(self, records: Iterable[Record]) -> tuple[Record, ...]:
+        """Those that the store does not have, each once."""
+        with self._lock:
+            given = {record.digest: record for record in records}
+            return tuple(r for digest, r in given.items() if digest not in self._records)
+
+    def select(self, selection: Selection) -> Iterator[Record]:
+        """The records of a selection, as they are when the first one is asked for."""
+        with self._lock:
+            records = tuple(self._records.values())
+        return (record for record in records if selection.matches(record))
+
+    def top(
+        self, k: int, *, workload: str, target: str, hardware: str, threads: int
+    ) -> tuple[Record, ...]:
+        """The k fastest traces by median, each once, the fastest first."""
+        return rank(self.select(Selection(workload, target, hardware, threads)))[:k]
+
+    def workloads(self) -> tuple[str, ...]:
+        """The keys of all workloads that have records, in the order of their first."""
+        return tuple(dict.fromkeys(record.workload for record in self.select(Selection())))
+
+    def workload_text(self, workload: str) -> str | None:
+        """The readable text of a workload."""
+        with self._lock:
+            return self._texts.get(workload)
+
+    def workload_texts(self) -> tuple[WorkloadText, ...]:
+        """All texts, by key."""
+        with self._lock:
+            return tuple(WorkloadText(*item) for item in sorted(self._texts.items()))
+
+    def prune(self, keep: int, failures_before: str | None = None) -> int:
+        """Keep the `keep` best of each setting and remove the other timed records."""
+        with self._lock:
+            surplus = find_surplus(self._records.values(), keep, failures_before)
+            for record in surplus:
+                del self._records[record.digest]
+            return len(surplus)
+
+    def save_session(self, session: SavedSession) -> None:
+        """Add a tuning session, or replace the one of the same id."""
+        with self._lock:
+            self._sessions[session.id] = session
+
+    def sessions(self) -> tuple[SavedSession, ...]:
+        """All tuning sessions, the last updated first."""
+        with self._lock:
+            sessions = tuple(self._sessions.values())
+        return tuple(sorted(sessions, key=lambda s: (s.updated, s.id), reverse=True))
+
+    def close(self) -> None:
+        """Nothing to let go of: the records stay until the object goes."""

@@ -1,0 +1,252 @@
+"""One measurement, as a frozen value and as one JSON line.
+
+A record is a fact: this trace, run for this workload on this hardware with so many threads, took
+these times or failed in this way. Two equal records are the same fact, so a store keeps one.
+
+    {"kind": "record", "schema": 1, "tool": "0.1.0", "workload": "9f3c...", "target": "x86-64-v4",
+     "hardware": "x86_64-2c-avx512-1a2b3c4d", "threads": 2, "trace": "split(i, 32) ...",
+     "decisions": {"t0": 32}, "times_s": [0.00121, 0.0012], "status": "ok", "error": "",
+     "seed": 0, "round": 3, "when": "2026-01-31T12:00:00.000000Z"}
+
+The trace is text and opaque here; nothing in this folder reads it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import statistics
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from importlib import metadata
+from typing import cast
+
+from tensorwright.base import RecordError
+
+SCHEMA = 1
+"""Version of the record's form: in every line and in every database."""
+
+_WHEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+
+
+def _read_version() -> str:
+    try:
+        return metadata.version("tensorwright")
+    except metadata.PackageNotFoundError:
+        return "0+source"
+
+
+TOOL_VERSION = _read_version()
+"""The tensorwright that writes; "0+source" where the package runs from a source folder."""
+
+
+class Status(StrEnum):
+    """How a measurement ended."""
+
+    OK = "ok"
+    BUILD_ERROR = "build_error"
+    BUILD_TIMEOUT = "build_timeout"
+    RUN_ERROR = "run_error"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
+    WRONG_ANSWER = "wrong_answer"
+    OUT_OF_MEMORY = "out_of_memory"
+    CENSORED = "censored"
+    """Dropped after its first runs, as clearly slower than the best: its times are a sample."""
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether such a record carries times that say how fast the program is."""
+        return self in (Status.OK, Status.CENSORED)
+
+
+def now_utc() -> str:
+    """This moment in the form of `Record.when`: fixed width, so that texts sort as times do."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One measurement of one program.
+
+    workload   structural key of the workload                 target    name of the target
+    hardware   fingerprint, `Hardware.fingerprint`            threads   how many it ran with
+    trace      the schedule as text                           decisions sorted pairs (name, value)
+    times_s    seconds per call, one per repeat               status    how it ended
+    error      text of the failure, "" for OK                 seed      of the search
+    round      of the search, from 0                          when      UTC, as `now_utc` writes it
+
+    Raises:  RecordError for a field that is out of range; `where` is "record of WORKLOAD".
+    """
+
+    workload: str
+    target: str
+    hardware: str
+    threads: int
+    trace: str
+    times_s: tuple[float, ...]
+    status: Status
+    error: str = ""
+    decisions: tuple[tuple[str, int], ...] = ()
+    seed: int = 0
+    round: int = 0
+    when: str = ""
+    tool_version: str = TOOL_VERSION
+    schema: int = SCHEMA
+
+    def __post_init__(self) -> None:
+        if not self.when:
+            object.__setattr__(self, "when", now_utc())
+        fault = _find_fault(self)
+        if fault:
+            raise _error(f"record of {self.workload!r}", fault)
+
+    @property
+    def median_s(self) -> float:
+        """Median seconds per call; infinite where nothing was timed."""
+        return statistics.median(self.times_s) if self.times_s else math.inf
+
+    @property
+    def digest(self) -> str:
+        """Name of the fact: equal records have equal digests."""
+        return hashlib.sha256(to_line(self).encode()).hexdigest()
+
+
+def to_line(record: Record) -> str:
+    """The record as one JSON line, without its newline; floats keep every bit."""
+    fields = asdict(record)
+    fields["decisions"] = dict(record.decisions)
+    fields["tool"] = fields.pop("tool_version")
+    return to_json({"kind": "record", **fields})
+
+
+def from_line(line: str, where: str) -> Record:
+    """Read one JSON line back.
+
+    Raises:  RecordError whose `where` is the one given ("file x.jsonl, line 3").
+    """
+    return from_fields(parse_object(line, where), where)
+
+
+def from_fields(fields: dict[str, object], where: str) -> Record:
+    """Build a record from a decoded line, as `from_line` does."""
+    schema = fields.get("schema")
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise _error(
+            where,
+            f"schema {schema}, written by a newer tensorwright; this one reads up to {SCHEMA}",
+            "upgrade tensorwright",
+        )
+    expected = (set(Record.__slots__) - {"tool_version"}) | {"tool", "kind"}
+    missing, unknown = sorted(expected - fields.keys()), sorted(fields.keys() - expected)
+    if missing or unknown:
+        words = [f"lacks {name!r}" for name in missing] + [f"unknown {name!r}" for name in unknown]
+        raise _error(where, "not a record: " + ", ".join(words), "correct or remove the line")
+    try:
+        return _build(fields)
+    except RecordError as error:
+        raise _error(where, error.reason, "correct or remove the line") from None
+
+
+def _build(fields: dict[str, object]) -> Record:
+    times, decisions = fields["times_s"], fields["decisions"]
+    if not isinstance(times, list) or not isinstance(decisions, dict):
+        raise _error("record", "times_s must be a list and decisions an object")
+    if fields["status"] not in {status.value for status in Status}:
+        raise _error("record", f"unknown status {fields['status']!r}")
+    if fields["when"] == "":
+        raise _error("record", "when is empty")
+    return Record(
+        workload=cast(str, fields["workload"]),
+        target=cast(str, fields["target"]),
+        hardware=cast(str, fields["hardware"]),
+        threads=cast(int, fields["threads"]),
+        trace=cast(str, fields["trace"]),
+        times_s=tuple(float(t) if type(t) is int else t for t in times),
+        status=Status(fields["status"]),
+        error=cast(str, fields["error"]),
+        decisions=tuple(sorted(decisions.items())),
+        seed=cast(int, fields["seed"]),
+        round=cast(int, fields["round"]),
+        when=cast(str, fields["when"]),
+        tool_version=cast(str, fields["tool"]),
+        schema=cast(int, fields["schema"]),
+    )
+
+
+def _find_fault(record: Record) -> str:
+    """What is wrong with the fields, "" for nothing. The types are checked too: JSON has no say."""
+    texts = ("workload", "target", "hardware", "trace", "error", "when", "tool_version")
+    for name in texts:
+        text: object = getattr(record, name)
+        if not isinstance(text, str) or not is_encodable(text):
+            return f"{name} must be text, found {text!r}"
+        if not text and name not in ("trace", "error"):
+            return f"{name} is empty"
+    for name, least in (("threads", 1), ("seed", 0), ("round", 0), ("schema", 1)):
+        number = getattr(record, name)
+        if type(number) is not int or not least <= number < 2**63:
+            return f"{name} must be a whole number, at least {least}, found {number!r}"
+    for time_s in record.times_s:
+        if type(time_s) is not float or not 0 < time_s < math.inf:
+            return f"times_s must hold finite seconds above 0, found {time_s!r}"
+    if record.status.is_timed and not record.times_s:
+        return f"status {record.status.value} needs times_s"
+    if not _are_decisions(record.decisions):
+        return f"decisions must be sorted pairs of a name and a whole number: {record.decisions!r}"
+    if not _is_moment(record.when):
+        return f"when must look like 2026-01-31T12:00:00.000000Z, found {record.when!r}"
+    return ""
+
+
+def _are_decisions(pairs: tuple[tuple[str, int], ...]) -> bool:
+    are_typed = all(type(name) is str and type(value) is int for name, value in pairs)
+    return are_typed and pairs == tuple(sorted(dict(pairs).items()))
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return _WHEN.fullmatch(text) is not None
+
+
+def is_encodable(text: str) -> bool:
+    """Whether UTF-8 can hold it: JSON may spell half a surrogate pair, which no file can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def to_json(value: object) -> str:
+    """JSON on one line, keys in order, without NaN."""
+    return json.dumps(value, sort_keys=True, allow_nan=False)
+
+
+def parse_object(line: str, where: str) -> dict[str, object]:
+    """Decode a line that must hold one JSON object.
+
+    Raises:  RecordError whose `where` is the one given.
+    """
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _error(where, f"not JSON: {error}", "correct or remove the line") from None
+    if not isinstance(value, dict):
+        raise _error(where, "not a JSON object", "correct or remove the line")
+    return value
+
+
+def with_times(record: Record, times_s: tuple[float, ...]) -> Record:
+    """The same trace measured anew, now: what a re-ranking appends."""
+    return replace(record, times_s=times_s, status=Status.OK, error="", when=now_utc())
+
+
+def _error(where: str, reason: str, remedy: str = "") -> RecordError:
+    return RecordError(stage="records", where=where, reason=reason, remedy=remedy)

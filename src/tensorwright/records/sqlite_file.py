@@ -1,0 +1,156 @@
+"""Open the SQLite file of the records, and turn SQLite's errors into ours."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+from tensorwright.base import OutputError, RecordError, make_folder
+from tensorwright.records.record import SCHEMA, TOOL_VERSION, now_utc
+from tensorwright.records.sqlite_rows import CREATE
+
+APPLICATION_ID = 0x74776772  # "twgr": says whose file it is, even to `file`
+_MAGIC = b"SQLite format 3\x00"
+_MOVE = "move the file away, or name another one"
+_SALVAGE = (
+    "save what can be read with `sqlite3 FILE .recover | sqlite3 NEW`, or move the file away: "
+    "tuning then starts anew"
+)
+_FULL = ("SQLITE_FULL", "SQLITE_IOERR")
+_LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_CORRUPT = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+_UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
+
+
+def open_database(path: str, busy_s: float) -> sqlite3.Connection:
+    """Open the file, or create it with empty tables.
+
+    Raises:  RecordError for a corrupt, foreign, locked or newer file; OutputError if it cannot be
+             created. The file is not changed in any of these cases.
+    """
+    make_folder(Path(path).absolute().parent)
+    _check_header(path)
+    database: sqlite3.Connection | None = None
+    try:
+        database = sqlite3.connect(
+            path, timeout=busy_s, isolation_level=None, check_same_thread=False
+        )
+        _create_or_check(database, path)
+        _use_write_ahead_log(database, busy_s)
+        return database
+    except BaseException as error:
+        if database is not None:
+            database.close()
+        if isinstance(error, sqlite3.Error):
+            raise explain(path, error) from error
+        raise
+
+
+def explain(path: str, error: sqlite3.Error) -> RecordError | OutputError:
+    """The error for a person, with its remedy."""
+    name = getattr(error, "sqlite_errorname", None) or ""
+    where = f"file {path}"
+    if name.startswith(_FULL):
+        return OutputError(
+            stage="records",
+            where=where,
+            reason=f"cannot be written ({error}): is the disk full? Nothing of it was stored",
+            remedy="free some space and repeat; what was stored before is safe",
+        )
+    if name.startswith(_UNWRITABLE):
+        return OutputError(
+            stage="records",
+            where=where,
+            reason=f"cannot be opened for writing ({error})",
+            remedy="choose a folder that you may write to (knob home)",
+        )
+    if name.startswith(_LOCKED):
+        reason, remedy = "another process has locked it", "wait for that process, or end it"
+    elif name.startswith(_CORRUPT):
+        reason, remedy = f"the record store is corrupt ({error})", _SALVAGE
+    else:
+        reason, remedy = f"the record store fails: {error}", _MOVE
+    return RecordError(stage="records", where=where, reason=reason, remedy=remedy)
+
+
+def _check_header(path: str) -> None:
+    """Refuse a file of another kind before SQLite touches it."""
+    try:
+        with Path(path).open("rb") as file:
+            header = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RecordError(
+            stage="records",
+            where=f"file {path}",
+            reason=f"cannot be read: {error.strerror}",
+            remedy="check the path and its permissions",
+        ) from error
+    if header and header != _MAGIC:
+        raise _foreign(path, "it is not an SQLite database")
+
+
+def _create_or_check(database: sqlite3.Connection, path: str) -> None:
+    if not _is_empty(database):
+        _check_owner(database, path)
+        return
+    database.execute("BEGIN IMMEDIATE")
+    if _is_empty(database):  # else another process has been faster
+        for statement in CREATE.split(";"):
+            database.execute(statement)
+        facts = (("schema", str(SCHEMA)), ("tool", TOOL_VERSION), ("created", now_utc()))
+        database.executemany("INSERT INTO meta VALUES (?, ?)", facts)
+        database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    database.execute("COMMIT")
+    _check_owner(database, path)
+
+
+def _is_empty(database: sqlite3.Connection) -> bool:
+    tables = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+    owner = database.execute("PRAGMA application_id").fetchone()[0]
+    return bool(tables == 0 and owner == 0)
+
+
+def _check_owner(database: sqlite3.Connection, path: str) -> None:
+    owner = database.execute("PRAGMA application_id").fetchone()[0]
+    if owner != APPLICATION_ID:
+        raise _foreign(path, "it is the database of another program")
+    rows = database.execute("SELECT value FROM meta WHERE name = 'schema'").fetchall()
+    schema = int(rows[0][0]) if rows and str(rows[0][0]).isdecimal() else 0
+    if schema > SCHEMA:
+        raise RecordError(
+            stage="records",
+            where=f"file {path}",
+            reason=f"schema {schema}, made by a newer tensorwright; this one reads up to {SCHEMA}",
+            remedy="upgrade tensorwright, or name another file",
+        )
+    if schema < 1:
+        reason = "the record store is corrupt (it names no schema)"
+        raise RecordError(stage="records", where=f"file {path}", reason=reason, remedy=_SALVAGE)
+
+
+def _use_write_ahead_log(database: sqlite3.Connection, busy_s: float) -> None:
+    """Switch the file over, once in its life; SQLite's own waiting does not cover this step."""
+    deadline = time.monotonic() + busy_s
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL").fetchone()
+            break
+        except sqlite3.OperationalError as error:
+            is_locked = (error.sqlite_errorname or "").startswith(_LOCKED)
+            if not is_locked or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+    database.execute("PRAGMA synchronous = FULL")
+
+
+def _foreign(path: str, reason: str) -> RecordError:
+    return RecordError(
+        stage="records",
+        where=f"file {os.fspath(path)}",
+        reason=f"{reason}, not a record store of tensorwright",
+        remedy=_MOVE,
+    )

@@ -1,0 +1,155 @@
+"""The contract of a record store; `memory_store`, `json_lines_store`, `sqlite_store` keep it."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Protocol, Self
+
+from tensorwright.base import knobs
+from tensorwright.records.exchange import WorkloadText, read_lines, write_lines
+from tensorwright.records.ranking import Selection
+from tensorwright.records.record import Record, Status
+from tensorwright.records.session import SavedSession
+
+
+class RecordStore(Protocol):
+    """A set of records, workload texts and tuning sessions.
+
+    A set:       appending a record that is there already changes nothing.
+    Order:       records come out in the order of their first appending; those of one call of
+                 `append` stay together.
+    Threads:     every method may be called from several threads at once.
+    Processes:   several processes may have one file open, append to it and read it; each sees what
+                 the others have appended before its call began. A store object does not cross a
+                 fork or a pickle: open the path again.
+    Durability:  when `append` has returned, its records survive a killed process; if it raises, or
+                 the process dies within it, none of its records is in an SQLite store, and a
+                 JSON-lines store holds some whole records and no torn one.
+    Iterators:   may be left unfinished; records appended meanwhile may or may not come out.
+    Errors:      RecordError for a corrupt, foreign or locked file, OutputError for a full disk or
+                 a missing permission; the file is never overwritten in such a case.
+    """
+
+    @abstractmethod
+    def append(self, records: Iterable[Record], texts: Iterable[WorkloadText] = ()) -> int:
+        """Add records, and texts of workloads; return how many records were new.
+
+        The text of a workload that has one already stays as it is.
+        """
+
+    @abstractmethod
+    def select(self, selection: Selection) -> Iterator[Record]:
+        """The records of a selection; `query` is its short form."""
+
+    @abstractmethod
+    def top(
+        self, k: int, *, workload: str, target: str, hardware: str, threads: int
+    ) -> tuple[Record, ...]:
+        """The k fastest traces by median, each once, the fastest first.
+
+        A trace stands by its newest record (by `when`), and counts only if that one is OK: a
+        second, slower measurement replaces a lucky first.
+        """
+
+    @abstractmethod
+    def workloads(self) -> tuple[str, ...]:
+        """The keys of all workloads that have records, in the order of their first."""
+
+    @abstractmethod
+    def workload_text(self, workload: str) -> str | None:
+        """The readable text of a workload, so that a record can be explained without its model."""
+
+    @abstractmethod
+    def workload_texts(self) -> tuple[WorkloadText, ...]:
+        """All texts, by key."""
+
+    @abstractmethod
+    def prune(self, keep: int, failures_before: str | None = None) -> int:
+        """Keep the `keep` best of each setting and remove the other timed records.
+
+        Failures stay, because they save measuring again, except those with a `when` before
+        `failures_before`. Returns how many records were removed.
+        """
+
+    @abstractmethod
+    def save_session(self, session: SavedSession) -> None:
+        """Add a tuning session, or replace the one of the same id."""
+
+    @abstractmethod
+    def sessions(self) -> tuple[SavedSession, ...]:
+        """All tuning sessions, the last updated first."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the file. Closing twice does no harm."""
+
+    def query(
+        self,
+        *,
+        workload: str | None = None,
+        target: str | None = None,
+        hardware: str | None = None,
+        threads: int | None = None,
+        status: Status | None = None,
+    ) -> Iterator[Record]:
+        """The records that have these values; None stands for any."""
+        return self.select(Selection(workload, target, hardware, threads, status))
+
+    def count(
+        self,
+        *,
+        workload: str | None = None,
+        target: str | None = None,
+        hardware: str | None = None,
+        threads: int | None = None,
+        status: Status | None = None,
+    ) -> int:
+        """How many records have these values."""
+        selection = Selection(workload, target, hardware, threads, status)
+        return self.tally(selection)
+
+    def tally(self, selection: Selection) -> int:
+        """How many records a selection holds; `count` is its short form."""
+        return sum(1 for _ in self.select(selection))
+
+    def best(self, *, workload: str, target: str, hardware: str, threads: int) -> Record | None:
+        """The first of `top`; None where nothing has been measured well."""
+        best = self.top(1, workload=workload, target=target, hardware=hardware, threads=threads)
+        return best[0] if best else None
+
+    def session(self, id_or_name: str) -> SavedSession | None:
+        """The session of that id, else the last updated one of that name."""
+        sessions = self.sessions()
+        for session in sessions:
+            if session.id == id_or_name:
+                return session
+        return next((session for session in sessions if session.name == id_or_name), None)
+
+    def export_jsonl(self, path: str | os.PathLike[str]) -> int:
+        """Write all records and workload texts as JSON lines, whole or not at all.
+
+        Returns how many records. Sessions belong to this machine and stay here.
+        """
+        return write_lines(path, self.select(Selection()), self.workload_texts())
+
+    def import_jsonl(self, path: str | os.PathLike[str]) -> int:
+        """Add what `export_jsonl` wrote, all or nothing; return how many records were new.
+
+        Raises:  RecordError that names the file and the line.
+        """
+        facts = read_lines(path)
+        return self.append(facts.records, facts.texts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def default_path() -> Path:
+    """Where the record store is unless one is named: `records.sqlite` in the knob `home`."""
+    return knobs.HOME.get() / "records.sqlite"
