@@ -32,7 +32,7 @@ _PUBLIC = {
     "override": "tensorwright.base",
 }
 
-__all__ = [  # noqa: PLE0604, PLE0605 - computed, so that the table above is the one home
+__all__ = [  # noqa: PLE0604 - computed, so that the table above is the one home
     "__version__",
     *_PUBLIC,
 ]

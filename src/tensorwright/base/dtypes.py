@@ -60,14 +60,18 @@ class DType(Enum):
         """The value below all others: minus infinity for floats."""
         if self.is_float:
             return float("-inf")
-        return False if self is DType.BOOL else int(np.iinfo(self.numpy).min)
+        if self is DType.BOOL:
+            return False
+        return -(1 << (8 * self.size_bytes - 1)) if self.is_signed else 0
 
     @property
     def highest(self) -> float | int | bool:
         """The value above all others: infinity for floats."""
         if self.is_float:
             return float("inf")
-        return True if self is DType.BOOL else int(np.iinfo(self.numpy).max)
+        if self is DType.BOOL:
+            return True
+        return (1 << (8 * self.size_bytes - self.is_signed)) - 1
 
     @classmethod
     def parse(cls, text: str) -> DType:

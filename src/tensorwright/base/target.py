@@ -98,7 +98,7 @@ class Target:
 
     @property
     def key(self) -> str:
-        """A stable text that two targets share if and only if programs and timings may be shared."""
+        """A stable text; two targets share it only if they may share programs and timings."""
         digest = hashlib.sha256(",".join(sorted(self.features)).encode()).hexdigest()[:8]
         caches = f"{_size(self.l1_bytes)}/{_size(self.l2_bytes)}/{_size(self.l3_bytes)}"
         unit = f"v{self.vector_bytes}x{self.vector_registers}"

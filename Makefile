@@ -1,0 +1,59 @@
+# Every target makes the environment it needs: .venv, from pyproject.toml, with python3 >= 3.11.
+# PyTorch is among the test requirements; its small CPU build is taken where pip is pointed to it:
+#   PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make test
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+MAKEFLAGS += --no-print-directory
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-device check fmt golden bench docs system clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY)  ## tune a small network, compare it with ONNX Runtime (under 10 minutes)
+	$(BIN)/tensorwright demo
+
+test: $(READY)  ## run all tests, and the examples in docstrings and pages
+	$(BIN)/python -m pytest -q --durations=10
+
+test-device: $(READY)  ## run the tests that need a graphics card
+	$(BIN)/python -m pytest -q -m device
+
+check: $(READY)  ## lint, formatting, types, order of the folders
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/unit/test_layers.py
+
+fmt: $(READY)  ## format the code and mend what lint can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+golden: $(READY)  ## rewrite the golden files; review the diff
+	$(BIN)/python -m pytest -q tests --golden-update
+
+bench: $(READY)  ## measure the code generator against the machine's peak, and the light networks
+	$(BIN)/python benchmarks/hand_schedules.py
+	$(BIN)/tensorwright bench models --suite light --check
+
+docs: $(READY)  ## generate the reference pages into build/docs
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
+	$(BIN)/pdoc --output-directory build/docs tensorwright
+
+system:  ## install libgomp, the one system library needed, where it is missing
+	@sh .ci/libgomp
+
+clean:  ## remove the environment and everything generated
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..."; exit 1; }
+	@$(MAKE) system
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv \
+	  || { rm -rf .venv; echo "could not create .venv (on Debian: apt-get install python3-venv)"; exit 1; }
+	$(BIN)/python -m pip install --quiet -e '.[test,demo]'
+	@touch $@

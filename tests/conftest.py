@@ -1,0 +1,46 @@
+"""Shared by all tests: golden files, and a home folder of the package's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--golden-update", action="store_true", help="write the golden files instead of comparing"
+    )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the user's record store, kernel cache and settings out of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TENSORWRIGHT_HOME", str(tmp_path_factory.mktemp("home")))
+        for name in ("DUMP", "DUMP_DIR", "LOG", "SEED", "TARGET", "VERIFY"):
+            patch.delenv(f"TENSORWRIGHT_{name}", raising=False)
+        yield
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Compare a text with the golden file of the test: golden/<file>/<test>.<suffix>.
+
+    `golden(text)`, or `golden(text, suffix="ll")`. With --golden-update it writes the file.
+    """
+
+    def compare(text: str, suffix: str = "txt") -> None:
+        folder = GOLDEN / Path(request.node.path).stem.removeprefix("test_")
+        name = request.node.name.removeprefix("test_").replace("[", "-").replace("]", "")
+        path = folder / f"{name}.{suffix}"
+        if request.config.getoption("--golden-update"):
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(text.rstrip("\n") + "\n")
+        assert path.is_file(), f"no golden file {path}: run `make golden` and review it"
+        assert text.rstrip("\n") + "\n" == path.read_text()
+
+    return compare

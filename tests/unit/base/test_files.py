@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from tensorwright.base import OutputError, atomic_writer, dump, make_folder, override
+from tensorwright.base import write_atomically as write
+
+
+def test_writes_bytes_and_text(tmp_path: Path) -> None:
+    write(tmp_path / "a", b"\x00\xff")
+    write(tmp_path / "b", "é")
+    assert (tmp_path / "a").read_bytes() == b"\x00\xff"
+    assert (tmp_path / "b").read_bytes() == "é".encode()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_replaces_and_keeps_the_mode(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("old")
+    path.chmod(0o640)
+    write(path, "new")
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_new_file_has_the_usual_mode(tmp_path: Path) -> None:
+    (tmp_path / "usual").touch()
+    write(tmp_path / "ours", "")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_an_error_in_the_block_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("old")
+
+    def write_half() -> None:
+        with atomic_writer(path) as file:
+            file.write(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_half()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EROFS, "the file system is read-only"),
+        (errno.EACCES, "no permission to write there"),
+        (errno.EIO, os.strerror(errno.EIO)),
+    ],
+)
+def test_a_failed_write_is_an_output_error(
+    code: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    path.write_text("old")
+
+    def fail(_: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OutputError) as caught:
+        write(path, "new")
+    assert caught.value.where == f"file {path}"
+    assert caught.value.reason == reason
+    assert caught.value.remedy
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="the folder does not exist"):
+        write(tmp_path / "no" / "a", "x")
+    with pytest.raises(OutputError, match="a part of the path is not a folder"):
+        write(tmp_path / "file" / "a", "x")
+    with pytest.raises(OutputError, match="it is a folder"):
+        write(tmp_path, "x")
+    with pytest.raises(OutputError):
+        make_folder(tmp_path / "file" / "folder")
+    assert make_folder(tmp_path / "x" / "y").is_dir()
+
+
+def test_dumps_are_numbered_files(tmp_path: Path) -> None:
+    rendered: list[str] = []
+
+    def render() -> str:
+        rendered.append("x")
+        return "for i in 0..4: pass"
+
+    dump("loop", "after vectorize", render)
+    assert rendered == []
+    with override(dump="loop,source", dump_dir=tmp_path / "d"):
+        dump("loop", "after vectorize/1", render)
+        dump("asm", "not asked for", render)
+        dump("source", "k", lambda: "define")
+    first, second = sorted((tmp_path / "d").iterdir())
+    assert first.name.endswith("-loop-after_vectorize_1.txt")
+    assert second.name.endswith("-source-k.ll")
+    assert first.read_text() == "for i in 0..4: pass\n"
+    assert int(first.name[:3]) < int(second.name[:3])
+
+
+def test_dumps_without_a_folder_go_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with override(dump="graph"):
+        dump("graph", "imported", lambda: "a = relu(x)")
+    assert capsys.readouterr().err == "--- graph: imported\na = relu(x)\n"

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import dataclasses
+import platform
+import sys
+from pathlib import Path
+
+import pytest
+
+from tensorwright.base import TARGETS, DType, Target, UsageError, detect_target
+from tensorwright.base import target as target_module
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_named_targets_parse_back(target: Target) -> None:
+    assert Target.parse(str(target)) is target
+    assert eval(repr(target)) == target
+
+
+@pytest.mark.parametrize(
+    ("name", "lanes", "registers", "fma", "masks"),
+    [
+        ("x86-64-sse2", 4, 16, False, False),
+        ("x86-64-avx2", 8, 16, True, False),
+        ("x86-64-avx512", 16, 32, True, True),
+        ("aarch64-neon", 4, 32, True, False),
+    ],
+)
+def test_vectors(name: str, lanes: int, registers: int, *, fma: bool, masks: bool) -> None:
+    target = Target.parse(name)
+    assert target.lanes(DType.F32) == lanes
+    assert target.lanes(DType.F64) == lanes // 2
+    assert target.lanes(DType.I8) == lanes * 4
+    assert (target.vector_registers, target.fma, target.has_masks) == (registers, fma, masks)
+
+
+def test_unknown_targets_are_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        Target.parse("x86-64-avx-512")
+    assert caught.value.remedy.startswith("did you mean x86-64-avx512?")
+    with pytest.raises(UsageError, match="one of native, x86-64-sse2"):
+        Target.parse("cray")
+
+
+def test_the_key_tells_targets_apart() -> None:
+    assert len({target.key for target in TARGETS}) == len(TARGETS)
+    avx2 = Target.parse("x86-64-avx2")
+    for change in (
+        {"features": (*avx2.features, "avxvnni")},
+        {"l2_bytes": 2 * avx2.l2_bytes},
+        {"cores": 64},
+        {"vector_registers": 8},
+    ):
+        assert dataclasses.replace(avx2, **change).key != avx2.key
+    renamed = dataclasses.replace(avx2, name="mine", features=avx2.features[::-1])
+    assert renamed.key == avx2.key
+
+
+def test_the_key_is_stable() -> None:
+    """Records are found by it: changing it orphans every record that was ever made."""
+    assert Target.parse("x86-64-avx512").key == (
+        "x86_64-unknown-linux-gnu:v64x32:a5b85867:32K/1024K/16384K:4x2"
+    )
+
+
+def test_native_is_this_machine() -> None:
+    native = Target.parse("native")
+    assert native == detect_target()
+    assert native.name == "native"
+    assert native.arch in ("x86-64", "aarch64")
+    assert native.vector_bytes in (16, 32, 64)
+    assert 0 < native.l1_bytes <= native.l2_bytes
+    assert native.cores >= 1
+
+
+FLAGS_AVX2 = "sse4_1 sse4_2 pni ssse3 popcnt avx f16c fma movbe abm bmi1 bmi2 avx2"
+FLAGS_AVX512 = FLAGS_AVX2 + " avx512f avx512cd avx512dq avx512bw avx512vl avx512_vnni"
+
+
+def fake_machine(
+    patch: pytest.MonkeyPatch, folder: Path, flags: str, machine: str = "x86_64"
+) -> Target:
+    """Detect the target on an invented Linux machine without a description of its caches."""
+    (folder / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n\n" * 2)
+    patch.setattr(target_module, "_LINUX_CPUINFO", folder / "cpuinfo")
+    patch.setattr(target_module, "_LINUX_CPU0", folder / "cpu0")
+    patch.setattr(platform, "machine", lambda: machine)
+    return detect_target()
+
+
+@pytest.mark.parametrize(
+    ("flags", "vector_bytes", "last"),
+    [
+        (FLAGS_AVX512, 64, "avx512vnni"),
+        (FLAGS_AVX512.replace("avx512vl ", ""), 32, "avx2"),
+        (FLAGS_AVX2, 32, "avx2"),
+        (FLAGS_AVX2.replace(" fma", ""), 16, "popcnt"),
+        ("pni", 16, "sse3"),
+        ("", 16, None),
+    ],
+)
+def test_flags_decide(
+    flags: str,
+    vector_bytes: int,
+    last: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    target = fake_machine(monkeypatch, tmp_path, flags)
+    assert target.vector_bytes == vector_bytes
+    assert (target.features[-1] if target.features else None) == last
+    assert target.l1_bytes == 32 * 1024
+    assert target.threads_per_core == 1
+
+
+def test_caches_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = [("1", "Data", "48K"), ("1", "Instruction", "64K"), ("2", "Unified", "2M")]
+    for index, (level, kind, size) in enumerate(described):
+        folder = tmp_path / "cpu0" / "cache" / f"index{index}"
+        folder.mkdir(parents=True)
+        (folder / "level").write_text(level + "\n")
+        (folder / "type").write_text(kind + "\n")
+        (folder / "size").write_text(size + "\n")
+    target = fake_machine(monkeypatch, tmp_path, FLAGS_AVX2)
+    sizes = (target.l1_bytes, target.l2_bytes, target.l3_bytes)
+    assert sizes == (48 << 10, 2 << 20, 16 << 20)
+
+
+def test_other_systems_get_a_conservative_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    arm = fake_machine(monkeypatch, tmp_path, "", machine="arm64")
+    assert (arm.arch, arm.triple, arm.vector_bytes) == ("aarch64", "arm64-apple-darwin", 16)
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert fake_machine(monkeypatch, tmp_path, "", "AMD64").triple == "x86_64-pc-windows-msvc"
+
+
+def test_other_processors_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="riscv64, which is not supported"):
+        fake_machine(monkeypatch, tmp_path, "", machine="riscv64")

@@ -1,0 +1,46 @@
+"""Every `python` block of the README and of the pages runs, in the order of the page."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#\s]+)")
+
+
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One namespace for a page: a block may use what an earlier one defined."""
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text()
+    names: dict[str, object] = {"__name__": "__page__"}
+    for found in BLOCK.finditer(text):
+        padding = "\n" * text.count("\n", 0, found.start(1))
+        exec(compile(padding + found[1], os.fspath(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_block_is_closed(page: Path) -> None:
+    assert len(re.findall(r"^```", page.read_text(), re.MULTILINE)) % 2 == 0
+
+
+def test_the_first_thing_in_the_readme_is_how_to_try_it() -> None:
+    opening = (ROOT / "README.md").read_text()[:400]
+    assert "make demo" in opening
+    assert "make test" in opening

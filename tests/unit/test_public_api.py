@@ -1,0 +1,64 @@
+"""The names of the package itself: lazy, and not hidden by submodules."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import tensorwright
+
+SOURCE = Path(tensorwright.__file__).parent
+LAZY = sorted(set(tensorwright.__all__) - {"__version__"})
+
+
+def run(code: str) -> str:
+    """The output of a fresh interpreter."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=SOURCE.parent
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_no_submodule_bears_a_public_name(name: str) -> None:
+    """Importing tensorwright.compile as a module would hide tensorwright.compile, the function."""
+    assert not (SOURCE / f"{name}.py").exists()
+    assert not (SOURCE / name).exists()
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_public_names_resolve(name: str) -> None:
+    value = getattr(tensorwright, name)
+    assert callable(value)
+    assert getattr(tensorwright, name) is value
+
+
+def test_public_names_are_listed() -> None:
+    assert set(tensorwright.__all__) <= set(dir(tensorwright))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'tensorwright' has no attribute 'complie'"):
+        _ = tensorwright.complie
+
+
+def test_the_name_works_whatever_was_imported_before() -> None:
+    code = "import tensorwright.pipeline, tensorwright.base; print(callable(tensorwright.compile))"
+    assert run(code) == "True"
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, tensorwright; "
+        "print([m for m in ('numpy', 'onnx', 'llvmlite', 'torch', 'z3') if m in sys.modules])"
+    )
+    assert run(code) == "[]"
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["project"]
+    assert project["version"] == tensorwright.__version__
