@@ -1,0 +1,114 @@
+"""Mathematical functions as LLVM IR text, for any lane count.
+
+f32 exp, log, tanh and erf and f64 exp, log and tanh are vector code of our own (<= 4 ulp over the
+full range; measured: 1 to 2). The others, and f64 erf, call the C library once per lane. What LLVM
+has as an instruction or intrinsic (sqrt, fabs, floor, ...) has no entry here. A definition is
+internal and always inlined, so that constants are hoisted out of the caller's loop; emit each one
+once per module, and each declaration once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tensorwright.base import DType, InternalError, Target
+from tensorwright.codegen.llvm.math_emitter import MathEmitter
+from tensorwright.codegen.llvm.math_kernels import emit_erf, emit_exp, emit_log, emit_tanh
+
+_VECTOR: dict[tuple[str, DType], Callable[[MathEmitter, str], str]] = {
+    ("exp", DType.F32): emit_exp,
+    ("log", DType.F32): emit_log,
+    ("tanh", DType.F32): emit_tanh,
+    ("erf", DType.F32): emit_erf,
+    ("exp", DType.F64): emit_exp,
+    ("log", DType.F64): emit_log,
+    ("tanh", DType.F64): emit_tanh,
+}
+_LIBM_UNARY = (
+    *("sin", "cos", "tan", "asin", "acos", "atan"),
+    *("sinh", "cosh", "asinh", "acosh", "atanh"),
+    *("exp2", "expm1", "log2", "log10", "log1p", "cbrt", "erf", "erfc", "tgamma", "lgamma"),
+)
+_LIBM_BINARY = ("pow", "atan2", "fmod", "hypot", "remainder")
+
+MATH_FUNCTIONS: tuple[str, ...] = tuple(
+    sorted({name for name, _ in _VECTOR} | {*_LIBM_UNARY, *_LIBM_BINARY})
+)
+"""Every name that `math_function` knows, for both f32 and f64."""
+
+LIBM_SYMBOLS: tuple[str, ...] = tuple(
+    name + suffix for name in (*_LIBM_UNARY, *_LIBM_BINARY, "fma") for suffix in ("", "f")
+)
+"""Symbols of the C library that object code may need from the loader ("sin", "sinf", ...).
+
+LLVM itself calls fma and fmaf where the target has no such instruction.
+"""
+
+_PURE = "nounwind willreturn memory(none)"
+
+
+@dataclass(frozen=True, slots=True)
+class MathFunction:
+    """A function of vectors: call `symbol` with `arity` vectors of the dtype and lane count.
+
+    `declarations` are the lines that `ir_text` needs besides; several functions may share some.
+    """
+
+    symbol: str
+    arity: int
+    ir_text: str
+    declarations: tuple[str, ...]
+
+
+def has_vector_code(name: str, dtype: DType) -> bool:
+    """True where the function vectorises; false where it costs a library call per lane."""
+    return (name, dtype) in _VECTOR
+
+
+@lru_cache(maxsize=512)
+def math_function(name: str, dtype: DType, lanes: int, target: Target) -> MathFunction:
+    """The definition of a function on vectors of so many lanes, also more than a register holds.
+
+    Raises:  InternalError for a name not in `MATH_FUNCTIONS`, or a dtype other than f32 and f64.
+    """
+    if name not in MATH_FUNCTIONS:
+        raise InternalError(
+            stage="codegen", where=f"function {name}", reason="there is no code for it"
+        )
+    emitter = MathEmitter(dtype, lanes)
+    kernel = _VECTOR.get((name, dtype))
+    if kernel is not None:
+        arity = 1
+        result = kernel(emitter, "%x0")
+    else:
+        arity = 2 if name in _LIBM_BINARY else 1
+        result = _per_lane(emitter, name, arity, target)
+    symbol = f"@tw.{name}.{emitter.suffix}"
+    kind = emitter.float_type
+    parameters = ", ".join(f"{kind} %x{index}" for index in range(arity))
+    head = f"define internal {kind} {symbol}({parameters}) alwaysinline {_PURE} {{"
+    text = "\n".join([head, *emitter.lines, f"  ret {kind} {result}", "}", ""])
+    return MathFunction(symbol, arity, text, tuple(sorted(emitter.declarations)))
+
+
+def _per_lane(emitter: MathEmitter, name: str, arity: int, target: Target) -> str:
+    """Call the C library for each lane. 32-bit Windows aside, every target has the f variants."""
+    scalar = emitter.float_name
+    symbol = f"@{name}{'f' if emitter.dtype is DType.F32 else ''}"
+    types = ", ".join([scalar] * arity)
+    emitter.declarations.add(f"declare {scalar} {symbol}({types}) {_PURE}")
+    if emitter.lanes == 1:
+        arguments = ", ".join(f"{scalar} %x{index}" for index in range(arity))
+        return emitter.emit(f"call {scalar} {symbol}({arguments})")
+    kind = emitter.float_type
+    result = "poison"
+    for lane in range(emitter.lanes):
+        parts = [
+            emitter.emit(f"extractelement {kind} %x{index}, i32 {lane}") for index in range(arity)
+        ]
+        arguments = ", ".join(f"{scalar} {part}" for part in parts)
+        value = emitter.emit(f"call {scalar} {symbol}({arguments})")
+        result = emitter.emit(f"insertelement {kind} {result}, {scalar} {value}, i32 {lane}")
+    return result

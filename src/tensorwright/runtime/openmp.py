@@ -1,0 +1,223 @@
+"""Find the OpenMP runtime that compiled kernels fork and join through: GNU's libgomp.
+
+A process must have one copy: two of them spin against each other and make a fork-join thousands
+of times slower. So, first of these: the copy already loaded (PyTorch brings one, under whatever
+name), the system's, one inside an installed wheel. Where there is none, kernels run on one thread,
+through stand-ins with the same binary interface (`SERIAL_IR`), and a warning says so once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from tensorwright.base import MachineError
+
+OPENMP_SYMBOLS = (
+    "GOMP_parallel",
+    "GOMP_barrier",
+    "omp_get_thread_num",
+    "omp_get_num_threads",
+    "omp_get_max_threads",
+)
+"""What a kernel may call.
+
+A kernel divides its work by `omp_get_num_threads()` inside the region, never by the number that it
+asked for: the runtime may give fewer threads, and the stand-ins give one.
+"""
+
+SERIAL_IR = """
+define void @GOMP_parallel(ptr %body, ptr %data, i32 %threads, i32 %flags) {
+  call void %body(ptr %data)
+  ret void
+}
+define void @GOMP_barrier() {
+  ret void
+}
+define i32 @omp_get_thread_num() {
+  ret i32 0
+}
+define i32 @omp_get_num_threads() {
+  ret i32 1
+}
+define i32 @omp_get_max_threads() {
+  ret i32 1
+}
+"""
+
+_MAPS = Path("/proc/self/maps")
+_SYSTEM_NAME = "libgomp.so.1"
+_WHEEL_PATTERNS = ("*.libs/libgomp*.so*", "torch/lib/libgomp*.so*", "*/lib/libgomp*.so*")
+_REMEDY = "install libgomp (Debian: apt install libgomp1; Fedora: dnf install libgomp)"
+_PAUSE_SOFT = 1
+
+
+class Origin(Enum):
+    """Where the runtime was found."""
+
+    LOADED = "already loaded"
+    SYSTEM = "system"
+    BUNDLED = "inside a wheel"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMP:
+    """A libgomp in this process: its file, where it came from, the addresses of its functions.
+
+    `duplicates` are further copies that the process had loaded before us; not ours to mend.
+    """
+
+    path: str
+    origin: Origin
+    symbols: tuple[tuple[str, int], ...]
+    duplicates: tuple[str, ...] = ()
+
+
+class _State:
+    """What this process has found; guarded by the lock."""
+
+    lock = threading.Lock()
+    searched = False
+    found: OpenMP | None = None
+    spin: bool | None = None
+    has_warned = False
+
+
+def openmp_runtime() -> OpenMP | None:
+    """The process's runtime, searched for (and loaded) once; None where there is none."""
+    with _State.lock:
+        if not _State.searched:
+            _State.found = find_openmp()
+            _State.searched = True
+        return _State.found
+
+
+def usable_threads(wanted: int, is_demanded: bool = False) -> int:
+    """How many threads a program may use: `wanted`, or 1 without a runtime.
+
+    `is_demanded` says that a person asked for that number, and did not just leave the default.
+    Raises:  MachineError if more than one was demanded and there is no libgomp.
+    """
+    if wanted <= 1 or openmp_runtime() is not None:
+        return wanted
+    if is_demanded:
+        raise MachineError(
+            stage="runtime",
+            where=f"{wanted} threads",
+            reason="no libgomp: neither loaded, nor on the system, nor inside an installed wheel",
+            remedy=f"{_REMEDY}, or ask for 1 thread",
+        )
+    with _State.lock:
+        is_first = not _State.has_warned
+        _State.has_warned = True
+    if is_first:
+        warnings.warn(
+            f"no libgomp found: programs run on one thread; {_REMEDY}", RuntimeWarning, stacklevel=2
+        )
+    return 1
+
+
+def find_openmp(
+    loaded: Iterable[str] | None = None, folders: Iterable[str] | None = None
+) -> OpenMP | None:
+    """Search in the order stated above, without remembering the result.
+
+    `loaded` are the files mapped into this process, `folders` the places that wheels live in.
+    """
+    mapped = loaded_libraries() if loaded is None else tuple(loaded)
+    copies = tuple(path for path in mapped if Path(path).name.startswith("libgomp"))
+    for path in copies:
+        others = tuple(other for other in copies if other != path)
+        found = _open(path, Origin.LOADED, others)
+        if found is not None:
+            return found
+    found = _open(_SYSTEM_NAME, Origin.SYSTEM)
+    if found is not None:
+        return found
+    for path in _bundled(sys.path if folders is None else folders):
+        found = _open(path, Origin.BUNDLED)
+        if found is not None:
+            return found
+    return None
+
+
+def loaded_libraries() -> tuple[str, ...]:
+    """The files mapped into this process, in the order of their addresses; Linux only."""
+    try:
+        lines = _MAPS.read_text(errors="replace").splitlines()
+    except OSError:
+        return ()
+    paths = [line.split(maxsplit=5)[5] for line in lines if line.count(" ") > 4 and "/" in line]
+    return tuple(dict.fromkeys(paths))
+
+
+def set_spin(is_spinning: bool) -> bool:
+    """Say how idle worker threads wait: spinning (fast fork-join) or asleep (leaves the cores).
+
+    libgomp reads this from the environment when it is loaded and never again. Returns whether the
+    wish is in force: False means that the library was loaded before, under another setting or
+    one that we do not know.
+    """
+    with _State.lock:
+        if _State.searched or _has_libgomp():
+            return _State.spin is is_spinning
+        os.environ["OMP_WAIT_POLICY"] = "active" if is_spinning else "passive"
+        if is_spinning:
+            os.environ.pop("GOMP_SPINCOUNT", None)
+        else:
+            os.environ["GOMP_SPINCOUNT"] = "0"
+        _State.spin = is_spinning
+        return True
+
+
+def release_threads() -> bool:
+    """End the idle worker threads of the calling thread's pool; the next region starts new ones.
+
+    This is what keeps a process quiet for others after `set_spin(True)`. Returns False where the
+    runtime is missing or older than OpenMP 5.0.
+    """
+    runtime = openmp_runtime()
+    if runtime is None:
+        return False
+    library = ctypes.CDLL(runtime.path)
+    if not hasattr(library, "omp_pause_resource_all"):
+        return False
+    return int(library.omp_pause_resource_all(_PAUSE_SOFT)) == 0
+
+
+def _has_libgomp() -> bool:
+    return any(Path(path).name.startswith("libgomp") for path in loaded_libraries())
+
+
+def _open(path: str, origin: Origin, duplicates: tuple[str, ...] = ()) -> OpenMP | None:
+    """Load the library; None if that fails or if it lacks a symbol that kernels need."""
+    mode = ctypes.DEFAULT_MODE
+    if origin is Origin.LOADED:
+        mode |= os.RTLD_NOLOAD
+    try:
+        library = ctypes.CDLL(path, mode=mode)
+        symbols = tuple(
+            (name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0)
+            for name in OPENMP_SYMBOLS
+        )
+    except (OSError, AttributeError):
+        return None
+    return OpenMP(path, origin, symbols, duplicates)
+
+
+def _bundled(folders: Iterable[str]) -> tuple[str, ...]:
+    found = [
+        str(path)
+        for folder in folders
+        if Path(folder).is_dir()
+        for pattern in _WHEEL_PATTERNS
+        for path in sorted(Path(folder).glob(pattern))
+    ]
+    return tuple(dict.fromkeys(found))
