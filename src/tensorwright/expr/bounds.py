@@ -1,8 +1,9 @@
 """Ranges of index expressions and the simplifications that need them.
 
-A `Bounds` table gives every loop variable an inclusive range whose ends are index expressions over decisions (and
-over variables further out).  Everything here is conservative: a range contains every value that occurs, a proof that
-succeeds is true for every positive value of the decisions, and a rewriting is an equality under the table.
+A `Bounds` table gives every loop variable an inclusive range whose ends are index expressions over
+decisions (and over variables further out).  Everything here is conservative: a range contains every
+value that occurs, a proof that succeeds is true for every positive value of the decisions, and a
+rewriting is an equality under the table.
 """
 
 from __future__ import annotations
@@ -62,10 +63,10 @@ Bounds = Mapping[Var, Range]
 
 
 def interval(expression: Index, bounds: Bounds) -> Range | None:
-    """The range of an expression when the variables in `bounds` move; all other atoms stay as they are.
+    """The range of an expression when the variables in `bounds` move; other atoms stay as they are.
 
-    Returns None where no range is known (an element of a tensor among the moving parts, or a product of moving parts
-    whose signs are unknown).
+    Returns None where no range is known (an element of a tensor among the moving parts, or a
+    product of moving parts whose signs are unknown).
     """
     match expression:
         case int() | Decision():
@@ -127,9 +128,12 @@ def _monomial_interval(monomial: tuple[IndexExpr, ...], bounds: Bounds) -> Range
             if low == high and low >= 0:
                 low, high = part.low * low, part.high * high
                 continue
-        if part.low == part.high and is_nonnegative(part.low):
-            low, high = low * part.low, high * part.high
-        elif is_nonnegative(low) and is_nonnegative(part.low):
+        if (
+            part.low == part.high
+            and is_nonnegative(part.low)
+            or is_nonnegative(low)
+            and is_nonnegative(part.low)
+        ):
             low, high = low * part.low, high * part.high
         else:
             return None
@@ -139,8 +143,9 @@ def _monomial_interval(monomial: tuple[IndexExpr, ...], bounds: Bounds) -> Range
 def is_nonnegative(expression: Index, bounds: Bounds | None = None) -> bool:
     """Whether expression >= 0 is certain for all values in `bounds` and all positive decisions.
 
-    Theorem: after every variable is replaced by the end of its range that makes the expression smallest, write each
-    decision as d = d' + 1 with d' >= 0.  If every coefficient of the expanded polynomial is >= 0, so is its value.
+    Theorem: after every variable is replaced by the end of its range that makes the expression
+    smallest, write each decision as d = d' + 1 with d' >= 0.  If every coefficient of the expanded
+    polynomial is >= 0, so is its value.
     """
     if isinstance(expression, int):
         return expression >= 0
@@ -183,7 +188,7 @@ def _shifted_nonnegative(expression: Index) -> bool:
 
 
 def _atom_floor(atom: IndexExpr) -> int | None:
-    """The least value that an atom is known to take: 1 for decisions, 0 for quotients of nonnegatives, or None."""
+    """The least value that an atom is known to take: 1 or 0, or None where nothing is known."""
     match atom:
         case Decision():
             return 1
@@ -202,7 +207,10 @@ def _atom_floor(atom: IndexExpr) -> int | None:
 
 
 def simplify(expression: Index, bounds: Bounds) -> Index:
-    """An equal, simpler expression under `bounds`: (o*f + i) // f = o and (o*f + i) % f = i for 0 <= i < f, f symbolic."""
+    """An equal, simpler expression under `bounds`.
+
+    Rewrite:  (o*f + i) // f    ->  o,    (o*f + i) % f    ->  i    for 0 <= i < f
+    """
     match expression:
         case int() | Var() | Decision():
             return expression
@@ -266,7 +274,7 @@ def _simplify_modulus(dividend: Index, divisor: Index, bounds: Bounds) -> Index:
 
 
 def _low_parts(value: Index, divisor: Index, bounds: Bounds) -> list[tuple[Index, Index]]:
-    """Ways to write value = small + large: the terms split by whether an integer common with the divisor divides them."""
+    """Ways to write value = small + large, by whether an integer divides the coefficient."""
     if not isinstance(divisor, int) or not isinstance(value, Poly):
         return []
     parts: list[tuple[Index, Index]] = []
@@ -300,7 +308,7 @@ def _common_factor(value: Index, divisor: Index) -> int:
 
 
 def simplify_condition(condition: Condition, bounds: Bounds) -> Condition:
-    """An equal, simpler condition under `bounds`; comparisons that are always true or always false are decided."""
+    """An equal, simpler condition under `bounds`; comparisons that are certain are decided."""
     match condition:
         case bool():
             return condition

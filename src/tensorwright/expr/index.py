@@ -1,18 +1,20 @@
 """Index expressions: exact integers over loop variables and named positive decisions.
 
 Grammar
-    e ::= int | Var | Decision | Poly | ExactDiv(e, e) | FloorDiv(e, e) | Mod(e, e) | Min(e, e) | Max(e, e)
-        | Element(source, (e, ...))
+    e ::= int | Var | Decision | Poly | ExactDiv(e, e) | FloorDiv(e, e) | Mod(e, e)
+        | Min(e, e) | Max(e, e) | Element(source, (e, ...))
     c ::= bool | Compare(<, <=, ==, !=; e, e) | And(c, ...) | Or(c, ...) | Not(c)
 
-Semantics.  Integers are unbounded.  A `Decision` is a positive integer that a search chooses; a `Var` gets its
-range from a `Bounds` table, never from the node.  Division rounds towards minus infinity and the modulus has the
-sign of the divisor, as in Python; the divisor is positive.  `ExactDiv(a, b)` states that b divides a.
-`Element(source, indices)` reads an integer tensor (a gather); it is opaque to the simplifier.
+Semantics.  Integers are unbounded.  A `Decision` is a positive integer that a search chooses; a
+`Var` gets its range from a `Bounds` table, never from the node.  Division rounds towards minus
+infinity and the modulus has the sign of the divisor, as in Python; the divisor is positive.
+`ExactDiv(a, b)` states that b divides a. `Element(source, indices)` reads an integer tensor (a
+gather); it is opaque to the simplifier.
 
-Normal form.  Sums of products are one `Poly`: sorted monomials of atoms with integer coefficients, the constant
-under the empty monomial.  A plain `int` is itself an expression, so the arithmetic operators are the constructors.
-Nodes are immutable and hashable; two equal polynomials are the same value however they were written.
+Normal form.  Sums of products are one `Poly`: sorted monomials of atoms with integer coefficients,
+the constant under the empty monomial.  A plain `int` is itself an expression, so the arithmetic
+operators are the constructors. Nodes are immutable and hashable; two equal polynomials are the same
+value however they were written.
 """
 
 from __future__ import annotations
@@ -136,7 +138,7 @@ class Decision(IndexExpr):
 
 @dataclass(frozen=True, slots=True)
 class Poly(IndexExpr):
-    """A sum of monomials with integer coefficients, in sorted order; build it with the operators."""
+    """A sum of monomials with integer coefficients, in sorted order; built by the operators."""
 
     terms: tuple[tuple[Monomial, int], ...]
 
@@ -208,7 +210,7 @@ class Max(IndexExpr):
 
 @dataclass(frozen=True, slots=True)
 class Element(IndexExpr):
-    """An element of an integer tensor used as an index; `source` is a Tensor or a loop-level Buffer."""
+    """An element of an integer tensor used as an index; `source` is a Tensor or a Buffer."""
 
     source: Any  # Tensor | Buffer: the index language is below both stages
     indices: tuple[Index, ...]
@@ -433,7 +435,7 @@ def negate(condition: Condition) -> Condition:
 
 
 def terms_of(expression: Index) -> Iterator[tuple[Monomial, int]]:
-    """The monomials of an expression with their coefficients; the constant has the empty monomial."""
+    """The monomials of an expression with coefficients; the constant has the empty monomial."""
     if isinstance(expression, int):
         if expression:
             yield (), expression
@@ -444,9 +446,10 @@ def terms_of(expression: Index) -> Iterator[tuple[Monomial, int]]:
 
 
 def divide_terms(dividend: Index, divisor: Index) -> tuple[Index, Index]:
-    """Split `dividend` into (q, r) with dividend = q*divisor + r, taking the terms that divide evenly.
+    """Split `dividend` into (q, r) with dividend = q*divisor + r, by terms that divide evenly.
 
-    The constant term contributes its floor quotient when the divisor is an int, so r's constant is in [0, divisor).
+    The constant term contributes its floor quotient when the divisor is an int, so r's constant is
+    in [0, divisor).
     """
     if isinstance(divisor, Poly) and len(divisor.terms) > 1:
         return (1, 0) if dividend == divisor else (0, dividend)
@@ -466,7 +469,7 @@ def divide_terms(dividend: Index, divisor: Index) -> tuple[Index, Index]:
 
 
 def substitute(expression: Index, mapping: Mapping[Any, Index]) -> Index:
-    """Replace Vars and Decisions (and whole Elements) by index expressions, re-simplifying on the way up."""
+    """Replace Vars and Decisions by index expressions, simplifying again on the way up."""
     if isinstance(expression, int):
         return expression
     if isinstance(expression, (Var, Decision)):

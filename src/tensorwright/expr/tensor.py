@@ -2,12 +2,14 @@
 
 Grammar
     T ::= Placeholder(name, shape, dtype)
-        | Compute(name, axes, body, reduction)        T[axes] = body, or the fold of body over the reduction's axes
+        | Compute(name, axes, body, reduction)
+    T[axes] = body, or the fold of body over the reduction's axes
 
-Semantics.  A `Compute` is a function on the box of its axes: no order among elements, no effects.  A reduction folds
-its body over the box of its own axes, starting from the combiner's identity; the order is free for every combiner but
-floats differ in the last bits with it, and ARGMAX and ARGMIN give the smallest index among equals.  An empty box gives
-the identity.  Tensors compare by identity: a `Compute` is a node of a graph (a DAG), not a value.
+Semantics.  A `Compute` is a function on the box of its axes: no order among elements, no effects.
+A reduction folds its body over the box of its own axes, starting from the combiner's identity; the
+order is free for every combiner but floats differ in the last bits with it, and ARGMAX and ARGMIN
+give the smallest index among equals.  An empty box gives the identity.  Tensors compare by
+identity: a `Compute` is a node of a graph (a DAG), not a value.
 
 Example
     >>> a, b = placeholder("a", (4, 8)), placeholder("b", (8, 5))
@@ -94,7 +96,7 @@ class Combiner(Enum):
 
     @property
     def fn(self) -> Fn:
-        """The binary function of the fold (for ARGMAX and ARGMIN: on the values that are compared)."""
+        """The binary function of the fold (ARGMAX and ARGMIN: on the values compared)."""
         return _COMBINER_FN[self]
 
     @property
@@ -125,7 +127,7 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """What `sum_over` and its kin return: the body of a `compute`, before it has a name and axes."""
+    """What `sum_over` and its kin return: the body of a `compute` before it has a name."""
 
     combiner: Combiner
     body: Value
@@ -214,8 +216,8 @@ def compute(
 ) -> Compute:
     """Define a tensor by a function from its index variables to a value or a reduction.
 
-    Shapes:  `shape` gives the extents; the function gets one `Var` per dimension, named by `names`, by the function's
-             own parameters, or i0, i1, ...
+    Shapes:  `shape` gives the extents; the function gets one `Var` per dimension, named by
+             `names`, by the function's own parameters, or i0, i1, ...
     Raises:  TypeError if the function takes another number of parameters or returns something else.
     """
     labels = tuple(names) or _parameter_names(body, len(shape))
@@ -301,9 +303,11 @@ def identity_of(combiner: Combiner, dtype: DType) -> Value:
 def decompose_arg_reduction(tensor: Compute) -> tuple[Compute, Compute]:
     """Rewrite argmax (argmin) as two reductions that a loop nest can vectorise.
 
-    Rewrite:  t[i] = argmax over k of x  ->  t_best[i] = max over k of x
-                                             t[i] = min over k of select(x == t_best[i], k, extent of k)
-    A position is found for every input without NaN; among NaNs the last position (extent - 1) is returned.
+    Rewrite:  t[i] = argmax over k of x
+          ->  t_best[i] = max over k of x
+              t[i] = min over k of select(x == t_best[i], k, extent of k - 1)
+    A position is found for every input without NaN; among NaNs the last position (extent - 1) is
+    returned.
     """
     reduction = tensor.reduction
     if reduction is None or not reduction.combiner.is_arg:

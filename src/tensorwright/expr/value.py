@@ -4,11 +4,13 @@ Grammar
     v ::= Const(number, dtype) | Load(source, (e, ...)) | FromIndex(e, dtype) | Apply(fn, (v, ...))
         | Select(c | v, v, v) | Cast(v, dtype)
 
-Semantics.  A value has a dtype; `Apply` takes arguments of one dtype (comparisons and logic give bool).  Integers wrap;
-integer DIV truncates towards zero and MOD follows it in sign for ints and floats alike (C's fmod); FLOORMOD has the
-sign of the divisor.  Floats are IEEE; no reassociation happens except where a schedule asks for it.  `Select` with an
-index condition never reads the branch that is not taken; MIN and MAX propagate NaN.  `source` is a tensor in a tensor
-expression and a buffer in the loop-nest IR; every index must lie inside its shape wherever the load is executed.
+Semantics.  A value has a dtype; `Apply` takes arguments of one dtype (comparisons and logic give
+bool).  Integers wrap; integer DIV truncates towards zero and MOD follows it in sign for ints and
+floats alike (C's fmod); FLOORMOD has the sign of the divisor.  Floats are IEEE; no reassociation
+happens except where a schedule asks for it.  `Select` with an index condition never reads the
+branch that is not taken; MIN and MAX propagate NaN.  `source` is a tensor in a tensor expression
+and a buffer in the loop-nest IR; every index must lie inside its shape wherever the load is
+executed.
 """
 
 from __future__ import annotations
@@ -133,8 +135,8 @@ _BOOL_RESULT = frozenset(
     (Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.AND, Fn.OR, Fn.XOR, Fn.NOT, Fn.ISNAN, Fn.ISINF)
 )
 _INFIX = frozenset(
-    (Fn.ADD, Fn.SUB, Fn.MUL, Fn.DIV, Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.AND, Fn.OR, Fn.XOR)
-    + (Fn.BITAND, Fn.BITOR, Fn.BITXOR, Fn.SHL, Fn.SHR)
+    {Fn.ADD, Fn.SUB, Fn.MUL, Fn.DIV, Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.AND, Fn.OR, Fn.XOR}
+    | {Fn.BITAND, Fn.BITOR, Fn.BITXOR, Fn.SHL, Fn.SHR}
 )
 
 
@@ -197,6 +199,7 @@ class Const(ValueExpr):
 
     @property
     def dtype(self) -> DType:
+        """The type of the value."""
         return self.type
 
     def __str__(self) -> str:
@@ -212,6 +215,7 @@ class Load(ValueExpr):
 
     @property
     def dtype(self) -> DType:
+        """The element type of the source."""
         found: DType = self.source.dtype
         return found
 
@@ -228,6 +232,7 @@ class FromIndex(ValueExpr):
 
     @property
     def dtype(self) -> DType:
+        """The type of the value."""
         return self.type
 
     def __str__(self) -> str:
@@ -243,6 +248,7 @@ class Apply(ValueExpr):
 
     @property
     def dtype(self) -> DType:
+        """That of the arguments, or bool."""
         return DType.BOOL if self.fn.gives_bool else self.args[0].dtype
 
     def __str__(self) -> str:
@@ -258,7 +264,7 @@ class Apply(ValueExpr):
 
 @dataclass(frozen=True, slots=True)
 class Select(ValueExpr):
-    """`then` where the condition holds, else `otherwise`; an index condition guards the loads of both branches."""
+    """`then` where the condition holds, else `otherwise`; an index condition guards loads."""
 
     condition: Condition | Value
     then: Value
@@ -266,6 +272,7 @@ class Select(ValueExpr):
 
     @property
     def dtype(self) -> DType:
+        """That of both branches."""
         return self.then.dtype
 
     def __str__(self) -> str:
@@ -274,13 +281,14 @@ class Select(ValueExpr):
 
 @dataclass(frozen=True, slots=True)
 class Cast(ValueExpr):
-    """Conversion: float to int truncates towards zero, anything to bool is `!= 0`; build with `cast`."""
+    """Conversion: float to int truncates towards zero, to bool is `!= 0`; build with `cast`."""
 
     operand: Value
     type: DType
 
     @property
     def dtype(self) -> DType:
+        """The type of the value."""
         return self.type
 
     def __str__(self) -> str:
@@ -323,7 +331,7 @@ def as_value(operand: Operand, dtype: DType) -> Value:
 def apply(fn: Fn, *operands: Operand) -> Value:
     """Apply a function; Python numbers take the dtype of the other operand.
 
-    Raises: TypeError for a wrong number of arguments, for mixed dtypes, or where no operand is a value.
+    Raises: TypeError for a wrong number of arguments, for mixed dtypes, or without any value.
     """
     if len(operands) != fn.arity:
         raise TypeError(f"{fn.text} takes {fn.arity} arguments, not {len(operands)}")
@@ -344,7 +352,7 @@ def children(value: Value) -> tuple[Value, ...]:
             return args
         case Select(condition, then, otherwise):
             first = (condition,) if isinstance(condition, ValueExpr) else ()
-            return (*first, then, otherwise)  # type: ignore[return-value]
+            return (*first, then, otherwise)
         case Cast(operand, _):
             return (operand,)
         case _:
@@ -357,7 +365,7 @@ def rebuild(
     on_index: Callable[[Index], Index],
     on_condition: Callable[[Condition], Condition],
 ) -> Value:
-    """Copy a value bottom-up: loads (their indices already mapped), index expressions and conditions through the functions."""
+    """Copy a value bottom-up, its parts through the functions (a load's indices come mapped)."""
 
     def go(node: Value) -> Value:
         match node:

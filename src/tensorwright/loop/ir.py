@@ -2,23 +2,26 @@
 
 Grammar
     program ::= LoopProgram(name, parameters, body)
-    s ::= Block((s, ...)) | For(var, extent, kind, s) | If(c, s) | Allocate(buffer, s) | Store(buffer, (e, ...), v)
-        | Prefetch(buffer, (e, ...)) | Call(intrinsic, (window, ...))
-    v, e, c   value expressions, index expressions and conditions of `tensorwright.expr`, over buffers
+    s ::= Block((s, ...)) | For(var, extent, kind, s) | If(c, s) | Allocate(buffer, s)
+        | Store(buffer, (e, ...), v) | Prefetch(buffer, (e, ...)) | Call(intrinsic, (window, ...))
+    v, e, c   values, index expressions and conditions of `tensorwright.expr`, over buffers
 
 Semantics.
-- Statements of a block run in order.  A loop runs var = 0 .. extent-1; an extent of zero runs nothing.
-- SERIAL and UNROLLED loops run in order.  PARALLEL iterations may run at the same time in any order, VECTOR iterations
-  run in lock step, BLOCK/THREAD/VTHREAD iterations are GPU indices: a program is valid only if no iteration of these
-  reads or writes what another one writes, so that running them in order gives the same result (the interpreter does).
-- Extents and indices are index expressions over enclosing loop variables and, before they are bound, decisions.
-  A program whose decisions are bound has extents that are ints.
-- Buffers do not alias.  An `Allocate`d buffer lives inside its statement, undefined at first; one of scope LOCAL is
-  private to the iteration that allocates it, GLOBAL is one piece of memory per call.
-- Every index of a load or store that is executed lies inside the buffer's shape; the branch of a `Select` or `If` that
-  is not taken is not executed.  Buffers are dense and row-major.
-- A store converts nothing: the value has the buffer's dtype.  Float arithmetic is not reassociated; a multiplication
-  feeding an addition may be contracted into one rounding (FMA).
+- Statements of a block run in order.  A loop runs var = 0 .. extent-1; an extent of zero runs
+  nothing.
+- SERIAL and UNROLLED loops run in order.  PARALLEL iterations may run at the same time in any
+  order, VECTOR iterations run in lock step, BLOCK/THREAD/VTHREAD iterations are GPU indices: a
+  program is valid only if no iteration of these reads or writes what another one writes, so that
+  running them in order gives the same result (the interpreter does).
+- Extents and indices are index expressions over enclosing loop variables and, before they are
+  bound, decisions. A program whose decisions are bound has extents that are ints.
+- Buffers do not alias.  An `Allocate`d buffer lives inside its statement, undefined at first; one
+  of scope LOCAL is private to the iteration that allocates it, GLOBAL is one piece of memory per
+  call.
+- Every index of a load or store that is executed lies inside the buffer's shape; the branch of a
+  `Select` or `If` that is not taken is not executed.  Buffers are dense and row-major.
+- A store converts nothing: the value has the buffer's dtype.  Float arithmetic is not reassociated;
+  a multiplication feeding an addition may be contracted into one rounding (FMA).
 """
 
 from __future__ import annotations
@@ -162,7 +165,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """Ask for a cache line that will be read soon; has no meaning. The place may lie outside the buffer."""
+    """Ask for a cache line that will be read soon; the place may lie outside the buffer."""
 
     buffer: Buffer
     indices: tuple[Index, ...]
@@ -178,7 +181,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A hardware intrinsic on windows; `meaning` is the statement that it replaces and defines what it does."""
+    """A hardware intrinsic on windows; `meaning` is the statement that it replaces."""
 
     intrinsic: str
     windows: tuple[Window, ...]
