@@ -1,10 +1,10 @@
 """The order of the folders: a folder of src/tensorwright imports only folders above it.
 
-Other folders are imported through their `__init__`, never file by file, and no function imports
-anything: the imports of a file are its first lines. Registries load modules by name, through
-importlib. The pipeline (pipeline.py) stands above the folders; only those that people and other
-programs call from outside may use it, as `from tensorwright import pipeline` or through the public
-names of the package.
+Other folders, and folders in them, are imported through their `__init__`, never file by file, and
+no function imports anything: the imports of a file are its first lines. Registries load modules by
+name, through importlib. The pipeline (pipeline.py) stands above the folders; only those that people
+and other programs call from outside may use it, as `from tensorwright import pipeline` or through
+the public names of the package.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _folder_faults(own: str | None, name: tuple[str, ...]) -> Iterator[str]:
         if own is not None and own not in SURFACES:
             yield f"{own} imports {'.'.join(name) or PACKAGE}, which stands above all folders"
         return
-    if len(name) > 1:
+    if len(name) > 1 and not (SOURCE.joinpath(*name) / "__init__.py").exists():
         yield f"import {PACKAGE}.{name[0]}, not its file {'.'.join(name)}"
     if own is not None and ORDER.index(name[0]) > ORDER.index(own):
         yield f"{own} imports {name[0]}, which comes after it"
