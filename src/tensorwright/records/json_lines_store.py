@@ -45,8 +45,11 @@ class JsonLinesStore(RecordStore):
         self._ends_line = True
         self._is_closed = False
         make_folder(self.path.absolute().parent)
-        with self._locked():
-            pass
+        try:
+            self._current()
+        except BaseException:
+            self.close()
+            raise
 
     def append(self, records: Iterable[Record], texts: Iterable[WorkloadText] = ()) -> int:
         """Add records, and texts of workloads; return how many records were new."""

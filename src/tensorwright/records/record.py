@@ -155,7 +155,7 @@ def _build(fields: dict[str, object]) -> Record:
     times, decisions = fields["times_s"], fields["decisions"]
     if not isinstance(times, list) or not isinstance(decisions, dict):
         raise _error("record", "times_s must be a list and decisions an object")
-    if fields["status"] not in {status.value for status in Status}:
+    if fields["status"] not in [status.value for status in Status]:
         raise _error("record", f"unknown status {fields['status']!r}")
     if fields["when"] == "":
         raise _error("record", "when is empty")

@@ -1,0 +1,294 @@
+"""Files that are corrupt, foreign, locked or newer; killed writers, two writers, a full disk."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tensorwright.base import OutputError, RecordError, override
+from tensorwright.records import (
+    JsonLinesStore,
+    Record,
+    SqliteStore,
+    Status,
+    default_path,
+    hold_lock,
+    to_line,
+)
+
+STORES = [SqliteStore, JsonLinesStore]
+
+
+def make_record(number: int, trace: str = "") -> Record:
+    return Record("w", "cpu", "box", 1, trace or f"t{number}", (0.5,), Status.OK, round=number)
+
+
+def start_child(code: str, *arguments: object) -> subprocess.Popen[str]:
+    prelude = """
+        import resource, sys
+        from tensorwright.base import OutputError
+        from tensorwright.records import JsonLinesStore, Record, SqliteStore, Status
+        def make_record(number, trace=""):
+            trace = trace or f"t{number}"
+            return Record("w", "cpu", "box", 1, trace, (0.5,), Status.OK, round=number)
+        kinds = {"SqliteStore": SqliteStore, "JsonLinesStore": JsonLinesStore}
+        kind, path = kinds[sys.argv[1]], sys.argv[2]
+    """
+    source = textwrap.dedent(prelude) + textwrap.dedent(code)
+    command = [sys.executable, "-c", source, *map(str, arguments)]
+    paths = os.pathsep.join(path for path in sys.path if path)
+    environment = os.environ | {"PYTHONPATH": paths}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+# A file that is not ours is refused and left as it was.
+
+
+@pytest.mark.parametrize("content", [b"hello, world\n" * 100, b"SQLite format 2\x00" + b"x" * 99])
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "records.sqlite"
+    path.write_bytes(content)
+    with pytest.raises(RecordError) as caught:
+        SqliteStore(path)
+    assert caught.value.where == f"file {path}"
+    assert caught.value.reason == (
+        "it is not an SQLite database, not a record store of tensorwright"
+    )
+    assert caught.value.remedy == "move the file away, or name another one"
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"hello, world", b"\x08\x07\x12", b"[1, 2]\n", b'{"a": 1}\n'])
+def test_a_text_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(RecordError) as caught:
+        JsonLinesStore(path)
+    assert caught.value.where == f"file {path}, line 1"
+    assert path.read_bytes() == content
+
+
+def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "records.sqlite"
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE record (trace TEXT)")
+    other.commit()
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(RecordError, match="the database of another program"):
+        SqliteStore(path)
+    assert path.read_bytes() == before
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "records.sqlite"
+    SqliteStore(path).close()
+    database = sqlite3.connect(path)
+    database.execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
+    database.commit()
+    database.close()
+    with pytest.raises(RecordError, match="schema 99, made by a newer tensorwright") as caught:
+        SqliteStore(path)
+    assert caught.value.remedy.startswith("upgrade tensorwright")
+
+
+@pytest.mark.parametrize("kept", [100, 5000])
+def test_a_truncated_database_is_refused(tmp_path: Path, kept: int) -> None:
+    path = tmp_path / "records.sqlite"
+    with SqliteStore(path) as store:
+        store.append(make_record(n) for n in range(200))
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(RecordError, match="corrupt") as caught, SqliteStore(path) as store:
+        list(store.query())
+    assert "recover" in caught.value.remedy
+
+
+def read_everything(store: SqliteStore) -> None:
+    if store.find_damage():
+        list(store.query())
+        store.top(9, workload="w", target="cpu", hardware="box", threads=1)
+        store.workloads()
+
+
+def test_damage_inside_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "records.sqlite"
+    with SqliteStore(path) as store:
+        store.append(make_record(n) for n in range(300))
+        assert store.find_damage() == ()
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
+    path.write_bytes(content)
+    with pytest.raises(RecordError, match="corrupt"), SqliteStore(path) as store:
+        read_everything(store)
+
+
+def test_a_row_that_holds_no_record_is_named(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / "records.sqlite") as store:
+        store.append([make_record(1)])
+        database = sqlite3.connect(store.path)
+        database.execute("UPDATE record SET times_s = 'fast'")
+        database.commit()
+        database.close()
+        with pytest.raises(RecordError, match="the row holds no record"):
+            list(store.query())
+
+
+def test_a_locked_database_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "records.sqlite"
+    SqliteStore(path).close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with SqliteStore(path, busy_s=0.05) as store, pytest.raises(RecordError) as caught:
+        store.append([make_record(1)])
+    other.close()
+    assert caught.value.reason == "another process has locked it"
+
+
+def test_a_locked_text_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    with path.open("w") as file, hold_lock(file.fileno()), pytest.raises(RecordError) as caught:
+        JsonLinesStore(path, busy_s=0.05)
+    assert caught.value.reason == "another process has locked it"
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_closed_store_says_so(tmp_path: Path, kind: type[SqliteStore | JsonLinesStore]) -> None:
+    store = kind(tmp_path / "records")
+    store.close()
+    with pytest.raises(RecordError, match="has been closed"):
+        store.append([make_record(1)])
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_path_that_cannot_be_created(
+    tmp_path: Path, kind: type[SqliteStore | JsonLinesStore]
+) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError):
+        kind(tmp_path / "file" / "records")
+    with pytest.raises((OutputError, RecordError)):
+        kind(tmp_path)
+
+
+# Lines that were torn by a crash, or added by hand.
+
+
+def test_a_torn_last_line_is_cut_off_by_the_next_append(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    lines = [to_line(make_record(n)) for n in range(3)]
+    for cut in (1, 12, 13, 40, len(lines[2]) - 1):
+        path.write_text("\n".join(lines[:2]) + "\n" + lines[2][:cut])
+        with JsonLinesStore(path) as store:
+            assert store.count() == 2
+            store.append([make_record(9)])
+        with JsonLinesStore(path) as store:
+            assert [record.round for record in store.query()] == [0, 1, 9]
+
+
+def test_a_line_added_by_hand_without_its_newline_counts(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(to_line(make_record(0)) + "\n" + to_line(make_record(1)))
+    with JsonLinesStore(path) as store, JsonLinesStore(path) as other:
+        assert other.count() == 2
+        store.append([make_record(2)])
+        store.append([make_record(3)])
+        assert [record.round for record in other.query()] == [0, 1, 2, 3]
+        path.write_text(path.read_text() + "nonsense\n")
+        with pytest.raises(RecordError, match="line 5"):
+            other.count()
+
+
+# Other processes.
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_killed_writer_loses_at_most_the_row_in_flight(
+    tmp_path: Path, kind: type[SqliteStore | JsonLinesStore]
+) -> None:
+    code = """
+        with kind(path) as store:
+            number = 0
+            while True:
+                store.append([make_record(number)])
+                print(number, flush=True)
+                number += 1
+    """
+    path = tmp_path / "records"
+    child = start_child(code, kind.__name__, path)
+    assert child.stdout is not None
+    for _ in range(20):
+        child.stdout.readline()
+    child.send_signal(signal.SIGKILL)
+    told = [line for line in child.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
+    child.stdout.close()
+    child.wait()
+    last = int(told[-1]) if told else 19
+    with kind(path) as store:
+        found = [record.round for record in store.query()]
+        assert found in (list(range(last + 1)), list(range(last + 2)))
+        assert store.append([make_record(-1 + 10**6)]) == 1
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_two_processes_may_append_to_one_file(
+    tmp_path: Path, kind: type[SqliteStore | JsonLinesStore]
+) -> None:
+    code = """
+        first = int(sys.argv[3])
+        with kind(path) as store:
+            for number in range(first, first + 40):
+                store.append([make_record(number)])
+    """
+    path = tmp_path / "new" / "records"
+    children = [start_child(code, kind.__name__, path, first) for first in (0, 1000)]
+    for child in children:
+        assert child.stdout is not None
+        with child:
+            assert child.stdout.read() == ""
+        assert child.returncode == 0
+    with kind(path) as store:
+        found = [record.round for record in store.query()]
+        for first in (0, 1000):
+            assert [n for n in found if first <= n < first + 40] == list(range(first, first + 40))
+        assert len(found) == 80
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_full_disk_is_an_output_error_and_loses_nothing(
+    tmp_path: Path, kind: type[SqliteStore | JsonLinesStore]
+) -> None:
+    code = """
+        with kind(path) as store:
+            store.append([make_record(0)])
+            limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
+            try:
+                store.append(make_record(n, "x" * 10_000 + str(n)) for n in range(1, 60))
+            except OutputError as error:
+                print(error.reason, "|", error.remedy)
+            print(store.count())
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            store.append([make_record(1)])
+            print(store.count())
+    """
+    child = start_child(code, kind.__name__, tmp_path / "records")
+    assert child.stdout is not None
+    with child:
+        said, count, after = child.stdout.read().splitlines()
+    assert "othing of " in said
+    assert said.endswith("what was stored before is safe")
+    assert (count, after) == ("1", "2")
+    with kind(tmp_path / "records") as store:
+        assert [record.round for record in store.query()] == [0, 1]
+
+
+def test_the_default_path_lies_in_the_home_knob(tmp_path: Path) -> None:
+    with override(home=str(tmp_path)):
+        assert default_path() == tmp_path / "records.sqlite"
