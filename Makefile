@@ -5,6 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+MODULES := $(wildcard src/tensorwright/__init__.py src/tensorwright/*/__init__.py)
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
@@ -41,7 +42,7 @@ bench: $(READY)  ## measure the code generator against the machine's peak, and t
 
 docs: $(READY)  ## generate the reference pages into build/docs
 	$(BIN)/python -m pip install --quiet -e '.[docs]'
-	$(BIN)/pdoc --output-directory build/docs tensorwright
+	$(BIN)/pdoc --output-directory build/docs $(subst /,.,$(MODULES:src/%/__init__.py=%))
 
 system:  ## install libgomp, the one system library needed, where it is missing
 	@sh .ci/libgomp
