@@ -19,8 +19,7 @@ from dataclasses import dataclass
 import llvmlite.binding as llvm
 
 from tensorwright.base import InternalError, detect_target
-from tensorwright.codegen.llvm.machine import compile_module, create_machine
-from tensorwright.codegen.llvm.vector_math import LIBM_SYMBOLS
+from tensorwright.codegen.llvm import LIBM_SYMBOLS, compile_module, create_machine
 from tensorwright.runtime.openmp import OPENMP_SYMBOLS, SERIAL_IR, openmp_runtime
 
 _MEMORY_SYMBOLS = ("memcpy", "memmove", "memset", "memcmp")
@@ -75,7 +74,9 @@ def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
     builder.add_jit_library(_SYMBOLS_LIBRARY).add_jit_library(_OPENMP_LIBRARY)
     for symbol in symbols:
         builder.export_symbol(symbol)
-    return LoadedObject(session, _link(session.jit, builder, f"object{next(_names)}"), tuple(symbols))
+    return LoadedObject(
+        session, _link(session.jit, builder, f"object{next(_names)}"), tuple(symbols)
+    )
 
 
 def runtime_symbols() -> tuple[tuple[str, int], ...]:

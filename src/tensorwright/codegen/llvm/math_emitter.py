@@ -5,10 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from tensorwright.base import DType, InternalError
+from tensorwright.base import DType, InternalError, Target
 
 # float type, integer type, stored mantissa bits, exponent bias
 _FORMATS = {DType.F32: ("float", "i32", 23, 127), DType.F64: ("double", "i64", 52, 1023)}
+_AVX512_BYTES = 64
+_CURRENT_ROUNDING = 4
 
 
 def vector_type(element: str, lanes: int) -> str:
@@ -17,7 +19,7 @@ def vector_type(element: str, lanes: int) -> str:
 
 
 def float_literal(value: float, dtype: DType) -> str:
-    """A float constant in LLVM's exact form, rounded to the type: 0x followed by the bits of f64."""
+    """A float constant as LLVM writes it exactly: rounded to the type, then the bits of the f64."""
     if dtype is DType.F32:
         value = struct.unpack("<f", struct.pack("<f", value))[0]
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
@@ -31,7 +33,7 @@ class MathEmitter:
     right either way.
     """
 
-    def __init__(self, dtype: DType, lanes: int) -> None:
+    def __init__(self, dtype: DType, lanes: int, target: Target) -> None:
         if dtype not in _FORMATS:
             raise InternalError(
                 stage="codegen",
@@ -45,6 +47,8 @@ class MathEmitter:
         self.int_type = vector_type(self.int_name, lanes)
         self.mask_type = vector_type("i1", lanes)
         self.suffix = ("" if lanes == 1 else f"v{lanes}") + f"f{dtype.size_bytes * 8}"
+        is_full_register = lanes * dtype.size_bytes == _AVX512_BYTES
+        self.has_scalef = is_full_register and "avx512f" in target.features
         self.lines: list[str] = []
         self.declarations: set[str] = set()
 
@@ -99,6 +103,15 @@ class MathEmitter:
         self.declarations.add(f"declare {self.float_type} @llvm.{name}.{self.suffix}({types})")
         typed = ", ".join(f"{self.float_type} {argument}" for argument in arguments)
         return self.emit(f"call {self.float_type} @llvm.{name}.{self.suffix}({typed})")
+
+    def scalef(self, a: str, n: str) -> str:
+        """a * 2^n for a whole float n, rounded once (AVX-512, where `has_scalef`)."""
+        kind, letter = self.float_type, "s" if self.dtype is DType.F32 else "d"
+        symbol = f"@llvm.x86.avx512.mask.scalef.p{letter}.512"
+        mask = f"i{self.lanes}"
+        self.declarations.add(f"declare {kind} {symbol}({kind}, {kind}, {kind}, {mask}, i32)")
+        rest = f"{kind} zeroinitializer, {mask} -1, i32 {_CURRENT_ROUNDING}"
+        return self.emit(f"call {kind} {symbol}({kind} {a}, {kind} {n}, {rest})")
 
     def compare(self, predicate: str, a: str, b: str) -> str:
         """A mask; ordered predicates ("olt", ...) are false for NaN."""

@@ -29,12 +29,14 @@ _SQRT_HALF_BITS = {DType.F32: 0x3F3504F3, DType.F64: 0x3FE6A09E667F3BCD}
 def emit_exp(e: MathEmitter, x: str) -> str:
     """e^x: 0 below the smallest subnormal, infinity above the largest float.
 
-    The scale 2^n is applied as two factors, so that it is right for subnormal results (rounded
-    once, by the second product) and for n one above the largest exponent.
+    Without an instruction for it, the scale 2^n is applied as two factors, so that it is right for
+    subnormal results (rounded once, by the second product) and for n above the largest exponent.
     """
     table = EXP[e.dtype]
     bounded = e.at_least(e.at_most(x, table.highest), table.lowest)
-    mantissa, n = _reduced_exp(e, bounded)
+    mantissa, n, n_float = _reduced_exp(e, bounded)
+    if e.has_scalef:
+        return e.scalef(mantissa, n_float)
     half = e.integer("ashr", n, e.int_const(1))
     rest = e.integer("sub", n, half)
     return e.mul(e.mul(mantissa, _power_of_two(e, half)), _power_of_two(e, rest))
@@ -42,12 +44,14 @@ def emit_exp(e: MathEmitter, x: str) -> str:
 
 def _exp_in_range(e: MathEmitter, x: str) -> str:
     """e^x where the result is known to be a normal number."""
-    mantissa, n = _reduced_exp(e, x)
+    mantissa, n, n_float = _reduced_exp(e, x)
+    if e.has_scalef:
+        return e.scalef(mantissa, n_float)
     return e.mul(mantissa, _power_of_two(e, n))
 
 
-def _reduced_exp(e: MathEmitter, x: str) -> tuple[str, str]:
-    """x = n*ln(2) + r with |r| <= ln(2)/2: the values e^r and (an integer) n.
+def _reduced_exp(e: MathEmitter, x: str) -> tuple[str, str, str]:
+    """x = n*ln(2) + r with |r| <= ln(2)/2: the values e^r, n as an integer, n as a float.
 
     Adding 1.5 * 2^mantissa_bits rounds to an integer and leaves it in the low bits, without a
     conversion, which would be undefined for NaN.
@@ -61,7 +65,7 @@ def _reduced_exp(e: MathEmitter, x: str) -> tuple[str, str]:
     r = e.fma(n_float, e.const(-table.ln2_low), r)
     squared = e.mul(r, r)
     tail = e.fma(squared, e.polynomial(r, table.q), r)
-    return e.add(tail, e.const(1.0)), n
+    return e.add(tail, e.const(1.0)), n, n_float
 
 
 def _power_of_two(e: MathEmitter, n: str) -> str:

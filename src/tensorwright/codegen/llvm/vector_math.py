@@ -77,14 +77,14 @@ def math_function(name: str, dtype: DType, lanes: int, target: Target) -> MathFu
         raise InternalError(
             stage="codegen", where=f"function {name}", reason="there is no code for it"
         )
-    emitter = MathEmitter(dtype, lanes)
+    emitter = MathEmitter(dtype, lanes, target)
     kernel = _VECTOR.get((name, dtype))
     if kernel is not None:
         arity = 1
         result = kernel(emitter, "%x0")
     else:
         arity = 2 if name in _LIBM_BINARY else 1
-        result = _per_lane(emitter, name, arity, target)
+        result = _per_lane(emitter, name, arity)
     symbol = f"@tw.{name}.{emitter.suffix}"
     kind = emitter.float_type
     parameters = ", ".join(f"{kind} %x{index}" for index in range(arity))
@@ -93,8 +93,8 @@ def math_function(name: str, dtype: DType, lanes: int, target: Target) -> MathFu
     return MathFunction(symbol, arity, text, tuple(sorted(emitter.declarations)))
 
 
-def _per_lane(emitter: MathEmitter, name: str, arity: int, target: Target) -> str:
-    """Call the C library for each lane. 32-bit Windows aside, every target has the f variants."""
+def _per_lane(emitter: MathEmitter, name: str, arity: int) -> str:
+    """Call the C library for each lane; its f32 functions end in f."""
     scalar = emitter.float_name
     symbol = f"@{name}{'f' if emitter.dtype is DType.F32 else ''}"
     types = ", ".join([scalar] * arity)

@@ -1,0 +1,3 @@
+"""Code generators: loop programs in, code out. Read llvm/ first."""
+
+__all__: list[str] = []

@@ -1,0 +1,245 @@
+"""Keep object code on disk, keyed by everything that it depends on.
+
+Machine code that is loaded is machine code that is run, so the folder must belong to the user and
+be closed to all others (mode 0700); an entry must belong to the user, too, and carry the digest of
+its content. An entry that fails is removed, counted, and compiled anew. A folder that cannot be
+used or written costs a warning, once, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import tempfile
+import threading
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tensorwright.base import Target, knobs
+from tensorwright.codegen.llvm import Level, compile_module, feature_flags, pipeline_key
+
+DEFAULT_LIMIT_BYTES = 512 << 20
+_MAGIC = b"TWKERN1\n"
+_DIGEST_BYTES = 32
+_SUFFIX = ".kernel"
+_PRUNED_SHARE = 0.75  # how full the cache is after pruning
+
+
+@dataclass(frozen=True, slots=True)
+class CacheCounts:
+    """What a cache did since it was opened; `corrupt` entries are misses as well."""
+
+    hits: int = 0
+    misses: int = 0
+    corrupt: int = 0
+    stored: int = 0
+    pruned: int = 0
+
+
+def kernel_key(ir_text: str, target: Target, level: Level = Level.LEAN) -> str:
+    """The name of a compilation's result: a digest of its inputs and of the compiler."""
+    digest = hashlib.sha256()
+    for part in (pipeline_key(), str(int(level)), target.triple, feature_flags(target), ir_text):
+        digest.update(part.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+class KernelCache:
+    """A folder of compiled kernels, least recently used first out.
+
+    Safe for several threads and processes at once: an entry appears whole or not at all.
+    """
+
+    def __init__(self, folder: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self.folder = folder
+        self.limit_bytes = limit_bytes
+        self.counts = CacheCounts()
+        self._lock = threading.Lock()
+        self._size_bytes: int | None = None
+        self._is_usable: bool | None = None
+
+    def compile(self, ir_text: str, target: Target, level: Level = Level.LEAN) -> bytes:
+        """Object code from the cache, or compiled and put there; errors as `compile_module`."""
+        key = kernel_key(ir_text, target, level)
+        found = self.get(key)
+        if found is None:
+            found = compile_module(ir_text, target, level)
+            self.put(key, found)
+        return found
+
+    def get(self, key: str) -> bytes | None:
+        """The object code of that key, checked; None where there is none that can be trusted."""
+        content = self._read(self._path(key)) if self._usable() else None
+        if content is None:
+            self._count(misses=1)
+            return None
+        data = content[len(_MAGIC) + _DIGEST_BYTES :]
+        if content[: len(_MAGIC) + _DIGEST_BYTES] != _MAGIC + _digest(key, data):
+            self._count(misses=1, corrupt=1)
+            with contextlib.suppress(OSError):
+                self._path(key).unlink()
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(self._path(key))
+        self._count(hits=1)
+        return data
+
+    def put(self, key: str, data: bytes) -> bool:
+        """Keep object code; False where that failed (which is warned about once)."""
+        if not self._usable():
+            return False
+        content = _MAGIC + _digest(key, data) + data
+        temporary: Path | None = None
+        try:
+            # Not flushed to the disk: a file cut short by a crash fails its digest.
+            handle, name = tempfile.mkstemp(prefix=".new-", dir=self.folder)
+            temporary = Path(name)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            temporary.replace(self._path(key))
+        except OSError as error:
+            if temporary is not None:
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
+            self._disable(f"cannot write ({error.strerror or error})")
+            return False
+        self._count(stored=1)
+        self._grow(len(content))
+        return True
+
+    def size_bytes(self) -> int:
+        """Bytes of all entries, counted on the disk."""
+        return sum(size for _, size, _ in self._entries())
+
+    def clear(self) -> int:
+        """Remove all entries and return how many there were."""
+        entries = self._entries()
+        for _, _, path in entries:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        self._size_bytes = None
+        return len(entries)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}{_SUFFIX}"
+
+    def _read(self, path: Path) -> bytes | None:
+        """The file's bytes; None where it is missing, a link, or somebody else's."""
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        try:
+            handle = os.open(path, flags)
+            with os.fdopen(handle, "rb") as file:
+                return file.read() if _is_ours(os.fstat(file.fileno())) else None
+        except OSError:
+            return None
+
+    def _usable(self) -> bool:
+        with self._lock:
+            known = self._is_usable
+        if known is not None:
+            return known
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            status = self.folder.stat()
+            if not _is_ours(status):
+                return self._disable("it belongs to another user")
+            if os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077:
+                self.folder.chmod(0o700)
+        except OSError as error:
+            return self._disable(error.strerror or str(error))
+        with self._lock:
+            self._is_usable = True
+        return True
+
+    def _disable(self, reason: str) -> bool:
+        """Stop using the folder, and say so the first time."""
+        with self._lock:
+            is_first = self._is_usable is not False
+            self._is_usable = False
+        if is_first:
+            warnings.warn(
+                f"kernel cache {self.folder}: {reason}; kernels are compiled anew each time "
+                f"(set {knobs.HOME.variable} to a folder of your own)",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return False
+
+    def _count(self, **increments: int) -> None:
+        with self._lock:
+            changed = {name: getattr(self.counts, name) + n for name, n in increments.items()}
+            self.counts = replace(self.counts, **changed)
+
+    def _grow(self, added_bytes: int) -> None:
+        """Note new bytes, and prune when the limit is passed."""
+        with self._lock:
+            known = self._size_bytes
+            self._size_bytes = None if known is None else known + added_bytes
+        if known is None:
+            self._size_bytes = self.size_bytes()
+        if self._size_bytes is not None and self._size_bytes > self.limit_bytes:
+            self._prune()
+
+    def _prune(self) -> None:
+        """Remove the entries used longest ago until the cache is well under its limit."""
+        entries = sorted(self._entries())
+        size_bytes = sum(size for _, size, _ in entries)
+        removed = 0
+        for _, size, path in entries:
+            if size_bytes <= self.limit_bytes * _PRUNED_SHARE:
+                break
+            with contextlib.suppress(OSError):
+                path.unlink()
+            size_bytes -= size
+            removed += 1
+        self._count(pruned=removed)
+        with self._lock:
+            self._size_bytes = size_bytes
+
+    def _entries(self) -> list[tuple[float, int, Path]]:
+        """Time of last use, size, path of each entry."""
+        found = []
+        try:
+            with os.scandir(self.folder) as listing:
+                for entry in listing:
+                    if entry.name.endswith(_SUFFIX):
+                        with contextlib.suppress(OSError):
+                            status = entry.stat(follow_symlinks=False)
+                            found.append((status.st_mtime, status.st_size, Path(entry.path)))
+        except OSError:
+            return []
+        return found
+
+
+def _digest(key: str, data: bytes) -> bytes:
+    """Digest of an entry; the key is part of it, so that renaming one makes it invalid."""
+    return hashlib.sha256(key.encode() + b"\0" + data).digest()
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    return not hasattr(os, "getuid") or status.st_uid == os.getuid()
+
+
+_caches: dict[Path, KernelCache] = {}
+_caches_lock = threading.Lock()
+
+
+def default_cache() -> KernelCache:
+    """The cache in the folder that the knob `home` names."""
+    folder = knobs.HOME.get() / "kernels"
+    with _caches_lock:
+        return _caches.setdefault(folder, KernelCache(folder))
+
+
+def compile_cached(ir_text: str, target: Target, level: Level = Level.LEAN) -> bytes:
+    """Compile through the default cache, or without one where the knob `kernel_cache` says no.
+
+    Raises:  as `compile_module`.
+    """
+    if not knobs.KERNEL_CACHE.get():
+        return compile_module(ir_text, target, level)
+    return default_cache().compile(ir_text, target, level)
