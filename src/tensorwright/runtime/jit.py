@@ -14,20 +14,19 @@ import ctypes.util
 import itertools
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
 from tensorwright.base import InternalError, detect_target
 from tensorwright.codegen.llvm import LIBM_SYMBOLS, compile_module, create_machine
-from tensorwright.runtime.openmp import OPENMP_SYMBOLS, SERIAL_IR, openmp_runtime
+from tensorwright.runtime.openmp import OPENMP_SYMBOLS, SERIAL_IR, OpenMP, openmp_runtime
 
 _MEMORY_SYMBOLS = ("memcpy", "memmove", "memset", "memcmp")
 _ELF_MACHINE = slice(18, 20)
 _ELF_MACHINES = {"x86-64": 62, "aarch64": 183}
 _OPENMP_LIBRARY = "openmp"
 _SYMBOLS_LIBRARY = "symbols"
-_SYMBOLS_IR = "@tw.anchor = constant i8 0\n"
+_LOADS_PER_SESSION = 1000
 
 
 class LoadedObject:
@@ -39,9 +38,9 @@ class LoadedObject:
     __slots__ = ("_session", "_tracker", "symbols")
 
     def __init__(
-        self, session: _Session, tracker: llvm.orcjit.ResourceTracker, symbols: tuple[str, ...]
+        self, session: Session, tracker: llvm.orcjit.ResourceTracker, symbols: tuple[str, ...]
     ) -> None:
-        self._session = session  # the session must outlive the tracker
+        self._session = session
         self._tracker = tracker
         self.symbols = symbols
 
@@ -49,18 +48,80 @@ class LoadedObject:
         """The address of one of `symbols`."""
         return int(self._tracker[symbol])
 
-
-@dataclass(frozen=True, slots=True)
-class _Session:
-    """The ORC session with its two libraries of symbols, alive as long as this is."""
-
-    jit: llvm.orcjit.LLJIT
-    libraries: tuple[llvm.orcjit.ResourceTracker, ...]
+    def __del__(self) -> None:
+        del self._tracker  # before the session, whose end would leave it dangling
 
 
-_lock = threading.Lock()
-_sessions: list[_Session] = []
-_names = itertools.count()
+class Session:
+    """An ORC session with one library for each source of symbols.
+
+    Objects that were unloaded leave some 8 kB behind (the name of their library, which LLVM keeps
+    until the session ends), so `load_object` moves on to a new session after some thousand loads;
+    an old one ends with its last object.
+    """
+
+    __slots__ = ("_jit", "_libraries", "arch", "loads")
+
+    def __init__(self, openmp: OpenMP | None) -> None:
+        native = detect_target()
+        machine = create_machine(native)
+        self.arch = native.arch
+        self.loads = itertools.count()
+        self._jit = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
+        # Imports are defined in a library, and a library is made of object code.
+        anchor = compile_module("@tw.anchor = constant i8 0\n", native)
+        code = anchor if openmp is not None else compile_module(SERIAL_IR, native)
+        self._libraries = [
+            self._define(_SYMBOLS_LIBRARY, anchor, runtime_symbols(), "tw.anchor"),
+            self._define(_OPENMP_LIBRARY, code, openmp.symbols if openmp else (), *OPENMP_SYMBOLS),
+        ]
+
+    def load(self, data: bytes, symbols: Sequence[str]) -> LoadedObject:
+        """As `load_object`, into this session."""
+        _check_machine(data, self.arch)
+        builder = llvm.JITLibraryBuilder().add_object_img(data)
+        builder.add_jit_library(_SYMBOLS_LIBRARY).add_jit_library(_OPENMP_LIBRARY)
+        for symbol in symbols:
+            builder.export_symbol(symbol)
+        tracker = self._link(builder, f"object{next(self.loads)}")
+        return LoadedObject(self, tracker, tuple(symbols))
+
+    def _define(
+        self, name: str, code: bytes, imports: Sequence[tuple[str, int]], *exports: str
+    ) -> llvm.orcjit.ResourceTracker:
+        builder = llvm.JITLibraryBuilder().add_object_img(code)
+        for symbol, address in imports:
+            builder.import_symbol(symbol, address)
+        for symbol in exports:
+            builder.export_symbol(symbol)
+        return self._link(builder, name)
+
+    def _link(
+        self, builder: llvm.orcjit.JITLibraryBuilder, name: str
+    ) -> llvm.orcjit.ResourceTracker:
+        try:
+            return builder.link(self._jit, name)
+        except RuntimeError as error:
+            raise InternalError(
+                stage="runtime",
+                where=f"object code {name}",
+                reason=f"cannot be linked into this process: {error}",
+                remedy="compile it again for this machine",
+            ) from error
+
+    def __del__(self) -> None:
+        if hasattr(self, "_libraries"):
+            del self._libraries  # before the session that they belong to
+        if hasattr(self, "_jit"):
+            del self._jit
+
+
+class _Current:
+    """The session that `load_object` fills; guarded by the lock."""
+
+    lock = threading.Lock()
+    session: Session | None = None
+    loads = 0
 
 
 def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
@@ -68,15 +129,13 @@ def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
 
     Raises:  InternalError if it is not an object for this machine, or if a symbol is missing.
     """
-    session = _session()
-    _check_machine(data)
-    builder = llvm.JITLibraryBuilder().add_object_img(data)
-    builder.add_jit_library(_SYMBOLS_LIBRARY).add_jit_library(_OPENMP_LIBRARY)
-    for symbol in symbols:
-        builder.export_symbol(symbol)
-    return LoadedObject(
-        session, _link(session.jit, builder, f"object{next(_names)}"), tuple(symbols)
-    )
+    with _Current.lock:
+        if _Current.session is None or _Current.loads >= _LOADS_PER_SESSION:
+            _Current.session = Session(openmp_runtime())
+            _Current.loads = 0
+        _Current.loads += 1
+        session = _Current.session
+    return session.load(data, symbols)
 
 
 def runtime_symbols() -> tuple[tuple[str, int], ...]:
@@ -88,41 +147,12 @@ def runtime_symbols() -> tuple[tuple[str, int], ...]:
     return tuple((name, address) for name, address in found if address)
 
 
-def _session() -> _Session:
-    with _lock:
-        if not _sessions:
-            _sessions.append(_create_session())
-        return _sessions[0]
-
-
-def _create_session() -> _Session:
-    native = detect_target()
-    machine = create_machine(native)
-    jit = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
-    # A library is made of object code; imports hang on to one that only holds an anchor.
-    anchor = llvm.JITLibraryBuilder().add_object_img(compile_module(_SYMBOLS_IR, native))
-    for name, address in runtime_symbols():
-        anchor.import_symbol(name, address)
-    symbols = _link(jit, anchor.export_symbol("tw.anchor"), _SYMBOLS_LIBRARY)
-    runtime = openmp_runtime()
-    openmp = llvm.JITLibraryBuilder()
-    if runtime is None:
-        openmp.add_object_img(compile_module(SERIAL_IR, native))
-    else:
-        openmp.add_object_img(compile_module("@tw.openmp = constant i8 0\n", native))
-        for name, address in runtime.symbols:
-            openmp.import_symbol(name, address)
-    for name in OPENMP_SYMBOLS:
-        openmp.export_symbol(name)
-    return _Session(jit, (symbols, _link(jit, openmp, _OPENMP_LIBRARY)))
-
-
-def _check_machine(data: bytes) -> None:
+def _check_machine(data: bytes, arch: str) -> None:
     """Refuse an ELF object of another processor, which the linker would take without a word."""
     if data[:4] != b"\x7fELF":
         return
     found = int.from_bytes(data[_ELF_MACHINE], "little")
-    wanted = _ELF_MACHINES[detect_target().arch]
+    wanted = _ELF_MACHINES[arch]
     if found != wanted:
         raise InternalError(
             stage="runtime",
@@ -132,28 +162,12 @@ def _check_machine(data: bytes) -> None:
         )
 
 
-def _link(
-    jit: llvm.orcjit.LLJIT, builder: llvm.orcjit.JITLibraryBuilder, name: str
-) -> llvm.orcjit.ResourceTracker:
-    try:
-        return builder.link(jit, name)
-    except RuntimeError as error:
-        raise InternalError(
-            stage="runtime",
-            where=f"object code {name}",
-            reason=f"cannot be linked into this process: {error}",
-            remedy="compile it again for this machine",
-        ) from error
-
-
 def _load_libm() -> ctypes.CDLL:
     """The C mathematical library; in the C library itself where there is no separate one."""
-    for name in ("libm.so.6", ctypes.util.find_library("m")):
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
-    return ctypes.CDLL(None)
+    try:
+        return ctypes.CDLL("libm.so.6")  # glibc; asking find_library first would start a compiler
+    except OSError:
+        return ctypes.CDLL(ctypes.util.find_library("m"))
 
 
 def _address(library: ctypes.CDLL, name: str) -> int:
