@@ -1,0 +1,65 @@
+"""The kinds of competitors. A new one is a module with `create() -> Peer`, and a line in KINDS."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from dataclasses import dataclass
+
+from tensorwright.base import MachineError, UsageError
+from tensorwright.peers.protocol import Peer
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of competitor.
+
+    module   where its `create` is; imported by name, in the worker process only
+    package  the package that it needs, and `extra` of tensorwright that installs it; "" for none
+    """
+
+    name: str
+    module: str
+    package: str = ""
+    extra: str = ""
+
+
+KINDS = (
+    Kind("ours", "tensorwright.peers.ours"),
+    Kind("onnxruntime", "tensorwright.peers.onnxruntime_peer", "onnxruntime", "bench"),
+    Kind("function", "tensorwright.peers.function_peer"),
+)
+
+
+def find_kind(name: str) -> Kind:
+    """The kind of that name.
+
+    Raises:  UsageError for an unknown name; MachineError, naming the extra, for a package that is
+             not installed.
+    """
+    for kind in KINDS:
+        if kind.name == name:
+            _require_package(kind)
+            return kind
+    raise UsageError(
+        stage="peers",
+        where=f"peer {name}",
+        reason="no such kind of competitor",
+        remedy="one of " + ", ".join(kind.name for kind in KINDS),
+    )
+
+
+def create_peer(kind: Kind) -> Peer:
+    """Import the kind's module and make its peer."""
+    peer: Peer = importlib.import_module(kind.module).create()
+    return peer
+
+
+def _require_package(kind: Kind) -> None:
+    if kind.package and importlib.util.find_spec(kind.package) is None:
+        raise MachineError(
+            stage="peers",
+            where=f"peer {kind.name}",
+            reason=f"the package {kind.package} is not installed",
+            remedy=f"pip install 'tensorwright[{kind.extra}]'",
+        )
