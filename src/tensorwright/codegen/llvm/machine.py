@@ -5,21 +5,24 @@ on virtual machines, and a name brings tuning along, such as "prefer 256-bit vec
 halve the speed of AVX-512 code written by hand. All floating-point contraction is explicit: LLVM
 fuses `llvm.fmuladd` and pairs of instructions flagged `contract`, and nothing else.
 
-Levels, measured on a direct convolution with 112 FMAs in its inner loop (two kernels, 3x3 and 1x1;
-time to object code relative to `clang -O3`'s pipeline; all run equally fast within noise of 2 %):
+Levels, measured on a direct convolution with 112 FMAs in its inner loop (time to object code,
+relative; all but the last run equally fast; benchmarks/pass_pipelines.py):
 
-    O3 with vectorisers and unroller   1.00      O3 or O2 without them        0.74
-    O1 without them                    0.62      function simplification O1   0.48   (THOROUGH)
-    sroa, instcombine, simplifycfg     0.32      sroa alone                   0.27   (LEAN is first)
-    no pass at all                     0.28, and the kernel runs at 0.38 of the speed
+    O3 with vectorisers and unroller   1.00      O3 or O2 without them                  0.73
+    O1 without them                    0.62      function simplification O1, THOROUGH   0.49
+    sroa instcombine simplifycfg, LEAN 0.34      sroa alone                             0.26
+    no pass at all                     0.29, and the kernel runs at 0.38 of the speed
 
 What remains (0.22) is instruction selection and register allocation; its level (1 to 3) makes no
-difference. NewGVN and LoopRotate bring nothing that selection and strength reduction do not.
+difference, and NewGVN and LoopRotate bring nothing that it does not find by itself. llvmlite holds
+one lock around every call into LLVM: to build in parallel takes processes, not threads.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from functools import lru_cache
 
@@ -53,13 +56,15 @@ def compile_module(ir_text: str, target: Target, level: Level = Level.LEAN) -> b
              MachineError if this LLVM does not know the target.
     """
     machine = create_machine(target)
-    return bytes(machine.emit_object(_optimised(ir_text, machine, level)))
+    with _optimised(ir_text, machine, level) as module:
+        return bytes(machine.emit_object(module))
 
 
 def assembly(ir_text: str, target: Target, level: Level = Level.LEAN) -> str:
     """Compile a module to assembly text; errors as `compile_module`."""
     machine = create_machine(target)
-    return str(machine.emit_assembly(_optimised(ir_text, machine, level)))
+    with _optimised(ir_text, machine, level) as module:
+        return str(machine.emit_assembly(module))
 
 
 def create_machine(target: Target) -> llvm.TargetMachine:
@@ -103,17 +108,40 @@ def _initialise() -> None:
     llvm.initialize_all_asmprinters()
 
 
-def _optimised(ir_text: str, machine: llvm.TargetMachine, level: Level) -> llvm.ModuleRef:
-    module = _parse(ir_text)
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
+@contextmanager
+def _optimised(ir_text: str, machine: llvm.TargetMachine, level: Level) -> Iterator[llvm.ModuleRef]:
+    """The module after all passes, in an LLVM context of its own, both freed after the block.
+
+    The module must go before its context. Left to the garbage collector after an error, when both
+    hang on a traceback, the order would be anybody's guess, and the wrong one crashes.
+    """
+    context = llvm.create_context()
+    module: llvm.ModuleRef | None = None
+    try:
+        module = llvm.parse_assembly(ir_text, context=context)
+        module.verify()
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        _run_passes(module, machine, level, has_inlining="alwaysinline" in ir_text)
+        yield module
+    except RuntimeError as error:
+        raise _refusal(ir_text, str(error)) from error
+    finally:
+        if module is not None:
+            module.close()
+        context.close()
+
+
+def _run_passes(
+    module: llvm.ModuleRef, machine: llvm.TargetMachine, level: Level, has_inlining: bool
+) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     options.loop_vectorization = False
     options.slp_vectorization = False
     options.loop_interleaving = False
     options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
-    if "alwaysinline" in ir_text:
+    if has_inlining:
         inliner = llvm.create_new_module_pass_manager()
         inliner.add_always_inliner_pass()
         inliner.run(module, builder)
@@ -128,17 +156,6 @@ def _optimised(ir_text: str, machine: llvm.TargetMachine, level: Level) -> llvm.
     for function in module.functions:
         if not function.is_declaration:
             passes.run(function, builder)
-    return module
-
-
-def _parse(ir_text: str) -> llvm.ModuleRef:
-    """Parse and verify in a context of its own, so that its types and constants are freed."""
-    try:
-        module = llvm.parse_assembly(ir_text, context=llvm.create_context())
-        module.verify()
-    except RuntimeError as error:
-        raise _refusal(ir_text, str(error)) from error
-    return module
 
 
 def _refusal(ir_text: str, message: str) -> InternalError:

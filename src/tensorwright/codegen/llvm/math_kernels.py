@@ -130,7 +130,7 @@ def emit_tanh(e: MathEmitter, x: str) -> str:
     power = _exp_in_range(e, e.add(bounded, bounded))
     far = e.sub(e.const(1.0), e.div(e.const(2.0), e.add(power, e.const(1.0))))
     is_near = e.compare("olt", magnitude, e.const(0.625))
-    return e.select(is_near, near, e.copysign(far, x))
+    return e.copysign(e.select(is_near, near, far), x)  # also for -0, where near is +0
 
 
 def emit_erf(e: MathEmitter, x: str) -> str:

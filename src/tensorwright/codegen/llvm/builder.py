@@ -1,0 +1,305 @@
+"""Write the text of LLVM functions: names, blocks, and scopes that reuse and hoist what they can.
+
+A `Function` is written front to back. Its scopes nest like the loops and branches of the program.
+A pure operation is emitted once per scope and text, in the outermost scope that has its operands:
+a value of scope d that is first needed in a deeper scope goes just before scope d+1 opens. So the
+unrolled copies of a statement share their address arithmetic, and loop invariants leave the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, TypeAlias
+
+from tensorwright.base import DType
+from tensorwright.codegen.llvm.math_emitter import float_literal, vector_type
+from tensorwright.codegen.llvm.vector_math import MathFunction
+
+Lines: TypeAlias = "list[str | Lines]"
+
+_REGISTER = {
+    DType.F16: "float",  # 16-bit floats are computed in f32 and rounded after each operation
+    DType.BF16: "float",
+    DType.F32: "float",
+    DType.F64: "double",
+    DType.BOOL: "i1",
+}
+_MEMORY = {DType.F16: "half", DType.BF16: "i16", DType.BOOL: "i8"}
+_SUFFIX = {"float": "f32", "double": "f64"}
+_LOOP_METADATA = (
+    "!0 = distinct !{!0, !1, !2}",
+    '!1 = !{!"llvm.loop.unroll.disable"}',
+    '!2 = !{!"llvm.loop.vectorize.enable", i1 false}',
+)
+
+
+class Val(NamedTuple):
+    """A value in registers: the name of an SSA value or a literal; one lane is a scalar."""
+
+    name: str
+    dtype: DType
+    lanes: int = 1
+
+    @property
+    def is_literal(self) -> bool:
+        """True for a constant."""
+        return not self.name.startswith("%")
+
+
+def register_element(dtype: DType) -> str:
+    """The LLVM type that an element has in registers."""
+    return _REGISTER.get(dtype) or f"i{dtype.size_bytes * 8}"
+
+
+def memory_element(dtype: DType) -> str:
+    """The LLVM type that an element has in memory."""
+    return _MEMORY.get(dtype) or register_element(dtype)
+
+
+def register_type(dtype: DType, lanes: int) -> str:
+    """The LLVM type of so many lanes in registers."""
+    return vector_type(register_element(dtype), lanes)
+
+
+def memory_type(dtype: DType, lanes: int) -> str:
+    """The LLVM type of so many lanes in memory."""
+    return vector_type(memory_element(dtype), lanes)
+
+
+def mangled(element: str, lanes: int) -> str:
+    """How an intrinsic's name ends: "v16f32", "i64"."""
+    suffix = _SUFFIX.get(element, "f16" if element == "half" else element)
+    return suffix if lanes == 1 else f"v{lanes}{suffix}"
+
+
+def splat_literal(element: str, literal: str, lanes: int) -> str:
+    """A constant in every lane."""
+    return literal if lanes == 1 else f"splat ({element} {literal})"
+
+
+def literal_text(value: float | int | bool, dtype: DType) -> str:
+    """A constant of a dtype as LLVM text."""
+    if dtype is DType.BOOL:
+        return "true" if value else "false"
+    if dtype.is_float:
+        return float_literal(float(value), DType.F64 if dtype is DType.F64 else DType.F32)
+    bits = dtype.size_bytes * 8
+    wrapped = int(value) & ((1 << bits) - 1)
+    return str(wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped)
+
+
+class Module:
+    """What the functions of one kernel share: declarations and definitions, each once."""
+
+    def __init__(self) -> None:
+        self.declarations: dict[str, None] = {}
+        self.definitions: dict[str, str] = {}
+
+    def declare(self, line: str) -> None:
+        """Add a declaration unless it is there."""
+        self.declarations[line] = None
+
+    def need(self, function: MathFunction) -> None:
+        """Add a mathematical function unless it is there."""
+        if function.symbol not in self.definitions:
+            self.definitions[function.symbol] = function.ir_text
+            for line in function.declarations:
+                self.declare(line)
+
+    def text(self) -> str:
+        """The whole module."""
+        return "\n".join((*self.declarations, *self.definitions.values(), *_LOOP_METADATA, ""))
+
+
+class Scope:
+    """A loop body, a branch or a whole function while it is written."""
+
+    __slots__ = ("conditional", "hoist", "hoisted_loads", "memory", "pure", "written")
+
+    def __init__(self, written: frozenset[str], *, conditional: bool) -> None:
+        self.written = written  # buffers that statements in here write
+        self.conditional = conditional
+        self.hoist: Lines = []  # lines just before the scope opens
+        self.hoisted_loads = 0
+        self.pure: dict[str, str] = {}
+        self.memory: dict[str, dict[object, Val]] = {}  # buffer -> access -> known content
+
+
+class Function:
+    """One LLVM function while it is written."""
+
+    def __init__(self, module: Module, head: str) -> None:
+        self.module = module
+        self.head = head
+        self.allocas: list[str] = []
+        self.lines: Lines = []
+        self.scopes = [Scope(frozenset(), conditional=False)]
+        self.depth: dict[str, int] = {}  # of a name: the index of its scope; 0 if absent
+        self.ranges: dict[str, tuple[int, int]] = {}  # inclusive, of index values
+        self.vectors: set[str] = set()  # index values that differ by lane
+        self.block = "entry"
+        self._count = 0
+
+    def fresh(self) -> str:
+        """A new name."""
+        self._count += 1
+        return f"%v{self._count}"
+
+    def label(self) -> str:
+        """A new block name."""
+        self._count += 1
+        return f"b{self._count}"
+
+    def effect(self, line: str) -> None:
+        """Append an instruction without a result."""
+        self.lines.append("  " + line)
+
+    def emit(self, operation: str) -> str:
+        """Append an operation here and return the name of its result."""
+        return self.emit_at(len(self.scopes) - 1, operation)
+
+    def emit_at(self, depth: int, operation: str) -> str:
+        """Append an operation to a scope: here, or just before the scope inside that one opened."""
+        self._count += 1
+        name = f"%v{self._count}"
+        if depth == len(self.scopes) - 1:
+            self.lines.append(f"  {name} = {operation}")
+        else:
+            self.scopes[depth + 1].hoist.append(f"  {name} = {operation}")
+        if depth:
+            self.depth[name] = depth
+        return name
+
+    def pure(self, operation: str, *operands: str) -> str:
+        """The result of an operation without effects, which must be harmless when hoisted."""
+        depth = 0
+        depths = self.depth
+        for operand in operands:
+            found = depths.get(operand, 0)
+            if found > depth:
+                depth = found
+        known = self.scopes[depth].pure
+        name = known.get(operation)
+        if name is None:
+            name = known[operation] = self.emit_at(depth, operation)
+        return name
+
+    def call(self, intrinsic: str, result: str, *arguments: tuple[str, str]) -> str:
+        """The result of a pure intrinsic; arguments are (type, name)."""
+        types = ", ".join(kind for kind, _ in arguments)
+        self.module.declare(f"declare {result} @{intrinsic}({types})")
+        typed = ", ".join(f"{kind} {name}" for kind, name in arguments)
+        return self.pure(f"call {result} @{intrinsic}({typed})", *(name for _, name in arguments))
+
+    def splat(self, value: Val, lanes: int) -> Val:
+        """The value in every lane."""
+        if value.lanes == lanes:
+            return value
+        element = register_element(value.dtype)
+        return Val(self.splat_name(element, value.name, lanes), value.dtype, lanes)
+
+    def splat_name(self, element: str, name: str, lanes: int) -> str:
+        """A scalar of an LLVM type in every lane."""
+        if not name.startswith("%"):
+            return splat_literal(element, name, lanes)
+        kind = vector_type(element, lanes)
+        single = self.pure(f"insertelement {kind} poison, {element} {name}, i64 0", name)
+        return self.pure(
+            f"shufflevector {kind} {single}, {kind} poison, <{lanes} x i32> zeroinitializer", single
+        )
+
+    def alloca(self, kind: str, align: int) -> str:
+        """A piece of stack, for the whole call."""
+        name = self.fresh()
+        self.allocas.append(f"  {name} = alloca {kind}, align {align}")
+        return name
+
+    def start(self, label: str) -> None:
+        """Open a block."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    @contextmanager
+    def loop(
+        self, first: str, stop: str, bounds: tuple[int, int], written: frozenset[str]
+    ) -> Iterator[str]:
+        """A loop that runs at least once over first <= i < stop; gives the name of i."""
+        scope = Scope(written, conditional=False)
+        self.lines.append(scope.hoist)
+        before, label = self.block, self.label()
+        self.effect(f"br label %{label}")
+        self.start(label)
+        heading: Lines = []
+        self.lines.append(heading)
+        self.scopes.append(scope)
+        index = self.fresh()
+        self.depth[index] = len(self.scopes) - 1
+        self.ranges[index] = bounds
+        yield index
+        following, again, after = self.fresh(), self.fresh(), self.label()
+        heading.append(
+            f"  {index} = phi i64 [ {first}, %{before} ], [ {following}, %{self.block} ]"
+        )
+        self.effect(f"{following} = add nuw nsw i64 {index}, 1")
+        self.effect(f"{again} = icmp ult i64 {following}, {stop}")
+        self.effect(f"br i1 {again}, label %{label}, label %{after}, !llvm.loop !0")
+        self.scopes.pop()
+        self.start(after)
+
+    @contextmanager
+    def branch(self, condition: str, written: frozenset[str]) -> Iterator[None]:
+        """Run what is written inside where the condition holds."""
+        scope = Scope(written, conditional=True)
+        self.lines.append(scope.hoist)
+        then, after = self.label(), self.label()
+        self.effect(f"br i1 {condition}, label %{then}, label %{after}")
+        self.start(then)
+        self.scopes.append(scope)
+        yield
+        self.scopes.pop()
+        self.effect(f"br label %{after}")
+        self.start(after)
+
+    def known(self, buffer: str, access: object) -> Val | None:
+        """What a buffer is known to hold at a place."""
+        for scope in reversed(self.scopes):
+            held = scope.memory.get(buffer)
+            if held is not None and access in held:
+                return held[access]
+            if buffer in scope.written:
+                return None
+        return None
+
+    def remember(self, depth: int, buffer: str, access: object, value: Val) -> None:
+        """Note what a buffer holds, as seen from a scope."""
+        self.scopes[depth].memory.setdefault(buffer, {})[access] = value
+
+    def forget(self, buffer: str, access: object | None = None) -> None:
+        """Drop what is known about a place of a buffer, or about all of it."""
+        for scope in self.scopes:
+            if access is None:
+                scope.memory.pop(buffer, None)
+            elif buffer in scope.memory:
+                scope.memory[buffer].pop(access, None)
+
+    def finish(self) -> None:
+        """Close the function with a return and add it to the module."""
+        self.effect("ret void")
+        flat = [self.head + " {", "entry:", *self.allocas]
+        _flatten(self.lines, flat)
+        flat.append("}\n")
+        self.module.definitions[self.head] = "\n".join(flat)
+
+
+def _flatten(lines: Lines, into: list[str]) -> None:
+    for line in lines:
+        if isinstance(line, str):
+            into.append(line)
+        else:
+            _flatten(line, into)
+
+
+def wrapped_literal(active: range, lanes: int) -> str:
+    """A constant mask as LLVM text."""
+    return "<" + ", ".join(f"i1 {'true' if k in active else 'false'}" for k in range(lanes)) + ">"

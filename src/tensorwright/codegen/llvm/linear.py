@@ -1,0 +1,203 @@
+"""Index values while code is written: a constant, scaled names, and a step per lane.
+
+A `Linear` is const + sum(coefficient * name) + step * lane. Names are SSA values of type i64, or of
+<lanes x i64> where they are in `Function.vectors`. Only what stays variable after unrolling is in
+it, so two copies of an unrolled statement differ in the constant alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tensorwright.codegen.llvm.builder import Function, splat_literal
+
+Terms = tuple[tuple[str, int], ...]
+_I32 = 1 << 31
+
+
+class Linear(NamedTuple):
+    """const + sum(coefficient * name) + step * lane."""
+
+    const: int
+    terms: Terms = ()
+    step: int = 0
+
+
+def combine(left: Linear, right: Linear, scale: int = 1) -> Linear:
+    """left + scale * right."""
+    const = left.const + scale * right.const
+    step = left.step + scale * right.step
+    if not right.terms:
+        return Linear(const, left.terms, step)
+    total = dict(left.terms)
+    for name, coefficient in right.terms:
+        total[name] = total.get(name, 0) + scale * coefficient
+    return Linear(const, sorted_terms(total), step)
+
+
+def scaled(value: Linear, factor: int) -> Linear:
+    """factor * value."""
+    return combine(Linear(0), value, factor) if factor != 1 else value
+
+
+def sorted_terms(terms: Mapping[str, int]) -> Terms:
+    """Terms in one order, without zeros."""
+    if len(terms) == 1:
+        ((name, coefficient),) = terms.items()
+        return ((name, coefficient),) if coefficient else ()
+    return tuple(sorted((n, c) for n, c in terms.items() if c))
+
+
+class Arithmetic:
+    """Index arithmetic in one function, at a number of lanes that the vector loops set."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.lanes = 1
+        self.active = 1  # lanes below this one are real, the others are padding
+
+    def is_uniform(self, value: Linear) -> bool:
+        """Whether all lanes have one value."""
+        return not value.step and not self.vector_terms(value)
+
+    def vector_terms(self, value: Linear) -> Terms:
+        """The terms that differ by lane."""
+        vectors = self.function.vectors
+        if not vectors:
+            return ()
+        return tuple(term for term in value.terms if term[0] in vectors)
+
+    def range_of(self, value: Linear, lanes: int = 0) -> tuple[int, int] | None:
+        """Inclusive bounds over the real lanes (or over so many), or None."""
+        low = high = value.const
+        reach = value.step * ((lanes or self.active) - 1)
+        if reach > 0:
+            high += reach
+        else:
+            low += reach
+        ranges = self.function.ranges
+        for name, coefficient in value.terms:
+            found = ranges.get(name)
+            if found is None:
+                return None
+            first, last = found[0] * coefficient, found[1] * coefficient
+            low += min(first, last)
+            high += max(first, last)
+        return low, high
+
+    def scalar(self, value: Linear) -> str:
+        """A uniform value as an i64."""
+        total = self.sum_of(value.terms)
+        if not total:
+            return str(value.const)
+        if not value.const:
+            return total
+        return self.function.pure(f"add nsw i64 {total}, {value.const}", total)
+
+    def sum_of(self, terms: Terms) -> str:
+        """The sum of uniform terms as an i64, outer variables first; "" for none."""
+        function = self.function
+        if len(terms) > 1:
+            terms = tuple(sorted(terms, key=lambda term: function.depth.get(term[0], 0)))
+        total = ""
+        for name, coefficient in terms:
+            part = name
+            if coefficient != 1:
+                part = function.pure(f"mul nsw i64 {name}, {coefficient}", name)
+            total = function.pure(f"add nsw i64 {total}, {part}", total, part) if total else part
+        return total
+
+    def vector(self, value: Linear) -> tuple[str, int]:
+        """The value of every lane as a vector, and the bits of its elements (32 if that is enough)."""
+        bounds = self.range_of(value, self.lanes)
+        bits = 32 if bounds is not None and -_I32 <= bounds[0] and bounds[1] < _I32 else 64
+        return self.vector_of(value, bits), bits
+
+    def vector_of(self, value: Linear, bits: int) -> str:
+        """The value of every lane as a vector of elements of so many bits (wrapping)."""
+        varying = self.vector_terms(value)
+        function, lanes, element = self.function, self.lanes, f"i{bits}"
+        kind = f"<{lanes} x {element}>"
+        total = "<" + ", ".join(f"{element} {value.step * k}" for k in range(lanes)) + ">"
+        if not value.step:
+            total = ""
+        uniform = Linear(value.const, tuple(t for t in value.terms if t not in varying))
+        if uniform.terms or uniform.const or not (total or varying):
+            base = self.scalar(uniform)
+            if bits == 32:
+                base = self.narrowed(base, "i64", "i32")
+            base = function.splat_name(element, base, lanes)
+            total = function.pure(f"add {kind} {base}, {total}", base) if total else base
+        for name, coefficient in varying:
+            part = name
+            if bits == 32:
+                part = self.narrowed(name, f"<{lanes} x i64>", kind)
+            if coefficient != 1:
+                factor = splat_literal(element, str(coefficient), lanes)
+                part = function.pure(f"mul {kind} {part}, {factor}", part)
+            total = function.pure(f"add {kind} {total}, {part}", total, part) if total else part
+        return total
+
+    def narrowed(self, name: str, wide: str, narrow: str) -> str:
+        """Truncate an integer; literals stay."""
+        if not name.startswith("%"):
+            return name
+        return self.function.pure(f"trunc {wide} {name} to {narrow}", name)
+
+    def atom(self, name: str, bounds: tuple[int, int] | None, *, varies: bool) -> Linear:
+        """A computed value as a term."""
+        if bounds is not None:
+            self.function.ranges[name] = bounds
+        if varies:
+            self.function.vectors.add(name)
+        return Linear(0, ((name, 1),))
+
+    def binary(self, operation: str, left: Linear, right: Linear) -> tuple[str, bool]:
+        """An i64 operation on two values; the result's name and whether it differs by lane."""
+        if self.is_uniform(left) and self.is_uniform(right):
+            a, b = self.scalar(left), self.scalar(right)
+            return self.function.pure(f"{operation} i64 {a}, {b}", a, b), False
+        a, b = self.vector_of(left, 64), self.vector_of(right, 64)
+        return self.function.pure(f"{operation} <{self.lanes} x i64> {a}, {b}", a, b), True
+
+    def floor_divide(self, value: Linear, divisor: int) -> Linear:
+        """floor(value / divisor) for a positive divisor."""
+        whole = {n: c // divisor for n, c in value.terms if c % divisor == 0}
+        rest_terms = tuple((n, c) for n, c in value.terms if c % divisor)
+        step_whole = value.step // divisor if value.step % divisor == 0 else 0
+        rest = Linear(value.const % divisor, rest_terms, 0 if step_whole else value.step)
+        quotient = Linear(value.const // divisor, sorted_terms(whole), step_whole)
+        bounds = self.range_of(rest)
+        if bounds is not None and bounds[0] // divisor == bounds[1] // divisor:
+            return combine(quotient, Linear(bounds[0] // divisor))
+        return combine(quotient, self._divided(rest, divisor, bounds))
+
+    def _divided(self, rest: Linear, divisor: int, bounds: tuple[int, int] | None) -> Linear:
+        power = divisor.bit_length() - 1
+        limits = None if bounds is None else (bounds[0] // divisor, bounds[1] // divisor)
+        if divisor == 1 << power:
+            name, varies = self.binary("ashr", rest, Linear(power))
+        elif bounds is not None and bounds[0] >= 0:
+            name, varies = self.binary("udiv", rest, Linear(divisor))
+        else:  # round down: lower a negative dividend by divisor - 1
+            sign, varies = self.binary("ashr", rest, Linear(63))
+            signs = self.atom(sign, (-1, 0), varies=varies)
+            low, varies = self.binary("and", signs, Linear(divisor - 1))
+            lower = self.atom(low, (0, divisor - 1), varies=varies)
+            name, varies = self.binary("sdiv", combine(rest, lower, -1), Linear(divisor))
+        return self.atom(name, limits, varies=varies)
+
+    def modulus(self, value: Linear, divisor: int) -> Linear:
+        """value - divisor * floor(value / divisor) for a positive divisor."""
+        kept = tuple((n, c) for n, c in value.terms if c % divisor)
+        rest = Linear(value.const % divisor, kept, value.step if value.step % divisor else 0)
+        bounds = self.range_of(rest)
+        if bounds is not None and bounds[0] // divisor == bounds[1] // divisor:
+            return combine(rest, Linear(-(bounds[0] // divisor) * divisor))
+        if divisor & (divisor - 1) == 0:
+            name, varies = self.binary("and", rest, Linear(divisor - 1))
+        else:
+            whole = self._divided(rest, divisor, bounds)
+            name, varies = self.binary("sub", rest, scaled(whole, divisor))
+        return self.atom(name, (0, divisor - 1), varies=varies)
