@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from tensorwright.graph.printing import format_graph, format_layout, format_node, graph_to_html
 from tensorwright.ops import Array, AttributeValue, TensorType
 
 
@@ -31,6 +32,14 @@ class Node:
     def attribute_map(self) -> dict[str, AttributeValue]:
         """The attributes by name."""
         return dict(self.attributes)
+
+    @property
+    def label(self) -> str:
+        """How messages call it: the operator and its first output."""
+        return f"node {self.outputs[0]} ({self.operator})"
+
+    def __str__(self) -> str:
+        return format_node(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,9 @@ class Layout:
     def is_plain(self) -> bool:
         """Whether this is row-major order."""
         return self.block == 1 and not self.order
+
+    def __str__(self) -> str:
+        return format_layout(self)
 
 
 PLAIN = Layout()
@@ -73,3 +85,31 @@ class Graph:
     outputs: tuple[str, ...]
     types: Mapping[str, TensorType]
     layouts: Mapping[str, Layout] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def input_types(self) -> dict[str, TensorType]:
+        """The type of each input, in calling order."""
+        return {name: self.types[name] for name in self.inputs}
+
+    @property
+    def output_types(self) -> dict[str, TensorType]:
+        """The type of each output, in order."""
+        return {name: self.types[name] for name in self.outputs}
+
+    def producers(self) -> dict[str, Node]:
+        """The node that makes each tensor; inputs and constants have none."""
+        return {name: node for node in self.nodes for name in node.outputs}
+
+    def consumers(self) -> dict[str, tuple[Node, ...]]:
+        """The nodes that read each tensor, each once, in order; every tensor has an entry."""
+        readers: dict[str, list[Node]] = {name: [] for name in self.types}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                readers[name].append(node)
+        return {name: tuple(nodes) for name, nodes in readers.items()}
+
+    def __str__(self) -> str:
+        return format_graph(self)
+
+    def _repr_html_(self) -> str:
+        return graph_to_html(self)

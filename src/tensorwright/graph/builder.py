@@ -1,0 +1,175 @@
+"""Build a graph node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tensorwright.base import DType, ModelError
+from tensorwright.graph.graph import Graph, Layout, Node
+from tensorwright.graph.infer import infer_types, make_node
+from tensorwright.ops import Array, AttributeValue, TensorType
+
+
+def frozen_array(value: ArrayLike) -> Array:
+    """A read-only, contiguous array in native byte order; copies only where it must."""
+    array = np.asarray(value)
+    array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+class GraphBuilder:
+    """Collects inputs, constants and nodes; mutable, used inside one function, then turned into a Graph.
+
+    Names that are not given are made from the operator and a number; a name that is taken gets a number behind it.
+
+    Example
+        >>> b = GraphBuilder("double")
+        >>> x = b.input("x", (2, 3))
+        >>> y = b.add("add", x, x)
+        >>> print(b.finish([y]))
+        graph double
+          input x: f32(2, 3)
+          add_0 = add(x, x) : f32(2, 3)
+          output add_0
+    """
+
+    def __init__(self, name: str = "graph") -> None:
+        self.name = name
+        self._inputs: list[str] = []
+        self._constants: dict[str, Array] = {}
+        self._constant_names: dict[int, tuple[str, ArrayLike]] = {}
+        self._nodes: list[Node] = []
+        self._types: dict[str, TensorType] = {}
+        self._layouts: dict[str, Layout] = {}
+        self._counters: dict[str, int] = {}
+
+    def input(self, name: str, shape: Sequence[int], dtype: DType = DType.F32) -> str:
+        """Declare an input; its name is part of the graph's signature.
+
+        Raises:  ModelError if the name is taken.
+        """
+        self._define(name, TensorType(dtype, tuple(shape)))
+        self._inputs.append(name)
+        return name
+
+    def constant(self, array: ArrayLike, name: str = "") -> str:
+        """Hold an array (not copied) as a constant of the graph; the same array without a name is held once."""
+        known = self._constant_names.get(id(array))
+        if known is not None and not name:
+            return known[0]
+        held = frozen_array(array)
+        free = self.fresh(name) if name else self._numbered("constant")
+        self._define(free, TensorType(DType.from_numpy(held.dtype), held.shape))
+        self._constants[free] = held
+        self._constant_names[id(array)] = (
+            free,
+            array,
+        )  # the array is kept, so its id stays its own
+        return free
+
+    def name_of_constant(self, array: ArrayLike) -> str | None:
+        """The name under which exactly this array object is held."""
+        known = self._constant_names.get(id(array))
+        return known[0] if known is not None else None
+
+    def apply(
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str] = (),
+        **attributes: AttributeValue,
+    ) -> tuple[str, ...]:
+        """Append a node; returns the names of all its outputs.
+
+        `outputs` wishes names for the first outputs.
+        Raises:  UnsupportedError for an unknown operator, ModelError for attributes or inputs that do not fit.
+        """
+        first = self.fresh(outputs[0]) if outputs else self._numbered(operator)
+        draft = make_node(operator, tuple(inputs), (first,), attributes)
+        types = infer_types(draft, self._types)
+        names = [first]
+        for position in range(1, len(types)):
+            wish = outputs[position] if position < len(outputs) else f"{first}.{position}"
+            names.append(self.fresh(wish))
+        for name, type_ in zip(names, types, strict=True):
+            self._define(name, type_)
+        self._nodes.append(Node(operator, draft.inputs, tuple(names), draft.attributes))
+        return tuple(names)
+
+    def add(
+        self, operator: str, *inputs: str, output: str = "", **attributes: AttributeValue
+    ) -> str:
+        """Append a node and return its first output."""
+        return self.apply(operator, inputs, (output,) if output else (), **attributes)[0]
+
+    def set_layout(self, name: str, layout: Layout) -> None:
+        """Say how a tensor lies in memory."""
+        self._layouts[name] = layout
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The inputs declared so far."""
+        return tuple(self._inputs)
+
+    def type_of(self, name: str) -> TensorType:
+        """The type of a tensor that is defined."""
+        return self._types[name]
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of a tensor that is defined."""
+        return self._types[name].shape
+
+    def constant_value(self, name: str) -> Array | None:
+        """The array behind a name, None if it is not a constant."""
+        return self._constants.get(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._types
+
+    def fresh(self, wish: str) -> str:
+        """A name that is not taken: the wish itself, or the wish with a number behind it."""
+        return self._numbered(wish) if wish in self._types else wish
+
+    def _numbered(self, stem: str) -> str:
+        number = self._counters.get(stem, 0)
+        while f"{stem}_{number}" in self._types:
+            number += 1
+        self._counters[stem] = number + 1
+        return f"{stem}_{number}"
+
+    def finish(self, outputs: Sequence[str]) -> Graph:
+        """The graph of what was built so far.
+
+        Raises:  ModelError if an output is not defined.
+        """
+        missing = [name for name in outputs if name not in self._types]
+        if missing:
+            raise ModelError(
+                stage="graph", where=f"output {missing[0]}", reason="nothing defines it"
+            )
+        return Graph(
+            self.name,
+            tuple(self._inputs),
+            MappingProxyType(dict(self._constants)),
+            tuple(self._nodes),
+            tuple(outputs),
+            MappingProxyType(dict(self._types)),
+            MappingProxyType({k: v for k, v in self._layouts.items() if not v.is_plain}),
+        )
+
+    def _define(self, name: str, type_: TensorType) -> None:
+        if not name or name in self._types:
+            reason = "it is defined a second time" if name else "a tensor has an empty name"
+            raise ModelError(stage="graph", where=f"tensor {name}", reason=reason)
+        if any(extent < 0 for extent in type_.shape):
+            raise ModelError(
+                stage="graph", where=f"tensor {name}", reason=f"negative extent: {type_}"
+            )
+        self._types[name] = type_

@@ -1,0 +1,100 @@
+"""The reference interpreter: what a graph means, computed slowly and with nothing of the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from tensorwright.base import DType, InputError, InternalError
+from tensorwright.expr import evaluate, placeholder
+from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.infer import operator_of
+from tensorwright.ops import Array, TensorType
+
+NodeHook = Callable[[Node, tuple[Array, ...], tuple[Array, ...]], None]
+
+
+def run_node(node: Node, arguments: Sequence[Array]) -> tuple[Array, ...]:
+    """The outputs of one node, through its meaning or its host function."""
+    operator = operator_of(node.operator, node.label)
+    if operator.meaning is None:
+        if operator.host is None:
+            raise InternalError(
+                stage="interpret", where=node.label, reason="it has neither meaning nor host"
+            )
+        return tuple(operator.host(tuple(arguments), node.attribute_map))
+    tensors = tuple(
+        placeholder(f"in{position}", array.shape, DType.from_numpy(array.dtype))
+        for position, array in enumerate(arguments)
+    )
+    outputs = operator.meaning(tensors, node.attribute_map)
+    return evaluate(outputs, dict(zip(tensors, arguments, strict=True)))
+
+
+def _describe(types: Mapping[str, TensorType]) -> str:
+    return ", ".join(f"{name}: {type_}" for name, type_ in types.items())
+
+
+def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The inputs as arrays of the declared types, in calling order.
+
+    Raises:  InputError for a name, shape or dtype that the graph does not declare.
+    """
+    expected = graph.input_types
+    remedy = f"give {_describe(expected)}"
+    for name in inputs:
+        if name not in expected:
+            raise InputError(
+                stage="run", where=f"input {name}", reason="there is no such input", remedy=remedy
+            )
+    checked = {}
+    for name, type_ in expected.items():
+        if name not in inputs:
+            raise InputError(
+                stage="run", where=f"input {name}", reason="it is not given", remedy=remedy
+            )
+        array = np.asarray(inputs[name])
+        actual = TensorType(DType.from_numpy(array.dtype), array.shape)
+        if actual != type_:
+            reason = f"it must be {type_}, not {actual}"
+            raise InputError(stage="run", where=f"input {name}", reason=reason, remedy=remedy)
+        checked[name] = array
+    return checked
+
+
+def last_uses(graph: Graph) -> tuple[tuple[str, ...], ...]:
+    """For each node, the tensors that nobody needs after it; graph outputs stay."""
+    kept = set(graph.outputs)
+    dying: list[tuple[str, ...]] = []
+    for node in reversed(graph.nodes):
+        names = dict.fromkeys((*node.inputs, *node.outputs))
+        fresh = tuple(name for name in names if name not in kept)
+        kept.update(fresh)
+        dying.append(fresh)
+    return tuple(reversed(dying))
+
+
+def interpret(
+    graph: Graph, inputs: Mapping[str, Array], hook: NodeHook | None = None
+) -> dict[str, Array]:
+    """Run a graph on arrays; values are freed after their last use.
+
+    `hook` is called after each node with its arguments and results.
+    Raises:  InputError for inputs that do not fit; InternalError if a node gives other types than its shape rule.
+    """
+    values: dict[str, Array] = {**graph.constants, **check_inputs(graph, inputs)}
+    for node, dying in zip(graph.nodes, last_uses(graph), strict=True):
+        arguments = tuple(values[name] for name in node.inputs)
+        results = run_node(node, arguments)
+        for name, array in zip(node.outputs, results, strict=True):
+            actual = TensorType(DType.from_numpy(array.dtype), array.shape)
+            if actual != graph.types[name]:
+                reason = f"{name} came out as {actual}, not {graph.types[name]}"
+                raise InternalError(stage="interpret", where=node.label, reason=reason)
+            values[name] = array
+        if hook is not None:
+            hook(node, arguments, results)
+        for name in dying:
+            del values[name]
+    return {name: values[name] for name in graph.outputs}

@@ -1,0 +1,200 @@
+"""What a converter sees: one ONNX node with its operands, and the graph that is being built.
+
+A converter is a function from a `Call` to its results.  An operand is a tensor of the graph under construction (its
+name) or an array whose value is known at import.  Shape arithmetic stays in arrays and leaves no node behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from onnx import GraphProto, SparseTensorProto, TensorProto
+
+from tensorwright.base import DType, UnsupportedError
+from tensorwright.graph.builder import GraphBuilder
+from tensorwright.ops import Array, AttributeValue, TensorType
+
+Operand: TypeAlias = str | Array
+OnnxAttribute: TypeAlias = (
+    int
+    | float
+    | str
+    | tuple[int, ...]
+    | tuple[float, ...]
+    | tuple[str, ...]
+    | TensorProto
+    | SparseTensorProto
+    | GraphProto
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One ONNX node.
+
+    label     how messages call it: "node conv1 (Conv)"
+    operands  its inputs, None where an optional one is left out
+    outputs   how many outputs it names; `wanted` says which of them somebody may read
+    opset     the version of the operator set that gives the node its meaning
+    folder    where external data must lie
+    """
+
+    operator: str
+    label: str
+    attributes: Mapping[str, OnnxAttribute]
+    operands: tuple[Operand | None, ...]
+    wanted: tuple[bool, ...]
+    opset: int
+    builder: GraphBuilder
+    folder: Path | None = None
+
+    # -- operands ------------------------------------------------------------------------------------------------
+
+    def has(self, position: int) -> bool:
+        """Whether the optional input is given."""
+        return position < len(self.operands) and self.operands[position] is not None
+
+    def operand(self, position: int) -> Operand:
+        """An input, as it is.
+
+        Raises:  UnsupportedError if it is left out.
+        """
+        found = self.operands[position] if position < len(self.operands) else None
+        if found is None:
+            raise self.unsupported(f"its input {position} is missing")
+        return found
+
+    def tensor(self, position: int) -> str:
+        """An input as a tensor of the graph; a known array becomes a constant."""
+        return self.as_tensor(self.operand(position))
+
+    def tensors(self) -> tuple[str, ...]:
+        """All inputs that are given, as tensors of the graph."""
+        return tuple(self.as_tensor(each) for each in self.operands if each is not None)
+
+    def as_tensor(self, operand: Operand) -> str:
+        """A tensor of the graph."""
+        return operand if isinstance(operand, str) else self.builder.constant(operand)
+
+    def type(self, position: int) -> TensorType:
+        """The type of an input."""
+        return self.type_of(self.operand(position))
+
+    def type_of(self, operand: Operand) -> TensorType:
+        """The type of an operand."""
+        if isinstance(operand, str):
+            return self.builder.type_of(operand)
+        return TensorType(DType.from_numpy(operand.dtype), operand.shape)
+
+    def shape(self, position: int) -> tuple[int, ...]:
+        """The shape of an input."""
+        return self.type(position).shape
+
+    def rank(self, position: int) -> int:
+        """How many dimensions an input has."""
+        return len(self.shape(position))
+
+    def known(self, position: int) -> Array | None:
+        """The value of an input where it is known at import."""
+        found = self.operands[position] if self.has(position) else None
+        if isinstance(found, str):
+            return self.builder.constant_value(found)
+        return found
+
+    def array(self, position: int, what: str) -> Array:
+        """The value of an input that must be known.
+
+        Raises:  UnsupportedError if it is only known when the model runs.
+        """
+        found = self.known(position)
+        if found is None:
+            raise self.unsupported(
+                f"its {what} is computed when the model runs, and shapes must be known before",
+                "export the model with fixed shapes",
+            )
+        return found
+
+    def ints(self, position: int, what: str) -> tuple[int, ...]:
+        """The value of a 1-D integer input."""
+        return tuple(int(item) for item in self.array(position, what).reshape(-1))
+
+    def scalar(self, position: int, what: str) -> int | float:
+        """The value of an input with one element."""
+        array = self.array(position, what)
+        if array.size != 1:
+            raise self.unsupported(f"its {what} has {array.size} elements, not one")
+        item: int | float = array.reshape(-1)[0].item()
+        return item
+
+    # -- attributes ----------------------------------------------------------------------------------------------
+
+    def int(self, name: str, default: int | None = None) -> int:
+        """An integer attribute."""
+        return int(self._get(name, default, (int,)))  # type: ignore[call-overload,no-any-return]
+
+    def float(self, name: str, default: float | None = None) -> float:
+        """A number attribute."""
+        return float(self._get(name, default, (int, float)))  # type: ignore[arg-type]
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A text attribute."""
+        return str(self._get(name, default, (str,)))
+
+    def flag(self, name: str, default: bool | None = None) -> bool:
+        """An integer attribute that means a bool."""
+        return bool(self._get(name, default, (int,)))
+
+    def tuple(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
+        """An attribute that is a list of integers."""
+        return self._get(name, default, (tuple,))  # type: ignore[return-value]
+
+    def floats(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+        """An attribute that is a list of numbers."""
+        return self._get(name, default, (tuple,))  # type: ignore[return-value]
+
+    def given(self, name: str) -> bool:
+        """Whether the node has the attribute."""
+        return name in self.attributes
+
+    def _get(self, name: str, default: object, kinds: tuple[type, ...]) -> object:
+        value = self.attributes.get(name, default)
+        if value is None:
+            raise self.unsupported(f"its attribute {name} is missing")
+        if not isinstance(value, kinds):
+            raise self.unsupported(f"its attribute {name} is a {type(value).__name__}")
+        return value
+
+    # -- results -------------------------------------------------------------------------------------------------
+
+    def add(self, operator: str, *inputs: Operand, **attributes: AttributeValue) -> str:
+        """Append a node to the graph and return its first output."""
+        return self.builder.add(operator, *map(self.as_tensor, inputs), **attributes)
+
+    def apply(
+        self, operator: str, *inputs: Operand, **attributes: AttributeValue
+    ) -> tuple[str, ...]:
+        """Append a node to the graph and return all its outputs."""
+        return self.builder.apply(operator, tuple(map(self.as_tensor, inputs)), **attributes)
+
+    def number(self, value: float, dtype: DType) -> Array:
+        """A scalar array."""
+        return np.asarray(value).astype(dtype.numpy)
+
+    def wants(self, position: int) -> bool:
+        """Whether somebody may read that output."""
+        return position < len(self.wanted) and self.wanted[position]
+
+    def unsupported(self, reason: str, remedy: str = "") -> UnsupportedError:
+        """What a converter raises for what it cannot do."""
+        return UnsupportedError(
+            stage="import", where=self.label, reason=reason, remedy=remedy, operator=self.operator
+        )
+
+
+Results: TypeAlias = tuple[Operand, ...]
+Converter: TypeAlias = Callable[[Call], Results]
+Table: TypeAlias = tuple[tuple[str, Converter], ...]

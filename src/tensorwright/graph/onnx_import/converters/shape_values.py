@@ -1,0 +1,80 @@
+"""Operators whose value follows from static shapes: no node of them is left in the graph."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import SparseTensorProto, TensorProto
+
+from tensorwright.graph.onnx_import.call import Call, Results, Table
+from tensorwright.graph.onnx_import.tensors import dense, dtype_of, to_array
+from tensorwright.ops import Array
+
+
+def _constant(call: Call) -> Results:
+    value = call.attributes.get("value")
+    if isinstance(value, TensorProto):
+        return (to_array(value, call.folder, call.label),)
+    sparse = call.attributes.get("sparse_value")
+    if isinstance(sparse, SparseTensorProto):
+        return (dense(sparse, call.folder, call.label),)
+    if call.given("value_int"):
+        return (np.asarray(call.int("value_int"), np.int64),)
+    if call.given("value_float"):
+        return (np.asarray(call.float("value_float"), np.float32),)
+    if call.given("value_ints"):
+        return (np.asarray(call.tuple("value_ints"), np.int64),)
+    if call.given("value_floats"):
+        return (np.asarray(call.floats("value_floats"), np.float32),)
+    raise call.unsupported("its value is text or missing")
+
+
+def _constant_of_shape(call: Call) -> Results:
+    shape = call.ints(0, "shape")
+    if any(extent < 0 for extent in shape):
+        raise call.unsupported(f"its shape {shape} has a negative extent")
+    value = call.attributes.get("value")
+    fill: Array = np.zeros(1, np.float32)
+    if isinstance(value, TensorProto):
+        fill = to_array(value, call.folder, call.label)
+    return (np.full(shape, fill.reshape(-1)[0], fill.dtype),)
+
+
+def _shape(call: Call) -> Results:
+    shape = call.shape(0)
+    start = call.int("start", 0)
+    end = call.int("end", len(shape))
+    return (np.asarray(shape[start:end], np.int64),)
+
+
+def _size(call: Call) -> Results:
+    return (np.asarray(np.prod(call.shape(0), dtype=np.int64), np.int64),)
+
+
+def _range(call: Call) -> Results:
+    dtype = call.type(0).dtype.numpy
+    start, limit, delta = (
+        call.scalar(at, name) for at, name in enumerate(("start", "limit", "delta"))
+    )
+    if delta == 0:
+        raise call.unsupported("its delta is 0")
+    count = max(int(np.ceil((limit - start) / delta)), 0)
+    return ((start + np.arange(count) * delta).astype(dtype),)
+
+
+def _eye_like(call: Call) -> Results:
+    rows, columns = call.shape(0)
+    source = call.type(0).dtype
+    dtype = (
+        dtype_of(call.int("dtype"), call.label, call.operator) if call.given("dtype") else source
+    )
+    return (np.eye(rows, columns, call.int("k", 0), dtype.numpy),)
+
+
+SHAPE_VALUES: Table = (
+    ("Constant", _constant),
+    ("ConstantOfShape", _constant_of_shape),
+    ("Shape", _shape),
+    ("Size", _size),
+    ("Range", _range),
+    ("EyeLike", _eye_like),
+)

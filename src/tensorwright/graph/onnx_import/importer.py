@@ -1,0 +1,245 @@
+"""Turn an ONNX model into a Graph, node by node.
+
+Every ONNX value is an operand (see `call.py`).  A node whose inputs are all known is computed at once, so shape
+arithmetic is gone when Reshape, Slice and their like ask for numbers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, helper
+
+from tensorwright.base import ModelError, UnsupportedError
+from tensorwright.graph.builder import GraphBuilder
+from tensorwright.graph.graph import Graph
+from tensorwright.graph.interpret import interpret
+from tensorwright.graph.onnx_import.call import Call, OnnxAttribute, Operand, Results
+from tensorwright.graph.onnx_import.converters import AT_IMPORT, CONVERTERS
+from tensorwright.graph.onnx_import.functions import (
+    expand_local,
+    expand_standard,
+    has_standard_function,
+)
+from tensorwright.graph.onnx_import.read import DEFAULT_DOMAINS, Source, opset_of, read_model
+from tensorwright.graph.onnx_import.refusals import REFUSED
+from tensorwright.graph.onnx_import.shapes import InputShapes, input_types
+from tensorwright.graph.onnx_import.tensors import dense, to_array
+from tensorwright.graph.rename import rename_tensors
+
+_FOLD_LIMIT = 1 << 16  # elements; larger constants are folded by `simplify`
+
+
+def load_onnx(
+    source: str | os.PathLike[str] | bytes | ModelProto, input_shapes: InputShapes | None = None
+) -> Graph:
+    """Import an ONNX model: a path, the bytes of a file, or a ModelProto.
+
+    `input_shapes` gives shapes by input name ({"x": (1, 3, 224, 224)}) or extents by the name of an open dimension.
+    Raises:  ModelError for what is no valid model or leaves shapes open, UnsupportedError for what we cannot express
+             (names the operator, the node and why), InputError for shapes that do not fit.
+    """
+    return _Import(read_model(source)).run(input_shapes)
+
+
+def _attribute(attribute: AttributeProto) -> OnnxAttribute:
+    value = helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    if isinstance(value, (int, float, str)):
+        return value
+    if attribute.type in (AttributeProto.INTS, AttributeProto.FLOATS):
+        return tuple(value)
+    if attribute.type == AttributeProto.STRINGS:
+        return tuple(item.decode("utf-8", errors="replace") for item in value)
+    return value  # type: ignore[no-any-return]
+
+
+class _Import:
+    """The state of one import."""
+
+    def __init__(self, source: Source) -> None:
+        self.label = source.label
+        self.folder: Path | None = source.folder
+        self.model = source.model
+        self.opset = opset_of(source.model, source.label)
+        self.functions: dict[tuple[str, str], FunctionProto] = {
+            (function.domain, function.name): function for function in source.model.functions
+        }
+        self.builder = GraphBuilder(source.model.graph.name or "graph")
+        self.values: dict[str, Operand] = {}
+        self.expansions = 0
+
+    def run(self, shapes: InputShapes | None) -> Graph:
+        graph = self.model.graph
+        self.read_initializers(graph)
+        free = [info for info in graph.input if info.name not in self.values]
+        for name, type_ in input_types(free, shapes).items():
+            self.values[name] = self.builder.input(name, type_.shape, type_.dtype)
+        self.convert_nodes(graph.node, self.opset)
+        return self.finish([info.name for info in graph.output])
+
+    def read_initializers(self, graph: GraphProto) -> None:
+        for tensor in graph.initializer:
+            self.values[tensor.name] = to_array(tensor, self.folder, f"initializer {tensor.name}")
+        for sparse in graph.sparse_initializer:
+            name = sparse.values.name
+            self.values[name] = dense(sparse, self.folder, f"sparse initializer {name}")
+
+    # -- nodes ---------------------------------------------------------------------------------------------------
+
+    def convert_nodes(self, nodes: Sequence[NodeProto], opset: int) -> None:
+        for node in nodes:
+            results = self.convert(node, opset)
+            for name, operand in zip(node.output, results, strict=False):
+                if name:
+                    self.values[name] = operand
+
+    def convert(self, node: NodeProto, opset: int) -> Results:
+        """The operands that the node's outputs stand for."""
+        label = f"node {node.name or node.output[0]} ({node.op_type})"
+        function = self.functions.get((node.domain, node.op_type))
+        if function is not None:
+            return self.expand(
+                node, expand_local(function, node, self.prefix(node)), _opset(function, opset)
+            )
+        if node.domain not in DEFAULT_DOMAINS:
+            reason = (
+                f"the domain {node.domain} is not supported, and the model holds no function for it"
+            )
+            raise UnsupportedError(
+                stage="import", where=label, reason=reason, operator=node.op_type
+            )
+        if node.op_type in REFUSED:
+            raise UnsupportedError(
+                stage="import", where=label, reason=REFUSED[node.op_type], operator=node.op_type
+            )
+        if node.op_type == "If":
+            return self.convert_if(node, label, opset)
+        call = self.call(node, label, opset)
+        converter = AT_IMPORT.get(node.op_type)
+        if converter is not None:
+            return self.checked(call, converter(call))
+        converter = CONVERTERS.get(node.op_type)
+        if converter is not None:
+            return self.checked(call, self.fold(call) or converter(call))
+        if has_standard_function(node.op_type, opset):
+            types = {name: call.type_of(self.values[name]) for name in node.input if name}
+            nodes, version = expand_standard(node, types, opset, self.prefix(node))
+            return self.expand(node, nodes, version)
+        raise call.unsupported("there is no such operator here")
+
+    def call(self, node: NodeProto, label: str, opset: int) -> Call:
+        missing = [name for name in node.input if name and name not in self.values]
+        if missing:
+            reason = f"reads {', '.join(missing)}, which nothing before it defines"
+            raise ModelError(stage="import", where=label, reason=reason)
+        return Call(
+            operator=node.op_type,
+            label=label,
+            attributes={a.name: _attribute(a) for a in node.attribute},
+            operands=tuple(self.values[name] if name else None for name in node.input),
+            wanted=tuple(bool(name) for name in node.output),
+            opset=opset,
+            builder=self.builder,
+            folder=self.folder,
+        )
+
+    def fold(self, call: Call) -> Results | None:
+        """Compute a node whose inputs are all known, where that is little work."""
+        arrays = [operand for operand in call.operands if operand is not None]
+        if not all(isinstance(operand, np.ndarray) for operand in arrays):
+            return None
+        if sum(operand.size for operand in arrays if isinstance(operand, np.ndarray)) > _FOLD_LIMIT:
+            return None
+        scratch = GraphBuilder("folding")
+        converter = CONVERTERS[call.operator]
+        results = converter(replace(call, builder=scratch))
+        graph = scratch.finish([name for name in results if isinstance(name, str)])
+        if sum(int(np.prod(t.shape)) for t in graph.types.values()) > 4 * _FOLD_LIMIT:
+            return None
+        computed = interpret(graph, {})
+        return tuple(computed[name] if isinstance(name, str) else name for name in results)
+
+    def checked(self, call: Call, results: Results) -> Results:
+        if any(call.wanted[len(results) :]):
+            raise call.unsupported(f"only its first {len(results)} outputs are supported")
+        return results
+
+    # -- functions and branches ----------------------------------------------------------------------------------
+
+    def prefix(self, node: NodeProto) -> str:
+        self.expansions += 1
+        return f"{node.op_type}.{self.expansions}"
+
+    def expand(self, node: NodeProto, body: Sequence[NodeProto], opset: int) -> Results:
+        self.convert_nodes(body, opset)
+        missing = [name for name in node.output if name and name not in self.values]
+        if missing:
+            raise ModelError(
+                stage="import",
+                where=f"node {node.name or node.output[0]} ({node.op_type})",
+                reason=f"its function does not define {', '.join(missing)}",
+            )
+        return tuple(self.values[name] if name else np.zeros(0) for name in node.output)
+
+    def convert_if(self, node: NodeProto, label: str, opset: int) -> Results:
+        call = self.call(node, label, opset)
+        condition = call.known(0)
+        if condition is None or condition.size != 1:
+            raise call.unsupported(
+                "its condition is computed when the model runs, and the nodes must be known before",
+                "export the model with the branch fixed",
+            )
+        branch = call.attributes["then_branch" if condition.reshape(-1)[0] else "else_branch"]
+        if not isinstance(branch, GraphProto):
+            raise call.unsupported("it has no branch for its condition")
+        outer = dict(self.values)
+        self.read_initializers(branch)
+        self.convert_nodes(branch.node, opset)
+        results = tuple(self.lookup(info.name, label) for info in branch.output)
+        self.values = outer
+        return results
+
+    def lookup(self, name: str, where: str) -> Operand:
+        found = self.values.get(name)
+        if found is None:
+            raise ModelError(stage="import", where=where, reason=f"nothing defines {name}")
+        return found
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def finish(self, outputs: Sequence[str]) -> Graph:
+        """The graph, its tensors under their ONNX names where they have one."""
+        names: dict[str, str] = {}  # ours -> theirs
+        taken = set(self.builder.inputs)
+        results = []
+        for output in outputs:
+            operand = self.lookup(output, f"output {output}")
+            if not isinstance(operand, str):
+                operand = self.builder.constant(operand)
+            if output in taken and operand != output:
+                raise ModelError(
+                    stage="import", where=f"output {output}", reason="an input has the same name"
+                )
+            if operand != output and (operand in names or operand in taken):
+                operand = self.builder.add("identity", operand)
+            names.setdefault(operand, output)
+            taken.add(output)
+            results.append(operand)
+        for theirs, operand in self.values.items():
+            ours = operand if isinstance(operand, str) else self.builder.name_of_constant(operand)
+            if ours is not None and ours not in names and theirs not in taken:
+                if ours not in self.builder.inputs:
+                    names[ours] = theirs
+                    taken.add(theirs)
+        return rename_tensors(self.builder.finish(results), names)
+
+
+def _opset(function: FunctionProto, fallback: int) -> int:
+    found = [o.version for o in function.opset_import if o.domain in DEFAULT_DOMAINS]
+    return found[0] if found else fallback

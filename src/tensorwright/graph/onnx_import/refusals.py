@@ -1,0 +1,38 @@
+"""Operators of the standard that no graph of ours can hold, and why."""
+
+from __future__ import annotations
+
+_SEQUENCE = "sequences are not tensors of a static shape"
+_OPTIONAL = "optional values are not tensors of a static shape"
+_TEXT = "text tensors are not supported"
+_RANDOM = "its result is random, and a graph is a function of its inputs"
+_LOOP = "loops are not supported"
+
+REFUSED: dict[str, str] = {
+    "SequenceAt": _SEQUENCE,
+    "SequenceConstruct": _SEQUENCE,
+    "SequenceEmpty": _SEQUENCE,
+    "SequenceErase": _SEQUENCE,
+    "SequenceInsert": _SEQUENCE,
+    "SequenceLength": _SEQUENCE,
+    "SequenceMap": _SEQUENCE,
+    "SplitToSequence": _SEQUENCE,
+    "ConcatFromSequence": _SEQUENCE,
+    "Optional": _OPTIONAL,
+    "OptionalGetElement": _OPTIONAL,
+    "OptionalHasElement": _OPTIONAL,
+    "StringConcat": _TEXT,
+    "StringNormalizer": _TEXT,
+    "StringSplit": _TEXT,
+    "RegexFullMatch": _TEXT,
+    "TfIdfVectorizer": _TEXT,
+    "RandomNormal": _RANDOM,
+    "RandomNormalLike": _RANDOM,
+    "RandomUniform": _RANDOM,
+    "RandomUniformLike": _RANDOM,
+    "Bernoulli": _RANDOM,
+    "Multinomial": _RANDOM,
+    "Loop": _LOOP,
+    "Scan": _LOOP,
+    "ImageDecoder": "it reads compressed pictures",
+}

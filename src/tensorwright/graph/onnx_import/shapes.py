@@ -1,0 +1,122 @@
+"""Static types of a model's inputs, with the shapes that the caller gives where the model leaves them open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from onnx import ValueInfoProto
+
+from tensorwright.base import InputError, ModelError, UnsupportedError
+from tensorwright.graph.onnx_import.tensors import dtype_of
+from tensorwright.ops import TensorType
+
+InputShapes = Mapping[str, Sequence[int] | int]
+
+
+def _dims(info: ValueInfoProto) -> list[int | str] | None:
+    """An extent, the name of an open dimension, or "" for an open one without a name; None without a shape."""
+    tensor = info.type.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    found: list[int | str] = []
+    for dim in tensor.shape.dim:
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            found.append(dim.dim_value)
+        else:
+            found.append(dim.dim_param)
+    return found
+
+
+def _fail(where: str, reason: str, remedy: str = "") -> InputError:
+    return InputError(stage="import", where=where, reason=reason, remedy=remedy)
+
+
+def _as_extents(name: str, given: Sequence[int] | int) -> tuple[int, ...]:
+    extents = (given,) if isinstance(given, int) else tuple(int(extent) for extent in given)
+    if any(extent < 0 for extent in extents):
+        raise _fail(f"input shape {name}", f"{extents} has a negative extent")
+    return extents
+
+
+def _bind(infos: Iterable[ValueInfoProto], given: InputShapes) -> dict[str, int]:
+    """The extents of named open dimensions: given by their own name, or by the shape of an input."""
+    infos = tuple(infos)
+    params = {d for info in infos for d in _dims(info) or () if isinstance(d, str) and d}
+    bound: dict[str, int] = {}
+    for name, shape in given.items():
+        if name in params and isinstance(shape, int):
+            bound[name] = _as_extents(name, shape)[0]
+    for info in infos:
+        if info.name not in given:
+            continue
+        extents = _as_extents(info.name, given[info.name])
+        dims = _dims(info) or []
+        if dims and len(dims) != len(extents):
+            reason = f"{extents} has {len(extents)} dimensions, the model declares {len(dims)}"
+            raise _fail(f"input shape {info.name}", reason)
+        for dim, extent in zip(dims, extents, strict=False):
+            if isinstance(dim, str) and dim and bound.setdefault(dim, extent) != extent:
+                reason = f"dimension {dim} is {extent} here and {bound[dim]} elsewhere"
+                raise _fail(f"input shape {info.name}", reason)
+    return bound
+
+
+def _resolve(info: ValueInfoProto, given: InputShapes, bound: Mapping[str, int]) -> tuple[int, ...]:
+    if info.name in given:
+        return _as_extents(info.name, given[info.name])
+    dims = _dims(info)
+    where = f"input {info.name}"
+    if dims is None:
+        raise ModelError(
+            stage="import",
+            where=where,
+            reason="the model leaves its shape open",
+            remedy=f'--input-shapes "{info.name}:[1,3,224,224]" (with your own extents)',
+        )
+    known = [bound.get(dim, dim) if isinstance(dim, str) else dim for dim in dims]
+    still_open = [dim or f"dimension {at}" for at, dim in enumerate(known) if isinstance(dim, str)]
+    if still_open:
+        shape = ", ".join(str(dim) if dim != "" else "?" for dim in known)
+        example = ",".join(str(dim) if isinstance(dim, int) else "1" for dim in known)
+        raise ModelError(
+            stage="import",
+            where=where,
+            reason=f"the model leaves {', '.join(map(str, still_open))} of ({shape}) open",
+            remedy=f'--input-shapes "{info.name}:[{example}]" (with your own extents)',
+        )
+    return tuple(dim for dim in known if isinstance(dim, int))
+
+
+def input_types(
+    infos: Sequence[ValueInfoProto], shapes: InputShapes | None
+) -> dict[str, TensorType]:
+    """The type of each input.
+
+    `shapes` gives extents by input name, or one extent by the name of an open dimension; it also overrides extents
+    that the model fixes.
+    Raises:  InputError for a shape that does not fit, ModelError for dimensions that stay open, UnsupportedError for
+             sequences, optional values and element types.
+    """
+    given = shapes or {}
+    for info in infos:
+        kind = info.type.WhichOneof("value") or "nothing"
+        if kind != "tensor_type":
+            reason = f"its type is {kind.removesuffix('_type')}, and only tensors are supported"
+            raise UnsupportedError(
+                stage="import", where=f"input {info.name}", reason=reason, operator="input"
+            )
+    bound = _bind(infos, given)
+    names = {info.name for info in infos}
+    for name in given:
+        if name not in names and name not in bound:
+            known = ", ".join(sorted(names)) or "none"
+            raise _fail(
+                f"input shape {name}", "the model has no such input", f"the inputs are {known}"
+            )
+    return {
+        info.name: TensorType(
+            dtype_of(info.type.tensor_type.elem_type, f"input {info.name}", "input"),
+            _resolve(info, given, bound),
+        )
+        for info in infos
+    }
