@@ -4,6 +4,7 @@ Read protocol.py first (what a competitor must do), then rotation.py (how times 
 competitor is one module with a class that keeps `Peer`, and one line in kinds.py.
 """
 
+from tensorwright.peers.compare import max_rel_error
 from tensorwright.peers.kinds import KINDS, Kind, find_kind
 from tensorwright.peers.process import PeerProcess, hold_turn
 from tensorwright.peers.protocol import Arrays, FailureKind, Peer, PeerFailed, PeerInfo
@@ -37,6 +38,7 @@ __all__ = [
     "format_table",
     "hold_turn",
     "make_row",
+    "max_rel_error",
     "print_rows",
     "print_table",
     "ratio",

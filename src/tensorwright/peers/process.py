@@ -1,7 +1,7 @@
 """The benchmark's end of a competitor: starts its process, asks it, stops and resumes it.
 
 Outside its turn the whole process is stopped (SIGSTOP), so that nothing in it can spin, whatever
-the runtime; the system ends it when the benchmark dies. Turns are taken under a lock in the knob
+the runtime; a guard ends it when the benchmark dies. Turns are taken under a lock in the knob
 `home`, so that two benchmarks of one user do not measure each other.
 """
 
@@ -22,6 +22,7 @@ from typing import IO, Any, Self
 
 import tensorwright
 from tensorwright.base import knobs, make_folder, output_error
+from tensorwright.peers.guard import Guard
 from tensorwright.peers.kinds import find_kind
 from tensorwright.peers.protocol import (
     Arrays,
@@ -80,6 +81,7 @@ class PeerProcess:
             env=_environment(),
             process_group=0,
         )
+        self._guard = Guard(self._process.pid)
 
     def load(
         self, path: str, threads: int, options: Mapping[str, object] | None = None
@@ -125,6 +127,7 @@ class PeerProcess:
 
     def close(self) -> None:
         """End the process. Closing twice does no harm."""
+        self._guard.close()
         self._signal("SIGCONT")
         with contextlib.suppress(OSError):
             self._send({"command": "quit"})

@@ -16,6 +16,7 @@ import pytest
 import tensorwright
 from tensorwright.base import MachineError, UsageError
 from tensorwright.peers import FailureKind, Kind, PeerFailed, PeerProcess, Timing, kinds, rotate
+from tensorwright.peers.guard import Guard
 
 FUNCTIONS = Path(__file__).with_name("competitors.py")
 INPUTS = {"x/0": np.arange(6, dtype=np.float32).reshape(2, 3), "file": np.array(True)}
@@ -160,6 +161,28 @@ time.sleep(1000)
         assert wait_for_state(pid, "T")
         parent.send_signal(signal.SIGKILL)
     assert wait_for_state(pid, "Z")
+
+
+def test_the_guard_ends_a_stopped_process_when_its_pipe_closes() -> None:
+    command = [sys.executable, "-c", "import time; time.sleep(1000)"]
+    with subprocess.Popen(command, process_group=0) as process:
+        guard = Guard(process.pid)
+        process.send_signal(signal.SIGSTOP)
+        assert guard._shell is not None
+        assert guard._shell.stdin is not None
+        guard._shell.stdin.close()
+        assert process.wait(20) == -signal.SIGKILL
+        guard.close()
+        guard.close()
+
+
+def test_a_closed_guard_leaves_the_process_alone() -> None:
+    with subprocess.Popen([sys.executable], stdin=subprocess.PIPE, process_group=0) as process:
+        guard = Guard(process.pid)
+        guard.close()
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(20) == 0
 
 
 def test_unknown_and_missing_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
