@@ -128,11 +128,8 @@ def _monomial_interval(monomial: tuple[IndexExpr, ...], bounds: Bounds) -> Range
             if low == high and low >= 0:
                 low, high = part.low * low, part.high * high
                 continue
-        if (
-            part.low == part.high
-            and is_nonnegative(part.low)
-            or is_nonnegative(low)
-            and is_nonnegative(part.low)
+        if (part.low == part.high and is_nonnegative(part.low)) or (
+            is_nonnegative(low) and is_nonnegative(part.low)
         ):
             low, high = low * part.low, high * part.high
         else:

@@ -19,7 +19,7 @@ value however they were written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
@@ -53,6 +53,7 @@ __all__ = [
     "exact_div",
     "floor_div",
     "free_vars",
+    "map_elements",
     "maximum",
     "minimum",
     "mod",
@@ -495,6 +496,37 @@ def substitute(expression: Index, mapping: Mapping[Any, Index]) -> Index:
             return maximum(substitute(a, mapping), substitute(b, mapping))
         case Element(source, indices):
             return Element(source, tuple(substitute(i, mapping) for i in indices))
+    raise TypeError(f"not an index expression: {expression!r}")
+
+
+def map_elements(expression: Index, on_element: Callable[[Element], Index]) -> Index:
+    """Replace every tensor element used as an index, innermost first."""
+    if isinstance(expression, Element):
+        inner = tuple(map_elements(index, on_element) for index in expression.indices)
+        return on_element(Element(expression.source, inner))
+    if isinstance(expression, (int, Var, Decision)) or not any(
+        isinstance(atom, Element) for atom in atoms_of(expression)
+    ):
+        return expression
+    if isinstance(expression, Poly):
+        total: Index = 0
+        for monomial, coefficient in expression.terms:
+            product: Index = coefficient
+            for atom in monomial:
+                product = product * map_elements(atom, on_element)
+            total = total + product
+        return total
+    constructors: dict[type, Callable[[Index, Index], Index]] = {
+        ExactDiv: exact_div,
+        FloorDiv: floor_div,
+        Mod: mod,
+        Min: minimum,
+        Max: maximum,
+    }
+    match expression:
+        case ExactDiv(a, b) | FloorDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
+            build = constructors[type(expression)]
+            return build(map_elements(a, on_element), map_elements(b, on_element))
     raise TypeError(f"not an index expression: {expression!r}")
 
 

@@ -30,6 +30,7 @@ from typing import TypeAlias
 from tensorwright.base import DType
 from tensorwright.expr.index import Index, Var
 from tensorwright.expr.value import (
+    Const,
     Fn,
     FromIndex,
     Load,
@@ -287,7 +288,7 @@ def argmin_over(body: Value, axis: Axis) -> Reduce:
     return _reduce(Combiner.ARGMIN, body, (axis,))
 
 
-def identity_of(combiner: Combiner, dtype: DType) -> Value:
+def identity_of(combiner: Combiner, dtype: DType) -> Const:
     """The value that a fold starts from: 0, 1, the least or the greatest value of the dtype."""
     match combiner:
         case Combiner.SUM | Combiner.ANY:

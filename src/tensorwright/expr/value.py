@@ -42,6 +42,7 @@ __all__ = [
     "Fn",
     "FromIndex",
     "Load",
+    "Operand",
     "Select",
     "Value",
     "ValueExpr",
