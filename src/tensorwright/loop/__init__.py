@@ -19,6 +19,7 @@ from tensorwright.loop.ir import (
     Window,
     block,
 )
+from tensorwright.loop.lower import lower
 
 __all__ = [
     "Allocate",
@@ -38,4 +39,5 @@ __all__ = [
     "Store",
     "Window",
     "block",
+    "lower",
 ]

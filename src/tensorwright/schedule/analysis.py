@@ -1,0 +1,344 @@
+"""Bounds and footprints: what a schedule state implies for the ranges of its loops.
+
+For every stage: the region of its tensor that it computes each time it runs, the extents of its
+loops, the value of each axis in terms of loop variables, and the guards that keep it inside the
+tensor.  One analysis serves the legality checks, the lowering and (evaluated over columns of
+candidates) the features.
+
+Variables.  A leaf loop has a real variable.  The loops that went into a fusion have *virtual*
+variables: the analysis speaks of them as if they were still loops, so that footprints stay
+rectangular, and `real` says what each is in terms of real variables.  Where a fused loop was split
+again and only a part of it is inside a footprint, the footprint is the bounding box of the real
+expression: one stated bound, used wherever footprints are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from tensorwright.expr import (
+    Condition,
+    Index,
+    Range,
+    Var,
+    all_of,
+    ceil_div,
+    exact_div,
+    floor_div,
+    free_vars,
+    interval,
+    loads_of,
+    maximum,
+    minimum,
+    mod,
+    simplify,
+    simplify_condition,
+    substitute,
+)
+from tensorwright.schedule.state import (
+    After,
+    At,
+    AtRoot,
+    FuseRelation,
+    ScheduleState,
+    SplitRelation,
+    Stage,
+    Tail,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A box of a tensor: its first element and its extents, per axis."""
+
+    low: tuple[Index, ...]
+    extents: tuple[Index, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """What the analysis says of one stage.
+
+    region       what is computed each time the stage runs
+    extents      of every loop, leaves and others
+    variables    the variable of each leaf loop of more than one iteration
+    axis_values  tensor axis -> its value, over real and virtual variables
+    guards       conditions, over the same, under which an iteration may run
+    """
+
+    region: Region
+    extents: Mapping[str, Index]
+    variables: Mapping[str, Var]
+    axis_values: Mapping[Var, Index]
+    guards: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The nests of all stages, the ranges of variables, and what virtual variables are."""
+
+    nests: Mapping[str, Nest]
+    bounds: Mapping[Var, Range]
+    real: Mapping[Var, Index]
+
+    def realise(self, index: Index) -> Index:
+        """The index with its virtual variables replaced by what they are."""
+        return substitute(index, self.real) if self.real else index
+
+
+_CACHE: WeakKeyDictionary[ScheduleState, Analysis] = WeakKeyDictionary()
+
+
+def analyse(state: ScheduleState) -> Analysis:
+    """The analysis of a state; remembered as long as the state lives."""
+    found = _CACHE.get(state)
+    if found is None:
+        found = _CACHE[state] = _Analyser(state).run()
+    return found
+
+
+class _Analyser:
+    """Mutable working state of one analysis."""
+
+    def __init__(self, state: ScheduleState) -> None:
+        self.state = state
+        self.nests: dict[str, Nest] = {}
+        self.bounds: dict[Var, Range] = {}
+        self.real: dict[Var, Index] = {}
+        loops = [loop for stage in state.stages for loop in stage.loop_names]
+        self.shared = {loop for loop in loops if loops.count(loop) > 1}
+
+    def run(self) -> Analysis:
+        pending = list(reversed(self.state.stages))
+        while pending:  # readers first, except that a stage placed After waits for its host
+            ready = [stage for stage in pending if self._is_ready(stage)]
+            for stage in ready:
+                self.nests[stage.name] = self._nest(stage)
+            pending = [stage for stage in pending if stage.name not in self.nests]
+            assert ready, "placements form a cycle: primitives refuse to build one"
+        return Analysis(self.nests, self.bounds, self.real)
+
+    def _is_ready(self, stage: Stage) -> bool:
+        match stage.placement:
+            case AtRoot():
+                return True
+            case After(host, _):
+                return host in self.nests
+            case At(host, _):
+                readers = self.state.readers(stage.name)
+                return host in self.nests and all(r.name in self.nests for r in readers)
+
+    def variable(self, stage: Stage, loop: str) -> Var:
+        """The variable of a loop; its plain name where no other stage has it."""
+        return Var(f"{stage.name}.{loop}" if loop in self.shared else loop)
+
+    def _nest(self, stage: Stage) -> Nest:
+        region = self._region(stage)
+        extents: dict[str, Index] = {}
+        for axis, extent in zip(stage.tensor.axes, region.extents, strict=True):
+            extents[axis.name] = extent
+        for axis in stage.tensor.reduce_axes:
+            extents[axis.name] = axis.extent
+        for relation in stage.relations:
+            _add_extents(relation, extents)
+        values: dict[str, Index] = {}
+        variables: dict[str, Var] = {}
+        for loop in stage.loops:
+            values[loop] = 0
+            if extents[loop] != 1:
+                variables[loop] = self.variable(stage, loop)
+                values[loop] = variables[loop]
+                self.bounds[variables[loop]] = Range.of_extent(extents[loop])
+        guards: list[Condition] = []
+        for relation in reversed(stage.relations):
+            if isinstance(relation, SplitRelation):
+                values[relation.parent] = self._split_value(relation, extents, values, guards)
+            else:
+                self._fuse_values(stage, relation, extents, values)
+        axis_values: dict[Var, Index] = {}
+        for axis, low in zip(stage.tensor.axes, region.low, strict=True):
+            axis_values[axis.var] = low + values[axis.name]
+            if low != 0 or extents[axis.name] != axis.extent:
+                guards.append(axis_values[axis.var] < axis.extent)
+                guards.append(axis_values[axis.var] >= 0)
+        for axis in stage.tensor.reduce_axes:
+            axis_values[axis.var] = values[axis.name]
+        condition = all_of(*(simplify_condition(guard, self.bounds) for guard in guards))
+        return Nest(region, extents, variables, axis_values, condition)
+
+    def _split_value(
+        self,
+        relation: SplitRelation,
+        extents: Mapping[str, Index],
+        values: Mapping[str, Index],
+        guards: list[Condition],
+    ) -> Index:
+        inner: Index = values[relation.children[-1]]
+        stride: Index = relation.factors[-1]
+        for child, factor in zip(
+            reversed(relation.children[1:-1]), reversed(relation.factors[:-1]), strict=True
+        ):
+            inner = inner + values[child] * stride
+            stride = stride * factor
+        outer = values[relation.children[0]] * stride
+        extent = extents[relation.parent]
+        if relation.tail is Tail.SHIFT:
+            return simplify(minimum(outer, extent - stride), self.bounds) + inner
+        value = outer + inner
+        if relation.tail is Tail.GUARD:
+            guards.append(value < extent)
+        return value
+
+    def _fuse_values(
+        self,
+        stage: Stage,
+        relation: FuseRelation,
+        extents: Mapping[str, Index],
+        values: dict[str, Index],
+    ) -> None:
+        rest: Index = values[relation.child]
+        for position in range(len(relation.parents) - 1, -1, -1):
+            loop = relation.parents[position]
+            if extents[loop] == 1:
+                values[loop] = 0
+                continue
+            virtual = self.variable(stage, loop)
+            outermost = all(extents[p] == 1 for p in relation.parents[:position])
+            value = rest if outermost else mod(rest, extents[loop])
+            if isinstance(value, Var):  # the only parent of more than one iteration
+                values[loop] = value
+                continue
+            rest = floor_div(rest, extents[loop])
+            values[loop] = virtual
+            self.bounds[virtual] = Range.of_extent(extents[loop])
+            self.real[virtual] = substitute(value, self.real)
+
+    def _region(self, stage: Stage) -> Region:
+        whole = Region((0,) * len(stage.tensor.axes), stage.tensor.shape)
+        match stage.placement:
+            case AtRoot():
+                return whole
+            case At(host, loop):
+                fixed = enclosing_variables(self.state, self.nests, host, loop)
+                boxes: list[list[Range | None]] = []
+                for reader in self.state.readers(stage.name):
+                    boxes += self._reads(reader, stage.name, fixed)
+                return self._union(stage, boxes)
+            case After(host, loop):
+                return self._determined(stage, host, loop)
+
+    def _reads(self, reader: Stage, name: str, fixed: frozenset[Var]) -> list[list[Range | None]]:
+        values = self.nests[reader.name].axis_values
+        boxes: list[list[Range | None]] = []
+        for load in loads_of(reader.tensor.body):
+            if load.source.name == name:
+                indices = [simplify(substitute(i, values), self.bounds) for i in load.indices]
+                boxes.append([self.moved(index, fixed) for index in indices])
+        return boxes
+
+    def moved(self, index: Index, fixed: frozenset[Var]) -> Range | None:
+        """The range of an index while every variable that is not fixed moves."""
+        for _ in range(2):
+            partly = {
+                v: self.real[v]
+                for v in free_vars(index)
+                if v in self.real
+                and free_vars(self.real[v]) & fixed
+                and not free_vars(self.real[v]) <= fixed
+            }
+            index = simplify(substitute(index, partly), self.bounds) if partly else index
+        moving = {
+            v: self.bounds[v]
+            for v in free_vars(index)
+            if not (free_vars(self.real[v]) if v in self.real else {v}) <= fixed
+        }
+        return interval(index, moving)
+
+    def _union(self, stage: Stage, boxes: list[list[Range | None]]) -> Region:
+        low: list[Index] = []
+        extents: list[Index] = []
+        for position, axis in enumerate(stage.tensor.axes):
+            ranges = [box[position] for box in boxes]
+            first, count = self._join(ranges, axis.extent)
+            low.append(first)
+            extents.append(count)
+        return Region(tuple(low), tuple(extents))
+
+    def _join(self, ranges: list[Range | None], extent: Index) -> tuple[Index, Index]:
+        """The smallest stated range that holds all of them: (first, count)."""
+        if not ranges or any(r is None for r in ranges):
+            return 0, extent
+        known = [r for r in ranges if r is not None]
+        first, last = known[0].low, known[0].high
+        for other in known[1:]:
+            first, last = minimum(first, other.low), maximum(last, other.high)
+        count = simplify(last - first + 1, self.bounds)
+        if free_vars(count):
+            widest = interval(count, {v: self.bounds[v] for v in free_vars(count)})
+            if widest is None or free_vars(widest.high):
+                return 0, extent
+            count = widest.high
+        if isinstance(count, int) and isinstance(extent, int) and count >= extent:
+            return 0, extent
+        return simplify(first, self.bounds), count
+
+    def _determined(self, stage: Stage, host: str, loop: str) -> Region:
+        tile = tile_region(self.state, self, host, loop)
+        low: list[Index] = [0] * len(stage.tensor.axes)
+        extents = list(stage.tensor.shape)
+        positions = {axis.var: n for n, axis in enumerate(stage.tensor.axes)}
+        for load in loads_of(stage.tensor.body):
+            if load.source.name != host:
+                continue
+            for dimension, index in enumerate(load.indices):
+                if isinstance(index, Var) and index in positions:
+                    low[positions[index]] = tile.low[dimension]
+                    extents[positions[index]] = tile.extents[dimension]
+        return Region(tuple(low), tuple(extents))
+
+
+def _add_extents(relation: SplitRelation | FuseRelation, extents: dict[str, Index]) -> None:
+    if isinstance(relation, FuseRelation):
+        total: Index = 1
+        for parent in relation.parents:
+            total = total * extents[parent]
+        extents[relation.child] = total
+        return
+    stride: Index = 1
+    for child, factor in zip(relation.children[1:], relation.factors, strict=True):
+        extents[child] = factor
+        stride = stride * factor
+    divide = exact_div if relation.tail is Tail.EXACT else ceil_div
+    extents[relation.children[0]] = divide(extents[relation.parent], stride)
+
+
+def enclosing_variables(
+    state: ScheduleState, nests: Mapping[str, Nest], host: str, loop: str
+) -> frozenset[Var]:
+    """The real variables of the loops around the body of `loop` of `host`, that loop included."""
+    stage = state.stage(host)
+    inside = stage.loops[: stage.loops.index(loop) + 1]
+    found = {nests[host].variables[name] for name in inside if name in nests[host].variables}
+    if isinstance(stage.placement, (At, After)):
+        found |= enclosing_variables(state, nests, stage.placement.stage, stage.placement.loop)
+    return frozenset(found)
+
+
+def tile_region(state: ScheduleState, known: _Analyser | Analysis, host: str, loop: str) -> Region:
+    """The part of its own tensor that a stage writes in one iteration of one of its loops."""
+    analyser = known if isinstance(known, _Analyser) else _resume(state, known)
+    fixed = enclosing_variables(state, analyser.nests, host, loop)
+    stage = state.stage(host)
+    values = analyser.nests[host].axis_values
+    ranges = [[analyser.moved(values[axis.var], fixed) for axis in stage.tensor.axes]]
+    return analyser._union(stage, ranges)
+
+
+def _resume(state: ScheduleState, analysis: Analysis) -> _Analyser:
+    analyser = _Analyser(state)
+    analyser.nests = dict(analysis.nests)
+    analyser.bounds = dict(analysis.bounds)
+    analyser.real = dict(analysis.real)
+    return analyser

@@ -1,0 +1,54 @@
+"""The schedule primitives, one idea a file; a new one is a file and an entry in `PRIMITIVES`."""
+
+from tensorwright.schedule.primitives.cache import CacheRead, CacheWrite
+from tensorwright.schedule.primitives.compute_at import ComputeAt, ReverseComputeAt
+from tensorwright.schedule.primitives.constants import PackConstant
+from tensorwright.schedule.primitives.fuse import Fuse
+from tensorwright.schedule.primitives.inline import ComputeInline, ReverseComputeInline
+from tensorwright.schedule.primitives.marks import Bind, Parallel, Unroll, Vectorize
+from tensorwright.schedule.primitives.prefetch import Prefetch
+from tensorwright.schedule.primitives.reduction import DecomposeReduction
+from tensorwright.schedule.primitives.reorder import Reorder
+from tensorwright.schedule.primitives.rfactor import Rfactor
+from tensorwright.schedule.primitives.split import Split
+
+PRIMITIVES: tuple[type, ...] = (
+    Split,
+    Fuse,
+    Reorder,
+    Unroll,
+    Vectorize,
+    Parallel,
+    Bind,
+    ComputeAt,
+    ReverseComputeAt,
+    ComputeInline,
+    ReverseComputeInline,
+    CacheRead,
+    CacheWrite,
+    Rfactor,
+    DecomposeReduction,
+    PackConstant,
+    Prefetch,
+)
+
+__all__ = [
+    "PRIMITIVES",
+    "Bind",
+    "CacheRead",
+    "CacheWrite",
+    "ComputeAt",
+    "ComputeInline",
+    "DecomposeReduction",
+    "Fuse",
+    "PackConstant",
+    "Parallel",
+    "Prefetch",
+    "Reorder",
+    "ReverseComputeAt",
+    "ReverseComputeInline",
+    "Rfactor",
+    "Split",
+    "Unroll",
+    "Vectorize",
+]

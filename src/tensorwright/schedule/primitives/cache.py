@@ -1,0 +1,107 @@
+"""Stage a tensor through a copy: cache_read before a reader, cache_write after a computation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorwright.expr import Axis, Compute, Load, Placeholder, Var
+from tensorwright.schedule.primitive import (
+    need_new_stage,
+    need_stage,
+    need_unscheduled,
+    refuse,
+)
+from tensorwright.schedule.state import (
+    ScheduleState,
+    StageScope,
+    fresh_stage,
+    reads_of,
+    redirect,
+)
+from tensorwright.schedule.text import step_text
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRead:
+    """Let one reader read a copy of a tensor.
+
+    Rewrite:  C[i] = f(A[g(i)])   ->   A_cache[j] = A[j];  C[i] = f(A_cache[g(i)])
+    Requires: the reader reads the tensor (an input or a stage); there is no copy of that name yet.
+    """
+
+    tensor: str
+    reader: str
+    scope: StageScope = StageScope.LOCAL
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    @property
+    def copy(self) -> str:
+        """The name of the copy."""
+        return f"{self.tensor}_{self.reader}_cache"
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the copy may not be made."""
+        reader = need_stage(self, state, self.reader)
+        if self.tensor not in set(reads_of(reader.tensor)):
+            raise refuse(self, state, f"{self.reader} does not read {self.tensor}")
+        need_new_stage(self, state, self.copy)
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the copy before the reader."""
+        reader = state.stage(self.reader)
+        source = _source(state, self.tensor)
+        axes = tuple(Axis(Var(f"d{n}"), extent) for n, extent in enumerate(source.shape))
+        body = Load(source, tuple(axis.var for axis in axes))
+        stand_in = Placeholder(self.copy, source.shape, source.dtype)
+        copied = fresh_stage(Compute(self.copy, axes, body), self.scope)
+        reading = replace(reader, tensor=redirect(reader.tensor, {self.tensor: stand_in}))
+        at = [stage.name for stage in state.stages].index(self.reader)
+        stages = (*state.stages[:at], copied, reading, *state.stages[at + 1 :])
+        return replace(state, stages=stages)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheWrite:
+    """Compute a tensor into a buffer of its own and copy the result out.
+
+    Rewrite:  C[i] = e(i)   ->   C_cache[i] = e(i);  C[i] = C_cache[i]
+    Requires: the stage is not scheduled; there is no stage of the copy's name yet.
+    """
+
+    stage: str
+    scope: StageScope = StageScope.LOCAL
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    @property
+    def cached(self) -> str:
+        """The name of the stage that computes."""
+        return f"{self.stage}_cache"
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the cache may not be made."""
+        stage = need_stage(self, state, self.stage)
+        need_unscheduled(self, state, stage)
+        need_new_stage(self, state, self.cached)
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the computation in the cache and the stage copying it."""
+        tensor = state.stage(self.stage).tensor
+        computed = Compute(self.cached, tensor.axes, tensor.body, tensor.reduction)
+        stand_in = Placeholder(self.cached, tensor.shape, tensor.dtype)
+        copied = Compute(
+            self.stage, tensor.axes, Load(stand_in, tuple(axis.var for axis in tensor.axes))
+        )
+        at = [stage.name for stage in state.stages].index(self.stage)
+        new = (fresh_stage(computed, self.scope), fresh_stage(copied))
+        return replace(state, stages=(*state.stages[:at], *new, *state.stages[at + 1 :]))
+
+
+def _source(state: ScheduleState, name: str) -> Placeholder:
+    if state.has_stage(name):
+        tensor = state.stage(name).tensor
+        return Placeholder(name, tensor.shape, tensor.dtype)
+    return next(tensor for tensor in state.inputs if tensor.name == name)

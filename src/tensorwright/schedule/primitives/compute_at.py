@@ -1,0 +1,126 @@
+"""Compute a tensor where it is read, or a reader where its operand is finished."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorwright.expr import Load, Var, loads_of
+from tensorwright.schedule.primitive import is_inside, need_loop, need_stage, refuse
+from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, Stage, StageScope
+from tensorwright.schedule.text import step_text
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeAt:
+    """Compute a tensor inside a loop of a reader, as far as the rest of that loop's body reads it.
+
+    Rewrite:  for i: P[i] = ...                     ->   for i_o:
+              for i_o: for i_i: C[..] = .. P[..]           for i: P[part of i_o] = ...
+                                                           for i_i: C[..] = .. P[..]
+    Requires: the stage is at the root and no output; every reader runs inside the loop.
+    Source:   Halide's compute_at (Ragan-Kelley et al., PLDI 2013).
+    """
+
+    stage: str
+    host: str
+    loop: str
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the stage may not move there."""
+        stage = need_stage(self, state, self.stage)
+        host = need_stage(self, state, self.host)
+        need_loop(self, state, host, self.loop)
+        here = (self.host, self.loop)
+        if self.stage == self.host:
+            raise refuse(self, state, "a stage cannot be computed inside itself")
+        if self.stage in state.outputs:
+            raise refuse(self, state, f"{self.stage} is an output and must be whole")
+        if not isinstance(stage.placement, AtRoot):
+            raise refuse(self, state, f"{self.stage} already has a place", "place it once")
+        # Theorem: if every reader runs inside the loop, each iteration can compute what it reads by
+        # itself.
+        for reader in state.readers(self.stage):
+            if not is_inside(state, reader.name, self.host, self.loop):
+                reason = f"{reader.name} reads {self.stage} outside of this loop"
+                raise refuse(self, state, reason, "choose a loop around all readers", here)
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the stage placed; its tensor becomes local to the loop."""
+        stage = state.stage(self.stage)
+        scope = StageScope.LOCAL if stage.scope is StageScope.GLOBAL else stage.scope
+        return state.with_stage(replace(stage, placement=At(self.host, self.loop), scope=scope))
+
+
+@dataclass(frozen=True, slots=True)
+class ReverseComputeAt:
+    """Compute a reader inside a loop of its operand, after the operand's tile there is finished.
+
+    Rewrite:  for i_o: for i_i: P[..] = ...         ->   for i_o:
+              for i: C[i] = .. P[i]                        for i_i: P[..] = ...
+                                                           for i in part of i_o: C[i] = .. P[i]
+    Requires: the reader is at the root; every axis that it indexes the operand with is one of its
+              own, unchanged; no
+              reduction of the operand is around the loop; the other operands of the reader are
+              whole by then.
+    Source:   TVM TensorIR (Feng et al., ASPLOS 2023).
+    """
+
+    stage: str
+    host: str
+    loop: str
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the reader may not move there."""
+        stage = need_stage(self, state, self.stage)
+        host = need_stage(self, state, self.host)
+        need_loop(self, state, host, self.loop)
+        here = (self.host, self.loop)
+        if not isinstance(stage.placement, AtRoot):
+            raise refuse(self, state, f"{self.stage} already has a place", "place it once")
+        loads = [load for load in loads_of(stage.tensor.body) if load.source.name == self.host]
+        if not loads:
+            raise refuse(self, state, f"{self.stage} does not read {self.host}")
+        self._check_indices(state, stage, loads)
+        around = host.loops[: host.loops.index(self.loop) + 1]
+        unfinished = [loop for loop in around if loop in host.reduce_loops]
+        if unfinished:
+            reason = f"{self.host} is not finished before its loop {unfinished[0]} ends"
+            raise refuse(self, state, reason, "choose a loop outside of the reduction", here)
+        order = [s.name for s in state.stages]
+        for load in loads_of(stage.tensor.body):
+            other = load.source.name
+            if state.has_stage(other) and order.index(other) > order.index(self.host):
+                raise refuse(self, state, f"{other} is computed after {self.host}", "", here)
+
+    def _check_indices(self, state: ScheduleState, stage: Stage, loads: list[Load]) -> None:
+        # Theorem: where the reader's element [i] reads only the operand's element [i] (in some
+        # order of the axes),
+        # the readers of a tile are the box with the tile's own ranges; boxes of all tiles cover the
+        # reader.
+        own = {axis.var for axis in stage.tensor.axes}
+        for load in loads:
+            axes = [index for index in load.indices if isinstance(index, Var) and index in own]
+            if len(axes) != len(load.indices) or len(set(axes)) != len(axes):
+                raise refuse(
+                    self,
+                    state,
+                    f"{self.stage} reads {load}, not its own position",
+                    "",
+                    (self.stage, ""),
+                )
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the reader placed; an operand that nothing else reads becomes local."""
+        stage = replace(state.stage(self.stage), placement=After(self.host, self.loop))
+        changed = state.with_stage(stage)
+        host = changed.stage(self.host)
+        readers = {reader.name for reader in changed.readers(self.host)}
+        if readers == {self.stage} and self.host not in state.outputs:
+            changed = changed.with_stage(replace(host, scope=StageScope.LOCAL))
+        return changed

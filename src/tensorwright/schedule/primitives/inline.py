@@ -1,0 +1,156 @@
+"""Inline a tensor into its readers, or a reader into its operand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorwright.expr import (
+    Compute,
+    Element,
+    Index,
+    Load,
+    Value,
+    Var,
+    loads_of,
+    map_loads,
+    substitute_value,
+)
+from tensorwright.schedule.primitive import need_stage, need_unscheduled, refuse
+from tensorwright.schedule.state import After, At, ScheduleState, Stage
+from tensorwright.schedule.text import step_text
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeInline:
+    """Replace a tensor by its definition in all of its readers.
+
+    Rewrite:  P[i] = e(i);  C[j] = f(P[g(j)])   ->   C[j] = f(e(g(j)))
+    Requires: the tensor is no reduction and no output, is not scheduled, and no reader uses it as
+              an index.
+    """
+
+    stage: str
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the tensor may not be inlined."""
+        stage = need_stage(self, state, self.stage)
+        need_unscheduled(self, state, stage)
+        if stage.tensor.reduction is not None:
+            reason = f"{self.stage} is a reduction: every read would fold again"
+            raise refuse(self, state, reason, "use compute_at", (self.stage, ""))
+        if self.stage in state.outputs:
+            raise refuse(self, state, f"{self.stage} is an output and must be stored")
+        for reader in state.readers(self.stage):
+            if any(atom.source.name == self.stage for atom in _elements(reader.tensor)):
+                raise refuse(self, state, f"{reader.name} uses {self.stage} as an index")
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state without the stage."""
+        inlined = state.stage(self.stage).tensor
+
+        def on_load(load: Load) -> Value:
+            if load.source.name != self.stage:
+                return load
+            axes = (axis.var for axis in inlined.axes)
+            return substitute_value(inlined.body, dict(zip(axes, load.indices, strict=True)))
+
+        stages: list[Stage] = []
+        for stage in state.stages:
+            if stage.name == self.stage:
+                continue
+            tensor = stage.tensor
+            body = map_loads(tensor.body, on_load)
+            stages.append(
+                replace(stage, tensor=Compute(tensor.name, tensor.axes, body, tensor.reduction))
+            )
+        return replace(state, stages=tuple(stages))
+
+
+def _elements(tensor: Compute) -> list[Element]:
+    direct: list[Load] = []
+
+    def on_load(load: Load) -> Value:
+        direct.append(load)
+        return load
+
+    map_loads(tensor.body, on_load)
+    names = [load.source.name for load in direct]
+    found: list[Element] = []
+    for load in loads_of(tensor.body):
+        if load.source.name in names:
+            names.remove(load.source.name)
+        else:
+            found.append(Element(load.source, load.indices))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ReverseComputeInline:
+    """Replace an operand that has one reader by that reader's definition.
+
+    Rewrite:  P[i] = e(i);  C[i] = f(P[i])   ->   C[i] = f(e(i)), with the loops of P
+    Requires: the reader is the only one, reads the operand at its own position, and neither folds;
+              the operand is no
+              output; the reader is not scheduled.
+    """
+
+    stage: str
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the reader may not be inlined."""
+        stage = need_stage(self, state, self.stage)
+        need_unscheduled(self, state, stage)
+        operands = {load.source.name for load in loads_of(stage.tensor.body)}
+        computed = [name for name in operands if state.has_stage(name)]
+        if len(computed) != 1:
+            raise refuse(
+                self, state, f"{self.stage} reads {len(computed)} computed tensors, not one"
+            )
+        operand = state.stage(computed[0])
+        if stage.tensor.reduction is not None or operand.tensor.reduction is not None:
+            raise refuse(self, state, "a reduction cannot be inlined", "use reverse_compute_at")
+        if operand.name in state.outputs or len(state.readers(operand.name)) != 1:
+            raise refuse(self, state, f"{operand.name} is needed elsewhere too")
+        own = tuple(axis.var for axis in stage.tensor.axes)
+        for load in loads_of(stage.tensor.body):
+            if load.source.name == operand.name and load.indices != own:
+                raise refuse(self, state, f"{self.stage} reads {load}, not its own position")
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the operand's stage computing the reader's tensor."""
+        stage = state.stage(self.stage)
+        (name,) = {
+            load.source.name
+            for load in loads_of(stage.tensor.body)
+            if state.has_stage(load.source.name)
+        }
+        operand = state.stage(name)
+        renamed: dict[Var, Index] = {
+            mine.var: theirs.var
+            for mine, theirs in zip(stage.tensor.axes, operand.tensor.axes, strict=True)
+        }
+
+        def on_load(load: Load) -> Value:
+            return operand.tensor.body if load.source.name == name else load
+
+        body = map_loads(substitute_value(stage.tensor.body, renamed), on_load)
+        merged = replace(operand, tensor=Compute(self.stage, operand.tensor.axes, body))
+        stages = tuple(
+            merged if s.name == name else _rehost(s, name, self.stage)
+            for s in state.stages
+            if s.name != self.stage
+        )
+        return replace(state, stages=stages)
+
+
+def _rehost(stage: Stage, old: str, new: str) -> Stage:
+    placement = stage.placement
+    if isinstance(placement, (At, After)) and placement.stage == old:
+        return replace(stage, placement=replace(placement, stage=new))
+    return stage

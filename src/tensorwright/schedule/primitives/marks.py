@@ -1,0 +1,137 @@
+"""How the iterations of a loop run: unroll, vectorize, parallel, bind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorwright.schedule.primitive import need_loop, need_stage, refuse
+from tensorwright.schedule.state import Mark, ScheduleState
+from tensorwright.schedule.text import step_text
+
+
+def _check(step: object, state: ScheduleState, name: str, loop: str) -> None:
+    stage = need_stage(step, state, name)
+    need_loop(step, state, stage, loop)
+    if stage.mark(loop) is not None:
+        raise refuse(step, state, f"loop {loop} is already marked", "", (name, loop))
+
+
+def _refuse_reduction(step: object, state: ScheduleState, name: str, loop: str) -> None:
+    # Theorem: the iterations of a spatial loop write different elements (or the same value twice,
+    # where a tile was
+    # shifted), so they may run at once; those of a reduction loop update the same element.
+    stage = state.stage(name)
+    if loop in stage.reduce_loops:
+        target = f"{stage.name}[{', '.join(axis.name for axis in stage.tensor.axes)}]"
+        remedy = "choose a spatial loop, or rfactor the reduction first"
+        reason = f"loop {loop} carries a reduction: every {loop} writes the same {target}"
+        raise refuse(step, state, reason, remedy, (name, loop))
+
+
+@dataclass(frozen=True, slots=True)
+class Unroll:
+    """Unroll a loop completely.
+
+    Rewrite:  for i in 0..3: S   ->   S[i := 0]; S[i := 1]; S[i := 2]
+    Requires: the loop is not marked.
+    """
+
+    stage: str
+    loop: str
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the loop may not be unrolled."""
+        _check(self, state, self.stage, self.loop)
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the loop marked."""
+        return state.with_stage(state.stage(self.stage).with_mark(self.loop, Mark.UNROLL))
+
+
+@dataclass(frozen=True, slots=True)
+class Vectorize:
+    """Run the iterations of a loop in the lanes of vectors.
+
+    Rewrite:  for i in 0..n: C[i] = e(i)   ->   C[0:n] = e(0:n), in pieces of the machine's width,
+              the last masked
+    Requires: the loop is not marked and carries no reduction.
+    """
+
+    stage: str
+    loop: str
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the loop may not be vectorised."""
+        _check(self, state, self.stage, self.loop)
+        _refuse_reduction(self, state, self.stage, self.loop)
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the loop marked."""
+        return state.with_stage(state.stage(self.stage).with_mark(self.loop, Mark.VECTORIZE))
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """Run the iterations of a loop on several threads.
+
+    Rewrite:  for i in 0..n: S   ->   each thread runs a contiguous part of 0..n
+    Requires: the loop is not marked and carries no reduction.
+    """
+
+    stage: str
+    loop: str
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the loop may not run in parallel."""
+        _check(self, state, self.stage, self.loop)
+        _refuse_reduction(self, state, self.stage, self.loop)
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the loop marked."""
+        return state.with_stage(state.stage(self.stage).with_mark(self.loop, Mark.PARALLEL))
+
+
+_BINDABLE = frozenset(Mark) - {Mark.PARALLEL, Mark.VECTORIZE, Mark.UNROLL}
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Let a GPU's block, thread or virtual thread index be a loop.
+
+    Rewrite:  for i in 0..n: S   ->   S[i := index], launched with n blocks (threads)
+    Requires: the loop is not marked and carries no reduction; no other loop of the stage has the
+              same index, virtual
+              threads excepted.
+    """
+
+    stage: str
+    loop: str
+    index: Mark
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the loop may not be bound."""
+        _check(self, state, self.stage, self.loop)
+        _refuse_reduction(self, state, self.stage, self.loop)
+        if self.index not in _BINDABLE:
+            raise refuse(
+                self, state, f"{self.index.value} is no index of a GPU", "use its own step"
+            )
+        for loop, mark in state.stage(self.stage).marks:
+            if mark is self.index and mark is not Mark.VTHREAD:
+                raise refuse(self, state, f"{mark.value} is bound already", "", (self.stage, loop))
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the loop marked."""
+        return state.with_stage(state.stage(self.stage).with_mark(self.loop, self.index))

@@ -1,0 +1,42 @@
+"""Ask for data some iterations before it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorwright.expr import Index
+from tensorwright.schedule.primitive import need_loop, need_stage, refuse
+from tensorwright.schedule.state import PrefetchRequest, ScheduleState, reads_of
+from tensorwright.schedule.text import step_text
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """Prefetch what a stage will read of a tensor some iterations of a loop later.
+
+    Rewrite:  for i: S(A[g(i)])   ->   for i: prefetch A[g(i + distance)]; S(A[g(i)])
+    Requires: the stage reads the tensor; distance >= 1.
+    """
+
+    stage: str
+    tensor: str
+    loop: str
+    distance: Index = 1
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where there is nothing to prefetch."""
+        stage = need_stage(self, state, self.stage)
+        need_loop(self, state, stage, self.loop)
+        if self.tensor not in set(reads_of(stage.tensor)):
+            raise refuse(self, state, f"{self.stage} does not read {self.tensor}")
+        if isinstance(self.distance, int) and self.distance < 1:
+            raise refuse(self, state, f"distance {self.distance} is not positive")
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the prefetch noted."""
+        stage = state.stage(self.stage)
+        request = PrefetchRequest(self.tensor, self.loop, self.distance)
+        return state.with_stage(replace(stage, prefetches=(*stage.prefetches, request)))

@@ -1,0 +1,109 @@
+"""Make a loop of a reduction a spatial axis of partial results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorwright.expr import (
+    And,
+    Axis,
+    Compute,
+    Condition,
+    Index,
+    Load,
+    Placeholder,
+    Reduction,
+    Var,
+    all_of,
+    condition_sides,
+    free_vars,
+    identity_of,
+    select,
+    substitute_condition,
+    substitute_value,
+)
+from tensorwright.schedule.analysis import Analysis, analyse
+from tensorwright.schedule.primitive import (
+    guests,
+    need_loop,
+    need_new_stage,
+    need_stage,
+    refuse,
+)
+from tensorwright.schedule.state import AtRoot, ScheduleState, StageScope, fresh_stage
+from tensorwright.schedule.text import step_text
+
+
+@dataclass(frozen=True, slots=True)
+class Rfactor:
+    """Fold a reduction in two steps: partial results along one of its loops, then over these.
+
+    Rewrite:  C[i] = sum over k_o, k_i of e(i, k)
+              ->   C_rf[i, k_i] = sum over k_o of e(i, k);   C[i] = sum over k_i of C_rf[i, k_i]
+    Requires: the loop carries the reduction, another reduction loop remains, and the stage is
+              marked nowhere and at
+              the root.  Both stages start with fresh loops.  Float sums are reassociated.
+    Source:   Suriana, Adams, Kamil: Parallel associative reductions in Halide, CGO 2017.
+    """
+
+    stage: str
+    loop: str
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    @property
+    def partial(self) -> str:
+        """The name of the stage of partial results."""
+        return f"{self.stage}_rf"
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the reduction may not be factored."""
+        stage = need_stage(self, state, self.stage)
+        need_loop(self, state, stage, self.loop)
+        need_new_stage(self, state, self.partial)
+        here = (self.stage, self.loop)
+        if self.loop not in stage.reduce_loops:
+            raise refuse(self, state, f"loop {self.loop} carries no reduction", "", here)
+        if sum(loop in stage.reduce_loops for loop in stage.loops) < 2:
+            reason = f"{self.loop} is the only loop of the reduction"
+            raise refuse(self, state, reason, "split it first", here)
+        if stage.marks or not isinstance(stage.placement, AtRoot) or guests(state, self.stage):
+            raise refuse(self, state, f"{self.stage} is already scheduled", "rfactor first", here)
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the stage of partial results before the stage."""
+        stage = state.stage(self.stage)
+        tensor = stage.tensor
+        assert tensor.reduction is not None, "check() has seen a reduction"
+        analysis = analyse(state)
+        nest = analysis.nests[self.stage]
+        values: dict[Var, Index] = {
+            axis.var: analysis.realise(nest.axis_values[axis.var]) for axis in tensor.reduce_axes
+        }
+        names: dict[Var, Index] = {variable: Var(loop) for loop, variable in nest.variables.items()}
+        loops = [loop for loop in stage.loops if loop in stage.reduce_loops]
+        axes = {loop: Axis(Var(loop), nest.extents[loop]) for loop in loops}
+        body = substitute_value(substitute_value(tensor.body, values), names)
+        combiner = tensor.reduction.combiner
+        folding = frozenset(nest.variables[loop] for loop in loops if loop in nest.variables)
+        guard = _guard_of(nest.guards, analysis, folding)
+        if guard is not True:
+            outside = identity_of(combiner, tensor.dtype)
+            body = select(substitute_condition(guard, names), body, outside)
+        rest = tuple(axes[loop] for loop in loops if loop != self.loop)
+        spatial = (*tensor.axes, axes[self.loop])
+        partial = Compute(self.partial, spatial, body, Reduction(combiner, rest))
+        stand_in = Placeholder(self.partial, partial.shape, partial.dtype)
+        read = Load(stand_in, tuple(axis.var for axis in spatial))
+        folded = Compute(self.stage, tensor.axes, read, Reduction(combiner, (axes[self.loop],)))
+        at = [s.name for s in state.stages].index(self.stage)
+        new = (fresh_stage(partial, StageScope.GLOBAL), fresh_stage(folded))
+        return replace(state, stages=(*state.stages[:at], *new, *state.stages[at + 1 :]))
+
+
+def _guard_of(guards: Condition, analysis: Analysis, folding: frozenset[Var]) -> Condition:
+    """The guards that speak of reduction loops only, over real variables."""
+    parts = guards.parts if isinstance(guards, And) else (guards,)
+    real = [substitute_condition(part, analysis.real) for part in parts]
+    return all_of(*(part for part in real if free_vars(*condition_sides(part)) <= folding))

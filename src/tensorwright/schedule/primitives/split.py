@@ -1,0 +1,99 @@
+"""Split one loop into several nested ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorwright.expr import Index
+from tensorwright.schedule.analysis import analyse
+from tensorwright.schedule.primitive import need_loop, need_new_loops, need_stage, refuse
+from tensorwright.schedule.state import AtRoot, ScheduleState, SplitRelation, Stage, Tail
+from tensorwright.schedule.text import step_text
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Split one loop into an outer and inner loops.
+
+    Rewrite:  for i in 0..n: S   ->   for i_o in 0..ceil(n/f): for i_i in 0..f: if i_o*f + i_i < n:
+              S[i := i_o*f + i_i]
+              With several factors the loops are i_0, i_1, ...; factors[k] is the extent of i_(k+1).
+              tail=guard  keeps the `if` (it vanishes where f divides n)
+              tail=shift  starts the last tile at n - f: whole tiles, some elements computed twice
+              tail=exact  promises that f divides n
+    Requires: every factor >= 1; the loop carries no mark; exact: the product of the factors divides
+              n;
+              shift: n >= f, and the loop belongs to no reduction.
+    Source:   Halide's split and its TailStrategy (Ragan-Kelley et al., PLDI 2013).
+    """
+
+    stage: str
+    loop: str
+    factors: tuple[Index, ...]
+    tail: Tail = Tail.GUARD
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    @property
+    def children(self) -> tuple[str, ...]:
+        """The names of the new loops, outermost first."""
+        if len(self.factors) == 1:
+            return (f"{self.loop}_o", f"{self.loop}_i")
+        return tuple(f"{self.loop}_{n}" for n in range(len(self.factors) + 1))
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the split is illegal."""
+        stage = need_stage(self, state, self.stage)
+        need_loop(self, state, stage, self.loop)
+        here = (self.stage, self.loop)
+        if not self.factors:
+            raise refuse(self, state, "no factor is given", "give the extent of each inner loop")
+        for factor in self.factors:
+            if isinstance(factor, int) and factor < 1:
+                raise refuse(self, state, f"factor {factor} is not positive", "", here)
+        if stage.mark(self.loop) is not None:
+            raise refuse(self, state, f"loop {self.loop} is already marked", "split it first", here)
+        need_new_loops(self, state, stage, self.children)
+        self._check_tail(state, stage)
+
+    def _check_tail(self, state: ScheduleState, stage: Stage) -> None:
+        here = (self.stage, self.loop)
+        # Theorem: a shifted tile computes some elements twice.  That is harmless where computing is
+        # assignment of
+        # the same value; a reduction loop would add the same terms twice.
+        if self.tail is Tail.SHIFT and self.loop in stage.reduce_loops:
+            raise refuse(
+                self, state, f"loop {self.loop} carries a reduction", "use tail guard", here
+            )
+        if self.tail is Tail.GUARD:
+            return
+        extent = loop_extent(state, stage, self.loop)
+        total: Index = 1
+        for factor in self.factors:
+            total = total * factor
+        if not isinstance(extent, int) or not isinstance(total, int):
+            return
+        if self.tail is Tail.EXACT and extent % total:
+            reason = f"{total} does not divide the extent {extent} of {self.loop}"
+            raise refuse(self, state, reason, "use tail guard or shift", here)
+        if self.tail is Tail.SHIFT and extent < total:
+            reason = f"a tile of {total} is longer than the extent {extent} of {self.loop}"
+            raise refuse(self, state, reason, "use a smaller factor or tail guard", here)
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the loop split."""
+        stage = state.stage(self.stage)
+        at = stage.loops.index(self.loop)
+        loops = stage.loops[:at] + self.children + stage.loops[at + 1 :]
+        relation = SplitRelation(self.loop, self.children, self.factors, self.tail)
+        return state.with_stage(replace(stage, loops=loops, relations=(*stage.relations, relation)))
+
+
+def loop_extent(state: ScheduleState, stage: Stage, loop: str) -> Index:
+    """The extent of a loop: cheap for an axis of a stage at the root, else by analysis."""
+    if isinstance(stage.placement, AtRoot):
+        for axis in (*stage.tensor.axes, *stage.tensor.reduce_axes):
+            if axis.name == loop:
+                return axis.extent
+    return analyse(state).nests[stage.name].extents[loop]

@@ -1,0 +1,292 @@
+"""The schedule state: how every tensor of a program is to be computed, before it is a loop nest.
+
+Grammar
+    state     ::= ScheduleState(inputs, constants, stages, outputs, packed)
+    stage     ::= Stage(tensor, loops, relations, marks, placement, scope, ...)
+    relation  ::= Split(parent, children, factors, tail) | Fuse(parents, child)
+    placement ::= AtRoot | At(stage, loop) | After(stage, loop)
+
+Semantics.  Each stage computes one tensor with a nest of its leaf `loops`, outermost first.  The
+root loops are the tensor's axes and then its reduction's axes, by name; relations derive the leaves
+from them, in order.  A stage that is placed `At` a loop of another stage computes, in each
+iteration of that loop and before the rest of its body, the part of its tensor that the body reads;
+one placed `After` runs after the rest of the body and computes the part of its tensor that the
+finished tile of that stage determines.  Inlining is no placement: it rewrites the readers at once.
+Stages refer to each other by name: the loads of a stage's tensor read `Placeholder`s that carry the
+name of a stage. Extents and factors are index expressions: ints, or expressions over decisions that
+are bound later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TypeAlias
+
+from tensorwright.base import InternalError
+from tensorwright.expr import (
+    Compute,
+    Element,
+    Index,
+    Load,
+    Placeholder,
+    Tensor,
+    Value,
+    decompose_arg_reduction,
+    loads_of,
+    map_elements,
+    rebuild,
+    topological_order,
+)
+
+
+class Tail(Enum):
+    """What a split does when the factors do not divide the extent."""
+
+    GUARD = "guard"  # run the body only where the index is in range
+    SHIFT = "shift"  # start the last tile earlier, so that it is whole and overlaps its neighbour
+    EXACT = "exact"  # they do divide it: refused otherwise
+
+
+class Mark(Enum):
+    """How the iterations of a loop run."""
+
+    PARALLEL = "parallel"
+    VECTORIZE = "vectorize"
+    UNROLL = "unroll"
+    BLOCK_X = "block.x"
+    BLOCK_Y = "block.y"
+    BLOCK_Z = "block.z"
+    THREAD_X = "thread.x"
+    THREAD_Y = "thread.y"
+    THREAD_Z = "thread.z"
+    VTHREAD = "vthread"
+
+
+class StageScope(Enum):
+    """Where the tensor of a stage lives."""
+
+    GLOBAL = "global"
+    LOCAL = "local"
+    SHARED = "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRelation:
+    """parent = children[0]*prod(factors) + ... + children[-1]; factors[k] is the extent of
+    children[k + 1].
+    """
+
+    parent: str
+    children: tuple[str, ...]
+    factors: tuple[Index, ...]
+    tail: Tail
+
+
+@dataclass(frozen=True, slots=True)
+class FuseRelation:
+    """child = (parents[0]*extent[1] + parents[1])*extent[2] + ...: one loop over their box."""
+
+    parents: tuple[str, ...]
+    child: str
+
+
+LoopRelation: TypeAlias = SplitRelation | FuseRelation
+
+
+@dataclass(frozen=True, slots=True)
+class AtRoot:
+    """Computed whole, before its readers."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Computed inside `loop` of `stage`, before its body, as far as the body reads it."""
+
+    stage: str
+    loop: str
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """Computed inside `loop` of `stage`, after its body, as far as its tile determines it."""
+
+    stage: str
+    loop: str
+
+
+Placement: TypeAlias = AtRoot | At | After
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchRequest:
+    """In each iteration of `loop`, prefetch what is read of `tensor` `distance` later."""
+
+    tensor: str
+    loop: str
+    distance: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How one tensor is computed."""
+
+    tensor: Compute
+    loops: tuple[str, ...]
+    relations: tuple[LoopRelation, ...] = ()
+    marks: tuple[tuple[str, Mark], ...] = ()
+    placement: Placement = AtRoot()
+    scope: StageScope = StageScope.GLOBAL
+    init_at: str = ""  # the loop in which the reduction starts; "" is the outermost reduction loop
+    prefetches: tuple[PrefetchRequest, ...] = ()
+    intrinsic: tuple[str, str] | None = (
+        None  # (loop, name): the nest from that loop inwards is one intrinsic
+    )
+
+    @property
+    def name(self) -> str:
+        """The name of the tensor."""
+        return self.tensor.name
+
+    def mark(self, loop: str) -> Mark | None:
+        """How a leaf loop runs; None is serial."""
+        return next((mark for name, mark in self.marks if name == loop), None)
+
+    def with_mark(self, loop: str, mark: Mark) -> Stage:
+        """The stage with one more mark."""
+        kept = tuple(pair for pair in self.marks if pair[0] != loop)
+        return replace(self, marks=tuple(sorted((*kept, (loop, mark)), key=lambda pair: pair[0])))
+
+    @property
+    def reduce_loops(self) -> frozenset[str]:
+        """The loops, leaves and others, that come from axes of the reduction."""
+        found = {axis.name for axis in self.tensor.reduce_axes}
+        for relation in self.relations:
+            if isinstance(relation, SplitRelation):
+                if relation.parent in found:
+                    found.update(relation.children)
+            elif relation.parents[0] in found:
+                found.add(relation.child)
+        return frozenset(found)
+
+    @property
+    def loop_names(self) -> frozenset[str]:
+        """Every name that a loop of this stage has or had."""
+        names = {axis.name for axis in (*self.tensor.axes, *self.tensor.reduce_axes)}
+        for relation in self.relations:
+            if isinstance(relation, SplitRelation):
+                names.update(relation.children)
+            else:
+                names.add(relation.child)
+        return frozenset(names)
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class ScheduleState:
+    """A program and how to compute it; primitives turn one state into the next.
+
+    inputs     what the caller passes, in order
+    constants  names of the inputs whose values are known when the program is built
+    stages     in an order in which they could run
+    outputs    names of the stages that the caller gets, in order
+    packed     (input, stage): constants that are stored in the order in which that stage reads them
+    """
+
+    inputs: tuple[Placeholder, ...]
+    constants: frozenset[str]
+    stages: tuple[Stage, ...]
+    outputs: tuple[str, ...]
+    packed: tuple[tuple[str, str], ...] = ()
+
+    def stage(self, name: str) -> Stage:
+        """The stage of that name; primitives have checked that it exists."""
+        for stage in self.stages:
+            if stage.name == name:
+                return stage
+        raise InternalError(stage="schedule", where=f"stage {name}", reason="no such stage")
+
+    def has_stage(self, name: str) -> bool:
+        """Whether there is a stage of that name."""
+        return any(stage.name == name for stage in self.stages)
+
+    def with_stage(self, changed: Stage) -> ScheduleState:
+        """The state with one stage replaced by one of the same name."""
+        stages = tuple(changed if stage.name == changed.name else stage for stage in self.stages)
+        return replace(self, stages=stages)
+
+    def readers(self, name: str) -> tuple[Stage, ...]:
+        """The stages whose tensors read a tensor, in order."""
+        return tuple(s for s in self.stages if name in set(reads_of(s.tensor)))
+
+
+def reads_of(tensor: Compute) -> Iterator[str]:
+    """The names of the tensors that a tensor reads, with repetitions."""
+    for load in loads_of(tensor.body):
+        yield load.source.name
+
+
+def redirect(tensor: Compute, mapping: dict[str, Placeholder]) -> Compute:
+    """The tensor with its loads from some names reading other placeholders of the same rank."""
+
+    def on_element(element: Element) -> Index:
+        return Element(mapping.get(element.source.name, element.source), element.indices)
+
+    def on_index(index: Index) -> Index:
+        return map_elements(index, on_element)
+
+    def on_load(load: Load) -> Value:
+        return Load(mapping.get(load.source.name, load.source), load.indices)
+
+    body = rebuild(tensor.body, on_load, on_index, lambda condition: condition)
+    return Compute(tensor.name, tensor.axes, body, tensor.reduction)
+
+
+def initial_state(
+    outputs: tuple[Compute, ...], constants: frozenset[str] = frozenset()
+) -> ScheduleState:
+    """The schedule in which every stage runs at the root, serially, its loops in the order of its
+    axes.
+
+    Argmax and argmin are decomposed into two reductions each.  Tensor names must be unique.
+    """
+    order = [part for tensor in topological_order(*outputs) for part in _expand(tensor)]
+    stand_ins = {t.name: Placeholder(t.name, t.shape, t.dtype) for t in order}
+    if len(stand_ins) != len(order):
+        raise InternalError(stage="schedule", where="tensors", reason="two tensors have one name")
+    stages = tuple(fresh_stage(redirect(t, stand_ins)) for t in order if isinstance(t, Compute))
+    inputs = tuple(stand_ins[t.name] for t in order if isinstance(t, Placeholder))
+    return ScheduleState(inputs, constants, stages, tuple(t.name for t in outputs))
+
+
+def _expand(tensor: Tensor) -> tuple[Tensor, ...]:
+    if isinstance(tensor, Compute) and tensor.reduction and tensor.reduction.combiner.is_arg:
+        return decompose_arg_reduction(tensor)
+    return (tensor,)
+
+
+def fresh_stage(tensor: Compute, scope: StageScope = StageScope.GLOBAL) -> Stage:
+    """A stage at the root with the tensor's own axes as loops."""
+    loops = tuple(axis.name for axis in (*tensor.axes, *tensor.reduce_axes))
+    return Stage(tensor, loops, scope=scope)
+
+
+__all__ = [
+    "After",
+    "At",
+    "AtRoot",
+    "FuseRelation",
+    "LoopRelation",
+    "Mark",
+    "Placement",
+    "PrefetchRequest",
+    "ScheduleState",
+    "SplitRelation",
+    "Stage",
+    "StageScope",
+    "Tail",
+    "fresh_stage",
+    "initial_state",
+    "reads_of",
+    "redirect",
+]

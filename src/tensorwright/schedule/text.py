@@ -1,0 +1,100 @@
+"""The text of a schedule step: `split(conv, ow, [14], shift)`, from a record's fields and back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import MISSING, fields
+from enum import Enum
+from typing import Any, get_type_hints
+
+from tensorwright.base import UsageError
+from tensorwright.expr import Decision
+
+_STEP = re.compile(r"\s*(\w+)\((.*)\)\s*$")
+_NAME = re.compile(r"[A-Za-z_][\w.]*$")
+
+
+def snake_case(name: str) -> str:
+    """`ComputeAt` -> `compute_at`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def step_text(step: Any) -> str:
+    """The step as it stands in a trace, without trailing arguments that are the default."""
+    listed = fields(step)
+    values = [getattr(step, field.name) for field in listed]
+    while values and listed[len(values) - 1].default == values[-1]:
+        values.pop()
+    return f"{snake_case(type(step).__name__)}({', '.join(map(_argument, values))})"
+
+
+def _argument(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_argument, value))}]"
+    return str(value.value) if isinstance(value, Enum) else str(value)
+
+
+def parse_step(text: str, kinds: dict[str, type]) -> Any:
+    """Read a step; `kinds` maps the names of steps to their records.
+
+    Raises: UsageError for an unknown step, a wrong number of arguments or an argument that does not
+              parse.
+    """
+    found = _STEP.match(text)
+    kind = kinds.get(found[1]) if found else None
+    if found is None or kind is None:
+        known = ", ".join(sorted(kinds))
+        raise _bad(text, "this is no schedule step", f"name(arguments) with a name of {known}")
+    arguments = _split_arguments(found[2], text)
+    hints = get_type_hints(kind)
+    listed = fields(kind)
+    needed = sum(field.default is MISSING for field in listed)
+    if not needed <= len(arguments) <= len(listed):
+        shape = ", ".join(field.name for field in listed)
+        raise _bad(text, f"it has {len(arguments)} arguments", f"{found[1]}({shape})")
+    values = {
+        field.name: _parse_argument(argument, hints[field.name], text)
+        for field, argument in zip(listed, arguments, strict=False)
+    }
+    return kind(**values)
+
+
+def _split_arguments(text: str, step: str) -> list[str]:
+    parts: list[str] = []
+    depth = 0
+    start = 0
+    for position, letter in enumerate(text):
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and depth == 0:
+            parts.append(text[start:position].strip())
+            start = position + 1
+    if depth:
+        raise _bad(step, "a bracket is not closed", "write lists as [a, b]")
+    last = text[start:].strip()
+    return [*parts, last] if last or parts else []
+
+
+def _parse_argument(text: str, hint: Any, step: str) -> object:
+    if text.startswith("["):
+        inner = hint.__args__[0] if getattr(hint, "__args__", ()) else hint
+        return tuple(_parse_argument(t, inner, step) for t in _split_arguments(text[1:-1], step))
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        for member in hint:
+            if member.value == text:
+                return member
+        known = ", ".join(str(member.value) for member in hint)
+        raise _bad(step, f"{text} is not a {hint.__name__.lower()}", f"one of {known}")
+    if hint is str:
+        if not _NAME.match(text):
+            raise _bad(step, f"{text!r} is not a name", "letters, digits, _ and .")
+        return text
+    if text.startswith("?") and _NAME.match(text[1:]):
+        return Decision(text[1:])
+    try:
+        return int(text)
+    except ValueError:
+        raise _bad(step, f"{text!r} is no number", "an int or ?decision") from None
+
+
+def _bad(step: str, reason: str, remedy: str) -> UsageError:
+    return UsageError(stage="schedule", where=f"step {step!r}", reason=reason, remedy=remedy)
