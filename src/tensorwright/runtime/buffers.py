@@ -1,0 +1,86 @@
+"""Memory for tensors: aligned allocation, and arrays out of whatever the caller has.
+
+Kernels are given addresses that are multiples of 64 bytes, one cache line and the widest vector.
+NumPy promises 16, so outputs, arenas and copies of inputs come from here.
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from tensorwright.base import DType
+from tensorwright.ops import Array
+
+ALIGNMENT = 64
+HUGE_PAGE_BYTES = 2 << 20
+_HUGE_FROM_BYTES = 4 << 20  # from here on, NumPy asks Linux for huge pages
+
+
+def empty(shape: tuple[int, ...], dtype: DType) -> Array:
+    """A fresh, row-major, uninitialised array on a multiple of 64 bytes.
+
+    Arrays of 4 MiB and more begin on a huge page, so that the kernel can map them with few.
+    """
+    count = 1
+    for extent in shape:
+        count *= extent
+    size = count * dtype.size_bytes
+    unit = HUGE_PAGE_BYTES if size >= _HUGE_FROM_BYTES else ALIGNMENT
+    memory = np.empty(size + unit, np.uint8)
+    start = -address_of(memory) % unit
+    return memory[start : start + size].view(dtype.numpy).reshape(shape)
+
+
+def empty_bytes(size_bytes: int) -> Array:
+    """A piece of uninitialised memory, as `empty`."""
+    return empty((size_bytes,), DType.U8)
+
+
+def address_of(array: Array) -> int:
+    """The address of the first element."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def is_kernel_ready(array: Array) -> bool:
+    """Whether a kernel may read the array where it is: dense, row-major, native, on 64 bytes."""
+    return (
+        array.flags.c_contiguous
+        and array.dtype.isnative
+        and (array.size == 0 or address_of(array) % ALIGNMENT == 0)
+    )
+
+
+def kernel_ready(array: Array) -> Array:
+    """The array itself where a kernel may read it, else a copy that one may read."""
+    if is_kernel_ready(array):
+        return array
+    copy = empty(array.shape, DType.from_numpy(array.dtype))
+    np.copyto(copy, array)
+    return copy
+
+
+def to_array(value: Any, dtype: DType) -> Array:
+    """An array of what the caller gave, without copying where the bytes are at hand.
+
+    Arrays, then DLPack (PyTorch, JAX, ...), then `__array__` and the buffer protocol. Numbers and
+    lists of numbers, which have no element type of their own, get `dtype`.
+    Raises:  whatever the value's own export raises: BufferError, TypeError, ValueError,
+             RuntimeError, OverflowError.
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, numbers.Number | list | tuple) and not isinstance(value, np.generic):
+        return np.asarray(value, dtype.numpy)
+    if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
+        exported: Array = np.from_dlpack(value)
+        return exported
+    return np.asarray(value)
+
+
+def byte_view(array: Array) -> Array:
+    """The bytes of a dense array, as a flat view that shares its memory."""
+    return array.reshape(-1).view(np.uint8)

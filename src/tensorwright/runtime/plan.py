@@ -1,0 +1,208 @@
+"""What an executable does, as plain data: tensors, kernels, steps in order.
+
+    plan  ::= Plan(name, target, threads, inputs, outputs, constants, kernels, steps, arena_bytes)
+    step  ::= KernelStep | CopyStep | HostStep
+    ref   ::= InputRef(i) | OutputRef(i) | ConstantRef(i) | ArenaRef(offset, size)
+
+A plan holds no code and no numbers: object code and constants stand beside it, by position. Steps
+run in order; a step sees everything that earlier ones wrote. Buffers that a kernel writes overlap
+no other argument of the same step. All offsets are multiples of 64 bytes, so that every argument
+of a kernel is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tensorwright.base import DType, Printer, Target
+from tensorwright.loop import Role
+from tensorwright.ops import AttributeValue, TensorType
+
+Attributes: TypeAlias = tuple[tuple[str, AttributeValue], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """A named tensor at the border of the program; inputs and outputs are plain row-major."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+
+    @property
+    def type(self) -> TensorType:
+        """Element type and shape, without the name."""
+        return TensorType(self.dtype, self.shape)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the dense tensor."""
+        return self.type.size_bytes
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class InputRef:
+    """A place in the caller's input `index`."""
+
+    index: int
+    offset_bytes: int = 0
+
+    def __str__(self) -> str:
+        return f"in{self.index}{_plus(self.offset_bytes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRef:
+    """A place in output `index`; steps may read what earlier steps wrote there."""
+
+    index: int
+    offset_bytes: int = 0
+
+    def __str__(self) -> str:
+        return f"out{self.index}{_plus(self.offset_bytes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantRef:
+    """A place in constant `index`."""
+
+    index: int
+    offset_bytes: int = 0
+
+    def __str__(self) -> str:
+        return f"const{self.index}{_plus(self.offset_bytes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaRef:
+    """A piece of the arena, the scratch memory that all intermediate tensors of a call share."""
+
+    offset_bytes: int
+    size_bytes: int
+
+    def __str__(self) -> str:
+        return f"arena[{self.offset_bytes}:{self.offset_bytes + self.size_bytes}]"
+
+
+BufferRef: TypeAlias = InputRef | OutputRef | ConstantRef | ArenaRef
+
+
+@dataclass(frozen=True, slots=True)
+class TypedRef:
+    """A place in memory and the dense tensor that lies there."""
+
+    ref: BufferRef
+    type: TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentSpec:
+    """What a kernel does with one argument, and how many bytes it may touch."""
+
+    role: Role
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    """A compiled function `void symbol(ptr arguments, ptr workspace, i32 threads)`.
+
+    It needs workspace_bytes + threads * local_workspace_bytes of scratch memory.
+    """
+
+    symbol: str
+    arguments: tuple[ArgumentSpec, ...]
+    workspace_bytes: int = 0
+    local_workspace_bytes: int = 0
+
+    def scratch_bytes(self, threads: int) -> int:
+        """Bytes of scratch memory for so many threads."""
+        return self.workspace_bytes + threads * self.local_workspace_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class KernelStep:
+    """Call `kernels[kernel]`. flops and bytes_moved are what the step must do at least."""
+
+    kernel: int
+    arguments: tuple[BufferRef, ...]
+    label: str
+    flops: int = 0
+    bytes_moved: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CopyStep:
+    """Copy bytes: an output that is an input, a constant or another output."""
+
+    source: BufferRef
+    destination: BufferRef
+    size_bytes: int
+    label: str = "copy"
+
+
+@dataclass(frozen=True, slots=True)
+class HostStep:
+    """Run an operator's NumPy implementation; attributes are complete and sorted."""
+
+    operator: str
+    attributes: Attributes
+    inputs: tuple[TypedRef, ...]
+    outputs: tuple[TypedRef, ...]
+    label: str
+
+
+Step: TypeAlias = KernelStep | CopyStep | HostStep
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A whole program; `threads` is the number that its schedules were chosen for."""
+
+    name: str
+    target: Target
+    threads: int
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    constants: tuple[TensorSpec, ...]
+    kernels: tuple[KernelSpec, ...]
+    steps: tuple[Step, ...]
+    arena_bytes: int = 0
+
+    def scratch_bytes(self, threads: int) -> int:
+        """Scratch memory for the kernel that needs most; they take turns."""
+        return max((kernel.scratch_bytes(threads) for kernel in self.kernels), default=0)
+
+    @property
+    def host_operators(self) -> tuple[str, ...]:
+        """Names of the operators that run on the host, in order."""
+        return tuple(step.operator for step in self.steps if isinstance(step, HostStep))
+
+    def __str__(self) -> str:
+        page = Printer()
+        page.line(f"{self.name}   target={self.target} arena={self.arena_bytes} bytes")
+        with page.indent():
+            page.lines(f"in {spec}" for spec in self.inputs)
+            page.lines(f"out {spec}" for spec in self.outputs)
+            page.table([_row(self, step) for step in self.steps])
+        return str(page)
+
+
+def _plus(offset_bytes: int) -> str:
+    return f"+{offset_bytes}" if offset_bytes else ""
+
+
+def _row(plan: Plan, step: Step) -> tuple[str, ...]:
+    match step:
+        case KernelStep(kernel, arguments, label):
+            call = f"{plan.kernels[kernel].symbol}({', '.join(map(str, arguments))})"
+        case CopyStep(source, destination, size_bytes, label):
+            call = f"copy({destination}, {source}, {size_bytes})"
+        case HostStep(operator, _, inputs, outputs, label):
+            written = ", ".join(str(typed.ref) for typed in outputs)
+            call = f"host {written} = {operator}({', '.join(str(t.ref) for t in inputs)})"
+    return (f"{label}:", call)

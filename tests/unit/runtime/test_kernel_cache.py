@@ -1,0 +1,190 @@
+"""Compiled kernels on disk: found again, checked, bounded, and never in the way."""
+
+import os
+import stat
+import threading
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tensorwright.base import Target, knobs, override
+from tensorwright.codegen.llvm import Level, compile_module
+from tensorwright.runtime import (
+    CacheCounts,
+    KernelCache,
+    compile_cached,
+    default_cache,
+    kernel_cache,
+    kernel_key,
+)
+
+AVX2 = Target.parse("x86-64-avx2")
+IR = "define i32 @f() {\n  ret i32 5\n}\n"
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> KernelCache:
+    return KernelCache(tmp_path / "kernels")
+
+
+def test_a_kernel_is_compiled_once(cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = cache.compile(IR, AVX2)
+    monkeypatch.setattr(kernel_cache, "compile_module", None)
+    assert cache.compile(IR, AVX2) == first
+    assert KernelCache(cache.folder).compile(IR, AVX2) == first
+    assert cache.counts == CacheCounts(hits=1, misses=1, stored=1)
+    assert first == compile_module(IR, AVX2)
+
+
+def test_the_key_holds_all_that_the_code_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {
+        kernel_key(IR, AVX2),
+        kernel_key(IR + " ", AVX2),
+        kernel_key(IR, AVX2, Level.THOROUGH),
+        kernel_key(IR, Target.parse("x86-64-avx512")),
+        kernel_key(IR, replace(AVX2, triple="x86_64-pc-windows-msvc")),
+    }
+    monkeypatch.setattr(kernel_cache, "pipeline_key", lambda: "another compiler")
+    keys.add(kernel_key(IR, AVX2))
+    assert len(keys) == 6
+
+
+def test_the_key_ignores_what_the_code_does_not_depend_on() -> None:
+    assert kernel_key(IR, replace(AVX2, name="native", cores=64, l3_bytes=1)) == kernel_key(
+        IR, AVX2
+    )
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-1],
+        lambda data: b"",
+        lambda data: data[:20],
+        lambda data: data[:-5] + bytes([data[-5] ^ 1]) + data[-4:],
+        lambda data: b"X" + data[1:],
+        lambda data: data + b"\0",
+    ],
+)
+def test_a_damaged_entry_is_compiled_again(cache: KernelCache, damage: object) -> None:
+    good = cache.compile(IR, AVX2)
+    (path,) = cache.folder.glob("*.kernel")
+    path.write_bytes(damage(path.read_bytes()))
+    assert cache.compile(IR, AVX2) == good
+    assert cache.counts == CacheCounts(misses=2, corrupt=1, stored=2)
+    assert cache.get(kernel_key(IR, AVX2)) == good
+
+
+def test_an_entry_under_another_name_is_not_taken(cache: KernelCache) -> None:
+    cache.put("a", b"code of a")
+    (cache.folder / "a.kernel").rename(cache.folder / "b.kernel")
+    assert cache.get("b") is None
+    assert cache.counts.corrupt == 1
+
+
+def test_a_link_is_not_followed(cache: KernelCache, tmp_path: Path) -> None:
+    cache.put("a", b"code")
+    (cache.folder / "a.kernel").rename(tmp_path / "elsewhere")
+    (cache.folder / "a.kernel").symlink_to(tmp_path / "elsewhere")
+    assert cache.get("a") is None
+
+
+def test_the_folder_is_closed_to_others(cache: KernelCache) -> None:
+    cache.folder.mkdir(mode=0o755)
+    cache.folder.chmod(0o777)
+    cache.put("a", b"code")
+    assert stat.S_IMODE(cache.folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((cache.folder / "a.kernel").stat().st_mode) == 0o600
+
+
+def test_a_strangers_folder_is_not_used(
+    cache: KernelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.put("a", b"code")
+    fresh = KernelCache(cache.folder)
+    monkeypatch.setattr(os, "getuid", lambda: 12345678)
+    with pytest.warns(RuntimeWarning, match="it belongs to another user"):
+        assert fresh.get("a") is None
+    assert not fresh.put("b", b"code")
+    assert sorted(path.name for path in cache.folder.iterdir()) == ["a.kernel"]
+
+
+def test_an_unusable_place_costs_one_warning(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    cache = KernelCache(blocked / "kernels")
+    with pytest.warns(RuntimeWarning, match="kernels are compiled anew each time") as caught:
+        code = cache.compile(IR, AVX2)
+    assert len(caught) == 1
+    assert "TENSORWRIGHT_HOME" in str(caught[0].message)
+    assert cache.compile(IR, AVX2) == code
+    assert cache.counts == CacheCounts(misses=2)
+
+
+def test_a_full_disk_costs_one_warning(cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.put("a", b"code")
+
+    def full(*_: object, **__: object) -> object:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fdopen", full)
+    with pytest.warns(RuntimeWarning, match="No space left on device"):
+        assert cache.compile(IR, AVX2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cache.compile(IR, AVX2)
+    assert [path.name for path in cache.folder.iterdir()] == ["a.kernel"]
+
+
+def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
+    cache = KernelCache(tmp_path / "kernels", limit_bytes=10_000)
+    now = time.time()
+    for index in range(9):
+        cache.put(f"k{index}", bytes(1000))
+        os.utime(cache.folder / f"k{index}.kernel", (now - 100 + index, now - 100 + index))
+    assert cache.get("k0") is not None  # and so it is the youngest now
+    cache.put("k9", bytes(1000))
+    assert cache.size_bytes() <= 10_000
+    assert cache.get("k1") is None
+    assert cache.get("k0") is not None
+    assert cache.get("k9") is not None
+    assert cache.counts.pruned >= 2
+
+
+def test_a_cache_can_be_emptied(cache: KernelCache) -> None:
+    cache.put("a", b"1")
+    cache.put("b", b"2")
+    assert cache.clear() == 2
+    assert cache.size_bytes() == 0
+    assert cache.clear() == 0
+
+
+def test_threads_share_a_cache(cache: KernelCache) -> None:
+    results: list[bytes] = []
+
+    def work() -> None:
+        results.extend(cache.compile(IR.replace("5", str(value)), AVX2) for value in range(5))
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(set(results)) == 5
+    assert cache.counts.hits + cache.counts.misses == 20
+    assert cache.counts.corrupt == 0
+
+
+def test_the_knobs_say_where_and_whether(tmp_path: Path) -> None:
+    with override(home=tmp_path):
+        assert default_cache().folder == tmp_path / "kernels"
+        assert default_cache() is default_cache()
+        with override(kernel_cache="0"):
+            assert not knobs.KERNEL_CACHE.get()
+            assert compile_cached(IR, AVX2)
+        assert not (tmp_path / "kernels").exists()
+        assert compile_cached(IR, AVX2) == compile_cached(IR, AVX2)
+        assert default_cache().counts == CacheCounts(hits=1, misses=1, stored=1)
