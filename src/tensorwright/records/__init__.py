@@ -10,6 +10,7 @@ from tensorwright.records.file_lock import hold_lock
 from tensorwright.records.hardware import Cache, Hardware, detect_hardware
 from tensorwright.records.json_lines_store import JsonLinesStore
 from tensorwright.records.memory_store import MemoryStore
+from tensorwright.records.opening import default_path, open_store
 from tensorwright.records.ranking import Selection
 from tensorwright.records.record import (
     SCHEMA,
@@ -22,7 +23,7 @@ from tensorwright.records.record import (
 )
 from tensorwright.records.session import SavedSession
 from tensorwright.records.sqlite_store import SqliteStore
-from tensorwright.records.store import RecordStore, default_path
+from tensorwright.records.store import RecordStore
 
 __all__ = [
     "SCHEMA",
@@ -42,6 +43,7 @@ __all__ = [
     "from_line",
     "hold_lock",
     "now_utc",
+    "open_store",
     "to_line",
     "with_times",
 ]

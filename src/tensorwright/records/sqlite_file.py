@@ -27,16 +27,27 @@ _UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH
 def open_database(path: str, busy_s: float) -> sqlite3.Connection:
     """Open the file, or create it with empty tables.
 
+    A file that this user may not write, or in a folder that is so, is opened for reading: a tuned
+    store may be part of a read-only image.
     Raises:  RecordError for a corrupt, foreign, locked or newer file; OutputError if it cannot be
              created. The file is not changed in any of these cases.
     """
-    make_folder(Path(path).absolute().parent)
+    is_read_only = _is_read_only(Path(path))
+    if not is_read_only:
+        make_folder(Path(path).absolute().parent)
     _check_header(path)
     database: sqlite3.Connection | None = None
     try:
         database = sqlite3.connect(
-            path, timeout=busy_s, isolation_level=None, check_same_thread=False
+            Path(path).absolute().as_uri() + ("?mode=ro&immutable=1" if is_read_only else ""),
+            uri=True,
+            timeout=busy_s,
+            isolation_level=None,
+            check_same_thread=False,
         )
+        if is_read_only:
+            _check_owner(database, path)
+            return database
         _create_or_check(database, path)
         _use_write_ahead_log(database, busy_s)
         return database
@@ -73,6 +84,11 @@ def explain(path: str, error: sqlite3.Error) -> RecordError | OutputError:
     else:
         reason, remedy = f"the record store fails: {error}", _MOVE
     return RecordError(stage="records", where=where, reason=reason, remedy=remedy)
+
+
+def _is_read_only(path: Path) -> bool:
+    """Whether the file exists and cannot be written; SQLite writes beside it, too."""
+    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 def _check_header(path: str) -> None:

@@ -40,7 +40,7 @@ class SqliteStore(RecordStore):
 
     busy_s  how long to wait for another process's transaction before saying "locked"
     Raises:  RecordError for a corrupt, foreign or locked file and for one of a newer tensorwright;
-             OutputError if the file cannot be created.
+             OutputError if the file cannot be created, or on writing if it is read-only.
     """
 
     def __init__(self, path: str | os.PathLike[str], busy_s: float = 30.0) -> None:

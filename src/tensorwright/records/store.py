@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Protocol, Self
 
-from tensorwright.base import knobs
 from tensorwright.records.exchange import WorkloadText, read_lines, write_lines
 from tensorwright.records.ranking import Selection
 from tensorwright.records.record import Record, Status
@@ -148,8 +146,3 @@ class RecordStore(Protocol):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def default_path() -> Path:
-    """Where the record store is unless one is named: `records.sqlite` in the knob `home`."""
-    return knobs.HOME.get() / "records.sqlite"

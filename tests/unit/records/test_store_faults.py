@@ -15,11 +15,13 @@ import pytest
 from tensorwright.base import OutputError, RecordError, override
 from tensorwright.records import (
     JsonLinesStore,
+    MemoryStore,
     Record,
     SqliteStore,
     Status,
     default_path,
     hold_lock,
+    open_store,
     to_line,
 )
 
@@ -177,6 +179,19 @@ def test_a_path_that_cannot_be_created(
         kind(tmp_path)
 
 
+def test_a_read_only_store_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a folder?#%" / "records.sqlite"
+    with SqliteStore(path) as store:
+        store.append([make_record(1)])
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    before = sorted(path.parent.iterdir())
+    with SqliteStore(path) as store:
+        assert [record.round for record in store.query()] == [1]
+        with pytest.raises(OutputError, match="cannot be opened for writing"):
+            store.append([make_record(2)])
+    assert sorted(path.parent.iterdir()) == before
+
+
 # Lines that were torn by a crash, or added by hand.
 
 
@@ -292,3 +307,17 @@ def test_a_full_disk_is_an_output_error_and_loses_nothing(
 def test_the_default_path_lies_in_the_home_knob(tmp_path: Path) -> None:
     with override(home=str(tmp_path)):
         assert default_path() == tmp_path / "records.sqlite"
+
+
+def test_a_store_is_opened_by_its_name(tmp_path: Path) -> None:
+    with override(home=str(tmp_path)):
+        with open_store(create=False) as store:
+            assert isinstance(store, MemoryStore)
+        assert not default_path().exists()
+        with open_store() as store:
+            assert isinstance(store, SqliteStore)
+        assert default_path().exists()
+        with open_store(create=False) as store:
+            assert isinstance(store, SqliteStore)
+    with open_store(tmp_path / "x.JSONL") as store:
+        assert isinstance(store, JsonLinesStore)

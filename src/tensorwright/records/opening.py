@@ -1,0 +1,35 @@
+"""Open a record store by its name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tensorwright.base import knobs
+from tensorwright.records.json_lines_store import JsonLinesStore
+from tensorwright.records.memory_store import MemoryStore
+from tensorwright.records.sqlite_store import SqliteStore
+from tensorwright.records.store import RecordStore
+
+LINES_SUFFIXES = (".jsonl", ".ndjson")
+
+
+def default_path() -> Path:
+    """Where the record store is unless one is named: `records.sqlite` in the knob `home`."""
+    return knobs.HOME.get() / "records.sqlite"
+
+
+def open_store(path: str | os.PathLike[str] | None = None, create: bool = True) -> RecordStore:
+    """Open a store: JSON lines for a name that ends in .jsonl or .ndjson, else SQLite.
+
+    path    None for `default_path()`
+    create  False: a missing file is not created; the store then is empty and in memory, which is
+            what a reader wants
+    Raises:  RecordError and OutputError, as the stores do.
+    """
+    named = Path(path) if path is not None else default_path()
+    if not create and not named.exists():
+        return MemoryStore()
+    if named.suffix.lower() in LINES_SUFFIXES:
+        return JsonLinesStore(named)
+    return SqliteStore(named)
