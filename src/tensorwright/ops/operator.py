@@ -1,7 +1,8 @@
 """What an operator is: one record that says its attributes, its shape rule and its meaning.
 
-The meaning is a tensor expression; NumPy reference, fingerprints, proofs and machine code all come from it.  What no
-tensor expression can say (non-zero, sorting, ...) has a host implementation instead.  Graphs have static shapes.
+The meaning is a tensor expression; NumPy reference, fingerprints, proofs and machine code all come
+from it.  What no tensor expression can say (non-zero, sorting, ...) has a host implementation
+instead.  Graphs have static shapes.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class TensorType:
 
 
 class Pattern(Enum):
-    """How an output element depends on the inputs: what partitioning needs to know (after TVM's OpPatternKind)."""
+    """How an output element depends on the inputs (after TVM's OpPatternKind)."""
 
     ELEMENTWISE = "elementwise"  # out[i] reads in[i] (or a broadcast of it)
     INJECTIVE = (
@@ -54,7 +55,7 @@ class Pattern(Enum):
 
 
 class LayoutWish(Enum):
-    """Which layout of its data operands an operator asks for; every layout is correct, a wish is about speed."""
+    """The layout of its data that makes an operator fast; every layout is correct."""
 
     ANY = "any"  # follows its neighbours: element-wise
     CHANNELS = "channels"  # dimension 1 is channels, blocked if it can be: convolution, pooling
@@ -79,20 +80,33 @@ HostFunction: TypeAlias = Callable[[tuple[Array, ...], Attributes], tuple[Array,
 class Operator:
     """An operator.
 
+    inputs   names in order; "bias?" may be left out (from the end), "*tensors" is one or more
     infer    output types from input types; raises ModelError that says what does not fit
-    meaning  output tensors from input tensors and attributes, or None when only the host can do it; output k has the
-             type that `infer` gives; constants needed as numbers (axes, pads, ...) are attributes, never inputs
+    meaning  output tensors from input tensors and attributes, or None when only the host can do
+             it; output k has the type that `infer` gives; constants needed as numbers (axes, pads,
+             ...) are attributes, never inputs
     host     NumPy implementation, or None; exactly one of meaning and host is given
     layout   what it wants of its first input and its outputs
+    doc      one line: the formula, or what comes out
     """
 
     name: str
+    inputs: tuple[str, ...]
     attributes: tuple[Attribute, ...]
     infer: InferRule
     meaning: Meaning | None
     host: HostFunction | None
     pattern: Pattern
     layout: LayoutWish
+    doc: str
+
+    @property
+    def input_range(self) -> tuple[int, int | None]:
+        """The least and the greatest number of inputs; None where there is no greatest."""
+        least = sum(1 for name in self.inputs if not name.endswith("?"))
+        return least, None if any(name.startswith("*") for name in self.inputs) else len(
+            self.inputs
+        )
 
     def complete(self, attributes: Attributes) -> dict[str, AttributeValue]:
         """The attributes with defaults filled in.

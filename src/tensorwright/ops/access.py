@@ -1,0 +1,116 @@
+"""Names of axes, and loads that several families share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tensorwright.expr import (
+    Compute,
+    Element,
+    Fn,
+    Index,
+    Load,
+    Tensor,
+    Value,
+    all_of,
+    apply,
+    compute,
+    constant,
+    mod,
+    select,
+)
+
+_BY_RANK = ("", "i", "ij", "bij", "nchw", "ncdhw")
+SPATIAL = ((), ("w",), ("h", "w"), ("d", "h", "w"))
+
+
+def axis_names(rank: int) -> tuple[str, ...]:
+    """Names for the dimensions: i | i, j | b, i, j | n, c, h, w | n, c, d, h, w, by rank."""
+    if rank < len(_BY_RANK):
+        return tuple(_BY_RANK[rank])
+    return tuple(f"i{n}" for n in range(rank))
+
+
+def spatial_names(count: int) -> tuple[str, ...]:
+    """Names for `count` spatial dimensions: w | h, w | d, h, w."""
+    return SPATIAL[count] if count < len(SPATIAL) else tuple(f"s{n}" for n in range(count))
+
+
+def extents(tensor: Tensor) -> tuple[int, ...]:
+    """The shape of a tensor in a graph, where every extent is a number.
+
+    Raises:  TypeError for an extent that depends on a decision.
+    """
+    found = tuple(extent for extent in tensor.shape if isinstance(extent, int))
+    if len(found) != len(tensor.shape):
+        raise TypeError(f"the shape of {tensor.name} is not static: {tensor.shape}")
+    return found
+
+
+def stretched(tensor: Tensor, indices: Sequence[Index], shape: Sequence[int]) -> Load:
+    """Read a tensor that broadcasts to `shape`: index 0 where an extent of 1 stretches."""
+    own = extents(tensor)
+    skip = len(shape) - len(own)
+    chosen = tuple(
+        0 if extent == 1 and wanted != 1 else index
+        for extent, wanted, index in zip(own, shape[skip:], indices[skip:], strict=True)
+    )
+    return Load(tensor, chosen)
+
+
+def pointwise(
+    name: str,
+    tensors: Sequence[Tensor],
+    shape: tuple[int, ...],
+    rule: Callable[..., Value],
+) -> Compute:
+    """Apply a rule to the elements of tensors that broadcast to `shape`."""
+
+    def body(*indices: Index) -> Value:
+        return rule(*(stretched(tensor, indices, shape) for tensor in tensors))
+
+    return compute(name, shape, body, axis_names(len(shape)))
+
+
+def unary(fn: Fn, value: Value) -> Value:
+    """Apply a function of one argument."""
+    return apply(fn, value)
+
+
+def at_position(positions: Tensor, indices: Sequence[Index], extent: int) -> Index:
+    """An element of an integer tensor as an index into a dimension of this extent.
+
+    Taken modulo the extent: negative ones count from the end, and none reads outside the tensor.
+    """
+    return mod(Element(positions, tuple(indices)), extent)
+
+
+def padded(
+    name: str,
+    tensor: Tensor,
+    begins: Sequence[int],
+    shape: Sequence[int],
+    names: Sequence[str],
+    fill: float | int | bool = 0,
+) -> Tensor:
+    """The tensor inside a larger box of `shape`, moved by `begins`, with `fill` around it.
+
+    Gives the tensor itself where nothing changes; negative begins crop.
+    """
+    own = extents(tensor)
+    if tuple(shape) == own and not any(begins):
+        return tensor
+
+    def body(*indices: Index) -> Value:
+        moved = tuple(index - begin for index, begin in zip(indices, begins, strict=True))
+        inside = all_of(
+            *(
+                part
+                for at, begin, extent, large in zip(moved, begins, own, shape, strict=True)
+                for part in (begin <= 0 or at >= 0, begin + extent >= large or at < extent)
+            )
+        )
+        value: Value = Load(tensor, moved)
+        return select(inside, value, constant(fill, tensor.dtype))
+
+    return compute(name, tuple(shape), body, tuple(names))

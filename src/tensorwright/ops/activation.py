@@ -1,0 +1,176 @@
+"""Activation functions of neural networks: element-wise, on floats.
+
+| operators | inputs | attributes |
+|---|---|---|
+| relu sigmoid softplus softsign mish | x | |
+| leaky_relu | x | alpha=0.01 |
+| elu celu thresholded_relu | x | alpha=1.0 |
+| selu | x | alpha=1.6732632, gamma=1.0507010 |
+| prelu | x, slope (broadcasts) | |
+| hard_sigmoid | x | alpha=0.2, beta=0.5 |
+| hard_swish | x | |
+| swish | x | alpha=1.0 |
+| gelu | x | approximate="none" or "tanh" |
+| shrink | x | bias=0.0, lambd=0.5 |
+"""
+
+from __future__ import annotations
+
+import math
+
+from tensorwright.expr import Fn, Value, apply, constant, select
+from tensorwright.ops.attributes import FLOATS, NUMBERS, SIGNED, float_of, text_of
+from tensorwright.ops.elementwise import elementwise
+from tensorwright.ops.operator import Attribute, Attributes, Operator
+
+_SELU_ALPHA = 1.67326319217681884765625
+_SELU_GAMMA = 1.05070102214813232421875
+
+
+def _relu(_: Attributes, x: Value) -> Value:
+    return apply(Fn.MAX, x, 0)
+
+
+def _leaky_relu(attributes: Attributes, x: Value) -> Value:
+    return select(x < 0.0, x * float_of(attributes, "alpha"), x)
+
+
+def _prelu(_: Attributes, x: Value, slope: Value) -> Value:
+    return select(x < 0, slope * x, x)
+
+
+def _elu(attributes: Attributes, x: Value) -> Value:
+    return select(x < 0.0, (apply(Fn.EXP, x) - 1.0) * float_of(attributes, "alpha"), x)
+
+
+def _celu(attributes: Attributes, x: Value) -> Value:
+    alpha = float_of(attributes, "alpha")
+    negative = (apply(Fn.EXP, x / alpha) - 1.0) * alpha
+    return apply(Fn.MAX, x, 0.0) + apply(Fn.MIN, negative, 0.0)
+
+
+def _selu(attributes: Attributes, x: Value) -> Value:
+    alpha, gamma = float_of(attributes, "alpha"), float_of(attributes, "gamma")
+    negative = (apply(Fn.EXP, x) - 1.0) * alpha
+    return select(x <= 0.0, negative, x) * gamma
+
+
+def _thresholded_relu(attributes: Attributes, x: Value) -> Value:
+    return select(x > float_of(attributes, "alpha"), x, 0.0)
+
+
+def softplus(x: Value) -> Value:
+    """log(1 + exp(x)) without overflow: max(x, 0) + log1p(exp(-|x|))."""
+    return apply(Fn.MAX, x, 0.0) + apply(Fn.LOG1P, apply(Fn.EXP, -apply(Fn.ABS, x)))
+
+
+def _hard_sigmoid(attributes: Attributes, x: Value) -> Value:
+    line = x * float_of(attributes, "alpha") + float_of(attributes, "beta")
+    return apply(Fn.MAX, apply(Fn.MIN, line, 1.0), 0.0)
+
+
+def _hard_swish(_: Attributes, x: Value) -> Value:
+    return x * apply(Fn.MAX, apply(Fn.MIN, x * (1 / 6) + 0.5, 1.0), 0.0)
+
+
+def _swish(attributes: Attributes, x: Value) -> Value:
+    alpha = float_of(attributes, "alpha")
+    return x * apply(Fn.SIGMOID, x if alpha == 1 else x * alpha)
+
+
+def _gelu(attributes: Attributes, x: Value) -> Value:
+    if text_of(attributes, "approximate", ("none", "tanh")) == "none":
+        return x * 0.5 * (apply(Fn.ERF, x * math.sqrt(0.5)) + 1.0)
+    inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
+    return x * 0.5 * (apply(Fn.TANH, inner) + 1.0)
+
+
+def _shrink(attributes: Attributes, x: Value) -> Value:
+    lambd = constant(float_of(attributes, "lambd"), x.dtype)
+    bias = constant(float_of(attributes, "bias"), x.dtype)
+    return select(x < -lambd, x + bias, select(x > lambd, x - bias, 0))
+
+
+ACTIVATION_OPERATORS: tuple[Operator, ...] = (
+    elementwise("relu", "max(x, 0)", _relu, NUMBERS),
+    elementwise(
+        "leaky_relu",
+        "x, but alpha * x below 0",
+        _leaky_relu,
+        FLOATS,
+        attributes=(Attribute("alpha", 0.01, "slope below 0"),),
+    ),
+    elementwise("prelu", "x, but slope * x below 0", _prelu, SIGNED, inputs=("x", "slope")),
+    elementwise(
+        "elu",
+        "x, but alpha * (exp(x) - 1) below 0",
+        _elu,
+        FLOATS,
+        attributes=(Attribute("alpha", 1.0, "minus the limit at minus infinity"),),
+    ),
+    elementwise(
+        "celu",
+        "max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)",
+        _celu,
+        FLOATS,
+        attributes=(Attribute("alpha", 1.0, "minus the limit at minus infinity"),),
+    ),
+    elementwise(
+        "selu",
+        "gamma * x, but gamma * alpha * (exp(x) - 1) below 0",
+        _selu,
+        FLOATS,
+        attributes=(
+            Attribute("alpha", _SELU_ALPHA, "minus the limit at minus infinity, over gamma"),
+            Attribute("gamma", _SELU_GAMMA, "slope above 0"),
+        ),
+    ),
+    elementwise(
+        "thresholded_relu",
+        "x above alpha, else 0",
+        _thresholded_relu,
+        FLOATS,
+        attributes=(Attribute("alpha", 1.0, "the threshold"),),
+    ),
+    elementwise("sigmoid", "1 / (1 + exp(-x))", lambda _, x: apply(Fn.SIGMOID, x), FLOATS),
+    elementwise("softplus", "log(1 + exp(x))", lambda _, x: softplus(x), FLOATS),
+    elementwise("softsign", "x / (1 + |x|)", lambda _, x: x / (apply(Fn.ABS, x) + 1.0), FLOATS),
+    elementwise(
+        "mish", "x * tanh(softplus(x))", lambda _, x: x * apply(Fn.TANH, softplus(x)), FLOATS
+    ),
+    elementwise(
+        "hard_sigmoid",
+        "max(0, min(1, alpha * x + beta))",
+        _hard_sigmoid,
+        FLOATS,
+        attributes=(
+            Attribute("alpha", 0.2, "the slope"),
+            Attribute("beta", 0.5, "the value at 0"),
+        ),
+    ),
+    elementwise("hard_swish", "x * max(0, min(1, x / 6 + 0.5))", _hard_swish, FLOATS),
+    elementwise(
+        "swish",
+        "x * sigmoid(alpha * x)",
+        _swish,
+        FLOATS,
+        attributes=(Attribute("alpha", 1.0, "the slope inside the sigmoid"),),
+    ),
+    elementwise(
+        "gelu",
+        "x times the normal distribution function of x, or its tanh approximation",
+        _gelu,
+        FLOATS,
+        attributes=(Attribute("approximate", "none", 'exact ("none") or "tanh"'),),
+    ),
+    elementwise(
+        "shrink",
+        "x + bias below -lambd, x - bias above lambd, else 0",
+        _shrink,
+        SIGNED,
+        attributes=(
+            Attribute("bias", 0.0, "is moved towards 0"),
+            Attribute("lambd", 0.5, "the threshold"),
+        ),
+    ),
+)

@@ -1,0 +1,141 @@
+"""Read attributes with their types, and say what is wrong with an application of an operator.
+
+A rule raises `fault(reason, remedy)`; `infer_types` fills in the place (the operator, the node).
+"""
+
+from __future__ import annotations
+
+from tensorwright.base import DType, ModelError
+from tensorwright.ops.operator import Attribute, Attributes, TensorType
+
+FLOATS = frozenset(dtype for dtype in DType if dtype.is_float)
+INTS = frozenset(dtype for dtype in DType if dtype.is_int)
+NUMBERS = FLOATS | INTS
+SIGNED = frozenset(dtype for dtype in NUMBERS if dtype.is_signed)
+BOOLS = frozenset({DType.BOOL})
+ANY_DTYPE = frozenset(DType)
+POSITIONS = frozenset({DType.I32, DType.I64})
+
+_DTYPE_SETS = {
+    FLOATS: "a float",
+    INTS: "an integer",
+    NUMBERS: "a number",
+    SIGNED: "a signed number",
+    BOOLS: "bool",
+    POSITIONS: "i32 or i64",
+}
+
+
+def fault(reason: str, remedy: str = "") -> ModelError:
+    """What a rule raises; the place is filled in by `infer_types`."""
+    return ModelError(stage="operators", where="", reason=reason, remedy=remedy)
+
+
+def require_dtype(name: str, given: TensorType, allowed: frozenset[DType]) -> None:
+    """Refuse an input whose element type is not among `allowed`."""
+    if given.dtype not in allowed:
+        wanted = _DTYPE_SETS.get(allowed) or " or ".join(sorted(map(str, allowed)))
+        raise fault(f"input {name} has elements of type {given.dtype}, not {wanted}")
+
+
+def require_same_dtype(names: tuple[str, ...], given: tuple[TensorType, ...]) -> None:
+    """Refuse inputs whose element types differ."""
+    if len({each.dtype for each in given}) > 1:
+        found = ", ".join(f"{n} is {t.dtype}" for n, t in zip(names, given, strict=True))
+        raise fault(f"the inputs differ in element type: {found}", "cast them to one type")
+
+
+def require_rank(name: str, given: TensorType, least: int, most: int | None = None) -> None:
+    """Refuse an input with too few or too many dimensions."""
+    rank = len(given.shape)
+    if rank < least or (most is not None and rank > most):
+        if most is None:
+            wanted = f"at least {least}"
+        elif least == most:
+            wanted = f"{least}"
+        else:
+            wanted = f"{least} to {most}"
+        raise fault(f"input {name} has {rank} dimensions {given.shape}, not {wanted}")
+
+
+def require_shape(name: str, given: TensorType, wanted: tuple[int, ...]) -> None:
+    """Refuse an input of another shape."""
+    if given.shape != wanted:
+        raise fault(f"input {name} has shape {given.shape}, not {wanted}")
+
+
+def int_of(attributes: Attributes, name: str) -> int:
+    """An integer attribute."""
+    value = attributes[name]
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise fault(f"attribute {name} must be an integer, not {value!r}")
+    return value
+
+
+def float_of(attributes: Attributes, name: str) -> float:
+    """A number attribute."""
+    value = attributes[name]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise fault(f"attribute {name} must be a number, not {value!r}")
+    return value
+
+
+def bool_of(attributes: Attributes, name: str) -> bool:
+    """A bool attribute; 0 and 1 are taken too."""
+    value = attributes[name]
+    if not isinstance(value, bool) and value not in (0, 1):
+        raise fault(f"attribute {name} must be true or false, not {value!r}")
+    return bool(value)
+
+
+def text_of(attributes: Attributes, name: str, allowed: tuple[str, ...] = ()) -> str:
+    """A text attribute, one of `allowed` where that is given."""
+    value = attributes[name]
+    if not isinstance(value, str):
+        raise fault(f"attribute {name} must be a text, not {value!r}")
+    if allowed and value not in allowed:
+        raise fault(f"attribute {name} is {value!r}", "one of " + ", ".join(allowed))
+    return value
+
+
+def dtype_of(attributes: Attributes, name: str) -> DType:
+    """An element type attribute."""
+    value = attributes[name]
+    if not isinstance(value, DType):
+        raise fault(f"attribute {name} must be an element type, not {value!r}")
+    return value
+
+
+def ints_of(attributes: Attributes, name: str) -> tuple[int, ...]:
+    """An attribute that is a tuple of integers."""
+    value = attributes[name]
+    if not isinstance(value, tuple):
+        raise fault(f"attribute {name} must be a tuple of integers, not {value!r}")
+    found = tuple(item for item in value if isinstance(item, int))
+    if len(found) != len(value):
+        raise fault(f"attribute {name} must be a tuple of integers, not {value!r}")
+    return found
+
+
+def floats_of(attributes: Attributes, name: str) -> tuple[float, ...]:
+    """An attribute that is a tuple of numbers."""
+    value = attributes[name]
+    if not isinstance(value, tuple):
+        raise fault(f"attribute {name} must be a tuple of numbers, not {value!r}")
+    found = tuple(float(item) for item in value if isinstance(item, int | float))
+    if len(found) != len(value):
+        raise fault(f"attribute {name} must be a tuple of numbers, not {value!r}")
+    return found
+
+
+def per_axis(attributes: Attributes, name: str, count: int, default: int) -> tuple[int, ...]:
+    """One integer per axis; an empty tuple stands for the default everywhere."""
+    values = ints_of(attributes, name) or (default,) * count
+    if len(values) != count:
+        raise fault(f"attribute {name} {values} has {len(values)} values, not {count}")
+    return values
+
+
+AXIS = Attribute("axis", -1, "the dimension; negative counts from the last")
+EPSILON = Attribute("epsilon", 1e-5, "is added to the variance")
+KEEPDIMS = Attribute("keepdims", default=True, doc="keep the reduced dimensions with extent 1")

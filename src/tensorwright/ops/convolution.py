@@ -1,0 +1,268 @@
+"""Convolution over one, two or three spatial dimensions.
+
+| operators | inputs | attributes |
+|---|---|---|
+| conv | x (n, c, *spatial), w (oc, c/groups, *kernel), bias? (oc) | see below |
+| conv_integer | x, w (i8 or u8), x_zero_point?, w_zero_point? -> i32 | |
+
+Attributes: strides=(), pads=(), dilations=(), groups=1.
+`pads` holds all begins, then all ends; empty tuples stand for stride 1, no padding, dilation 1.
+The kernel's extents are those of w.  ONNX's auto_pad: `automatic_pads` in shapes.py.
+
+Stages: `<name>_pad` (only where something is padded) holds the zeros, so that the indices of the
+reduction are affine; then the reduction; then `<name>_bias`.  Axes of extent 1 are not reduced
+over: a depthwise convolution reduces over the kernel alone, a 1x1 convolution over the channels
+alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Compute,
+    Index,
+    Load,
+    Reduce,
+    Tensor,
+    Value,
+    cast,
+    compute,
+    floor_div,
+    reduce_axis,
+    sum_over,
+)
+from tensorwright.ops.access import extents, padded, pointwise, spatial_names
+from tensorwright.ops.attributes import (
+    NUMBERS,
+    fault,
+    int_of,
+    per_axis,
+    require_dtype,
+    require_rank,
+    require_same_dtype,
+    require_shape,
+)
+from tensorwright.ops.matmul import BYTES
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    LayoutWish,
+    Operator,
+    Pattern,
+    TensorType,
+)
+from tensorwright.ops.shapes import window_extent
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How a window of `kernel` elements slides over some spatial dimensions."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    begins: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    @classmethod
+    def of(cls, kernel: tuple[int, ...], attributes: Attributes) -> Window:
+        """Read strides, dilations and pads.
+
+        Raises:  ModelError for values that are not positive, or negative pads, or a wrong number
+                 of them.
+        """
+        count = len(kernel)
+        strides = per_axis(attributes, "strides", count, 1)
+        dilations = per_axis(attributes, "dilations", count, 1)
+        pads = per_axis(attributes, "pads", 2 * count, 0)
+        for name, values in (("kernel", kernel), ("strides", strides), ("dilations", dilations)):
+            if min(values, default=1) < 1:
+                raise fault(f"attribute {name} {values} must be positive")
+        if min(pads, default=0) < 0:
+            raise fault(f"attribute pads {pads} must not be negative")
+        return cls(kernel, strides, dilations, pads[:count], pads[count:])
+
+    def slots(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The number of window positions along each dimension.
+
+        Raises:  ModelError if the window does not fit once.
+        """
+        found = tuple(
+            window_extent(extent, kernel, stride, dilation, begin + end)
+            for extent, kernel, stride, dilation, begin, end in zip(
+                shape,
+                self.kernel,
+                self.strides,
+                self.dilations,
+                self.begins,
+                self.ends,
+                strict=True,
+            )
+        )
+        if min(found, default=1) < 1:
+            raise fault(
+                f"a window of {self.kernel} (dilations {self.dilations}) does not fit into {shape}"
+                f" with pads {self.begins + self.ends}"
+            )
+        return found
+
+    def padded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The spatial shape with its padding."""
+        return tuple(b + n + e for b, n, e in zip(self.begins, shape, self.ends, strict=True))
+
+
+WINDOW_ATTRIBUTES = (
+    Attribute("strides", (), "steps between windows, per spatial dimension; empty: 1"),
+    Attribute("pads", (), "elements added: all begins, then all ends; empty: 0"),
+    Attribute("dilations", (), "steps between the elements of a window; empty: 1"),
+)
+GROUPS = Attribute("groups", 1, "channels are divided into so many independent groups")
+
+
+def _output_shape(x: TensorType, w: TensorType, attributes: Attributes) -> tuple[int, ...]:
+    require_rank("x", x, 3)
+    require_rank("w", w, len(x.shape), len(x.shape))
+    groups = int_of(attributes, "groups")
+    channels, wanted = x.shape[1], w.shape[1] * groups
+    if groups < 1 or channels != wanted:
+        raise fault(
+            f"input x has {channels} channels, but w {w.shape} in {groups} groups takes {wanted}"
+        )
+    if w.shape[0] % groups:
+        raise fault(f"{w.shape[0]} output channels do not divide into {groups} groups")
+    window = Window.of(w.shape[2:], attributes)
+    return (x.shape[0], w.shape[0], *window.slots(x.shape[2:]))
+
+
+def _infer_conv(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    x, w = types[:2]
+    require_dtype("x", x, NUMBERS)
+    require_same_dtype(("x", "w", "bias")[: len(types)], types)
+    shape = _output_shape(x, w, attributes)
+    if len(types) == 3:
+        require_shape("bias", types[2], (w.shape[0],))
+    return (TensorType(x.dtype, shape),)
+
+
+def convolve(
+    name: str, x: Tensor, w: Tensor, attributes: Attributes, wide: DType | None = None
+) -> Compute:
+    """The padding and the reduction of a convolution, in the element type `wide`."""
+    shape, kernel = extents(x), extents(w)
+    window = Window.of(kernel[2:], attributes)
+    count = len(kernel) - 2
+    space = spatial_names(count)
+    slots = window.slots(shape[2:])
+    large = (*shape[:2], *window.padded_shape(shape[2:]))
+    data = padded(f"{name}_pad", x, (0, 0, *window.begins), large, ("n", "c", *space))
+    per_group = kernel[1]
+    group_outputs = kernel[0] // int_of(attributes, "groups")
+    channel = reduce_axis("ic", per_group)
+    taps = tuple(reduce_axis(f"k{s}", n) for s, n in zip(space, kernel[2:], strict=True))
+    folded = tuple(axis for axis in (channel, *taps) if axis.extent != 1)
+
+    def body(n: Index, oc: Index, *at: Index) -> Value | Reduce:
+        ic: Index = channel.var if per_group != 1 else 0
+        inside = tuple(tap.var if tap.extent != 1 else 0 for tap in taps)
+        place = tuple(
+            i * stride + k * dilation
+            for i, stride, k, dilation in zip(
+                at, window.strides, inside, window.dilations, strict=True
+            )
+        )
+        source = floor_div(oc, group_outputs) * per_group + ic
+        if group_outputs == kernel[0]:  # one group
+            source = ic
+        left: Value = Load(data, (n, source, *place))
+        right: Value = Load(w, (oc, ic, *inside))
+        if wide is not None:
+            left, right = cast(left, wide), cast(right, wide)
+        product = left * right
+        return sum_over(product, *folded) if folded else product
+
+    return compute(name, (shape[0], kernel[0], *slots), body, ("n", "oc", *space))
+
+
+def add_bias(name: str, product: Compute, bias: Tensor) -> Compute:
+    """Add one number per channel (dimension 1)."""
+
+    def body(n: Index, oc: Index, *at: Index) -> Value:
+        return Load(product, (n, oc, *at)) + Load(bias, (oc,))
+
+    return compute(name, extents(product), body, tuple(axis.name for axis in product.axes))
+
+
+def _conv(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    product = convolve("conv", tensors[0], tensors[1], attributes)
+    if len(tensors) == 2:
+        return (product,)
+    return (add_bias("conv_bias", product, tensors[2]),)
+
+
+def _infer_conv_integer(
+    types: tuple[TensorType, ...], attributes: Attributes
+) -> tuple[TensorType, ...]:
+    for name, each in zip(("x", "w", "x_zero_point", "w_zero_point"), types, strict=False):
+        require_dtype(name, each, BYTES)
+    for name, data, zero in zip("xw", types, types[2:], strict=False):
+        require_same_dtype((name, f"{name}_zero_point"), (data, zero))
+    x, w = types[:2]
+    shape = _output_shape(x, w, attributes)
+    if len(types) > 2 and types[2].shape not in ((), (1,)):
+        raise fault(f"input x_zero_point has shape {types[2].shape}, not () or (1,)")
+    if len(types) > 3 and types[3].shape not in ((), (1,), (w.shape[0],)):
+        raise fault(f"input w_zero_point has shape {types[3].shape}, not () or ({w.shape[0]},)")
+    return (TensorType(DType.I32, shape),)
+
+
+def _conv_integer(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x, w = tensors[:2]
+    if len(tensors) > 2:
+        x = _without_zero_point("conv_integer_x", x, tensors[2])
+    if len(tensors) > 3:
+        w = _without_zero_point("conv_integer_w", w, tensors[3])
+    return (convolve("conv_integer", x, w, attributes, DType.I32),)
+
+
+def _without_zero_point(name: str, tensor: Tensor, zero: Tensor) -> Compute:
+    """The tensor as i32 minus its zero point: one number, or one per extent of dimension 0."""
+    own = extents(zero)
+
+    def rule(value: Value, point: Value) -> Value:
+        return cast(value, DType.I32) - cast(point, DType.I32)
+
+    if own in ((), (1,)):
+        return pointwise(name, (tensor, zero), extents(tensor), rule)
+
+    def body(*indices: Index) -> Value:
+        return rule(Load(tensor, indices), Load(zero, indices[:1]))
+
+    return compute(name, extents(tensor), body, tuple(f"i{n}" for n in range(len(tensor.shape))))
+
+
+CONVOLUTION_OPERATORS = (
+    Operator(
+        name="conv",
+        inputs=("x", "w", "bias?"),
+        attributes=(*WINDOW_ATTRIBUTES, GROUPS),
+        infer=_infer_conv,
+        meaning=_conv,
+        host=None,
+        pattern=Pattern.ANCHOR,
+        layout=LayoutWish.CHANNELS,
+        doc="sum over channels and kernel of x * w, plus the bias of the output channel",
+    ),
+    Operator(
+        name="conv_integer",
+        inputs=("x", "w", "x_zero_point?", "w_zero_point?"),
+        attributes=(*WINDOW_ATTRIBUTES, GROUPS),
+        infer=_infer_conv_integer,
+        meaning=_conv_integer,
+        host=None,
+        pattern=Pattern.ANCHOR,
+        layout=LayoutWish.CHANNELS,
+        doc="convolution of (x - x_zero_point) with (w - w_zero_point) in i32",
+    ),
+)

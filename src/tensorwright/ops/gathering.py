@@ -1,0 +1,228 @@
+"""Reading at positions that another tensor holds.
+
+| operators | inputs | attributes |
+|---|---|---|
+| gather | x, indices (i32 or i64) | axis=0; an embedding look-up is axis 0 of the table |
+| gather_elements | x, indices (rank of x) | axis=0 |
+| gather_nd | x, indices (..., count) | batch_dims=0 |
+| one_hot | indices, values (2): off and on | depth, axis=-1 |
+
+Negative positions count from the end.
+"""
+
+from __future__ import annotations
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Compute,
+    Fn,
+    FromIndex,
+    Index,
+    Load,
+    Tensor,
+    Value,
+    apply,
+    cast,
+    compute,
+    select,
+)
+from tensorwright.ops.access import at_position, axis_names, extents
+from tensorwright.ops.attributes import (
+    NUMBERS,
+    POSITIONS,
+    fault,
+    int_of,
+    require_dtype,
+    require_rank,
+    require_shape,
+)
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    InferRule,
+    LayoutWish,
+    Meaning,
+    Operator,
+    Pattern,
+    TensorType,
+)
+from tensorwright.ops.shapes import axis_in
+
+
+def _require_source(types: tuple[TensorType, ...], axis: int) -> None:
+    x, indices = types
+    require_dtype("indices", indices, POSITIONS)
+    if x.shape[axis] == 0 and 0 not in indices.shape:
+        raise fault(f"dimension {axis} of input x {x.shape} is empty: nothing can be read")
+
+
+def _infer_gather(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    x, indices = types
+    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+    _require_source(types, axis)
+    return (TensorType(x.dtype, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])),)
+
+
+def _gather(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x, indices = tensors
+    own = extents(x)
+    axis = axis_in(int_of(attributes, "axis"), len(own))
+    inner = len(indices.shape)
+
+    def body(*at: Index) -> Value:
+        chosen = at_position(indices, at[axis : axis + inner], max(own[axis], 1))
+        return Load(x, (*at[:axis], chosen, *at[axis + inner :]))
+
+    shape = (*own[:axis], *extents(indices), *own[axis + 1 :])
+    return (compute("gather", shape, body, axis_names(len(shape))),)
+
+
+def _infer_elements(
+    types: tuple[TensorType, ...], attributes: Attributes
+) -> tuple[TensorType, ...]:
+    x, indices = types
+    rank = len(x.shape)
+    axis = axis_in(int_of(attributes, "axis"), rank)
+    require_rank("indices", indices, rank, rank)
+    _require_source(types, axis)
+    for at, (own, asked) in enumerate(zip(x.shape, indices.shape, strict=True)):
+        if at != axis and asked > own:
+            raise fault(f"input indices {indices.shape} reaches outside x {x.shape}")
+    return (TensorType(x.dtype, indices.shape),)
+
+
+def _elements(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x, indices = tensors
+    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+
+    def body(*at: Index) -> Value:
+        chosen = at_position(indices, at, max(extents(x)[axis], 1))
+        return Load(x, (*at[:axis], chosen, *at[axis + 1 :]))
+
+    shape = extents(indices)
+    return (compute("gather_elements", shape, body, axis_names(len(shape))),)
+
+
+def _infer_nd(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    x, indices = types
+    require_dtype("indices", indices, POSITIONS)
+    require_rank("indices", indices, 1)
+    batch, count = int_of(attributes, "batch_dims"), indices.shape[-1]
+    if not 0 <= batch < len(indices.shape) or batch + count > len(x.shape) or count < 1:
+        raise fault(
+            f"indices {indices.shape} with {batch} batch dimensions does not fit x {x.shape}"
+        )
+    if x.shape[:batch] != indices.shape[:batch]:
+        raise fault(f"batch dimensions of x {x.shape} and indices {indices.shape} differ")
+    if 0 in x.shape[batch : batch + count] and 0 not in indices.shape:
+        raise fault(f"input x {x.shape} is empty: nothing can be read")
+    return (TensorType(x.dtype, (*indices.shape[:-1], *x.shape[batch + count :])),)
+
+
+def _nd(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x, indices = tensors
+    own, asked = extents(x), extents(indices)
+    batch, count = int_of(attributes, "batch_dims"), asked[-1]
+    outer = len(asked) - 1
+
+    def body(*at: Index) -> Value:
+        chosen = tuple(
+            at_position(indices, (*at[:outer], k), max(own[batch + k], 1)) for k in range(count)
+        )
+        return Load(x, (*at[:batch], *chosen, *at[outer:]))
+
+    shape = (*asked[:-1], *own[batch + count :])
+    return (compute("gather_nd", shape, body, axis_names(len(shape))),)
+
+
+def _one_hot_axis(rank: int, attributes: Attributes) -> tuple[int, int]:
+    depth = int_of(attributes, "depth")
+    if depth < 0:
+        raise fault(f"attribute depth is {depth}, which is negative")
+    return axis_in(int_of(attributes, "axis"), rank + 1), depth
+
+
+def _infer_one_hot(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    indices, values = types
+    require_dtype("indices", indices, NUMBERS)
+    require_shape("values", values, (2,))
+    axis, depth = _one_hot_axis(len(indices.shape), attributes)
+    return (TensorType(values.dtype, (*indices.shape[:axis], depth, *indices.shape[axis:])),)
+
+
+def _one_hot(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    indices, values = tensors
+    own = extents(indices)
+    axis, depth = _one_hot_axis(len(own), attributes)
+
+    def body(*at: Index) -> Value:
+        asked: Value = Load(indices, (*at[:axis], *at[axis + 1 :]))
+        place = FromIndex(at[axis], DType.I64)
+        asked = cast(asked, DType.I64)
+        found = apply(Fn.EQ, asked, place)
+        behind = apply(Fn.EQ, asked, place - depth)
+        return select(apply(Fn.OR, found, behind), values[1], values[0])
+
+    shape = (*own[:axis], depth, *own[axis:])
+    return (compute("one_hot", shape, body, axis_names(len(shape))),)
+
+
+def _operator(
+    name: str,
+    doc: str,
+    inputs: tuple[str, ...],
+    attributes: tuple[Attribute, ...],
+    infer: InferRule,
+    meaning: Meaning,
+) -> Operator:
+    return Operator(
+        name=name,
+        inputs=inputs,
+        attributes=attributes,
+        infer=infer,
+        meaning=meaning,
+        host=None,
+        pattern=Pattern.INJECTIVE,
+        layout=LayoutWish.PLAIN,
+        doc=doc,
+    )
+
+
+_AXIS = Attribute("axis", 0, "the dimension of x that is read at positions")
+GATHERING_OPERATORS = (
+    _operator(
+        "gather",
+        "slices of x along the axis, in the order of the indices",
+        ("x", "indices"),
+        (_AXIS,),
+        _infer_gather,
+        _gather,
+    ),
+    _operator(
+        "gather_elements",
+        "x with the index along the axis taken from indices",
+        ("x", "indices"),
+        (_AXIS,),
+        _infer_elements,
+        _elements,
+    ),
+    _operator(
+        "gather_nd",
+        "slices of x at positions given by the rows of indices",
+        ("x", "indices"),
+        (Attribute("batch_dims", 0, "leading dimensions that x and indices share"),),
+        _infer_nd,
+        _nd,
+    ),
+    _operator(
+        "one_hot",
+        "values[1] where the position along the new axis is the index, else values[0]",
+        ("indices", "values"),
+        (
+            Attribute("depth", None, "extent of the new axis"),
+            Attribute("axis", -1, "where the new axis is in the output"),
+        ),
+        _infer_one_hot,
+        _one_hot,
+    ),
+)

@@ -1,0 +1,232 @@
+"""Matrix products.
+
+| operators | inputs | attributes |
+|---|---|---|
+| matmul | a (..., m, k), b (..., k, n), NumPy rules for any rank | |
+| gemm | a (m, k), b (k, n), c? | alpha=1.0, beta=1.0, trans_a=False, trans_b=False |
+| matmul_integer | a, b (i8 or u8), a_zero_point?, b_zero_point? -> i32 | |
+"""
+
+from __future__ import annotations
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Compute,
+    Index,
+    Load,
+    Reduce,
+    Tensor,
+    Value,
+    cast,
+    compute,
+    reduce_axis,
+    sum_over,
+)
+from tensorwright.ops.access import extents, pointwise, stretched
+from tensorwright.ops.attributes import (
+    NUMBERS,
+    bool_of,
+    fault,
+    float_of,
+    require_dtype,
+    require_rank,
+    require_same_dtype,
+)
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    LayoutWish,
+    Operator,
+    Pattern,
+    TensorType,
+)
+from tensorwright.ops.shapes import broadcast_shapes
+
+BYTES = frozenset({DType.I8, DType.U8})
+_BATCH = ("b0", "b1", "b2", "b3", "b4", "b5")
+
+
+def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of NumPy's matmul.
+
+    Raises:  ModelError for a scalar or extents that do not fit.
+    """
+    if not a or not b:
+        raise fault("a matrix product of a scalar", "use mul")
+    rows = a[-2:-1]
+    columns = b[-1:] if len(b) > 1 else ()
+    inner = b[-2] if len(b) > 1 else b[0]
+    if a[-1] != inner:
+        raise fault(f"shapes {a} and {b}: the inner extents {a[-1]} and {inner} differ")
+    return (*broadcast_shapes(a[:-2], b[:-2]), *rows, *columns)
+
+
+def matrix_product(name: str, a: Tensor, b: Tensor, wide: DType | None = None) -> Compute:
+    """NumPy's matmul of two tensors, with the elements converted to `wide` first."""
+    left, right = extents(a), extents(b)
+    shape = product_shape(left, right)
+    has_row, has_column = len(left) > 1, len(right) > 1
+    batch_rank = len(shape) - has_row - has_column
+    batch = shape[:batch_rank]
+    k = reduce_axis("k", left[-1])
+    names = [*(_BATCH[:batch_rank] if batch_rank != 1 else ("b",))]
+    names += ["i"] * has_row + ["j"] * has_column
+
+    def body(*outer: Index) -> Reduce:
+        at = outer[:batch_rank]
+        row = outer[batch_rank : batch_rank + has_row]
+        column = outer[batch_rank + has_row :]
+        of_a = _batched(a, at, batch, (*row, k.var))
+        of_b = _batched(b, at, batch, (k.var, *column))
+        if wide is not None:
+            of_a, of_b = cast(of_a, wide), cast(of_b, wide)
+        return sum_over(of_a * of_b, k)
+
+    return compute(name, shape, body, tuple(names))
+
+
+def _batched(
+    tensor: Tensor, at: tuple[Index, ...], batch: tuple[int, ...], inner: tuple[Index, ...]
+) -> Value:
+    own = extents(tensor)
+    own_batch = own[: len(own) - len(inner)]
+    skip = len(batch) - len(own_batch)
+    chosen = tuple(
+        0 if extent == 1 and wanted != 1 else index
+        for extent, wanted, index in zip(own_batch, batch[skip:], at[skip:], strict=True)
+    )
+    return Load(tensor, (*chosen, *inner))
+
+
+def _infer_matmul(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
+    a, b = types
+    require_dtype("a", a, NUMBERS)
+    require_same_dtype(("a", "b"), types)
+    return (TensorType(a.dtype, product_shape(a.shape, b.shape)),)
+
+
+def _matmul(tensors: tuple[Tensor, ...], _: Attributes) -> tuple[Compute, ...]:
+    return (matrix_product("matmul", tensors[0], tensors[1]),)
+
+
+def _infer_gemm(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    for name, each in zip("ab", types, strict=False):
+        require_dtype(name, each, NUMBERS)
+        require_rank(name, each, 2, 2)
+    require_same_dtype(("a", "b", "c")[: len(types)], types)
+    rows, left = reversed(types[0].shape) if bool_of(attributes, "trans_a") else types[0].shape
+    right, columns = reversed(types[1].shape) if bool_of(attributes, "trans_b") else types[1].shape
+    if left != right:
+        raise fault(
+            f"shapes {types[0].shape} and {types[1].shape}:"
+            f" the inner extents {left} and {right} differ"
+        )
+    shape = (rows, columns)
+    if len(types) == 3 and broadcast_shapes(types[2].shape, shape) != shape:
+        raise fault(f"input c has shape {types[2].shape}, which does not broadcast to {shape}")
+    return (TensorType(types[0].dtype, shape),)
+
+
+def _gemm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    a, b = tensors[:2]
+    turned_a, turned_b = bool_of(attributes, "trans_a"), bool_of(attributes, "trans_b")
+    rows, inner = reversed(extents(a)) if turned_a else extents(a)
+    columns = extents(b)[0 if turned_b else 1]
+    alpha, beta = float_of(attributes, "alpha"), float_of(attributes, "beta")
+    adds = len(tensors) == 3 and beta != 0
+    plain = alpha == 1 and not adds
+    k = reduce_axis("k", inner)
+
+    def body(i: Index, j: Index) -> Reduce:
+        of_a = a[k, i] if turned_a else a[i, k]
+        of_b = b[j, k] if turned_b else b[k, j]
+        return sum_over(of_a * of_b, k)
+
+    product = compute("gemm" if plain else "gemm_product", (rows, columns), body)
+    if plain:
+        return (product,)
+
+    def finish(*values: Value) -> Value:
+        total = values[0] if alpha == 1 else values[0] * alpha
+        if not adds:
+            return total
+        return total + (values[1] if beta == 1 else values[1] * beta)
+
+    operands = (product, tensors[2]) if adds else (product,)
+    return (pointwise("gemm", operands, (rows, columns), finish),)
+
+
+def _infer_matmul_integer(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
+    names = ("a", "b", "a_zero_point", "b_zero_point")
+    for name, each in zip(names, types, strict=False):
+        require_dtype(name, each, BYTES)
+    a, b = types[:2]
+    shape = product_shape(a.shape, b.shape)
+    for name, data, zero in zip("ab", types, types[2:], strict=False):
+        require_same_dtype((name, f"{name}_zero_point"), (data, zero))
+    return (TensorType(DType.I32, shape),)
+
+
+def _matmul_integer(tensors: tuple[Tensor, ...], _: Attributes) -> tuple[Compute, ...]:
+    a, b = tensors[:2]
+    if len(tensors) > 2:
+        a = _without_zero_point("matmul_integer_a", a, tensors[2], by_row=True)
+    if len(tensors) > 3:
+        b = _without_zero_point("matmul_integer_b", b, tensors[3], by_row=False)
+    return (matrix_product("matmul_integer", a, b, DType.I32),)
+
+
+def _without_zero_point(name: str, tensor: Tensor, zero: Tensor, *, by_row: bool) -> Compute:
+    """The tensor as i32 minus its zero point: one number, one per row of a or column of b."""
+    shape = extents(tensor)
+
+    def body(*indices: Index) -> Value:
+        if by_row and extents(zero) not in ((), (1,)) and len(zero.shape) == 1:
+            point = Load(zero, (indices[-2],))
+        else:
+            point = stretched(zero, indices, shape)
+        return cast(Load(tensor, indices), DType.I32) - cast(point, DType.I32)
+
+    return compute(name, shape, body, tuple(f"i{n}" for n in range(len(shape))))
+
+
+MATMUL_OPERATORS = (
+    Operator(
+        name="matmul",
+        inputs=("a", "b"),
+        attributes=(),
+        infer=_infer_matmul,
+        meaning=_matmul,
+        host=None,
+        pattern=Pattern.ANCHOR,
+        layout=LayoutWish.PLAIN,
+        doc="matrix product as NumPy does it: leading dimensions broadcast",
+    ),
+    Operator(
+        name="gemm",
+        inputs=("a", "b", "c?"),
+        attributes=(
+            Attribute("alpha", 1.0, "factor of the product"),
+            Attribute("beta", 1.0, "factor of c"),
+            Attribute("trans_a", default=False, doc="a is given as (k, m)"),
+            Attribute("trans_b", default=False, doc="b is given as (n, k)"),
+        ),
+        infer=_infer_gemm,
+        meaning=_gemm,
+        host=None,
+        pattern=Pattern.ANCHOR,
+        layout=LayoutWish.PLAIN,
+        doc="alpha * a b + beta * c",
+    ),
+    Operator(
+        name="matmul_integer",
+        inputs=("a", "b", "a_zero_point?", "b_zero_point?"),
+        attributes=(),
+        infer=_infer_matmul_integer,
+        meaning=_matmul_integer,
+        host=None,
+        pattern=Pattern.ANCHOR,
+        layout=LayoutWish.PLAIN,
+        doc="(a - a_zero_point) (b - b_zero_point) in i32",
+    ),
+)

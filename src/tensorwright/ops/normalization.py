@@ -1,0 +1,383 @@
+"""Normalisations.
+
+| operators | inputs | attributes |
+|---|---|---|
+| batch_norm | x (n, c, ...), scale, bias, mean, var (c) | epsilon=1e-5 |
+| instance_norm | x (n, c, ...), scale, bias (c) | epsilon=1e-5 |
+| group_norm | x (n, c, ...), scale, bias (c) | groups, epsilon=1e-5 |
+| layer_norm | x, scale, bias? (broadcast to x) | axis=-1 (the first one), epsilon=1e-5 |
+| rms_norm | x, scale (broadcasts to x) | axis=-1, epsilon=1e-5 |
+| lrn | x (n, c, ...) | size, alpha=1e-4, beta=0.75, bias=1.0 |
+| lp_normalization | x | axis=-1, p=2 |
+
+Statistics are those of the input (no running averages); variances divide by the number of elements.
+Stages of layer_norm: sum, mean, sum of squared differences, 1 / standard deviation, result.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from tensorwright.expr import (
+    Compute,
+    Fn,
+    Index,
+    Load,
+    Reduce,
+    Tensor,
+    Value,
+    apply,
+    compute,
+    floor_div,
+    reduce_axis,
+    select,
+    sum_over,
+)
+from tensorwright.ops.access import axis_names, extents, padded, pointwise
+from tensorwright.ops.attributes import (
+    AXIS,
+    EPSILON,
+    FLOATS,
+    fault,
+    float_of,
+    int_of,
+    require_dtype,
+    require_rank,
+    require_same_dtype,
+    require_shape,
+)
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    InferRule,
+    LayoutWish,
+    Meaning,
+    Operator,
+    Pattern,
+    TensorType,
+)
+from tensorwright.ops.reduction import fold_axes, mean_of
+from tensorwright.ops.shapes import axis_in, broadcast_shapes
+
+
+def _inverse_deviation(variance: Value, epsilon: float) -> Value:
+    return 1.0 / apply(Fn.SQRT, variance + epsilon)
+
+
+def _statistics(
+    name: str, x: Tensor, axes: tuple[int, ...], epsilon: float
+) -> tuple[Compute, Compute]:
+    """Mean and 1 / sqrt(variance + epsilon) over some axes, which are kept with extent 1."""
+    shape = extents(x)
+    count = prod(shape[at] for at in axes)
+    mean = mean_of(f"{name}_mean", fold_axes(f"{name}_sum", x, axes, sum_over), count)
+
+    def squared(value: Value, indices: tuple[Index, ...]) -> Value:
+        at = tuple(0 if axis in axes else index for axis, index in enumerate(indices))
+        difference = value - Load(mean, at)
+        return difference * difference
+
+    spread = fold_axes(f"{name}_square_sum", x, axes, sum_over, squared)
+    inverse = pointwise(
+        f"{name}_inverse",
+        (spread,),
+        extents(spread),
+        lambda total: _inverse_deviation(total * (1 / count), epsilon),
+    )
+    return mean, inverse
+
+
+def _channel_vectors(
+    names: tuple[str, ...], types: tuple[TensorType, ...], least_rank: int
+) -> tuple[TensorType, ...]:
+    x = types[0]
+    require_dtype("x", x, FLOATS)
+    require_same_dtype(("x", *names), types)
+    require_rank("x", x, least_rank)
+    for name, each in zip(names, types[1:], strict=True):
+        require_shape(name, each, (x.shape[1],))
+    return (x,)
+
+
+def _infer_batch_norm(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
+    return _channel_vectors(("scale", "bias", "mean", "var"), types, 2)
+
+
+def _batch_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x, scale, bias, mean, var = tensors
+    epsilon = float_of(attributes, "epsilon")
+    channels = extents(scale)
+    factor = pointwise(
+        "batch_norm_factor",
+        (scale, var),
+        channels,
+        lambda s, v: s / apply(Fn.SQRT, v + epsilon),
+    )
+    offset = pointwise(
+        "batch_norm_offset", (bias, mean, factor), channels, lambda b, m, f: b - m * f
+    )
+
+    def body(*indices: Index) -> Value:
+        c = indices[1]
+        return Load(x, indices) * factor[c] + offset[c]
+
+    return (compute("batch_norm", extents(x), body, axis_names(len(x.shape))),)
+
+
+def _infer_instance_norm(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
+    return _channel_vectors(("scale", "bias"), types, 3)
+
+
+def _instance_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x, scale, bias = tensors
+    axes = tuple(range(2, len(x.shape)))
+    mean, inverse = _statistics("instance_norm", x, axes, float_of(attributes, "epsilon"))
+
+    def body(n: Index, c: Index, *at: Index) -> Value:
+        row = (n, c, *(0 for _ in at))
+        centred = Load(x, (n, c, *at)) - Load(mean, row)
+        return centred * (Load(inverse, row) * scale[c]) + bias[c]
+
+    return (compute("instance_norm", extents(x), body, axis_names(len(x.shape))),)
+
+
+def _infer_group_norm(
+    types: tuple[TensorType, ...], attributes: Attributes
+) -> tuple[TensorType, ...]:
+    result = _channel_vectors(("scale", "bias"), types, 2)
+    groups = int_of(attributes, "groups")
+    if groups < 1 or types[0].shape[1] % groups:
+        raise fault(f"{types[0].shape[1]} channels do not divide into {groups} groups")
+    return result
+
+
+def _group_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x, scale, bias = tensors
+    shape = extents(x)
+    groups = int_of(attributes, "groups")
+    per_group = shape[1] // groups
+    names = axis_names(len(shape))
+    spatial = zip(names[2:], shape[2:], strict=True)
+    inner = (reduce_axis("rc", per_group), *(reduce_axis(f"r{s}", n) for s, n in spatial))
+    count = per_group * prod(shape[2:])
+
+    def element(n: Index, g: Index) -> Value:
+        first, *rest = (axis.var for axis in inner)
+        return Load(x, (n, g * per_group + first, *rest))
+
+    def squared(n: Index, g: Index) -> Reduce:
+        difference = element(n, g) - mean[n, g]
+        return sum_over(difference * difference, *inner)
+
+    table = (shape[0], groups)
+    total = compute("group_norm_sum", table, lambda n, g: sum_over(element(n, g), *inner))
+    mean = mean_of("group_norm_mean", total, count)
+    spread = compute("group_norm_square_sum", table, squared)
+    epsilon = float_of(attributes, "epsilon")
+    inverse = pointwise(
+        "group_norm_inverse",
+        (spread,),
+        table,
+        lambda value: _inverse_deviation(value * (1 / count), epsilon),
+    )
+
+    def body(n: Index, c: Index, *at: Index) -> Value:
+        g = floor_div(c, per_group)
+        return (Load(x, (n, c, *at)) - mean[n, g]) * (inverse[n, g] * scale[c]) + bias[c]
+
+    return (compute("group_norm", shape, body, names),)
+
+
+def _infer_rows(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    x = types[0]
+    require_dtype("x", x, FLOATS)
+    names = ("x", "scale", "bias")[: len(types)]
+    require_same_dtype(names, types)
+    axis_in(int_of(attributes, "axis"), len(x.shape))
+    for name, each in zip(names[1:], types[1:], strict=True):
+        if broadcast_shapes(x.shape, each.shape) != x.shape:
+            raise fault(f"input {name} {each.shape} does not broadcast to x {x.shape}")
+    return (x,)
+
+
+def _rows(x: Tensor, attributes: Attributes) -> tuple[int, ...]:
+    return tuple(range(axis_in(int_of(attributes, "axis"), len(x.shape)), len(x.shape)))
+
+
+def _layer_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x = tensors[0]
+    epsilon = float_of(attributes, "epsilon")
+    mean, inverse = _statistics("layer_norm", x, _rows(x, attributes), epsilon)
+
+    def rule(value: Value, m: Value, d: Value, s: Value, b: Value | None = None) -> Value:
+        scaled = (value - m) * d * s
+        return scaled if b is None else scaled + b
+
+    operands = (x, mean, inverse, *tensors[1:])
+    return (pointwise("layer_norm", operands, extents(x), rule),)
+
+
+def _rms_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x, scale = tensors
+    axes = _rows(x, attributes)
+    epsilon = float_of(attributes, "epsilon")
+    count = prod(extents(x)[at] for at in axes)
+    total = fold_axes("rms_norm_square_sum", x, axes, sum_over, lambda v, _: v * v)
+    inverse = pointwise(
+        "rms_norm_inverse",
+        (total,),
+        extents(total),
+        lambda value: _inverse_deviation(value * (1 / count), epsilon),
+    )
+    operands = (x, inverse, scale)
+    return (pointwise("rms_norm", operands, extents(x), lambda v, d, s: v * d * s),)
+
+
+def _infer_lrn(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_dtype("x", types[0], FLOATS)
+    require_rank("x", types[0], 2)
+    if int_of(attributes, "size") < 1:
+        raise fault(f"attribute size is {attributes['size']}, not positive")
+    return types
+
+
+def _lrn(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    (x,) = tensors
+    shape = extents(x)
+    size = int_of(attributes, "size")
+    factor = float_of(attributes, "alpha") / size
+    bias, beta = float_of(attributes, "bias"), float_of(attributes, "beta")
+    before = (size - 1) // 2
+    names = axis_names(len(shape))
+    large = (shape[0], shape[1] + size - 1, *shape[2:])
+    data = padded("lrn_pad", x, (0, before, *(0 for _ in shape[2:])), large, names)
+    near = reduce_axis("k", size)
+
+    def squares(n: Index, c: Index, *at: Index) -> Reduce:
+        value = Load(data, (n, c + near.var, *at))
+        return sum_over(value * value, near)
+
+    total = compute("lrn_square_sum", shape, squares, names)
+
+    def rule(value: Value, around: Value) -> Value:
+        return value * apply(Fn.POW, around * factor + bias, -beta)
+
+    return (pointwise("lrn", (x, total), shape, rule),)
+
+
+def _infer_lp(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_dtype("x", types[0], FLOATS)
+    axis_in(int_of(attributes, "axis"), len(types[0].shape))
+    if int_of(attributes, "p") not in (1, 2):
+        raise fault(f"attribute p is {attributes['p']}, not 1 or 2")
+    return types
+
+
+def _lp_normalization(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    (x,) = tensors
+    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+    squares = int_of(attributes, "p") == 2
+
+    def power(value: Value, _: tuple[Index, ...]) -> Value:
+        return value * value if squares else apply(Fn.ABS, value)
+
+    total = fold_axes("lp_normalization_sum", x, (axis,), sum_over, power)
+
+    def rule(value: Value, norm: Value) -> Value:
+        length = apply(Fn.SQRT, norm) if squares else norm
+        return select(apply(Fn.EQ, length, 0.0), length, value / length)
+
+    return (pointwise("lp_normalization", (x, total), extents(x), rule),)
+
+
+def _operator(
+    name: str,
+    doc: str,
+    inputs: tuple[str, ...],
+    attributes: tuple[Attribute, ...],
+    infer: InferRule,
+    meaning: Meaning,
+    pattern: Pattern = Pattern.COMPOSITE,
+    layout: LayoutWish = LayoutWish.PLAIN,
+) -> Operator:
+    return Operator(
+        name=name,
+        inputs=inputs,
+        attributes=attributes,
+        infer=infer,
+        meaning=meaning,
+        host=None,
+        pattern=pattern,
+        layout=layout,
+        doc=doc,
+    )
+
+
+_FIRST = Attribute("axis", -1, "the first of the normalised dimensions, which go to the last")
+NORMALIZATION_OPERATORS = (
+    _operator(
+        "batch_norm",
+        "(x - mean) / sqrt(var + epsilon) * scale + bias, per channel",
+        ("x", "scale", "bias", "mean", "var"),
+        (EPSILON,),
+        _infer_batch_norm,
+        _batch_norm,
+        Pattern.ELEMENTWISE,
+        LayoutWish.CHANNELS,
+    ),
+    _operator(
+        "instance_norm",
+        "each channel of each example to mean bias and deviation scale",
+        ("x", "scale", "bias"),
+        (EPSILON,),
+        _infer_instance_norm,
+        _instance_norm,
+    ),
+    _operator(
+        "group_norm",
+        "each group of channels of each example normalised, then scaled per channel",
+        ("x", "scale", "bias"),
+        (Attribute("groups", None, "the number of groups"), EPSILON),
+        _infer_group_norm,
+        _group_norm,
+    ),
+    _operator(
+        "layer_norm",
+        "(x - mean) / sqrt(var + epsilon) * scale + bias over the last dimensions",
+        ("x", "scale", "bias?"),
+        (_FIRST, EPSILON),
+        _infer_rows,
+        _layer_norm,
+    ),
+    _operator(
+        "rms_norm",
+        "x / sqrt(mean of squares + epsilon) * scale over the last dimensions",
+        ("x", "scale"),
+        (_FIRST, EPSILON),
+        _infer_rows,
+        _rms_norm,
+    ),
+    _operator(
+        "lrn",
+        "x / (bias + alpha/size * sum of squares of size channels around) ** beta",
+        ("x",),
+        (
+            Attribute("size", None, "the number of channels that are summed"),
+            Attribute("alpha", 1e-4, "factor of the sum"),
+            Attribute("beta", 0.75, "the exponent"),
+            Attribute("bias", 1.0, "is added to the sum"),
+        ),
+        _infer_lrn,
+        _lrn,
+        Pattern.REDUCTION,
+        LayoutWish.PLAIN,
+    ),
+    _operator(
+        "lp_normalization",
+        "x divided by its norm along the axis; 0 where the norm is 0",
+        ("x",),
+        (AXIS, Attribute("p", 2, "1 or 2: sum of |x|, or square root of the sum of squares")),
+        _infer_lp,
+        _lp_normalization,
+    ),
+)

@@ -1,0 +1,281 @@
+"""Folds over axes.
+
+| operators | inputs | attributes |
+|---|---|---|
+| reduce_sum reduce_mean reduce_prod reduce_max reduce_min | x | axes=() (all), keepdims=True |
+| reduce_l1 reduce_l2 reduce_sum_square reduce_log_sum reduce_log_sum_exp | x | same |
+| reduce_any reduce_all | x (bool) | same |
+| argmax argmin | x | axis=0, keepdims=True, select_last_index=False |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Axis,
+    Compute,
+    Fn,
+    Index,
+    Load,
+    Reduce,
+    Tensor,
+    Value,
+    all_over,
+    any_over,
+    apply,
+    argmax_over,
+    argmin_over,
+    compute,
+    constant,
+    max_over,
+    min_over,
+    prod_over,
+    reduce_axis,
+    select,
+    sum_over,
+)
+from tensorwright.ops.access import axis_names, extents, pointwise
+from tensorwright.ops.attributes import (
+    BOOLS,
+    FLOATS,
+    KEEPDIMS,
+    NUMBERS,
+    bool_of,
+    fault,
+    int_of,
+    ints_of,
+    require_dtype,
+)
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    LayoutWish,
+    Operator,
+    Pattern,
+    TensorType,
+)
+from tensorwright.ops.shapes import axes_in, axis_in
+
+Fold = Callable[..., Reduce]
+
+
+def reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
+    """The shape without the axes, or with extent 1 there."""
+    if keepdims:
+        return tuple(1 if at in axes else extent for at, extent in enumerate(shape))
+    return tuple(extent for at, extent in enumerate(shape) if at not in axes)
+
+
+def fold_axes(
+    name: str,
+    tensor: Tensor,
+    axes: Sequence[int],
+    fold: Fold,
+    rule: Callable[..., Value] = lambda value, indices: value,
+    *,
+    keepdims: bool = True,
+) -> Compute:
+    """Fold rule(element, its indices) over some axes of a tensor.
+
+    Without axes the rule is applied to every element.
+    """
+    shape = extents(tensor)
+    names = axis_names(len(shape))
+    folded = {at: reduce_axis(f"r{names[at]}", shape[at]) for at in axes}
+    kept = [at for at in range(len(shape)) if keepdims or at not in folded]
+
+    def body(*outer: Index) -> Value | Reduce:
+        by_axis = dict(zip(kept, outer, strict=True))
+        indices = tuple(folded[at].var if at in folded else by_axis[at] for at in range(len(shape)))
+        value: Value = rule(Load(tensor, indices), indices)
+        return fold(value, *folded.values()) if folded else value
+
+    return compute(
+        name, reduced_shape(shape, tuple(axes), keepdims), body, tuple(names[at] for at in kept)
+    )
+
+
+def _axes(attributes: Attributes, rank: int) -> tuple[int, ...]:
+    return axes_in(ints_of(attributes, "axes"), rank) or tuple(range(rank))
+
+
+Meaning = Callable[[str, Tensor, tuple[int, ...], bool], Compute]
+
+
+def _reduction(
+    name: str, doc: str, meaning_of: Meaning, accepts: frozenset[DType] = NUMBERS
+) -> Operator:
+    def infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+        (given,) = types
+        require_dtype("x", given, accepts)
+        axes = _axes(attributes, len(given.shape))
+        shape = reduced_shape(given.shape, axes, bool_of(attributes, "keepdims"))
+        return (TensorType(given.dtype, shape),)
+
+    def meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+        (tensor,) = tensors
+        axes = _axes(attributes, len(tensor.shape))
+        return (meaning_of(name, tensor, axes, bool_of(attributes, "keepdims")),)
+
+    return Operator(
+        name=name,
+        inputs=("x",),
+        attributes=(Attribute("axes", (), "the dimensions to fold; empty: all"), KEEPDIMS),
+        infer=infer,
+        meaning=meaning,
+        host=None,
+        pattern=Pattern.REDUCTION,
+        layout=LayoutWish.PLAIN,
+        doc=doc,
+    )
+
+
+def _simple(fold: Fold, rule: Callable[[Value], Value] = lambda value: value) -> Meaning:
+    def build(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: bool) -> Compute:
+        return fold_axes(name, tensor, axes, fold, lambda v, _: rule(v), keepdims=keepdims)
+
+    return build
+
+
+def _after(first: Meaning, suffix: str, rule: Callable[[Value], Value]) -> Meaning:
+    def build(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: bool) -> Compute:
+        inner = first(f"{name}_{suffix}", tensor, axes, keepdims)
+        return pointwise(name, (inner,), extents(inner), rule)
+
+    return build
+
+
+def mean_of(name: str, total: Compute, count: int) -> Compute:
+    """A total divided by how many elements it has; integers are truncated."""
+
+    def rule(value: Value) -> Value:
+        if value.dtype.is_float:
+            return value * (1 / count if count else float("nan"))
+        return value / count
+
+    return pointwise(name, (total,), extents(total), rule)
+
+
+def _mean(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: bool) -> Compute:
+    total = fold_axes(f"{name}_sum", tensor, axes, sum_over, keepdims=keepdims)
+    count = 1
+    for at in axes:
+        count *= extents(tensor)[at]
+    return mean_of(name, total, count)
+
+
+def _square(value: Value) -> Value:
+    return value * value
+
+
+def _absolute(value: Value) -> Value:
+    return apply(Fn.ABS, value)
+
+
+def _root(value: Value) -> Value:
+    return apply(Fn.SQRT, value)
+
+
+def _logarithm(value: Value) -> Value:
+    return apply(Fn.LOG, value)
+
+
+def _log_sum_exp(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: bool) -> Compute:
+    best = fold_axes(f"{name}_max", tensor, axes, max_over)
+
+    def finite(value: Value) -> Value:
+        return select(apply(Fn.ISINF, value), constant(0, value.dtype), value)
+
+    shift = pointwise(f"{name}_shift", (best,), extents(best), finite)
+
+    def shifted(value: Value, indices: tuple[Index, ...]) -> Value:
+        at = tuple(0 if axis in axes else index for axis, index in enumerate(indices))
+        return apply(Fn.EXP, value - Load(shift, at))
+
+    total = fold_axes(f"{name}_sum", tensor, axes, sum_over, shifted)
+    if keepdims:
+        return pointwise(name, (total, shift), extents(total), lambda a, b: apply(Fn.LOG, a) + b)
+    kept = tuple(at for at in range(len(tensor.shape)) if at not in axes)
+
+    def squeezed(*outer: Index) -> Value:
+        by_axis = dict(zip(kept, outer, strict=True))
+        at = tuple(by_axis.get(axis, 0) for axis in range(len(tensor.shape)))
+        return apply(Fn.LOG, Load(total, at)) + Load(shift, at)
+
+    shape = tuple(extents(tensor)[at] for at in kept)
+    return compute(name, shape, squeezed, axis_names(len(shape)))
+
+
+def _extreme(fold: Fold, on_bool: Fold) -> Meaning:
+    def build(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: bool) -> Compute:
+        chosen = on_bool if tensor.dtype is DType.BOOL else fold
+        return fold_axes(name, tensor, axes, chosen, keepdims=keepdims)
+
+    return build
+
+
+def _arg(name: str, doc: str, fold: Callable[[Value, Axis], Reduce]) -> Operator:
+    def infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+        (given,) = types
+        require_dtype("x", given, NUMBERS)
+        axis = axis_in(int_of(attributes, "axis"), len(given.shape))
+        if given.shape[axis] == 0:
+            raise fault(f"dimension {axis} of input x is empty: there is no position to give")
+        shape = reduced_shape(given.shape, (axis,), bool_of(attributes, "keepdims"))
+        return (TensorType(DType.I64, shape),)
+
+    def meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+        (tensor,) = tensors
+        axis = axis_in(int_of(attributes, "axis"), len(tensor.shape))
+        keepdims = bool_of(attributes, "keepdims")
+        if not bool_of(attributes, "select_last_index"):
+            return (fold_axes(name, tensor, (axis,), fold, keepdims=keepdims),)
+        last = extents(tensor)[axis] - 1
+
+        def mirrored(value: Value, indices: tuple[Index, ...]) -> Value:
+            flipped = tuple(last - i if at == axis else i for at, i in enumerate(indices))
+            return Load(tensor, flipped)
+
+        found = fold_axes(f"{name}_mirrored", tensor, (axis,), fold, mirrored, keepdims=keepdims)
+        return (pointwise(name, (found,), extents(found), lambda v: last - v),)
+
+    return Operator(
+        name=name,
+        inputs=("x",),
+        attributes=(
+            Attribute("axis", 0, "the dimension to search; negative counts from the last"),
+            KEEPDIMS,
+            Attribute("select_last_index", default=False, doc="the last among equals"),
+        ),
+        infer=infer,
+        meaning=meaning,
+        host=None,
+        pattern=Pattern.REDUCTION,
+        layout=LayoutWish.PLAIN,
+        doc=doc,
+    )
+
+
+_MAX = _extreme(max_over, any_over)
+_MIN = _extreme(min_over, all_over)
+_L2 = _after(_simple(sum_over, _square), "sum", _root)
+_LOG_SUM = _after(_simple(sum_over), "sum", _logarithm)
+
+REDUCTION_OPERATORS = (
+    _reduction("reduce_sum", "sum over the axes", _simple(sum_over)),
+    _reduction("reduce_mean", "arithmetic mean over the axes", _mean),
+    _reduction("reduce_prod", "product over the axes", _simple(prod_over)),
+    _reduction("reduce_max", "greatest over the axes", _MAX, NUMBERS | BOOLS),
+    _reduction("reduce_min", "least over the axes", _MIN, NUMBERS | BOOLS),
+    _reduction("reduce_any", "whether one holds", _simple(any_over), BOOLS),
+    _reduction("reduce_all", "whether all hold", _simple(all_over), BOOLS),
+    _reduction("reduce_l1", "sum of |x|", _simple(sum_over, _absolute)),
+    _reduction("reduce_l2", "square root of the sum of x * x", _L2, FLOATS),
+    _reduction("reduce_sum_square", "sum of x * x", _simple(sum_over, _square)),
+    _reduction("reduce_log_sum", "log of the sum", _LOG_SUM, FLOATS),
+    _reduction("reduce_log_sum_exp", "log of the sum of exp(x)", _log_sum_exp, FLOATS),
+    _arg("argmax", "position (i64) of the greatest along an axis", argmax_over),
+    _arg("argmin", "position (i64) of the least along an axis", argmin_over),
+)

@@ -1,0 +1,103 @@
+"""Find an operator by name, and check an application of it."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from tensorwright.base import ModelError, UnsupportedError
+from tensorwright.ops.activation import ACTIVATION_OPERATORS
+from tensorwright.ops.convolution import CONVOLUTION_OPERATORS
+from tensorwright.ops.elementwise import ELEMENTWISE_OPERATORS
+from tensorwright.ops.gathering import GATHERING_OPERATORS
+from tensorwright.ops.joining import JOINING_OPERATORS
+from tensorwright.ops.matmul import MATMUL_OPERATORS
+from tensorwright.ops.movement import MOVEMENT_OPERATORS
+from tensorwright.ops.normalization import NORMALIZATION_OPERATORS
+from tensorwright.ops.operator import Attributes, AttributeValue, Operator, TensorType
+from tensorwright.ops.pooling import POOLING_OPERATORS
+from tensorwright.ops.reduction import REDUCTION_OPERATORS
+from tensorwright.ops.softmax import SOFTMAX_OPERATORS
+
+OPERATORS: tuple[Operator, ...] = (
+    *ELEMENTWISE_OPERATORS,
+    *ACTIVATION_OPERATORS,
+    *REDUCTION_OPERATORS,
+    *MATMUL_OPERATORS,
+    *CONVOLUTION_OPERATORS,
+    *POOLING_OPERATORS,
+    *NORMALIZATION_OPERATORS,
+    *SOFTMAX_OPERATORS,
+    *MOVEMENT_OPERATORS,
+    *JOINING_OPERATORS,
+    *GATHERING_OPERATORS,
+)
+_BY_NAME = {each.name: each for each in OPERATORS}
+
+
+def operator(name: str) -> Operator:
+    """The operator of this name.
+
+    Raises:  UnsupportedError, with the nearest names, if there is none.
+    """
+    found = _BY_NAME.get(name)
+    if found is None:
+        near = get_close_matches(name, _BY_NAME, n=3)
+        raise UnsupportedError(
+            stage="operators",
+            where="looking it up",
+            reason="there is no such operator",
+            remedy=f"did you mean {' or '.join(near)}?" if near else "",
+            operator=name,
+        )
+    return found
+
+
+def infer_types(
+    name: str, input_types: tuple[TensorType, ...], attributes: Attributes, where: str = ""
+) -> tuple[tuple[TensorType, ...], dict[str, AttributeValue]]:
+    """The output types of an application, and its attributes with the defaults filled in.
+
+    where    the place for error messages, "node conv_3"
+
+    Raises:  UnsupportedError for an unknown operator; ModelError for a wrong number of inputs, an
+             unknown or missing attribute, and whatever else the operator's rule refuses.
+    """
+    found = operator(name)
+    place = f"{where} ({name})" if where else f"operator {name}"
+    try:
+        complete = found.complete(attributes)
+    except ValueError as error:
+        known = ", ".join(attribute.name for attribute in found.attributes)
+        raise ModelError(
+            stage="operators",
+            where=place,
+            reason=str(error),
+            remedy=f"its attributes are {known}" if known else "it has no attributes",
+        ) from None
+    _require_count(found, len(input_types), place)
+    try:
+        return found.infer(input_types, complete), complete
+    except ModelError as error:
+        raise ModelError(
+            stage="operators", where=place, reason=error.reason, remedy=error.remedy
+        ) from None
+    except UnsupportedError as error:
+        raise UnsupportedError(
+            stage="operators",
+            where=place,
+            reason=error.reason,
+            remedy=error.remedy,
+            operator=name,
+        ) from None
+
+
+def _require_count(found: Operator, count: int, place: str) -> None:
+    least, most = found.input_range
+    if count < least or (most is not None and count > most):
+        names = ", ".join(found.inputs)
+        raise ModelError(
+            stage="operators",
+            where=place,
+            reason=f"{count} inputs given",
+            remedy=f"it takes ({names})" if names else "it takes none",
+        )

@@ -1,0 +1,77 @@
+"""Shape arithmetic that the rules of several families share."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+from tensorwright.ops.attributes import fault
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The common shape, NumPy style: aligned at the last dimension, extent 1 stretches.
+
+    Raises:  ModelError if two extents differ and neither is 1.
+    """
+    result: list[int] = []
+    for extents in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        stretched = {extent for extent in extents if extent != 1}
+        if len(stretched) > 1:
+            listed = " and ".join(str(shape) for shape in shapes)
+            raise fault(f"shapes {listed} do not broadcast")
+        result.append(stretched.pop() if stretched else 1)
+    return tuple(reversed(result))
+
+
+def axis_in(axis: int, rank: int, name: str = "axis") -> int:
+    """The axis counted from the first dimension.
+
+    Raises:  ModelError if there is no such dimension.
+    """
+    if not -rank <= axis < rank:
+        raise fault(f"attribute {name} is {axis}, but there are {rank} dimensions")
+    return axis % rank
+
+
+def axes_in(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """The axes counted from the first dimension, sorted.
+
+    Raises:  ModelError if one does not exist or occurs twice.
+    """
+    found = sorted(axis_in(axis, rank, "axes") for axis in axes)
+    if len(set(found)) < len(found):
+        raise fault(f"attribute axes {axes} names a dimension twice")
+    return tuple(found)
+
+
+def window_extent(extent: int, kernel: int, stride: int, dilation: int, pads: int) -> int:
+    """How many windows fit: floor((extent + pads - dilation*(kernel-1) - 1) / stride) + 1."""
+    return (extent + pads - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def automatic_pads(
+    mode: str,
+    extents: tuple[int, ...],
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+) -> tuple[int, ...]:
+    """The explicit pads (all begins, then all ends) of ONNX's auto_pad.
+
+    SAME_UPPER and SAME_LOWER give ceil(extent / stride) windows and put the odd element last and
+    first; VALID and NOTSET pad nothing.
+
+    Raises:  ModelError for another mode.
+    """
+    if mode in ("VALID", "NOTSET", ""):
+        return (0,) * (2 * len(extents))
+    if mode not in ("SAME_UPPER", "SAME_LOWER"):
+        raise fault(f"auto_pad is {mode!r}", "one of NOTSET, SAME_UPPER, SAME_LOWER, VALID")
+    begins: list[int] = []
+    ends: list[int] = []
+    for extent, taps, stride, dilation in zip(extents, kernel, strides, dilations, strict=True):
+        windows = -(-extent // stride)
+        total = max((windows - 1) * stride + (taps - 1) * dilation + 1 - extent, 0)
+        begin = total // 2 if mode == "SAME_UPPER" else total - total // 2
+        begins.append(begin)
+        ends.append(total - begin)
+    return (*begins, *ends)

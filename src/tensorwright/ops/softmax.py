@@ -1,0 +1,99 @@
+"""Softmax and its kin along one axis.
+
+| operators | inputs | attributes |
+|---|---|---|
+| softmax log_softmax hardmax | x | axis=-1 |
+
+Stages of softmax: greatest of the row, exponentials of the differences, their sum, quotients.
+"""
+
+from __future__ import annotations
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Compute,
+    Fn,
+    FromIndex,
+    Index,
+    Load,
+    Tensor,
+    Value,
+    apply,
+    argmax_over,
+    compute,
+    constant,
+    max_over,
+    select,
+    sum_over,
+)
+from tensorwright.ops.access import axis_names, extents, pointwise
+from tensorwright.ops.attributes import AXIS, FLOATS, int_of, require_dtype
+from tensorwright.ops.operator import Attributes, LayoutWish, Meaning, Operator, Pattern, TensorType
+from tensorwright.ops.reduction import fold_axes
+from tensorwright.ops.shapes import axis_in
+
+
+def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_dtype("x", types[0], FLOATS)
+    axis_in(int_of(attributes, "axis"), len(types[0].shape))
+    return types
+
+
+def normalized_exponentials(name: str, x: Tensor, axis: int) -> Compute:
+    """Softmax along one axis, counted from the first."""
+    shape = extents(x)
+    best = fold_axes(f"{name}_max", x, (axis,), max_over)
+    powers = pointwise(f"{name}_exp", (x, best), shape, lambda a, b: apply(Fn.EXP, a - b))
+    total = fold_axes(f"{name}_sum", powers, (axis,), sum_over)
+    return pointwise(name, (powers, total), shape, lambda a, b: a / b)
+
+
+def _softmax(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    (x,) = tensors
+    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+    return (normalized_exponentials("softmax", x, axis),)
+
+
+def _log_softmax(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    (x,) = tensors
+    shape = extents(x)
+    axis = axis_in(int_of(attributes, "axis"), len(shape))
+    best = fold_axes("log_softmax_max", x, (axis,), max_over)
+    moved = pointwise("log_softmax_shifted", (x, best), shape, lambda a, b: a - b)
+    total = fold_axes("log_softmax_sum", moved, (axis,), sum_over, lambda v, _: apply(Fn.EXP, v))
+    return (pointwise("log_softmax", (moved, total), shape, lambda a, b: a - apply(Fn.LOG, b)),)
+
+
+def _hardmax(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    (x,) = tensors
+    shape = extents(x)
+    axis = axis_in(int_of(attributes, "axis"), len(shape))
+    best = fold_axes("hardmax_position", x, (axis,), argmax_over)
+
+    def body(*indices: Index) -> Value:
+        chosen = tuple(0 if at == axis else index for at, index in enumerate(indices))
+        found = apply(Fn.EQ, Load(best, chosen), FromIndex(indices[axis], DType.I64))
+        return select(found, constant(1, x.dtype), 0)
+
+    return (compute("hardmax", shape, body, axis_names(len(shape))),)
+
+
+def _operator(name: str, doc: str, meaning: Meaning) -> Operator:
+    return Operator(
+        name=name,
+        inputs=("x",),
+        attributes=(AXIS,),
+        infer=_infer,
+        meaning=meaning,
+        host=None,
+        pattern=Pattern.COMPOSITE,
+        layout=LayoutWish.PLAIN,
+        doc=doc,
+    )
+
+
+SOFTMAX_OPERATORS = (
+    _operator("softmax", "exp(x) divided by its sum along the axis", _softmax),
+    _operator("log_softmax", "logarithm of softmax", _log_softmax),
+    _operator("hardmax", "1 at the first greatest along the axis, else 0", _hardmax),
+)
