@@ -31,7 +31,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from tensorwright.base import DType, Printer
-from tensorwright.expr import Condition, Index, Value, Var
+from tensorwright.expr import Apply, Condition, Fn, Index, Load, Value, Var
 
 __all__ = [
     "Allocate",
@@ -51,6 +51,8 @@ __all__ = [
     "Store",
     "Window",
     "block",
+    "print_program",
+    "print_statement",
 ]
 
 
@@ -201,9 +203,7 @@ class LoopProgram:
 
     def __str__(self) -> str:
         page = Printer()
-        rows = ", ".join(f"{p.role.value} {p.buffer}" for p in self.parameters)
-        with page.block(f"{self.name}({rows}):"):
-            print_statement(self.body, page)
+        print_program(self, page)
         return str(page)
 
 
@@ -215,28 +215,72 @@ def block(*statements: Stmt) -> Stmt:
     return flat[0] if len(flat) == 1 else Block(tuple(flat))
 
 
-def print_statement(statement: Stmt, page: Printer) -> None:
-    """Print a statement as pseudo-code."""
+def print_program(
+    program: LoopProgram, page: Printer, marked: Stmt | None = None, note: str = ""
+) -> None:
+    """Print a program as pseudo-code, with a note beside one statement (the object itself)."""
+    rows = ", ".join(f"{p.role.value} {p.buffer}" for p in program.parameters)
+    with page.block(f"{program.name}({rows}):"):
+        print_statement(program.body, page, marked, note)
+
+
+def print_statement(
+    statement: Stmt, page: Printer, marked: Stmt | None = None, note: str = ""
+) -> None:
+    """Print a statement as pseudo-code.
+
+    Perfectly nested loops of one kind share a line; C[i] = C[i] + x prints as C[i] += x.
+    """
+    beside = note if statement is marked else ""
     match statement:
         case Block(statements):
             for part in statements:
-                print_statement(part, page)
-        case For(var, extent, kind, body):
-            with page.block(f"for {var} in 0..{extent}{'  ' + kind.value if kind.value else ''}:"):
-                print_statement(body, page)
+                print_statement(part, page, marked, note)
+            if not statements:
+                page.line("pass", beside)
+        case For():
+            group, body, beside = _nest(statement, marked, note)
+            names = ", ".join(str(loop.var) for loop in group)
+            extents = ", ".join(f"0..{loop.extent}" for loop in group)
+            kind = "  " + statement.kind.value if statement.kind.value else ""
+            with page.block(f"for {names} in {extents}{kind}:", beside):
+                print_statement(body, page, marked, note)
         case If(condition, then):
-            with page.block(f"if {condition}:"):
-                print_statement(then, page)
+            with page.block(f"if {condition}:", beside):
+                print_statement(then, page, marked, note)
         case Allocate(buffer, body):
-            page.line(f"{buffer.scope.value} {buffer}")
-            print_statement(body, page)
+            page.line(f"{buffer.scope.value} {buffer}", beside)
+            print_statement(body, page, marked, note)
         case Store(buffer, indices, value):
-            page.line(f"{_place(buffer, indices)} = {value}")
+            place = _place(buffer, indices)
+            page.line(f"{place} {_assignment(buffer, indices, value)}", beside)
         case Prefetch(buffer, indices):
-            page.line(f"prefetch {_place(buffer, indices)}")
+            page.line(f"prefetch {_place(buffer, indices)}", beside)
         case Call(intrinsic, windows, _):
             args = ", ".join(f"&{_place(w.buffer, w.indices)}" for w in windows)
-            page.line(f"{intrinsic}({args})")
+            page.line(f"{intrinsic}({args})", beside)
+
+
+def _nest(loop: For, marked: Stmt | None, note: str) -> tuple[list[For], Stmt, str]:
+    """The loops that share a line with this one, what is inside them, and the note of the line."""
+    group = [loop]
+    body = loop.body
+    while isinstance(body, For) and body.kind is loop.kind and body is not marked:
+        group.append(body)
+        body = body.body
+    return group, body, note if any(part is marked for part in group) else ""
+
+
+_UPDATES = {Fn.ADD: "+=", Fn.SUB: "-=", Fn.MUL: "*=", Fn.MAX: "max=", Fn.MIN: "min="}
+
+
+def _assignment(buffer: Buffer, indices: tuple[Index, ...], value: Value) -> str:
+    """What stands after the place: "= x", or "+= x" where the value is the place plus x."""
+    if isinstance(value, Apply) and value.fn in _UPDATES and len(value.args) == 2:
+        old, new = value.args
+        if old == Load(buffer, indices):
+            return f"{_UPDATES[value.fn]} {new}"
+    return f"= {value}"
 
 
 def _place(buffer: Buffer, indices: tuple[Index, ...]) -> str:

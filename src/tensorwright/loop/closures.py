@@ -1,0 +1,164 @@
+"""Index expressions and conditions as Python functions of an environment.
+
+An environment is a list of ints with a place for each loop variable; `Places` says which.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from tensorwright.base import InternalError
+from tensorwright.expr import (
+    And,
+    Compare,
+    Condition,
+    Element,
+    ExactDiv,
+    FloorDiv,
+    Index,
+    IndexExpr,
+    Max,
+    Min,
+    Mod,
+    Not,
+    Or,
+    Poly,
+    Relation,
+    Var,
+)
+
+__all__ = ["Environment", "Places", "compile_condition", "compile_index"]
+
+Environment: TypeAlias = list[int]
+IndexFunction: TypeAlias = Callable[[Environment], int]
+ConditionFunction: TypeAlias = Callable[[Environment], bool]
+Places: TypeAlias = Mapping[Var, int]
+ReadElement: TypeAlias = Callable[[Element], IndexFunction]
+
+_RELATIONS: dict[Relation, Callable[[int, int], bool]] = {
+    Relation.LT: operator.lt,
+    Relation.LE: operator.le,
+    Relation.EQ: operator.eq,
+    Relation.NE: operator.ne,
+}
+
+
+def compile_index(index: Index, places: Places, element: ReadElement) -> IndexFunction:
+    """A function that computes `index`; `element` compiles the reading of a tensor's element.
+
+    Raises:  InternalError for a decision; KeyError for a variable without a place.
+    """
+    match index:
+        case int():
+            return lambda env: index
+        case Var():
+            return operator.itemgetter(places[index])
+        case Poly(terms):
+            return _sum(terms, places, element)
+        case Element():
+            return element(index)
+        case FloorDiv(a, b) | ExactDiv(a, b):
+            return _binary(operator.floordiv, a, b, places, element)
+        case Mod(a, b):
+            return _binary(operator.mod, a, b, places, element)
+        case Min(a, b):
+            return _binary(min, a, b, places, element)
+        case Max(a, b):
+            return _binary(max, a, b, places, element)
+        case _:
+            raise InternalError(
+                stage="loop",
+                where=f"index {index}",
+                reason="it has no value while the program runs",
+                remedy="bind the decisions first",
+            )
+
+
+def _binary(
+    function: Callable[[int, int], int], a: Index, b: Index, places: Places, element: ReadElement
+) -> IndexFunction:
+    left, right = compile_index(a, places, element), compile_index(b, places, element)
+    return lambda env: function(left(env), right(env))
+
+
+def _sum(
+    terms: tuple[tuple[tuple[IndexExpr, ...], int], ...], places: Places, element: ReadElement
+) -> IndexFunction:
+    base = 0
+    affine: list[tuple[int, int]] = []
+    other: list[tuple[int, tuple[IndexFunction, ...]]] = []
+    for monomial, coefficient in terms:
+        if not monomial:
+            base = coefficient
+        elif len(monomial) == 1 and isinstance(monomial[0], Var):
+            affine.append((places[monomial[0]], coefficient))
+        else:
+            factors = tuple(compile_index(atom, places, element) for atom in monomial)
+            other.append((coefficient, factors))
+    linear = _affine(base, affine)
+    return _with_products(linear, tuple(other)) if other else linear
+
+
+def _affine(base: int, terms: list[tuple[int, int]]) -> IndexFunction:
+    match terms:
+        case []:
+            return lambda env: base
+        case [(p, a)]:
+            return lambda env: a * env[p] + base
+        case [(p, a), (q, b)]:
+            return lambda env: a * env[p] + b * env[q] + base
+        case [(p, a), (q, b), (r, c)]:
+            return lambda env: a * env[p] + b * env[q] + c * env[r] + base
+        case [(p, a), (q, b), (r, c), (s, d)]:
+            return lambda env: a * env[p] + b * env[q] + c * env[r] + d * env[s] + base
+        case _:
+            first, rest = _affine(base, terms[:4]), _affine(0, terms[4:])
+            return lambda env: first(env) + rest(env)
+
+
+def _with_products(
+    linear: IndexFunction, products: tuple[tuple[int, tuple[IndexFunction, ...]], ...]
+) -> IndexFunction:
+    def compute(env: Environment) -> int:
+        total = linear(env)
+        for coefficient, factors in products:
+            term = coefficient
+            for factor in factors:
+                term *= factor(env)
+            total += term
+        return total
+
+    return compute
+
+
+def compile_condition(
+    condition: Condition, places: Places, element: ReadElement
+) -> ConditionFunction:
+    """A function that decides `condition`; parts are tried in order until one decides."""
+    match condition:
+        case bool():
+            return lambda env: condition
+        case Compare(relation, left, right):
+            holds = _RELATIONS[relation]
+            gap = None if _has_element(left, right) else right - left
+            if gap is not None:
+                difference = compile_index(gap, places, element)
+                return lambda env: holds(0, difference(env))
+            first = compile_index(left, places, element)
+            second = compile_index(right, places, element)
+            return lambda env: holds(first(env), second(env))
+        case And(parts):
+            tests = tuple(compile_condition(part, places, element) for part in parts)
+            return lambda env: all(test(env) for test in tests)
+        case Or(parts):
+            choices = tuple(compile_condition(part, places, element) for part in parts)
+            return lambda env: any(choice(env) for choice in choices)
+        case Not(part):
+            inner = compile_condition(part, places, element)
+            return lambda env: not inner(env)
+
+
+def _has_element(*sides: Index) -> bool:
+    return any(isinstance(side, Element) for side in sides)

@@ -1,0 +1,114 @@
+"""The memory of the interpreter: buffers that know which elements are stored, and by whom.
+
+Theorem behind the race check: iterations of concurrent loops form a series-parallel order, and the
+interpreter visits it depth first.  There "not ordered" is transitive enough that one last writer
+and one reader per element find a race if there is one (Feng and Leiserson, SPAA 1997, section 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import InternalError
+from tensorwright.loop.ir import Buffer, Scope
+
+__all__ = ["Cell", "Iterations", "Race", "Trace"]
+
+Task: TypeAlias = tuple[tuple[int, int], ...]
+Trace: TypeAlias = Callable[[str, Buffer, int], None]
+"""Called with "load" or "store", the buffer and the element's row-major number."""
+
+
+class Race(Exception):
+    """Two iterations of one concurrent loop touch an element and one of them stores it."""
+
+
+class Iterations:
+    """Which iteration of which concurrent loops runs now; mutable, one per interpretation."""
+
+    def __init__(self) -> None:
+        self.now: Task = ()
+        self._loops = 0
+
+    def enter(self) -> int:
+        """A number for one execution of a concurrent loop."""
+        self._loops += 1
+        return self._loops
+
+
+def _are_concurrent(one: Task, other: Task) -> bool:
+    """Whether the two parts of the execution are iterations of one concurrent loop."""
+    for (loop, iteration), (other_loop, other_iteration) in zip(one, other, strict=False):
+        if loop != other_loop:
+            return False
+        if iteration != other_iteration:
+            return True
+    return False
+
+
+class Cell:
+    """One buffer: flat elements, which of them are defined, who stored and who read them."""
+
+    def __init__(self, buffer: Buffer, contents: NDArray[Any] | None = None) -> None:
+        self.buffer = buffer
+        self.shape = tuple(extent for extent in buffer.shape if isinstance(extent, int))
+        if len(self.shape) < len(buffer.shape):
+            raise InternalError(
+                stage="loop",
+                where=f"buffer {buffer}",
+                reason="its size is not known",
+                remedy="bind the decisions first",
+            )
+        size = prod(self.shape)
+        if contents is None:
+            self.elements: NDArray[Any] = np.zeros(size, buffer.dtype.numpy)
+            self.defined = bytearray(size)
+        else:
+            self.elements = np.ascontiguousarray(contents).reshape(-1)
+            self.defined = bytearray(b"\x01") * size
+        self._writers: dict[int, Task] = {}
+        self._readers: dict[int, Task] = {}
+
+    def start(self) -> None:
+        """Begin the life of an allocated buffer: nothing is defined.
+
+        A LOCAL or SHARED buffer is new memory; a GLOBAL one is the same piece for all iterations.
+        """
+        self.defined[:] = bytes(len(self.defined))
+        if self.buffer.scope is not Scope.GLOBAL:
+            self._writers.clear()
+            self._readers.clear()
+
+    def check_load(self, place: int, task: Task) -> None:
+        """Note that the iteration reads an element.
+
+        Raises:  Race if a concurrent iteration stored it.
+        """
+        writer = self._writers.get(place)
+        if writer is not None and writer is not task and _are_concurrent(writer, task):
+            raise Race("read by one iteration and stored by another one of the same loop")
+        reader = self._readers.get(place)
+        if reader is None or not _are_concurrent(reader, task):
+            self._readers[place] = task
+
+    def check_store(self, place: int, task: Task) -> None:
+        """Note that the iteration stores an element.
+
+        Raises:  Race if a concurrent iteration stored or read it.
+        """
+        writer = self._writers.get(place)
+        if writer is not None and writer is not task and _are_concurrent(writer, task):
+            raise Race("stored by two iterations of the same loop")
+        reader = self._readers.get(place)
+        if reader is not None and reader is not task and _are_concurrent(reader, task):
+            raise Race("stored by one iteration and read by another one of the same loop")
+        self._writers[place] = task
+
+    def array(self) -> NDArray[Any]:
+        """The contents in the buffer's shape."""
+        return self.elements.reshape(self.shape)

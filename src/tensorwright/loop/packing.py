@@ -1,0 +1,176 @@
+"""Fill packed constants: put a constant into the order in which a loop nest reads it.
+
+Weights come in tens of megabytes, so this is vectorised: indices that are affine in the packed axes
+are one strided view of the (zero-padded) source, all others are gathered block by block.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from tensorwright.base import InternalError
+from tensorwright.expr import (
+    And,
+    Compare,
+    Condition,
+    Index,
+    Range,
+    Relation,
+    Var,
+    all_of,
+    interval,
+    simplify_condition,
+    terms_of,
+)
+from tensorwright.loop.grids import evaluate, evaluate_condition, open_grid
+from tensorwright.loop.ir import Packing
+
+__all__ = ["pack"]
+
+_BLOCK_ELEMENTS = 1 << 21  # 16 MB of offsets at a time
+_GROWTH = 4  # a padded source may be this many times as large as the result and the source together
+
+
+def pack(array: NDArray[Any], packing: Packing) -> NDArray[Any]:
+    """The packed copy: packed[axes] = array[indices] where `valid`, else 0.
+
+    Shapes:  the array has `packing.source_shape`, the result the extents of `packing.axes`.
+    Raises:  InternalError for an array of another shape or unbound decisions.
+    """
+    shape = tuple(_known(extent) for _, extent in packing.axes)
+    source_shape = tuple(_known(extent) for extent in packing.source_shape)
+    if array.shape != source_shape:
+        _fail(f"the constant has shape {array.shape}, not {source_shape}")
+    if prod(shape) == 0:
+        return np.zeros(shape, array.dtype)
+    bounds = {var: Range.of_extent(extent) for var, extent in packing.axes}
+    valid = simplify_condition(packing.valid, bounds)
+    if valid is False:
+        return np.zeros(shape, array.dtype)
+    rows = tuple(_affine_row(index, packing.axes) for index in packing.indices)
+    if all(row is not None for row in rows):
+        affine = tuple(row for row in rows if row is not None)
+        found = _strided(array, packing, shape, affine, valid)
+        if found is not None:
+            return found
+    return _gathered(array, packing, shape, valid)
+
+
+def _fail(reason: str) -> NoReturn:
+    raise InternalError(stage="loop", where="a packed constant", reason=reason)
+
+
+def _known(extent: Index) -> int:
+    if not isinstance(extent, int):
+        _fail(f"the extent {extent} is not bound")
+    return extent
+
+
+def _sizes(packing: Packing) -> tuple[tuple[Var, int], ...]:
+    return tuple((var, _known(extent)) for var, extent in packing.axes)
+
+
+def _affine_row(index: Index, axes: tuple[tuple[Var, Index], ...]) -> tuple[int, ...] | None:
+    """(constant, coefficient per axis) of an affine index, or None."""
+    place = {var: n for n, (var, _) in enumerate(axes)}
+    row = [0] * (len(axes) + 1)
+    for monomial, coefficient in terms_of(index):
+        if not monomial:
+            row[0] = coefficient
+        elif len(monomial) == 1 and isinstance(monomial[0], Var):
+            row[1 + place[monomial[0]]] = coefficient
+        else:
+            return None
+    return tuple(row)
+
+
+def _strided(
+    array: NDArray[Any],
+    packing: Packing,
+    shape: tuple[int, ...],
+    rows: tuple[tuple[int, ...], ...],
+    valid: Condition,
+) -> NDArray[Any] | None:
+    """Copy a strided view of the source, padded with zeros so that every index is inside."""
+    padding: list[tuple[int, int]] = []
+    for row, extent in zip(rows, array.shape, strict=True):
+        ends = [coefficient * (n - 1) for coefficient, n in zip(row[1:], shape, strict=True)]
+        low = row[0] + sum(end for end in ends if end < 0)
+        high = row[0] + sum(end for end in ends if end > 0)
+        padding.append((max(0, -low), max(0, high + 1 - extent)))
+    size = prod(n + a + b for n, (a, b) in zip(array.shape, padding, strict=True))
+    if size > _GROWTH * (array.size + prod(shape)):
+        return None
+    padded = np.ascontiguousarray(array)
+    if any(sum(pair) for pair in padding):
+        padded = np.pad(padded, padding)
+    start = tuple(
+        slice(row[0] + before, None) for row, (before, _) in zip(rows, padding, strict=True)
+    )
+    strides = tuple(
+        sum(row[1 + n] * step for row, step in zip(rows, padded.strides, strict=True))
+        for n in range(len(shape))
+    )
+    packed = as_strided(padded[start], shape, strides).copy(order="C")
+    rest = _beyond_padding(valid, packing, array.shape)
+    if rest is not True:
+        outside = np.broadcast_to(~evaluate_condition(rest, open_grid(_sizes(packing))), shape)
+        packed[outside] = 0
+    return packed
+
+
+def _beyond_padding(valid: Condition, packing: Packing, shape: tuple[int, ...]) -> Condition:
+    """The parts of `valid` that zero padding does not ensure already."""
+    padded: set[Index] = set()
+    for index, extent in zip(packing.indices, shape, strict=True):
+        padded |= {index - extent, -1 - index}
+    parts = valid.parts if isinstance(valid, And) else (valid,)
+    return all_of(*(part for part in parts if _violation(part) not in padded))
+
+
+def _violation(part: Condition) -> Index | None:
+    """An index expression that is >= 0 exactly where an inequality fails."""
+    match part:
+        case Compare(Relation.LT, left, right):
+            return left - right
+        case Compare(Relation.LE, left, right):
+            return left - right - 1
+        case _:
+            return None
+
+
+def _gathered(
+    array: NDArray[Any], packing: Packing, shape: tuple[int, ...], valid: Condition
+) -> NDArray[Any]:
+    """Gather by computed offsets, as many rows of the first axis at a time as fit in a block."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    packed = np.zeros(shape, array.dtype)
+    if flat.size == 0:
+        return packed
+    rows = max(1, _BLOCK_ELEMENTS // max(1, prod(shape[1:])))
+    for start in range(0, shape[0] if shape else 1, rows):
+        block = range(start, min(start + rows, shape[0])) if shape else None
+        grid = open_grid(_sizes(packing), block)
+        offset: Any = np.int64(0)
+        inside: Any = evaluate_condition(valid, grid)
+        for index, extent in zip(packing.indices, array.shape, strict=True):
+            place = evaluate(index, grid)
+            if not _stays_inside(index, extent, packing):
+                inside = inside & (place >= 0) & (place < extent)
+                place = np.clip(place, 0, extent - 1)
+            offset = offset * extent + place
+        target = packed[block.start : block.stop] if block is not None else packed
+        np.copyto(target, flat[offset], where=inside)
+    return packed
+
+
+def _stays_inside(index: Index, extent: int, packing: Packing) -> bool:
+    reach = interval(index, {var: Range.of_extent(n) for var, n in packing.axes})
+    if reach is None or not isinstance(reach.low, int) or not isinstance(reach.high, int):
+        return False
+    return reach.low >= 0 and reach.high < extent

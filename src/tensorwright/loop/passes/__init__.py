@@ -1,0 +1,64 @@
+"""Passes over loop nests, one file each. Read `simplify.py` first, then `partition.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tensorwright.base import dump, knobs
+from tensorwright.loop.ir import LoopProgram
+from tensorwright.loop.passes.bind import bind_decisions
+from tensorwright.loop.passes.hoist import hoist_conditions
+from tensorwright.loop.passes.partition import partition_loops
+from tensorwright.loop.passes.simplify import simplify_loops, simplify_statement
+from tensorwright.loop.passes.statistics import Work, count_work
+from tensorwright.loop.passes.unroll import unroll_loops
+from tensorwright.loop.passes.verify import verify
+
+__all__ = [
+    "DEFAULT_PIPELINE",
+    "PASSES",
+    "Pass",
+    "Work",
+    "bind_decisions",
+    "count_work",
+    "hoist_conditions",
+    "partition_loops",
+    "run_passes",
+    "simplify_loops",
+    "simplify_statement",
+    "unroll_loops",
+    "verify",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A transformation of loop nests that keeps the results."""
+
+    name: str
+    run: Callable[[LoopProgram], LoopProgram]
+
+
+SIMPLIFY = Pass("simplify", simplify_loops)
+HOIST = Pass("hoist", hoist_conditions)
+PARTITION = Pass("partition", partition_loops)
+UNROLL = Pass("unroll", unroll_loops)
+
+PASSES = (SIMPLIFY, HOIST, PARTITION, UNROLL)
+DEFAULT_PIPELINE = (SIMPLIFY, HOIST, PARTITION)
+
+
+def run_passes(program: LoopProgram, passes: Sequence[Pass] = DEFAULT_PIPELINE) -> LoopProgram:
+    """Run passes in order; the knob `dump` shows each result, the knob `verify` checks it.
+
+    Raises:  InternalError if a pass breaks the program and the knob `verify` is on.
+    """
+    dump("loop", f"{program.name}-start", program.__str__)
+    check = knobs.VERIFY.get()
+    for step in passes:
+        program = step.run(program)
+        if check:
+            verify(program, allow_decisions=True)
+        dump("loop", f"{program.name}-{step.name}", program.__str__)
+    return program

@@ -1,0 +1,78 @@
+"""Move conditions out of the loops that do not change them."""
+
+from __future__ import annotations
+
+from tensorwright.expr import And, Condition, all_of, free_vars
+from tensorwright.expr import condition_sides as sides_of
+from tensorwright.loop.ir import Allocate, Block, For, ForKind, If, LoopProgram, Stmt, block
+from tensorwright.loop.traversal import buffers_of_index, children_of, with_children
+
+__all__ = ["hoist_conditions"]
+
+_HOST_KINDS = frozenset(
+    (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL)
+)  # a graphics card's index is not a loop that could be skipped
+
+
+def hoist_conditions(program: LoopProgram) -> LoopProgram:
+    """Test a condition once, outside the innermost loops that it does not depend on.
+
+    Rewrite:  for j in 0..n: if c and d(j): S    ->    if c: for j in 0..n: if d(j): S
+              local t: if c: S                   ->    if c: local t: S
+              if c: S1; if c: S2                 ->    if c: S1; S2
+    Theorem:  a condition on loop variables alone is a pure function of them, so it may be tested
+              at any place inside the loops that bind them.  Conditions that read memory stay.
+    """
+    return LoopProgram(program.name, program.parameters, _hoist(program.body))
+
+
+def _hoist(statement: Stmt) -> Stmt:
+    inner = tuple(_hoist(child) for child in children_of(statement))
+    moved = with_children(statement, inner) if inner else statement
+    match moved:
+        case Block(statements):
+            return _merge(statements)
+        case For(var, extent, kind, If(condition, then)) if kind in _HOST_KINDS:
+            parts = _parts(condition)
+            out = [p for p in parts if _is_pure(p) and var not in free_vars(*sides_of(p))]
+            rest = all_of(*(part for part in parts if part not in out))
+            body = then if rest is True else If(rest, then)
+            return _guarded(all_of(*out), For(var, extent, kind, body))
+        case Allocate(buffer, If(condition, then)):
+            out = [part for part in _parts(condition) if _is_pure(part)]
+            rest = all_of(*(part for part in _parts(condition) if part not in out))
+            body = then if rest is True else If(rest, then)
+            return _guarded(all_of(*out), Allocate(buffer, body))
+        case If(outer, If(condition, then)):
+            return If(all_of(outer, condition), then)
+        case _:
+            return moved
+
+
+def _parts(condition: Condition) -> tuple[Condition, ...]:
+    return condition.parts if isinstance(condition, And) else (condition,)
+
+
+def _is_pure(condition: Condition) -> bool:
+    return not any(True for side in sides_of(condition) for _ in buffers_of_index(side))
+
+
+def _guarded(condition: Condition, statement: Stmt) -> Stmt:
+    return statement if condition is True else If(condition, statement)
+
+
+def _merge(statements: tuple[Stmt, ...]) -> Stmt:
+    """Join neighbours under the same condition."""
+    merged: list[Stmt] = []
+    for statement in statements:
+        last = merged[-1] if merged else None
+        if (
+            isinstance(statement, If)
+            and isinstance(last, If)
+            and last.condition == statement.condition
+            and _is_pure(statement.condition)
+        ):
+            merged[-1] = If(last.condition, block(last.then, statement.then))
+        else:
+            merged.append(statement)
+    return block(*merged)

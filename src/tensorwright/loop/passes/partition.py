@@ -1,0 +1,267 @@
+"""Cut loops where their guards change, so that the largest part runs without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tensorwright.expr import (
+    And,
+    Bounds,
+    Compare,
+    Condition,
+    Index,
+    Not,
+    Or,
+    Range,
+    Relation,
+    Select,
+    Value,
+    ValueExpr,
+    Var,
+    all_of,
+    children,
+    compare,
+    free_vars,
+    interval,
+    terms_of,
+)
+from tensorwright.loop.ir import For, ForKind, If, LoopProgram, Stmt, Store, block
+from tensorwright.loop.passes.simplify import simplify_loops, simplify_statement
+from tensorwright.loop.traversal import (
+    Namer,
+    children_of,
+    freshen,
+    is_empty,
+    substitute_statement,
+    total_size,
+    with_children,
+)
+
+__all__ = ["partition_loops"]
+
+_CUT_KINDS = frozenset((ForKind.SERIAL, ForKind.UNROLLED, ForKind.PARALLEL, ForKind.VECTOR))
+
+
+def partition_loops(program: LoopProgram, depth: int = 2, max_statements: int = 512) -> LoopProgram:
+    """Split loops where comparisons with their variable become true and where they cease to be.
+
+    Rewrite:  for i in 0..63: for j in 0..16: if i*16 + j < 1000: S
+                  ->  for i in 0..62: for j in 0..16: S
+                      for j_1 in 0..8: S[i := 62]
+              for i in 0..58: P[i] = select(0 <= i - 1 and i - 1 < 56, X[i - 1], 0)
+                  ->  P[0] = 0;  for i in 0..56: P[i + 1] = X[i];  P[57] = 0
+              for i in 0..n @parallel: S
+                  ->  for i in 0..n @parallel: if i < m: S1;  if m <= i: S2
+    A parallel loop stays one loop, so that its threads meet once; a vector loop is only made
+    shorter, since masks are cheaper there than a second loop.  `depth` says how many cut loops may
+    be nested: a body grows at most to 3**depth copies, and the program not beyond `max_statements`
+    statements.
+    Theorem:  take a guard a*v + r >= 0 with r in low..high over the variables bound inside.  For
+              a > 0 it holds for all v >= ceil(-low/a), for a < 0 for all v <= floor(low/-a).  The
+              middle part is where all guards hold.
+    """
+    pass_ = _Partition(Namer(program), max_statements - total_size((program.body,)))
+    body = pass_.cut(program.body, {}, depth)
+    return simplify_loops(LoopProgram(program.name, program.parameters, body))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """The iterations start..stop-1 of a loop."""
+
+    start: int
+    stop: int
+
+
+class _Partition:
+    """The state of one run: names and how many statements may still be added; mutable."""
+
+    def __init__(self, namer: Namer, room: int) -> None:
+        self._namer = namer
+        self._room = room
+
+    def cut(self, statement: Stmt, bounds: Bounds, depth: int) -> Stmt:
+        """Partition every loop inside, outer ones first."""
+        if depth == 0:
+            return statement
+        match statement:
+            case For(var, int() as extent, kind, body) if kind in _CUT_KINDS:
+                inside: dict[Var, Range] = {**bounds, var: Range.of_extent(extent)}
+                pieces = _pieces(statement, extent)
+                if len(pieces) > 1:
+                    done = self._apply(statement, pieces, bounds, depth)
+                    if done is not None:
+                        return done
+                return For(var, extent, kind, self.cut(body, inside, depth))
+            case _:
+                inner = tuple(self.cut(child, bounds, depth) for child in children_of(statement))
+                return with_children(statement, inner) if inner else statement
+
+    def _apply(
+        self, loop: For, pieces: tuple[_Piece, ...], bounds: Bounds, depth: int
+    ) -> Stmt | None:
+        """The loop in pieces, or None where that makes it no better or too large."""
+        parts: list[Stmt] = []
+        for piece in pieces:
+            if loop.kind is ForKind.PARALLEL:
+                parts.append(_narrowed(loop, piece, bounds))
+            else:
+                parts.append(simplify_statement(_shifted(loop, piece), bounds))
+        full = [n for n, part in enumerate(parts) if not is_empty(part)]
+        if loop.kind is ForKind.VECTOR and len(full) > 1:
+            return None
+        growth = total_size(parts) - total_size((loop,))
+        if growth > self._room:
+            return None
+        self._room -= growth
+        main = max(full, key=lambda n: pieces[n].stop - pieces[n].start, default=0)
+        done: list[Stmt] = []
+        for n in full:
+            old = parts[n]
+            part = old if n == main else freshen(old, self._namer)
+            below = depth - 1 if len(full) > 1 else depth
+            if isinstance(old, For) and old.var == loop.var:
+                inner = self._inside(part, bounds, below)
+            else:
+                inner = self.cut(part, _and_range(bounds, loop.var, pieces[n]), below)
+            if loop.kind is ForKind.PARALLEL:
+                inner = _within(loop.var, pieces[n], pieces[-1].stop, inner)
+            done.append(inner)
+        body = block(*done)
+        if loop.kind is ForKind.PARALLEL and not is_empty(body):
+            return For(loop.var, loop.extent, loop.kind, body)
+        return body
+
+    def _inside(self, part: Stmt, bounds: Bounds, depth: int) -> Stmt:
+        """Partition what is inside a piece that is still one loop."""
+        inner = tuple(self.cut(child, bounds, depth) for child in children_of(part))
+        return with_children(part, inner)
+
+
+def _and_range(bounds: Bounds, var: Var, piece: _Piece) -> Bounds:
+    return {**bounds, var: Range(piece.start, piece.stop - 1)}
+
+
+def _shifted(loop: For, piece: _Piece) -> Stmt:
+    body = substitute_statement(loop.body, {loop.var: loop.var + piece.start})
+    return For(loop.var, piece.stop - piece.start, loop.kind, body)
+
+
+def _narrowed(loop: For, piece: _Piece, bounds: Bounds) -> Stmt:
+    """The body of a parallel loop, simplified for the iterations of a piece."""
+    if piece.stop - piece.start == 1:
+        return simplify_statement(substitute_statement(loop.body, {loop.var: piece.start}), bounds)
+    return simplify_statement(loop.body, _and_range(bounds, loop.var, piece))
+
+
+def _within(var: Var, piece: _Piece, extent: int, body: Stmt) -> Stmt:
+    low = piece.start == 0 or compare(Relation.LE, piece.start, var)
+    high = piece.stop == extent or compare(Relation.LT, var, piece.stop)
+    condition = all_of(low, high)
+    return body if condition is True else If(condition, body)
+
+
+def _pieces(loop: For, extent: int) -> tuple[_Piece, ...]:
+    """The loop's iterations cut before and after the part where all guards hold."""
+    start, stop = 0, extent
+    for guard, inner in _guards(loop.body, {}):
+        found = _holds(guard, loop.var, inner, extent)
+        if found is not None and max(start, found.start) < min(stop, found.stop):
+            start, stop = max(start, found.start), min(stop, found.stop)
+    cuts = (_Piece(0, start), _Piece(start, stop), _Piece(stop, extent))
+    return tuple(piece for piece in cuts if piece.start < piece.stop)
+
+
+def _guards(statement: Stmt, inner: Bounds) -> Iterator[tuple[Compare, Bounds]]:
+    """Every comparison that guards something, with the ranges of the variables bound inside."""
+    match statement:
+        case If(condition, then):
+            yield from ((leaf, inner) for leaf in _leaves(condition))
+            yield from _guards(then, inner)
+        case For(var, extent, _, body):
+            yield from _guards(body, {**inner, var: Range.of_extent(extent)})
+        case Store(_, _, value):
+            yield from ((leaf, inner) for leaf in _selected(value))
+        case _:
+            for child in children_of(statement):
+                yield from _guards(child, inner)
+
+
+def _selected(value: Value) -> Iterator[Compare]:
+    if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
+        yield from _leaves(value.condition)
+    for child in children(value):
+        yield from _selected(child)
+
+
+def _leaves(condition: Condition) -> Iterator[Compare]:
+    match condition:
+        case Compare():
+            yield condition
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _leaves(part)
+        case Not(part):
+            yield from _leaves(part)
+        case _:
+            return
+
+
+def _holds(guard: Compare, var: Var, inner: Bounds, extent: int) -> _Piece | None:
+    """The iterations in which an inequality, or the rarer outcome of an equation, is decided."""
+    match guard.relation:
+        case Relation.LT:
+            gap = guard.right - guard.left - 1
+        case Relation.LE:
+            gap = guard.right - guard.left
+        case _:
+            return _unequal(guard.left - guard.right, var, extent)
+    split = _affine_in(gap, var)
+    if split is None:
+        return None
+    scale, rest = split
+    reach = interval(rest, inner)
+    if reach is None or not isinstance(reach.low, int):
+        return None
+    sure = _decided(scale, reach.low, extent)
+    if sure is None and isinstance(reach.high, int):  # sure nowhere: then where it is possible
+        return _decided(scale, reach.high, extent)
+    return sure
+
+
+def _decided(scale: int, rest: int, extent: int) -> _Piece | None:
+    """The iterations v with scale*v + rest >= 0, or None where there are none."""
+    if scale > 0:
+        piece = _Piece(max(0, -(rest // scale)), extent)
+    else:
+        piece = _Piece(0, min(extent, rest // -scale + 1))
+    return piece if piece.start < piece.stop else None
+
+
+def _unequal(gap: Index, var: Var, extent: int) -> _Piece | None:
+    """For v == c at the first or the last iteration: all the other ones."""
+    split = _affine_in(gap, var)
+    if split is None or not isinstance(split[1], int) or split[1] % split[0]:
+        return None
+    place = -split[1] // split[0]
+    if place == 0 and extent > 1:
+        return _Piece(1, extent)
+    return _Piece(0, place) if place == extent - 1 and place > 0 else None
+
+
+def _affine_in(gap: Index, var: Var) -> tuple[int, Index] | None:
+    """(a, r) where gap = a*var + r and r does not contain var."""
+    scale = 0
+    rest: Index = 0
+    for monomial, coefficient in terms_of(gap):
+        if monomial == (var,):
+            scale = coefficient
+        else:
+            term: Index = coefficient
+            for atom in monomial:
+                term = term * atom
+            rest = rest + term
+    if scale == 0 or var in free_vars(rest):
+        return None
+    return scale, rest

@@ -1,0 +1,170 @@
+"""Make a loop nest smaller without changing what it does."""
+
+from __future__ import annotations
+
+from tensorwright.expr import (
+    And,
+    Bounds,
+    Condition,
+    Index,
+    Not,
+    Or,
+    Range,
+    Var,
+    all_of,
+    any_of,
+    is_nonnegative,
+    negate,
+    simplify,
+    simplify_condition,
+)
+from tensorwright.expr import condition_sides as _sides
+from tensorwright.loop.ir import (
+    Allocate,
+    Block,
+    Buffer,
+    Call,
+    For,
+    If,
+    LoopProgram,
+    Prefetch,
+    Stmt,
+    Store,
+    Window,
+    block,
+)
+from tensorwright.loop.passes.fold import fold_value
+from tensorwright.loop.traversal import (
+    buffers_of_index,
+    buffers_read,
+    buffers_used,
+    children_of,
+    is_empty,
+    substitute_statement,
+    walk,
+    with_children,
+)
+
+__all__ = ["simplify_loops", "simplify_statement"]
+
+EMPTY = Block(())
+
+
+def simplify_loops(program: LoopProgram) -> LoopProgram:
+    """Simplify indices, conditions and values; drop single iterations, dead branches, dead buffers.
+
+    Rewrite:  for i in 0..1: S                               ->  S[i := 0]
+              for i in 0..0: S                               ->  nothing
+              for i in 0..8: if i < 8: S                     ->  for i in 0..8: S
+              if c: if c and d: S                            ->  if c and d: S
+              for i in 0..4: for j in 0..8: A[(i*8 + j)//8]  ->  for i in 0..4: for j in 0..8: A[i]
+              local t: t[i] = x; A[i] = y   (t not read)     ->  A[i] = y
+    Floats are folded only where the result is the same for every input: x*1, x/1, x-0, but not
+    x+0 (it turns -0 to 0).
+    """
+    body = program.body
+    while True:
+        smaller = simplify_statement(_without_dead_buffers(body), {})
+        if smaller == body:
+            return LoopProgram(program.name, program.parameters, body)
+        body = smaller
+
+
+def simplify_statement(
+    statement: Stmt, bounds: Bounds, known: frozenset[Condition] = frozenset()
+) -> Stmt:
+    """Simplify a statement inside the ranges `bounds` where the conditions `known` hold."""
+    match statement:
+        case Block(statements):
+            return block(*(simplify_statement(part, bounds, known) for part in statements))
+        case For():
+            return _loop(statement, bounds, known)
+        case If(condition, then):
+            return _branch(condition, then, bounds, known)
+        case Allocate(buffer, body):
+            inner = simplify_statement(body, bounds, known)
+            return Allocate(buffer, inner) if buffer in buffers_used(inner) else inner
+        case Store(buffer, indices, value):
+            folded = fold_value(value, bounds, lambda c, b: decide(c, b, known))
+            return Store(buffer, _indices(indices, bounds), folded)
+        case Prefetch(buffer, indices):
+            return Prefetch(buffer, _indices(indices, bounds))
+        case Call(intrinsic, windows, meaning):
+            moved = tuple(Window(w.buffer, _indices(w.indices, bounds)) for w in windows)
+            return Call(intrinsic, moved, simplify_statement(meaning, bounds, known))
+
+
+def _indices(indices: tuple[Index, ...], bounds: Bounds) -> tuple[Index, ...]:
+    return tuple(simplify(index, bounds) for index in indices)
+
+
+def _loop(loop: For, bounds: Bounds, known: frozenset[Condition]) -> Stmt:
+    extent = simplify(loop.extent, bounds)
+    if is_nonnegative(-extent, bounds):
+        return EMPTY
+    if extent == 1:
+        return simplify_statement(substitute_statement(loop.body, {loop.var: 0}), bounds, known)
+    inside: dict[Var, Range] = {**bounds, loop.var: Range.of_extent(extent)}
+    body = simplify_statement(loop.body, inside, known)
+    return body if is_empty(body) else For(loop.var, extent, loop.kind, body)
+
+
+def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[Condition]) -> Stmt:
+    decided = decide(condition, bounds, known)
+    if isinstance(decided, bool):
+        return simplify_statement(then, bounds, known) if decided else EMPTY
+    holds = frozenset(part for part in _parts(decided) if not _reads_memory(part))
+    body = simplify_statement(then, bounds, known | holds)
+    if is_empty(body):
+        return EMPTY
+    if isinstance(body, If):
+        return If(all_of(decided, body.condition), body.then)
+    return If(decided, body)
+
+
+def _parts(condition: Condition) -> tuple[Condition, ...]:
+    return condition.parts if isinstance(condition, And) else (condition,)
+
+
+def _reads_memory(condition: Condition) -> bool:
+    """Whether a condition may change when a buffer does."""
+    return any(True for side in _sides(condition) for _ in buffers_of_index(side))
+
+
+def decide(condition: Condition, bounds: Bounds, known: frozenset[Condition]) -> Condition:
+    """Simplify a condition with what is known to hold, on its parts and their negations."""
+    simple = simplify_condition(condition, bounds)
+    return _assume(simple, known) if known else simple
+
+
+def _assume(condition: Condition, known: frozenset[Condition]) -> Condition:
+    if condition in known:
+        return True
+    match condition:
+        case And(parts):
+            return all_of(*(_assume(part, known) for part in parts))
+        case Or(parts):
+            return any_of(*(_assume(part, known) for part in parts))
+        case Not(part):
+            return negate(_assume(part, known))
+        case _:
+            return False if negate(condition) in known else condition
+
+
+def _without_dead_buffers(statement: Stmt) -> Stmt:
+    """Drop allocated buffers that nothing reads, with the stores to them."""
+    allocated = {part.buffer for part in walk(statement) if isinstance(part, Allocate)}
+    dead = allocated - buffers_read(statement)
+    dead -= {w.buffer for p in walk(statement) if isinstance(p, Call) for w in p.windows}
+    return _drop(statement, dead) if dead else statement
+
+
+def _drop(statement: Stmt, dead: set[Buffer]) -> Stmt:
+    match statement:
+        case Store(buffer, _, _) | Prefetch(buffer, _) if buffer in dead:
+            return EMPTY
+        case Allocate(buffer, body) if buffer in dead:
+            return _drop(body, dead)
+        case _:
+            inner = tuple(_drop(child, dead) for child in children_of(statement))
+            return with_children(statement, inner) if inner else statement

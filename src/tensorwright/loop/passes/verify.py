@@ -1,0 +1,262 @@
+"""Check that a program is one: what every pass and code generator may rely on."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from tensorwright.base import HERE, DType, InternalError, Printer
+from tensorwright.expr import (
+    Apply,
+    Bounds,
+    Element,
+    Fn,
+    Index,
+    Load,
+    Poly,
+    Range,
+    Select,
+    Value,
+    ValueExpr,
+    Var,
+    atoms_of,
+    children,
+    decisions_of,
+    free_vars,
+    interval,
+)
+from tensorwright.expr import condition_sides as sides_of
+from tensorwright.loop.ir import (
+    Allocate,
+    Block,
+    Buffer,
+    Call,
+    For,
+    ForKind,
+    If,
+    LoopProgram,
+    Parameter,
+    Prefetch,
+    Role,
+    Scope,
+    Stmt,
+    Store,
+    print_program,
+)
+
+__all__ = ["verify"]
+
+_BLOCKS = frozenset((ForKind.BLOCK_X, ForKind.BLOCK_Y, ForKind.BLOCK_Z))
+_THREADS = frozenset((ForKind.THREAD_X, ForKind.THREAD_Y, ForKind.THREAD_Z))
+_FORBIDDEN_OUTSIDE: dict[ForKind, frozenset[ForKind]] = {
+    ForKind.PARALLEL: frozenset((ForKind.PARALLEL, ForKind.VECTOR)) | _BLOCKS | _THREADS,
+    ForKind.VECTOR: frozenset((ForKind.VECTOR,)),
+    **dict.fromkeys(_BLOCKS, frozenset((ForKind.VECTOR, ForKind.PARALLEL)) | _THREADS),
+    **dict.fromkeys(_THREADS, frozenset((ForKind.VECTOR, ForKind.PARALLEL))),
+}
+_LOGIC = frozenset((Fn.AND, Fn.OR, Fn.XOR, Fn.NOT))
+
+
+def verify(program: LoopProgram, *, allow_decisions: bool = False) -> LoopProgram:
+    """Return the program if it is well formed.
+
+    Requires: buffer names are unique; each variable is bound by one loop and used inside it;
+              buffers are used inside their allocation, with an index per dimension; indices that
+              no guard protects are inside, where that can be decided; dtypes agree; inputs and
+              constants are not stored to; extents are ints once no decision is left; no vector
+              loop inside a vector loop; no parallel loop inside a parallel, vector or device loop;
+              no device loop inside a vector or parallel loop, no block inside a thread.
+    Raises:   InternalError with the program and the place marked; for decisions too, unless they
+              are allowed.
+    """
+    _Verifier(program, allow_decisions).run()
+    return program
+
+
+class _Verifier:
+    """The names seen so far and the loops around the current statement; mutable, one per run."""
+
+    def __init__(self, program: LoopProgram, allow_decisions: bool) -> None:
+        self._program = program
+        self._allow_decisions = allow_decisions
+        self._at: Stmt | None = None
+        self._names: set[str] = set()
+        self._variables: set[Var] = set()
+        self._buffers: dict[Buffer, Role | None] = {}
+
+    def run(self) -> None:
+        for parameter in self._program.parameters:
+            self._parameter(parameter)
+        self._statement(self._program.body, {}, (), guarded=False)
+
+    def _fail(self, reason: str, remedy: str = "") -> NoReturn:
+        page = Printer()
+        print_program(self._program, page, self._at, HERE)
+        raise InternalError(
+            stage="loop", where=self._program.name, reason=f"{reason}\n{page}", remedy=remedy
+        )
+
+    def _require(self, holds: bool, reason: str) -> None:
+        if not holds:
+            self._fail(reason)
+
+    def _parameter(self, parameter: Parameter) -> None:
+        buffer = parameter.buffer
+        self._declare(buffer, parameter.role)
+        self._require(buffer.scope is Scope.GLOBAL, f"the parameter {buffer} is not global")
+        if parameter.packing is not None:
+            self._require(parameter.role is Role.CONSTANT, f"{buffer} is packed and no constant")
+            extents = tuple(extent for _, extent in parameter.packing.axes)
+            self._require(extents == buffer.shape, f"{buffer} is packed with axes {extents}")
+
+    def _declare(self, buffer: Buffer, role: Role | None) -> None:
+        self._require(buffer.name not in self._names, f"two buffers are called {buffer.name}")
+        self._names.add(buffer.name)
+        self._buffers[buffer] = role
+        for extent in buffer.shape:
+            self._decisions(extent)
+            self._require(not free_vars(extent), f"the shape of {buffer} depends on a loop")
+
+    def _decisions(self, index: Index) -> None:
+        found = decisions_of(index)
+        if found and not self._allow_decisions:
+            names = ", ".join(sorted(map(str, found)))
+            self._fail(f"{names} is not bound", "bind_decisions")
+
+    # statements
+
+    def _statement(
+        self, statement: Stmt, bounds: Bounds, kinds: tuple[ForKind, ...], *, guarded: bool
+    ) -> None:
+        self._at = statement
+        match statement:
+            case Block(statements):
+                for part in statements:
+                    self._statement(part, bounds, kinds, guarded=guarded)
+            case For():
+                self._loop(statement, bounds, kinds, guarded=guarded)
+            case If(condition, then):
+                for side in sides_of(condition):
+                    self._index(side, bounds, guarded=guarded)
+                self._statement(then, bounds, kinds, guarded=True)
+            case Allocate(buffer, body):
+                self._allocate(buffer)
+                self._statement(body, bounds, kinds, guarded=guarded)
+                del self._buffers[buffer]
+            case Store():
+                self._store(statement, bounds, guarded=guarded)
+            case Prefetch(buffer, indices):
+                self._known(buffer, indices)
+                for index in indices:
+                    self._index(index, bounds, guarded=True)
+            case Call(_, windows, meaning):
+                for window in windows:
+                    self._place(window.buffer, window.indices, bounds, guarded=guarded)
+                self._statement(meaning, bounds, kinds, guarded=guarded)
+
+    def _loop(
+        self, loop: For, bounds: Bounds, kinds: tuple[ForKind, ...], *, guarded: bool
+    ) -> None:
+        self._require(loop.var not in self._variables, f"two loops bind {loop.var}")
+        self._variables.add(loop.var)
+        self._index(loop.extent, bounds, guarded=guarded)
+        symbolic = bool(decisions_of(loop.extent))
+        if not symbolic:
+            self._require(
+                isinstance(loop.extent, int), f"the extent {loop.extent} of {loop.var} is no int"
+            )
+        wrong = [kind for kind in kinds if kind in _FORBIDDEN_OUTSIDE.get(loop.kind, ())]
+        if wrong:
+            self._fail(f"a loop {loop.kind.value} inside a loop {wrong[0].value}")
+        never = isinstance(loop.extent, int) and loop.extent <= 0
+        inside = {**bounds, loop.var: Range.of_extent(loop.extent)}
+        self._statement(loop.body, inside, (*kinds, loop.kind), guarded=guarded or never)
+
+    def _allocate(self, buffer: Buffer) -> None:
+        self._declare(buffer, None)
+        if buffer.scope is Scope.LOCAL and not self._allow_decisions:
+            fixed = all(isinstance(extent, int) for extent in buffer.shape)
+            self._require(fixed, f"the local buffer {buffer} has no fixed size")
+
+    def _store(self, store: Store, bounds: Bounds, *, guarded: bool) -> None:
+        buffer = store.buffer
+        self._place(buffer, store.indices, bounds, guarded=guarded)
+        role = self._buffers[buffer]
+        self._require(
+            role in (None, Role.OUTPUT), f"{buffer.name} is an input or a constant: no stores"
+        )
+        found = store.value.dtype
+        self._require(found is buffer.dtype, f"a value of {found} goes into {buffer}")
+        self._value(store.value, bounds, guarded=guarded)
+
+    # values and indices
+
+    def _value(self, value: Value, bounds: Bounds, *, guarded: bool) -> None:
+        match value:
+            case Load(source, indices):
+                self._place(source, indices, bounds, guarded=guarded)
+            case Apply(fn, args):
+                self._require(len(args) == fn.arity, f"{fn.text} of {len(args)} arguments")
+                dtypes = {arg.dtype for arg in args}
+                self._require(len(dtypes) == 1, f"{value} mixes dtypes")
+                if fn in _LOGIC:
+                    self._require(dtypes == {DType.BOOL}, f"{value} wants bools")
+            case Select(condition, then, otherwise):
+                self._require(then.dtype is otherwise.dtype, f"{value} mixes dtypes")
+                if isinstance(condition, ValueExpr):
+                    self._require(condition.dtype is DType.BOOL, f"{value} wants a bool")
+                else:
+                    for side in sides_of(condition):
+                        self._index(side, bounds, guarded=guarded)
+                    guarded = True
+            case _:
+                pass
+        for child in children(value):
+            self._value(child, bounds, guarded=guarded)
+
+    def _known(self, buffer: Buffer, indices: tuple[Index, ...]) -> None:
+        self._require(buffer in self._buffers, f"{buffer} is used where it is not allocated")
+        rank = len(buffer.shape)
+        self._require(len(indices) == rank, f"{buffer} is used with {len(indices)} indices")
+
+    def _index(self, index: Index, bounds: Bounds, *, guarded: bool) -> None:
+        self._decisions(index)
+        for var in free_vars(index):
+            self._require(var in bounds, f"the variable {var} is used outside its loop")
+        for atom in atoms_of(index):
+            if isinstance(atom, Element):
+                self._place(atom.source, atom.indices, bounds, guarded=guarded)
+
+    def _place(
+        self, buffer: Buffer, indices: tuple[Index, ...], bounds: Bounds, *, guarded: bool
+    ) -> None:
+        self._known(buffer, indices)
+        for axis, (index, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
+            self._index(index, bounds, guarded=guarded)
+            reach = None if guarded else interval(index, bounds)
+            if reach is not None and not _may_be_inside(index, reach, extent):
+                self._fail(
+                    f"index {axis} of {buffer.name}, {index}, reaches {reach.low}..{reach.high}, "
+                    f"outside 0..{extent}"
+                )
+
+
+def _may_be_inside(index: Index, reach: Range, extent: Index) -> bool:
+    """False where some iteration certainly has an index outside."""
+    low, high = reach.low, reach.high
+    if not (isinstance(low, int) and isinstance(high, int) and isinstance(extent, int)):
+        return True
+    if _is_affine(index):
+        return low >= 0 and high < extent
+    return high >= 0 and low < extent
+
+
+# Theorem: an affine index takes both ends of its interval on a box of loops.
+def _is_affine(index: Index) -> bool:
+    if isinstance(index, (int, Var)):
+        return True
+    if isinstance(index, Poly):
+        return all(
+            not monomial or (len(monomial) == 1 and isinstance(monomial[0], Var))
+            for monomial, _ in index.terms
+        )
+    return False

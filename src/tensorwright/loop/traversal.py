@@ -1,0 +1,329 @@
+"""Walk over loop nests and copy them with other names, indices or values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tensorwright.expr import (
+    And,
+    Compare,
+    Condition,
+    Element,
+    ExactDiv,
+    FloorDiv,
+    Index,
+    Load,
+    Max,
+    Min,
+    Mod,
+    Not,
+    Or,
+    Poly,
+    Value,
+    Var,
+    all_of,
+    any_of,
+    atoms_of,
+    compare,
+    exact_div,
+    floor_div,
+    loads_of,
+    maximum,
+    minimum,
+    mod,
+    negate,
+    rebuild,
+    substitute,
+)
+from tensorwright.expr import condition_sides as sides_of
+from tensorwright.loop.ir import (
+    Allocate,
+    Block,
+    Buffer,
+    Call,
+    For,
+    If,
+    LoopProgram,
+    Prefetch,
+    Stmt,
+    Store,
+    Window,
+    block,
+)
+
+__all__ = [
+    "Namer",
+    "buffers_of_index",
+    "buffers_read",
+    "buffers_stored",
+    "buffers_used",
+    "bytes_of",
+    "children_of",
+    "freshen",
+    "is_empty",
+    "map_condition",
+    "map_statement",
+    "substitute_statement",
+    "total_size",
+    "walk",
+    "with_children",
+]
+
+
+def children_of(statement: Stmt) -> tuple[Stmt, ...]:
+    """The statements directly inside; the meaning of an intrinsic call is inside it."""
+    match statement:
+        case Block(statements):
+            return statements
+        case For(_, _, _, body) | If(_, body) | Allocate(_, body) | Call(_, _, body):
+            return (body,)
+        case Store() | Prefetch():
+            return ()
+
+
+def with_children(statement: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
+    """The same statement with other statements inside; blocks are flattened."""
+    match statement:
+        case Block():
+            return block(*inner)
+        case For() | Allocate():
+            return replace(statement, body=inner[0])
+        case If():
+            return replace(statement, then=inner[0])
+        case Call():
+            return replace(statement, meaning=inner[0])
+        case Store() | Prefetch():
+            return statement
+
+
+def walk(statement: Stmt) -> Iterator[Stmt]:
+    """The statement and every statement inside, outer before inner."""
+    yield statement
+    for child in children_of(statement):
+        yield from walk(child)
+
+
+def is_empty(statement: Stmt) -> bool:
+    """Whether it is a block of nothing."""
+    return isinstance(statement, Block) and not statement.statements
+
+
+def buffers_of_index(*expressions: Index) -> Iterator[Buffer]:
+    """The buffers whose elements occur as numbers in index expressions."""
+    for expression in expressions:
+        for atom in atoms_of(expression):
+            if isinstance(atom, Element):
+                yield atom.source
+
+
+def buffers_read(statement: Stmt) -> frozenset[Buffer]:
+    """Every buffer that is loaded from somewhere inside, also as an index or by an intrinsic."""
+    found: set[Buffer] = set()
+    for part in walk(statement):
+        match part:
+            case Store(_, indices, value):
+                found.update(load.source for load in loads_of(value))
+                found.update(buffers_of_index(*indices))
+            case For(_, extent, _, _):
+                found.update(buffers_of_index(extent))
+            case If(condition, _):
+                found.update(buffers_of_index(*sides_of(condition)))
+            case Prefetch(_, indices):
+                found.update(buffers_of_index(*indices))
+            case Call(_, windows, _):
+                for window in windows:
+                    found.update(buffers_of_index(*window.indices))
+            case Block() | Allocate():
+                pass
+    return frozenset(found)
+
+
+def buffers_stored(statement: Stmt) -> frozenset[Buffer]:
+    """Every buffer that is stored to somewhere inside."""
+    return frozenset(part.buffer for part in walk(statement) if isinstance(part, Store))
+
+
+def buffers_used(statement: Stmt) -> frozenset[Buffer]:
+    """Every buffer that occurs inside: loaded, stored, prefetched or passed to an intrinsic."""
+    found = set(buffers_read(statement))
+    for part in walk(statement):
+        if isinstance(part, Store | Prefetch):
+            found.add(part.buffer)
+        elif isinstance(part, Call):
+            found.update(window.buffer for window in part.windows)
+    return frozenset(found)
+
+
+def bytes_of(buffer: Buffer) -> Index:
+    """The size of a buffer in bytes."""
+    size: Index = buffer.dtype.size_bytes
+    for extent in buffer.shape:
+        size = size * extent
+    return size
+
+
+@dataclass(frozen=True, slots=True)
+class _Maps:
+    """What `map_statement` applies to the parts of a statement."""
+
+    index: Callable[[Index], Index]
+    condition: Callable[[Condition], Condition]
+    buffer: Callable[[Buffer], Buffer]
+    var: Callable[[Var], Var]
+
+    def value(self, value: Value) -> Value:
+        return rebuild(value, self.load, self.index, self.condition)
+
+    def load(self, load: Load) -> Value:
+        return Load(self.buffer(load.source), load.indices)
+
+    def indices(self, indices: tuple[Index, ...]) -> tuple[Index, ...]:
+        return tuple(self.index(index) for index in indices)
+
+
+def map_statement(
+    statement: Stmt,
+    index: Callable[[Index], Index],
+    condition: Callable[[Condition], Condition],
+    buffer: Callable[[Buffer], Buffer] = lambda buffer: buffer,
+    var: Callable[[Var], Var] = lambda var: var,
+) -> Stmt:
+    """Copy a statement with every index expression, condition, buffer and bound variable mapped.
+
+    `index` and `condition` also see the elements inside index expressions: map their sources there.
+    """
+    return _map(statement, _Maps(index, condition, buffer, var))
+
+
+def _map(statement: Stmt, maps: _Maps) -> Stmt:
+    match statement:
+        case Block(statements):
+            return block(*(_map(part, maps) for part in statements))
+        case For(var, extent, kind, body):
+            return For(maps.var(var), maps.index(extent), kind, _map(body, maps))
+        case If(condition, then):
+            return If(maps.condition(condition), _map(then, maps))
+        case Allocate(buffer, body):
+            return Allocate(maps.buffer(buffer), _map(body, maps))
+        case Store(buffer, indices, value):
+            return Store(maps.buffer(buffer), maps.indices(indices), maps.value(value))
+        case Prefetch(buffer, indices):
+            return Prefetch(maps.buffer(buffer), maps.indices(indices))
+        case Call(intrinsic, windows, meaning):
+            moved = tuple(Window(maps.buffer(w.buffer), maps.indices(w.indices)) for w in windows)
+            return Call(intrinsic, moved, _map(meaning, maps))
+
+
+def substitute_statement(
+    statement: Stmt, mapping: Mapping[Any, Index], buffers: Mapping[Buffer, Buffer] | None = None
+) -> Stmt:
+    """Replace variables and decisions by index expressions, and buffers by buffers, everywhere.
+
+    Bound variables stay bound under the name that `mapping` gives them, where that is a variable.
+    """
+    renamed = buffers or {}
+
+    def on_index(index: Index) -> Index:
+        return _rename_elements(substitute(index, mapping), renamed)
+
+    def on_var(var: Var) -> Var:
+        found = mapping.get(var, var)
+        return found if isinstance(found, Var) else var
+
+    return map_statement(
+        statement,
+        on_index,
+        lambda condition: map_condition(condition, on_index),
+        lambda buffer: renamed.get(buffer, buffer),
+        on_var,
+    )
+
+
+def map_condition(condition: Condition, on_index: Callable[[Index], Index]) -> Condition:
+    """Copy a condition with both sides of every comparison mapped."""
+    match condition:
+        case bool():
+            return condition
+        case Compare(relation, left, right):
+            return compare(relation, on_index(left), on_index(right))
+        case And(parts):
+            return all_of(*(map_condition(part, on_index) for part in parts))
+        case Or(parts):
+            return any_of(*(map_condition(part, on_index) for part in parts))
+        case Not(part):
+            return negate(map_condition(part, on_index))
+
+
+def _rename_elements(index: Index, buffers: Mapping[Buffer, Buffer]) -> Index:
+    """Change the buffers of the elements inside an index expression."""
+    if not buffers or not any(True for _ in buffers_of_index(index)):
+        return index
+
+    def go(expression: Index) -> Index:
+        match expression:
+            case Poly(terms):
+                total: Index = 0
+                for monomial, coefficient in terms:
+                    product: Index = coefficient
+                    for atom in monomial:
+                        product = product * go(atom)
+                    total = total + product
+                return total
+            case FloorDiv(a, b):
+                return floor_div(go(a), go(b))
+            case ExactDiv(a, b):
+                return exact_div(go(a), go(b))
+            case Mod(a, b):
+                return mod(go(a), go(b))
+            case Min(a, b):
+                return minimum(go(a), go(b))
+            case Max(a, b):
+                return maximum(go(a), go(b))
+            case Element(source, indices):
+                return Element(buffers.get(source, source), tuple(go(i) for i in indices))
+            case _:
+                return expression
+
+    return go(index)
+
+
+class Namer:
+    """Gives names that a program does not use yet; mutable, used inside one pass."""
+
+    def __init__(self, program: LoopProgram) -> None:
+        self._used = {p.buffer.name for p in program.parameters}
+        for part in walk(program.body):
+            if isinstance(part, For):
+                self._used.add(part.var.name)
+            elif isinstance(part, Allocate):
+                self._used.add(part.buffer.name)
+
+    def fresh(self, base: str) -> str:
+        """`base`, without its number, followed by the first number that makes it new."""
+        base = re.sub(r"_\d+$", "", base)
+        number = 1
+        while f"{base}_{number}" in self._used:
+            number += 1
+        name = f"{base}_{number}"
+        self._used.add(name)
+        return name
+
+
+def freshen(statement: Stmt, namer: Namer) -> Stmt:
+    """Copy a statement with new names for all variables and buffers that it binds."""
+    variables: dict[Any, Index] = {}
+    buffers: dict[Buffer, Buffer] = {}
+    for part in walk(statement):
+        if isinstance(part, For):
+            variables[part.var] = Var(namer.fresh(part.var.name))
+        elif isinstance(part, Allocate):
+            buffers[part.buffer] = replace(part.buffer, name=namer.fresh(part.buffer.name))
+    return substitute_statement(statement, variables, buffers)
+
+
+def total_size(statements: Iterable[Stmt]) -> int:
+    """How many statements there are, at all depths."""
+    return sum(1 for statement in statements for _ in walk(statement))
