@@ -1,4 +1,4 @@
-"""exp, log, tanh and erf on whole vectors, at most 4 ulp off over the full range.
+"""exp, log, tanh, erf and their kin on whole vectors, at most 4 ulp off over the full range.
 
 Each takes an emitter and the name of the argument and returns the name of the result; the same
 text serves every lane count, one lane included. Both sides of a case distinction are computed and
@@ -34,24 +34,25 @@ def emit_exp(e: MathEmitter, x: str) -> str:
     """
     table = EXP[e.dtype]
     bounded = e.at_least(e.at_most(x, table.highest), table.lowest)
-    mantissa, n, n_float = _reduced_exp(e, bounded)
+    tail, n, n_float = _reduced_exp(e, bounded)
+    mantissa = e.add(tail, e.const(1.0))
     if e.has_scalef:
         return e.scalef(mantissa, n_float)
-    half = e.integer("ashr", n, e.int_const(1))
-    rest = e.integer("sub", n, half)
+    half, rest = _halves(e, n)
     return e.mul(e.mul(mantissa, _power_of_two(e, half)), _power_of_two(e, rest))
 
 
 def _exp_in_range(e: MathEmitter, x: str) -> str:
     """e^x where the result is known to be a normal number."""
-    mantissa, n, n_float = _reduced_exp(e, x)
+    tail, n, n_float = _reduced_exp(e, x)
+    mantissa = e.add(tail, e.const(1.0))
     if e.has_scalef:
         return e.scalef(mantissa, n_float)
     return e.mul(mantissa, _power_of_two(e, n))
 
 
 def _reduced_exp(e: MathEmitter, x: str) -> tuple[str, str, str]:
-    """x = n*ln(2) + r with |r| <= ln(2)/2: the values e^r, n as an integer, n as a float.
+    """x = n*ln(2) + r with |r| <= ln(2)/2: the values e^r - 1, n as integer and as float.
 
     Adding 1.5 * 2^mantissa_bits rounds to an integer and leaves it in the low bits, without a
     conversion, which would be undefined for NaN.
@@ -64,8 +65,13 @@ def _reduced_exp(e: MathEmitter, x: str) -> tuple[str, str, str]:
     r = e.fma(n_float, e.const(-table.ln2_high), x)
     r = e.fma(n_float, e.const(-table.ln2_low), r)
     squared = e.mul(r, r)
-    tail = e.fma(squared, e.polynomial(r, table.q), r)
-    return e.add(tail, e.const(1.0)), n, n_float
+    return e.fma(squared, e.polynomial(r, table.q), r), n, n_float
+
+
+def _halves(e: MathEmitter, n: str) -> tuple[str, str]:
+    """Two integers whose sum is n, each of them half of it."""
+    half = e.integer("ashr", n, e.int_const(1))
+    return half, e.integer("sub", n, half)
 
 
 def _power_of_two(e: MathEmitter, n: str) -> str:
@@ -73,10 +79,33 @@ def _power_of_two(e: MathEmitter, n: str) -> str:
     return e.from_bits(e.integer("shl", biased, e.int_const(e.mantissa_bits)))
 
 
+def emit_expm1(e: MathEmitter, x: str) -> str:
+    """e^x - 1, exact to the last places near zero: (tail + (1 - 2^-n)) * 2^n, e^r = 1 + tail."""
+    table = EXP[e.dtype]
+    # Below, 2^-n would leave the range, and the result is -1 already.
+    bounded = e.at_least(e.at_most(x, table.highest), -0.75 * e.mantissa_bits - 1)
+    tail, n, _ = _reduced_exp(e, bounded)
+    half, rest = _halves(e, n)
+    minus_half = e.integer("sub", e.int_const(0), half)
+    minus_rest = e.integer("sub", e.int_const(0), rest)
+    inverse = e.mul(_power_of_two(e, minus_half), _power_of_two(e, minus_rest))
+    mantissa = e.add(tail, e.sub(e.const(1.0), inverse))
+    value = e.mul(e.mul(mantissa, _power_of_two(e, half)), _power_of_two(e, rest))
+    return e.copysign(value, x)  # also for -0
+
+
+def emit_sigmoid(e: MathEmitter, x: str) -> str:
+    """1 / (1 + e^-x), as t / (1 + t) with t = e^x where x < 0, which keeps small results."""
+    power = emit_exp(e, e.sub(e.const(-0.0), e.abs(x)))
+    one = e.const(1.0)
+    numerator = e.select(e.compare("olt", x, e.const(0.0)), power, one)
+    return e.div(numerator, e.add(power, one))
+
+
 def emit_log(e: MathEmitter, x: str) -> str:
     """Natural logarithm: -infinity at both zeros, NaN below."""
     f, exponent = _split_near_one(e, x)
-    value = _log_f32(e, f, exponent) if e.dtype is DType.F32 else _log_f64(e, f, exponent)
+    value = _log_near_one(e, f, exponent)
     zero, infinity = e.const(0.0), e.const(math.inf)
     value = e.select(e.compare("oeq", x, infinity), infinity, value)
     value = e.select(e.compare("oeq", x, zero), e.const(-math.inf), value)
@@ -95,6 +124,26 @@ def _split_near_one(e: MathEmitter, x: str) -> tuple[str, str]:
     mantissa = e.integer("and", moved, e.int_const((1 << bits) - 1))
     near_one = e.from_bits(e.integer("add", mantissa, e.int_const(low)))
     return e.sub(near_one, e.const(1.0)), e.add(e.to_float(k), correction)
+
+
+def emit_log1p(e: MathEmitter, x: str) -> str:
+    """log(1 + x), exact to the last places near zero: what 1 + x rounds away is put back."""
+    one, zero = e.const(1.0), e.const(0.0)
+    shifted = e.add(x, one)
+    f, exponent = _split_near_one(e, shifted)
+    is_near = e.compare("oeq", exponent, zero)
+    lost = e.sub(x, e.sub(shifted, one))
+    correction = e.select(is_near, zero, e.div(lost, shifted))
+    value = e.add(_log_near_one(e, e.select(is_near, x, f), exponent), correction)
+    infinity = e.const(math.inf)
+    value = e.select(e.compare("oeq", x, infinity), infinity, e.copysign(value, x))
+    value = e.select(e.compare("oeq", shifted, zero), e.const(-math.inf), value)
+    return e.select(e.compare("ult", shifted, zero), e.const(math.nan), value)
+
+
+def _log_near_one(e: MathEmitter, f: str, exponent: str) -> str:
+    """log((1 + f) * 2^exponent), as `_split_near_one` gives them."""
+    return _log_f32(e, f, exponent) if e.dtype is DType.F32 else _log_f64(e, f, exponent)
 
 
 def _log_f32(e: MathEmitter, f: str, exponent: str) -> str:
