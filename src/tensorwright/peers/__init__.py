@@ -5,6 +5,7 @@ competitor is one module with a class that keeps `Peer`, and one line in kinds.p
 """
 
 from tensorwright.peers.compare import max_rel_error
+from tensorwright.peers.comparison import compare_model
 from tensorwright.peers.kinds import KINDS, Kind, find_kind
 from tensorwright.peers.process import PeerProcess, hold_turn
 from tensorwright.peers.protocol import Arrays, FailureKind, Peer, PeerFailed, PeerInfo
@@ -34,6 +35,7 @@ __all__ = [
     "Result",
     "SelfTestRow",
     "Timing",
+    "compare_model",
     "find_kind",
     "format_table",
     "hold_turn",

@@ -23,6 +23,7 @@ class BenchRow:
     ours_ms         milliseconds per inference      peer_ms   likewise
     ratio           peer_ms / ours_ms: above 1 we are faster
     host_operators  operators that run on the host, not compiled; () for none
+    failure         why something was not measured; "" where all went well
     """
 
     model: str
@@ -32,6 +33,7 @@ class BenchRow:
     peer_ms: float | None
     ratio: float | None
     host_operators: tuple[str, ...] = ()
+    failure: str = ""
 
 
 def make_row(
@@ -41,11 +43,14 @@ def make_row(
     ours_s: float | None = None,
     peer_s: float | None = None,
     host_operators: Sequence[str] = (),
+    failure: str = "",
 ) -> BenchRow:
     """Build a row from seconds; the ratio follows."""
     ratio = peer_s / ours_s if ours_s and peer_s is not None else None
     ours_ms, peer_ms = (None if s is None else s * 1e3 for s in (ours_s, peer_s))
-    return BenchRow(model, max_rel_error, ours_ms, peer, peer_ms, ratio, tuple(host_operators))
+    return BenchRow(
+        model, max_rel_error, ours_ms, peer, peer_ms, ratio, tuple(host_operators), failure
+    )
 
 
 def write_rows(path: str | os.PathLike[str], rows: Sequence[BenchRow]) -> None:
@@ -59,10 +64,15 @@ def write_rows(path: str | os.PathLike[str], rows: Sequence[BenchRow]) -> None:
 
 def print_rows(rows: Sequence[BenchRow], console: Console | None = None) -> None:
     """Print the rows; framed and coloured on a terminal, plain lines elsewhere."""
+    console = console or Console()
     cells = [_format_row(row) for row in rows]
     print_table(
         ("model", "error", "ours ms", "peer", "peer ms", "ratio", "on host"), cells, console
     )
+    for row in rows:
+        if row.failure:
+            text = f"{row.model}: {row.failure}"
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_table(

@@ -14,9 +14,19 @@ import numpy as np
 import pytest
 
 import tensorwright
-from tensorwright.base import MachineError, UsageError
-from tensorwright.peers import FailureKind, Kind, PeerFailed, PeerProcess, Timing, kinds, rotate
+from tensorwright.base import MachineError, UsageError, override
+from tensorwright.peers import (
+    FailureKind,
+    Kind,
+    PeerFailed,
+    PeerProcess,
+    Timing,
+    hold_turn,
+    kinds,
+    rotate,
+)
 from tensorwright.peers.guard import Guard
+from tensorwright.records import hold_lock
 
 FUNCTIONS = Path(__file__).with_name("competitors.py")
 INPUTS = {"x/0": np.arange(6, dtype=np.float32).reshape(2, 3), "file": np.array(True)}
@@ -161,6 +171,32 @@ time.sleep(1000)
         assert wait_for_state(pid, "T")
         parent.send_signal(signal.SIGKILL)
     assert wait_for_state(pid, "Z")
+
+
+def test_an_interrupt_ends_the_process_and_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(deadline: float) -> bytes:
+        raise KeyboardInterrupt
+
+    with start("add") as peer:
+        monkeypatch.setattr(peer, "_read_line", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            peer.bind({})
+        monkeypatch.undo()
+        with pytest.raises(PeerFailed, match="the process ended with SIGKILL"):
+            peer.bind({})
+
+
+def test_turns_exclude_other_benchmarks(tmp_path: Path) -> None:
+    with override(home=str(tmp_path)), hold_turn():
+        with (tmp_path / "turn.lock").open() as file, pytest.raises(TimeoutError):
+            wait_for_lock(file.fileno())
+    with (tmp_path / "turn.lock").open() as file:
+        wait_for_lock(file.fileno())
+
+
+def wait_for_lock(descriptor: int) -> None:
+    with hold_lock(descriptor, wait_s=0.02):
+        pass
 
 
 def test_the_guard_ends_a_stopped_process_when_its_pipe_closes() -> None:

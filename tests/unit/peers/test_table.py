@@ -30,6 +30,7 @@ def test_rows_as_json(tmp_path: Path) -> None:
             "peer_ms": 1.0,
             "ratio": 0.5,
             "host_operators": [],
+            "failure": "",
         },
         {
             "model": "a[red]b",
@@ -39,6 +40,7 @@ def test_rows_as_json(tmp_path: Path) -> None:
             "peer_ms": None,
             "ratio": None,
             "host_operators": ["NonZero", "TopK"],
+            "failure": "",
         },
     ]
     write_rows(path, [make_row("wrong", "onnxruntime", float("nan"))])
@@ -56,6 +58,17 @@ def test_plain_lines_where_there_is_no_terminal() -> None:
         "model         error  ours ms         peer  peer ms  ratio        on host",
         "squeezenet  1.2e-07     2.00  onnxruntime     1.00   0.50           none",
         "a[red]b     0.0e+00   0.5000  onnxruntime        -      -  NonZero, TopK",
+    ]
+
+
+def test_what_failed_is_said_below_the_table() -> None:
+    text = io.StringIO()
+    rows = [make_row("vgg", "onnxruntime", failure="ours crashed: [SIGSEGV]")]
+    print_rows(rows, Console(file=text))
+    assert text.getvalue().splitlines() == [
+        "model  error  ours ms         peer  peer ms  ratio  on host",
+        "vgg        -        -  onnxruntime        -      -     none",
+        "vgg: ours crashed: [SIGSEGV]",
     ]
 
 
