@@ -11,6 +11,7 @@ from tensorwright.expr.bounds import (
     simplify,
     simplify_condition,
 )
+from tensorwright.expr.canonical import canonical_text, structural_key
 from tensorwright.expr.domain import (
     Array,
     Domain,
@@ -18,6 +19,7 @@ from tensorwright.expr.domain import (
 from tensorwright.expr.evaluate import (
     evaluate,
 )
+from tensorwright.expr.field_domain import FieldDomain, residues
 from tensorwright.expr.index import (
     And,
     Compare,
@@ -101,6 +103,7 @@ from tensorwright.expr.numpy_domain import (
     NUMPY,
     NumpyDomain,
 )
+from tensorwright.expr.symbolic_domain import SymbolicDomain, Terms
 from tensorwright.expr.tensor import (
     Axis,
     Combiner,
@@ -164,6 +167,7 @@ __all__ = [
     "Domain",
     "Element",
     "ExactDiv",
+    "FieldDomain",
     "FloorDiv",
     "Fn",
     "FromIndex",
@@ -184,7 +188,9 @@ __all__ = [
     "Reduction",
     "Relation",
     "Select",
+    "SymbolicDomain",
     "Tensor",
+    "Terms",
     "Value",
     "ValueExpr",
     "Var",
@@ -202,6 +208,7 @@ __all__ = [
     "bit_not",
     "bit_or",
     "bit_xor",
+    "canonical_text",
     "cast",
     "ceil",
     "ceil_div",
@@ -255,6 +262,7 @@ __all__ = [
     "rebuild",
     "reduce_axis",
     "relu",
+    "residues",
     "round_",
     "rsqrt",
     "select",
@@ -266,6 +274,7 @@ __all__ = [
     "simplify_condition",
     "sin",
     "sqrt",
+    "structural_key",
     "substitute",
     "substitute_condition",
     "substitute_value",
