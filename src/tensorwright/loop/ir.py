@@ -11,8 +11,9 @@ Semantics.
   nothing.
 - SERIAL and UNROLLED loops run in order.  PARALLEL iterations may run at the same time in any
   order, VECTOR iterations run in lock step, BLOCK/THREAD/VTHREAD iterations are GPU indices: a
-  program is valid only if no iteration of these reads or writes what another one writes, so that
-  running them in order gives the same result (the interpreter does).
+  program is valid only if no iteration of these reads what another one writes, and two of them
+  write one element only with one value, so that running them in order gives the same result
+  (the interpreter does).
 - Extents and indices are index expressions over enclosing loop variables and, before they are
   bound, decisions. A program whose decisions are bound has extents that are ints.
 - Buffers do not alias.  An `Allocate`d buffer lives inside its statement, undefined at first; one

@@ -55,10 +55,10 @@ def bind(trace: Trace, values: Mapping[str, int]) -> Trace:
 
 def _bind_step(step: Primitive, mapping: Mapping[Any, Index]) -> Primitive:
     changes: dict[str, object] = {}
-    for field in fields(step):  # type: ignore[arg-type]  # primitives are dataclasses
+    for field in fields(step):  # type: ignore[arg-type]
         value = getattr(step, field.name)
         if isinstance(value, IndexExpr):
-            changes[field.name] = substitute(value, mapping)  # type: ignore[arg-type]
+            changes[field.name] = substitute(value, mapping)
         elif isinstance(value, tuple) and any(isinstance(item, IndexExpr) for item in value):
             changes[field.name] = tuple(substitute(item, mapping) for item in value)
     return replace(step, **changes) if changes else step  # type: ignore[type-var]

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.expr import Axis, Compute, Load, Placeholder, Var
+from tensorwright.expr import (
+    Axis,
+    Compute,
+    Element,
+    Index,
+    Load,
+    Placeholder,
+    Value,
+    Var,
+    map_elements,
+    rebuild,
+)
 from tensorwright.schedule.primitive import (
     need_new_stage,
     need_stage,
@@ -16,22 +27,25 @@ from tensorwright.schedule.state import (
     StageScope,
     fresh_stage,
     reads_of,
-    redirect,
 )
 from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
 class CacheRead:
-    """Let one reader read a copy of a tensor.
+    """Let one reader read a copy of a tensor, with its dimensions in another order if wanted.
 
     Rewrite:  C[i] = f(A[g(i)])   ->   A_cache[j] = A[j];  C[i] = f(A_cache[g(i)])
-    Requires: the reader reads the tensor (an input or a stage); there is no copy of that name yet.
+              order [1, 0]:            A_cache[k, j] = A[j, k];  ...
+    Requires: the reader reads the tensor (an input or a stage); there is no copy of that name yet;
+              `order` is empty or a permutation of the dimensions (dimension n of the copy is
+              dimension order[n] of the tensor).
     """
 
     tensor: str
     reader: str
     scope: StageScope = StageScope.LOCAL
+    order: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return step_text(self)
@@ -47,16 +61,21 @@ class CacheRead:
         if self.tensor not in set(reads_of(reader.tensor)):
             raise refuse(self, state, f"{self.reader} does not read {self.tensor}")
         need_new_stage(self, state, self.copy)
+        rank = len(_source(state, self.tensor).shape)
+        if self.order and sorted(self.order) != list(range(rank)):
+            raise refuse(self, state, f"{self.order} is no order of {rank} dimensions")
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the copy before the reader."""
         reader = state.stage(self.reader)
         source = _source(state, self.tensor)
-        axes = tuple(Axis(Var(f"d{n}"), extent) for n, extent in enumerate(source.shape))
-        body = Load(source, tuple(axis.var for axis in axes))
-        stand_in = Placeholder(self.copy, source.shape, source.dtype)
+        plain = tuple(Axis(Var(f"d{n}"), extent) for n, extent in enumerate(source.shape))
+        order = self.order or tuple(range(len(plain)))
+        axes = tuple(plain[n] for n in order)
+        body = Load(source, tuple(axis.var for axis in plain))
+        stand_in = Placeholder(self.copy, tuple(a.extent for a in axes), source.dtype)
         copied = fresh_stage(Compute(self.copy, axes, body), self.scope)
-        reading = replace(reader, tensor=redirect(reader.tensor, {self.tensor: stand_in}))
+        reading = replace(reader, tensor=_reading(reader.tensor, self.tensor, stand_in, order))
         at = [stage.name for stage in state.stages].index(self.reader)
         stages = (*state.stages[:at], copied, reading, *state.stages[at + 1 :])
         return replace(state, stages=stages)
@@ -98,6 +117,26 @@ class CacheWrite:
         at = [stage.name for stage in state.stages].index(self.stage)
         new = (fresh_stage(computed, self.scope), fresh_stage(copied))
         return replace(state, stages=(*state.stages[:at], *new, *state.stages[at + 1 :]))
+
+
+def _reading(tensor: Compute, name: str, copy: Placeholder, order: tuple[int, ...]) -> Compute:
+    """The tensor with its reads of `name` going to the copy, indices in the copy's order."""
+
+    def on_element(element: Element) -> Index:
+        if element.source.name != name:
+            return element
+        return Element(copy, tuple(element.indices[n] for n in order))
+
+    def on_load(load: Load) -> Value:
+        if load.source.name != name:
+            return load
+        return Load(copy, tuple(load.indices[n] for n in order))
+
+    def on_index(index: Index) -> Index:
+        return map_elements(index, on_element)
+
+    body = rebuild(tensor.body, on_load, on_index, lambda condition: condition)
+    return Compute(tensor.name, tensor.axes, body, tensor.reduction)
 
 
 def _source(state: ScheduleState, name: str) -> Placeholder:
