@@ -6,6 +6,7 @@
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.interpret import check_inputs, interpret, last_uses, run_node
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.graph.parse import parse
 from tensorwright.graph.printing import digest
 from tensorwright.graph.rename import rename_tensors
@@ -22,6 +23,7 @@ __all__ = [
     "digest",
     "interpret",
     "last_uses",
+    "load_onnx",
     "load_text",
     "parse",
     "rename_tensors",

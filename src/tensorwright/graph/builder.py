@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tensorwright.base import DType, ModelError
 from tensorwright.graph.graph import Graph, Layout, Node
-from tensorwright.graph.infer import infer_types, make_node
+from tensorwright.graph.infer import typed_node
 from tensorwright.ops import Array, AttributeValue, TensorType
 
 
@@ -92,8 +92,7 @@ class GraphBuilder:
         Raises:  UnsupportedError for an unknown operator, ModelError for attributes or inputs that do not fit.
         """
         first = self.fresh(outputs[0]) if outputs else self._numbered(operator)
-        draft = make_node(operator, tuple(inputs), (first,), attributes)
-        types = infer_types(draft, self._types)
+        draft, types = typed_node(operator, tuple(inputs), first, attributes, self._types)
         names = [first]
         for position in range(1, len(types)):
             wish = outputs[position] if position < len(outputs) else f"{first}.{position}"

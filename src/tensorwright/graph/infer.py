@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tensorwright.base import InternalError, ModelError, UnsupportedError
 from tensorwright.graph.graph import Node
-from tensorwright.ops import OPERATORS, Attributes, Operator, TensorType
+from tensorwright.ops import Attributes, Operator, TensorType, infer_types, operator
 
 
 def operator_of(name: str, where: str) -> Operator:
@@ -14,50 +14,51 @@ def operator_of(name: str, where: str) -> Operator:
 
     Raises:  UnsupportedError if there is none.
     """
-    found = OPERATORS.get(name)
-    if found is None:
-        raise UnsupportedError(
-            stage="graph", where=where, reason="there is no such operator", operator=name
-        )
-    return found
-
-
-def make_node(
-    operator: str, inputs: tuple[str, ...], outputs: tuple[str, ...], attributes: Attributes
-) -> Node:
-    """A node with its attributes complete and sorted; `outputs` names at least one tensor.
-
-    Raises:  UnsupportedError for an unknown operator, ModelError for an unknown or missing attribute.
-    """
-    where = f"node {outputs[0]} ({operator})"
     try:
-        full = operator_of(operator, where).complete(attributes)
-    except ValueError as error:
-        raise ModelError(stage="graph", where=where, reason=str(error)) from None
-    return Node(operator, inputs, outputs, tuple(sorted(full.items())))
+        return operator(name)
+    except UnsupportedError as error:
+        raise UnsupportedError(
+            stage="graph", where=where, reason=error.reason, remedy=error.remedy, operator=name
+        ) from None
 
 
-def infer_types(node: Node, types: Mapping[str, TensorType]) -> tuple[TensorType, ...]:
-    """The types of all outputs that the operator gives for these inputs.
+def typed_node(
+    name: str,
+    inputs: tuple[str, ...],
+    output: str,
+    attributes: Attributes,
+    types: Mapping[str, TensorType],
+) -> tuple[Node, tuple[TensorType, ...]]:
+    """A node with complete attributes that names its first output, and the types of all its outputs.
 
-    Raises:  ModelError naming the node if the inputs are not defined or do not fit.
+    Raises:  UnsupportedError for an unknown operator; ModelError that names the node if an input is
+             not defined, or inputs or attributes do not fit.
     """
-    missing = [name for name in node.inputs if name not in types]
+    node = Node(name, inputs, (output,))
+    missing = [each for each in inputs if each not in types]
     if missing:
         reason = f"reads {', '.join(missing)}, which nothing before it defines"
         raise ModelError(stage="graph", where=node.label, reason=reason)
-    rule = operator_of(node.operator, node.label).infer
-    arguments = tuple(types[name] for name in node.inputs)
+    arguments = tuple(types[each] for each in inputs)
     try:
-        return rule(arguments, node.attribute_map)
+        found, complete = infer_types(name, arguments, attributes)
+    except UnsupportedError as error:
+        raise UnsupportedError(
+            stage="graph",
+            where=node.label,
+            reason=error.reason,
+            remedy=error.remedy,
+            operator=name,
+        ) from None
     except ModelError as error:
         raise ModelError(
             stage="graph", where=node.label, reason=error.reason, remedy=error.remedy
         ) from None
-    except (ValueError, IndexError, KeyError, TypeError, ZeroDivisionError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         shown = ", ".join(map(str, arguments))
         raise InternalError(
             stage="graph",
             where=node.label,
             reason=f"the shape rule failed on ({shown}): {type(error).__name__}: {error}",
         ) from error
+    return Node(name, inputs, (output,), tuple(sorted(complete.items()))), found

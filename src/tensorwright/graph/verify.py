@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tensorwright.base import DType, InternalError, ModelError
 from tensorwright.graph.graph import Graph, Layout, Node
-from tensorwright.graph.infer import infer_types, operator_of
+from tensorwright.graph.infer import typed_node
 from tensorwright.ops import TensorType
 
 
@@ -35,18 +35,15 @@ def _definitions(graph: Graph) -> Iterator[tuple[str, str]]:
 
 
 def _check_node(node: Node, graph: Graph, defined: dict[str, TensorType]) -> None:
-    operator = operator_of(node.operator, node.label)
     names = [name for name, _ in node.attributes]
     if names != sorted(set(names)):
         raise _fail(node.label, "its attributes are not sorted by name, each once")
-    try:
-        complete = operator.complete(node.attribute_map)
-    except ValueError as error:
-        raise _fail(node.label, str(error)) from None
-    missing = sorted(complete.keys() - set(names))
+    draft, found = typed_node(
+        node.operator, node.inputs, node.outputs[0], node.attribute_map, defined
+    )
+    missing = sorted(draft.attribute_map.keys() - set(names))
     if missing:
         raise _fail(node.label, f"the attribute {', '.join(missing)} is not written out")
-    found = infer_types(node, defined)
     if len(found) != len(node.outputs):
         reason = f"the operator gives {len(found)} outputs, the node names {len(node.outputs)}"
         raise _fail(node.label, reason)

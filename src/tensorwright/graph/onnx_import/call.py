@@ -196,5 +196,5 @@ class Call:
 
 
 Results: TypeAlias = tuple[Operand, ...]
-Converter: TypeAlias = Callable[[Call], Results]
+Converter: TypeAlias = Callable[[Call], Results | None]  # None: expand the standard's function
 Table: TypeAlias = tuple[tuple[str, Converter], ...]

@@ -18,7 +18,13 @@ from tensorwright.base import ModelError, UnsupportedError
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.interpret import interpret
-from tensorwright.graph.onnx_import.call import Call, OnnxAttribute, Operand, Results
+from tensorwright.graph.onnx_import.call import (
+    Call,
+    Converter,
+    OnnxAttribute,
+    Operand,
+    Results,
+)
 from tensorwright.graph.onnx_import.converters import AT_IMPORT, CONVERTERS
 from tensorwright.graph.onnx_import.functions import (
     expand_local,
@@ -121,17 +127,26 @@ class _Import:
         if node.op_type == "If":
             return self.convert_if(node, label, opset)
         call = self.call(node, label, opset)
-        converter = AT_IMPORT.get(node.op_type)
-        if converter is not None:
-            return self.checked(call, converter(call))
-        converter = CONVERTERS.get(node.op_type)
-        if converter is not None:
-            return self.checked(call, self.fold(call) or converter(call))
+        results = self.convert_known(call)
+        if results is not None:
+            if any(call.wanted[len(results) :]):
+                raise call.unsupported(f"only its first {len(results)} outputs are supported")
+            return results
         if has_standard_function(node.op_type, opset):
             types = {name: call.type_of(self.values[name]) for name in node.input if name}
             nodes, version = expand_standard(node, types, opset, self.prefix(node))
             return self.expand(node, nodes, version)
-        raise call.unsupported("there is no such operator here")
+        raise call.unsupported("it is not supported")
+
+    def convert_known(self, call: Call) -> Results | None:
+        """The results of an operator that we have a converter for, computed at once where that is little work."""
+        at_import = AT_IMPORT.get(call.operator)
+        if at_import is not None:
+            return at_import(call)
+        converter = CONVERTERS.get(call.operator)
+        if converter is None:
+            return None
+        return self.fold(call, converter) or converter(call)
 
     def call(self, node: NodeProto, label: str, opset: int) -> Call:
         missing = [name for name in node.input if name and name not in self.values]
@@ -149,7 +164,7 @@ class _Import:
             folder=self.folder,
         )
 
-    def fold(self, call: Call) -> Results | None:
+    def fold(self, call: Call, converter: Converter) -> Results | None:
         """Compute a node whose inputs are all known, where that is little work."""
         arrays = [operand for operand in call.operands if operand is not None]
         if not all(isinstance(operand, np.ndarray) for operand in arrays):
@@ -157,18 +172,14 @@ class _Import:
         if sum(operand.size for operand in arrays if isinstance(operand, np.ndarray)) > _FOLD_LIMIT:
             return None
         scratch = GraphBuilder("folding")
-        converter = CONVERTERS[call.operator]
         results = converter(replace(call, builder=scratch))
+        if results is None:
+            return None
         graph = scratch.finish([name for name in results if isinstance(name, str)])
         if sum(int(np.prod(t.shape)) for t in graph.types.values()) > 4 * _FOLD_LIMIT:
             return None
         computed = interpret(graph, {})
         return tuple(computed[name] if isinstance(name, str) else name for name in results)
-
-    def checked(self, call: Call, results: Results) -> Results:
-        if any(call.wanted[len(results) :]):
-            raise call.unsupported(f"only its first {len(results)} outputs are supported")
-        return results
 
     # -- functions and branches ----------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tensorwright.graph.graph import Graph, Node
-from tensorwright.graph.infer import infer_types
 from tensorwright.graph.interpret import run_node
 from tensorwright.graph.passes.rebuild import Copy, rewrite
 
@@ -23,8 +22,7 @@ def fold_constants(graph: Graph) -> tuple[Graph, int]:
         known = tuple(array for array in arrays if array is not None)
         if len(known) < len(arrays):
             return None
-        types = infer_types(node, {name: copy.type_of(name) for name in node.inputs})
-        size = sum(type_.size_bytes for type_ in types)
+        size = sum(graph.types[name].size_bytes for name in node.outputs)
         if size > _SMALL_BYTES and size > 2 * sum(array.nbytes for array in known):
             return None
         results = run_node(node, known)

@@ -1,0 +1,26 @@
+"""Converters, one file per family: the only list of the ONNX operators that we know."""
+
+from tensorwright.graph.onnx_import.call import Converter
+from tensorwright.graph.onnx_import.converters.convolution import CONVOLUTION
+from tensorwright.graph.onnx_import.converters.elementwise import ELEMENTWISE
+from tensorwright.graph.onnx_import.converters.indexing import INDEXING
+from tensorwright.graph.onnx_import.converters.movement import MOVEMENT
+from tensorwright.graph.onnx_import.converters.normalization import NORMALIZATION
+from tensorwright.graph.onnx_import.converters.pooling import POOLING
+from tensorwright.graph.onnx_import.converters.reduction import REDUCTION
+from tensorwright.graph.onnx_import.converters.shape_values import SHAPE_VALUES
+
+AT_IMPORT: dict[str, Converter] = dict(SHAPE_VALUES)
+CONVERTERS: dict[str, Converter] = dict(
+    (
+        *ELEMENTWISE,
+        *CONVOLUTION,
+        *POOLING,
+        *NORMALIZATION,
+        *REDUCTION,
+        *MOVEMENT,
+        *INDEXING,
+    )
+)
+
+__all__ = ["AT_IMPORT", "CONVERTERS"]

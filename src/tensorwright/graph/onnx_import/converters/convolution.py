@@ -1,0 +1,134 @@
+"""Convolutions and matrix products."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
+from tensorwright.graph.onnx_import.converters.windows import (
+    Window,
+    auto_pad_of,
+    per_dimension,
+    window_of,
+)
+
+
+def _kernel(call: Call) -> tuple[int, ...]:
+    kernel = call.shape(1)[2:]
+    declared = call.tuple("kernel_shape", kernel)
+    if declared != kernel:
+        raise call.unsupported(f"its kernel_shape {declared} is not that of its weights {kernel}")
+    return kernel
+
+
+def _convolve(call: Call, operator: str, inputs: tuple[Operand, ...], window: Window) -> Results:
+    return (
+        call.add(
+            operator,
+            *inputs,
+            strides=window.strides,
+            pads=window.pads,
+            dilations=window.dilations,
+            groups=call.int("group", 1),
+        ),
+    )
+
+
+def _conv(call: Call) -> Results:
+    return _convolve(call, "conv", call.tensors(), window_of(call, _kernel(call)))
+
+
+def _zero_points(call: Call, first: int) -> tuple[Operand, ...]:
+    """The zero points that are given; one that is left out before another is a zero."""
+    if not call.has(first + 1):
+        return (call.operand(first),) if call.has(first) else ()
+    left: Operand = np.zeros((), call.type(0).dtype.numpy)
+    if call.has(first):
+        left = call.operand(first)
+    return left, call.operand(first + 1)
+
+
+def _conv_integer(call: Call) -> Results:
+    inputs = (call.tensor(0), call.tensor(1), *_zero_points(call, 2))
+    return _convolve(call, "conv_integer", inputs, window_of(call, _kernel(call)))
+
+
+def _transposed_pads(
+    call: Call,
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    extra: tuple[int, ...],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Pads and output padding; `output_shape` and SAME_* say how large the result is and so what is cut off."""
+    extents = call.shape(0)[2:]
+    count = len(extents)
+    mode = auto_pad_of(call)
+    if call.given("output_shape"):
+        wanted = call.tuple("output_shape")[-count:]
+    elif mode in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = tuple(n * stride for n, stride in zip(extents, strides, strict=True))
+    else:
+        pads = call.tuple("pads", (0,) * (2 * count)) if mode == "NOTSET" else (0,) * (2 * count)
+        return pads or (0,) * (2 * count), extra
+    begins, ends, more = [], [], []
+    for n, k, s, d, e, size in zip(extents, kernel, strides, dilations, extra, wanted, strict=True):
+        total = s * (n - 1) + e + (k - 1) * d + 1 - size
+        more.append(e + max(-total, 0))
+        total = max(total, 0)
+        begin = total // 2 if mode == "SAME_UPPER" else total - total // 2
+        begins.append(begin)
+        ends.append(total - begin)
+    return (*begins, *ends), tuple(more)
+
+
+def _conv_transpose(call: Call) -> Results:
+    kernel = _kernel(call)
+    count = len(kernel)
+    strides = per_dimension(call, "strides", count, 1)
+    dilations = per_dimension(call, "dilations", count, 1)
+    extra = per_dimension(call, "output_padding", count, 0)
+    pads, extra = _transposed_pads(call, kernel, strides, dilations, extra)
+    return (
+        call.add(
+            "conv_transpose",
+            *call.tensors(),
+            strides=strides,
+            pads=pads,
+            dilations=dilations,
+            groups=call.int("group", 1),
+            output_padding=extra,
+        ),
+    )
+
+
+def _matmul(call: Call) -> Results:
+    return (call.add("matmul", call.tensor(0), call.tensor(1)),)
+
+
+def _matmul_integer(call: Call) -> Results:
+    inputs = (call.tensor(0), call.tensor(1), *_zero_points(call, 2))
+    return (call.add("matmul_integer", *inputs),)
+
+
+def _gemm(call: Call) -> Results:
+    return (
+        call.add(
+            "gemm",
+            *call.tensors(),
+            alpha=call.float("alpha", 1.0),
+            beta=call.float("beta", 1.0),
+            trans_a=call.flag("transA", False),
+            trans_b=call.flag("transB", False),
+        ),
+    )
+
+
+CONVOLUTION: Table = (
+    ("Conv", _conv),
+    ("ConvInteger", _conv_integer),
+    ("ConvTranspose", _conv_transpose),
+    ("MatMul", _matmul),
+    ("MatMulInteger", _matmul_integer),
+    ("Gemm", _gemm),
+)

@@ -1,0 +1,138 @@
+"""Rearrangements: reshape, transpose, concat, split, slice, pad and their kin."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tensorwright.graph.onnx_import.call import Call, Results, Table
+
+
+def _reshape(call: Call) -> Results:
+    shape, wanted = call.shape(0), call.ints(1, "shape")
+    if not call.flag("allowzero", False):
+        if any(n == 0 and at >= len(shape) for at, n in enumerate(wanted)):
+            raise call.unsupported(
+                f"its shape {wanted} keeps a dimension that {shape} does not have"
+            )
+        wanted = tuple(shape[at] if n == 0 else n for at, n in enumerate(wanted))
+    if wanted.count(-1) > 1 or any(n < -1 for n in wanted):
+        raise call.unsupported(f"its shape {wanted} leaves more than one extent open")
+    if -1 in wanted:
+        rest = math.prod(n for n in wanted if n != -1)
+        if rest == 0:
+            raise call.unsupported(f"its shape {wanted} says nothing about the extent -1")
+        wanted = tuple(math.prod(shape) // rest if n == -1 else n for n in wanted)
+    return (call.add("reshape", call.tensor(0), shape=wanted),)
+
+
+def _flatten(call: Call) -> Results:
+    shape = call.shape(0)
+    axis = call.int("axis", 1)
+    axis += len(shape) if axis < 0 else 0
+    flat = (math.prod(shape[:axis]), math.prod(shape[axis:]))
+    return (call.add("reshape", call.tensor(0), shape=flat),)
+
+
+def _axes(call: Call) -> tuple[int, ...]:
+    """`axes`, an attribute before operator set 13 and an input since."""
+    if call.opset < 13:
+        return call.tuple("axes", ())
+    return call.ints(1, "axes") if call.has(1) else ()
+
+
+def _squeeze(call: Call) -> Results:
+    return (call.add("squeeze", call.tensor(0), axes=_axes(call)),)
+
+
+def _unsqueeze(call: Call) -> Results:
+    return (call.add("unsqueeze", call.tensor(0), axes=_axes(call)),)
+
+
+def _transpose(call: Call) -> Results:
+    perm = call.tuple("perm", tuple(reversed(range(call.rank(0)))))
+    return (call.add("transpose", call.tensor(0), perm=perm),)
+
+
+def _expand(call: Call) -> Results:
+    return (call.add("expand", call.tensor(0), shape=call.ints(1, "shape")),)
+
+
+def _tile(call: Call) -> Results:
+    return (call.add("tile", call.tensor(0), repeats=call.ints(1, "repeats")),)
+
+
+def _concat(call: Call) -> Results:
+    return (call.add("concat", *call.tensors(), axis=call.int("axis")),)
+
+
+def _split(call: Call) -> Results:
+    axis = call.int("axis", 0)
+    extent = call.shape(0)[axis]
+    if call.opset < 13:
+        sizes = call.tuple("split", ())
+    else:
+        sizes = call.ints(1, "split") if call.has(1) else ()
+    if not sizes:
+        count = call.int("num_outputs", len(call.wanted))
+        size = -(-extent // count)
+        sizes = tuple(max(min(size, extent - size * at), 0) for at in range(count))
+    return call.apply("split", call.tensor(0), sizes=sizes, axis=axis)
+
+
+def _slice(call: Call) -> Results:
+    if call.opset < 10:
+        starts, ends = call.tuple("starts"), call.tuple("ends")
+        axes, steps = call.tuple("axes", ()), tuple[int, ...]()
+    else:
+        starts, ends = call.ints(1, "starts"), call.ints(2, "ends")
+        axes = call.ints(3, "axes") if call.has(3) else ()
+        steps = call.ints(4, "steps") if call.has(4) else ()
+    axes = axes or tuple(range(len(starts)))
+    return (call.add("slice", call.tensor(0), starts=starts, ends=ends, axes=axes, steps=steps),)
+
+
+def _pad(call: Call) -> Results:
+    rank = call.rank(0)
+    mode = call.text("mode", "constant")
+    value: float
+    if call.opset < 11:
+        pads, value = call.tuple("pads"), call.float("value", 0.0)
+    else:
+        pads = call.ints(1, "pads")
+        value = call.scalar(2, "constant_value") if call.has(2) else 0.0
+    if call.opset >= 18 and call.has(3):
+        axes = call.ints(3, "axes")
+        full = np.zeros((2, rank), np.int64)
+        full[:, [axis % rank for axis in axes]] = np.asarray(pads).reshape(2, len(axes))
+        pads = tuple(int(n) for n in full.reshape(-1))
+    return (call.add("pad", call.tensor(0), pads=pads, mode=mode, value=value),)
+
+
+def _depth_to_space(call: Call) -> Results:
+    size, mode = call.int("blocksize"), call.text("mode", "DCR")
+    return (call.add("depth_to_space", call.tensor(0), blocksize=size, mode=mode),)
+
+
+def _space_to_depth(call: Call) -> Results | None:
+    if call.text("mode", "DCR") != "DCR":
+        return None
+    return (call.add("space_to_depth", call.tensor(0), blocksize=call.int("blocksize")),)
+
+
+MOVEMENT: Table = (
+    ("Reshape", _reshape),
+    ("Flatten", _flatten),
+    ("Squeeze", _squeeze),
+    ("Unsqueeze", _unsqueeze),
+    ("Transpose", _transpose),
+    ("Expand", _expand),
+    ("Tile", _tile),
+    ("Concat", _concat),
+    ("Split", _split),
+    ("Slice", _slice),
+    ("Pad", _pad),
+    ("DepthToSpace", _depth_to_space),
+    ("SpaceToDepth", _space_to_depth),
+)

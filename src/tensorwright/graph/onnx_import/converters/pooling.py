@@ -1,0 +1,53 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+from tensorwright.graph.onnx_import.call import Call, Converter, Results, Table
+from tensorwright.graph.onnx_import.converters.windows import window_of
+from tensorwright.ops import AttributeValue
+
+
+def _pool(call: Call, operator: str, **attributes: AttributeValue) -> Results:
+    window = window_of(call, call.tuple("kernel_shape"))
+    return (
+        call.add(
+            operator,
+            call.tensor(0),
+            kernel=window.kernel,
+            strides=window.strides,
+            pads=window.pads,
+            dilations=window.dilations,
+            ceil_mode=call.flag("ceil_mode", False),
+            **attributes,
+        ),
+    )
+
+
+def _max_pool(call: Call) -> Results:
+    return _pool(call, "max_pool")
+
+
+def _average_pool(call: Call) -> Results:
+    return _pool(call, "average_pool", count_include_pad=call.flag("count_include_pad", False))
+
+
+def _lp_pool(call: Call) -> Results:
+    return _pool(call, "lp_pool", p=call.int("p", 2))
+
+
+def _global(operator: str) -> Converter:
+    return lambda call: (call.add(operator, call.tensor(0)),)
+
+
+def _global_lp_pool(call: Call) -> Results:
+    return (call.add("global_lp_pool", call.tensor(0), p=call.int("p", 2)),)
+
+
+POOLING: Table = (
+    ("MaxPool", _max_pool),
+    ("AveragePool", _average_pool),
+    ("LpPool", _lp_pool),
+    ("GlobalMaxPool", _global("global_max_pool")),
+    ("GlobalAveragePool", _global("global_average_pool")),
+    ("GlobalLpPool", _global_lp_pool),
+)

@@ -1,0 +1,75 @@
+"""Folds over axes."""
+
+from __future__ import annotations
+
+from tensorwright.base import DType
+from tensorwright.graph.onnx_import.call import Call, Converter, Results, Table
+
+_REDUCTIONS = (
+    ("ReduceSum", "reduce_sum", 13),
+    ("ReduceMean", "reduce_mean", 18),
+    ("ReduceProd", "reduce_prod", 18),
+    ("ReduceMax", "reduce_max", 18),
+    ("ReduceMin", "reduce_min", 18),
+    ("ReduceL1", "reduce_l1", 18),
+    ("ReduceL2", "reduce_l2", 18),
+    ("ReduceSumSquare", "reduce_sum_square", 18),
+    ("ReduceLogSum", "reduce_log_sum", 18),
+    ("ReduceLogSumExp", "reduce_log_sum_exp", 18),
+)
+_ON_BOOLS = {"reduce_max": "reduce_any", "reduce_min": "reduce_all"}
+
+
+def _reduce(operator: str, axes_are_input_from: int) -> Converter:
+    def convert(call: Call) -> Results:
+        chosen = operator
+        if call.type(0).dtype is DType.BOOL:
+            chosen = _ON_BOOLS.get(operator, operator)
+        if call.opset >= axes_are_input_from:
+            axes = call.ints(1, "axes") if call.has(1) else ()
+        else:
+            axes = call.tuple("axes", ())
+        keepdims = call.flag("keepdims", True)
+        if not axes and call.flag("noop_with_empty_axes", False):
+            return _without_axes(call, operator)
+        if call.rank(0) == 0:
+            return _without_axes(call, operator)
+        return (call.add(chosen, call.tensor(0), axes=axes, keepdims=keepdims),)
+
+    return convert
+
+
+def _without_axes(call: Call, operator: str) -> Results:
+    """Nothing is folded; what is done to each element stays."""
+    x = call.tensor(0)
+    match operator:
+        case "reduce_l1" | "reduce_l2":
+            return (call.add("abs", x),)
+        case "reduce_sum_square":
+            return (call.add("mul", x, x),)
+        case "reduce_log_sum":
+            return (call.add("log", x),)
+        case _:
+            return (call.operand(0),)
+
+
+def _arg(operator: str) -> Converter:
+    def convert(call: Call) -> Results:
+        return (
+            call.add(
+                operator,
+                call.tensor(0),
+                axis=call.int("axis", 0),
+                keepdims=call.flag("keepdims", True),
+                select_last_index=call.flag("select_last_index", False),
+            ),
+        )
+
+    return convert
+
+
+REDUCTION: Table = (
+    *((theirs, _reduce(ours, version)) for theirs, ours, version in _REDUCTIONS),
+    ("ArgMax", _arg("argmax")),
+    ("ArgMin", _arg("argmin")),
+)
