@@ -4,7 +4,8 @@ The benchmark starts `python -m tensorwright.peers.worker KIND` and writes one J
 to its standard input; each is answered by one line. Arrays travel in .npz files of a temporary
 folder. Nothing is pickled.
 
-    {"command": "load", "path": P, "threads": 2, "options": {}}    -> {"ok": true, "version": ...}
+    {"command": "load", "path": P, "threads": 2, "options": {}}    -> {"ok": true, "version": V,
+                                                                       "detail": D}
     {"command": "bind", "arrays": FILE, "names": [...]}            -> {"ok": true}
     {"command": "check", "arrays": FILE}                           -> {"ok": true, "names": [...]}
     {"command": "time", "number": 10, "repeat": 3}                 -> {"ok": true, "seconds": [...]}

@@ -187,10 +187,15 @@ def test_an_interrupt_ends_the_process_and_is_passed_on(monkeypatch: pytest.Monk
 
 
 def test_turns_exclude_other_benchmarks(tmp_path: Path) -> None:
-    with override(home=str(tmp_path)), hold_turn():
-        with (tmp_path / "turn.lock").open() as file, pytest.raises(TimeoutError):
-            wait_for_lock(file.fileno())
-    with (tmp_path / "turn.lock").open() as file:
+    path = tmp_path / "turn.lock"
+    with (
+        override(home=str(tmp_path)),
+        hold_turn(),
+        path.open() as file,
+        pytest.raises(TimeoutError),
+    ):
+        wait_for_lock(file.fileno())
+    with path.open() as file:
         wait_for_lock(file.fileno())
 
 
