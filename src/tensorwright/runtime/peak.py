@@ -17,9 +17,10 @@ from tensorwright.codegen.llvm import compile_module
 from tensorwright.runtime.jit import load_object
 from tensorwright.runtime.openmp import usable_threads
 
-_REPEATS = 12
-_FLOPS_PER_THREAD = 400_000_000
+_BUDGET_S = 0.1
+_LEAST_REPEATS = 5
 _PAUSE_S = 0.001
+_FLOPS_PER_RUN = 30_000_000  # of each thread: long against a fork-join, short against a time slice
 
 
 def measure_peak(target: Target, threads: int = 1, dtype: DType = DType.F32) -> float:
@@ -36,7 +37,7 @@ def measure_peak(target: Target, threads: int = 1, dtype: DType = DType.F32) -> 
     lanes = target.lanes(dtype)
     code = load_object(compile_module(_fma_loop(lanes, chains, dtype), target), ("measure",))
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("measure"))
-    rounds = max(1, _FLOPS_PER_THREAD // (2 * lanes * chains * _REPEATS))
+    rounds = max(1, _FLOPS_PER_RUN // (2 * lanes * chains))
     results = np.zeros((threads, 8), np.float64)
     arguments = (ctypes.c_int64 * 2)(rounds, results.ctypes.data)
     best_s = _best_time(lambda: call(ctypes.addressof(arguments), threads))
@@ -77,14 +78,17 @@ def _check_runs_here(target: Target) -> None:
 
 
 def _best_time(run: Callable[[], object]) -> float:
-    """Seconds of the shortest of several runs, after one to warm up."""
+    """Seconds of the shortest of many runs, after one to warm up."""
     run()
     best_s = float("inf")
-    for _ in range(_REPEATS):
+    repeats = 0
+    end = time.perf_counter() + _BUDGET_S
+    while repeats < _LEAST_REPEATS or time.perf_counter() < end:
         start = time.perf_counter()
         run()
         best_s = min(best_s, time.perf_counter() - start)
-        time.sleep(_PAUSE_S)
+        repeats += 1
+        time.sleep(_PAUSE_S)  # threads that share a core are placed anew when they wake
     return best_s
 
 
