@@ -141,6 +141,13 @@ class Function:
         self.block = "entry"
         self._count = 0
 
+    def sibling(self, head: str) -> Function:
+        """Another function of the module, whose names do not clash with those known so far."""
+        other = Function(self.module, head)
+        other._count = self._count
+        other.ranges = dict(self.ranges)
+        return other
+
     def fresh(self) -> str:
         """A new name."""
         self._count += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tensorwright.base import InternalError, Target
+from tensorwright.base import DType, InternalError, Target
 from tensorwright.codegen.llvm.builder import Function, Val, wrapped_literal
 from tensorwright.codegen.llvm.linear import Arithmetic, Linear, combine, scaled, sorted_terms
 from tensorwright.expr import (
@@ -25,7 +25,6 @@ from tensorwright.expr import (
     Var,
     terms_of,
 )
-from tensorwright.base import DType
 from tensorwright.loop import Buffer
 
 _PREDICATE = {Relation.LT: "slt", Relation.LE: "sle", Relation.EQ: "eq", Relation.NE: "ne"}
@@ -48,7 +47,8 @@ class Indices(Arithmetic):
         self.env: dict[Var, int | Linear] = {}
         self.guard: Val | None = None  # where loads and stores may happen, besides padding lanes
         self._load_element = load_element
-        self._plans: dict[int, tuple[object, _Plan]] = {}  # by id; holds the key alive
+        self._plans: dict[int, tuple[object, _Plan]] = {}  # by id; keeps the key alive
+        self._places: dict[tuple[int, str], tuple[object, _Plan]] = {}
 
     def evaluate(self, index: Index) -> Linear:
         """The value of an index expression."""
@@ -63,9 +63,10 @@ class Indices(Arithmetic):
 
     def offset(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
         """The row-major position of an element of a buffer."""
-        found = self._plans.get(id(indices))
-        if found is None or found[0] is not indices:
-            found = self._plans[id(indices)] = (indices, _plan(flat_index(buffer, indices)))
+        key = (id(indices), buffer.name)
+        found = self._places.get(key)
+        if found is None:
+            found = self._places[key] = (indices, _plan(flat_index(buffer, indices)))
         return self._run(found[1])
 
     def _run(self, plan: _Plan) -> Linear:

@@ -1,0 +1,87 @@
+"""A bound loop program to the text of an LLVM module.
+
+The kernel is `void NAME(ptr args, ptr workspace, i32 threads)`. `args` points to the addresses of
+the program's parameters in order, each aligned to 64 bytes, and so is `workspace`: `workspace_bytes`
+shared by the call, then `local_workspace_bytes` for each thread. It calls GOMP_parallel where a loop
+is parallel and `threads` is more than one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tensorwright.base import Target
+from tensorwright.codegen.llvm.analysis import Facts
+from tensorwright.codegen.llvm.builder import Function, Module
+from tensorwright.codegen.llvm.memory import Piece
+from tensorwright.codegen.llvm.parallel import write_entry
+from tensorwright.codegen.llvm.statements import BUFFER_ALIGN, Arena, Kernel, Statements
+from tensorwright.loop import LoopProgram, Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """The text of a kernel, and the memory that a call needs: sizes are multiples of 64 bytes."""
+
+    name: str
+    ir_text: str
+    workspace_bytes: int
+    local_workspace_bytes: int
+    parameters: tuple[Parameter, ...]
+
+    def total_workspace_bytes(self, threads: int) -> int:
+        """The size of the workspace for so many threads."""
+        return self.workspace_bytes + threads * self.local_workspace_bytes
+
+    def __str__(self) -> str:
+        return self.ir_text
+
+
+def emit(program: LoopProgram, target: Target) -> KernelSource:
+    """Write a program whose extents are ints.
+
+    Raises:  UnsupportedError for loops of graphics processors, for functions of types that have
+             none, and for f16 on a target without conversions;
+             InternalError for a program that is not well formed.
+    """
+    name = re.sub(r"\W", "_", program.name)
+    module = Module()
+    kernel = Kernel(name, target, module, Facts(target), Arena(), Arena(), [])
+    pointers = [f"%p{position}" for position in range(len(program.parameters))]
+    listed = "".join(f"ptr noalias align {BUFFER_ALIGN} {pointer}, " for pointer in pointers)
+    head = (
+        f"define internal void @{name}.main({listed}ptr %workspace, ptr %slice, i32 %threads) "
+        "nounwind"
+    )
+    main = Statements(Function(module, head), kernel, is_parallel=False)
+    for pointer, parameter in zip(pointers, program.parameters, strict=True):
+        buffer = parameter.buffer
+        size = 1
+        for extent in buffer.shape:
+            size *= main.scalar_int(extent)
+        main.storages[buffer.name] = Piece(pointer, buffer.dtype, size, BUFFER_ALIGN)
+    main.statement(program.body)
+    main.function.finish()
+    for region in kernel.regions:
+        write_entry(module, region, kernel.own.size)
+    module.definitions[name] = _entry(name, pointers, kernel.shared.size)
+    return KernelSource(
+        name, module.text(), kernel.shared.size, kernel.own.size, program.parameters
+    )
+
+
+def _entry(name: str, pointers: list[str], shared_bytes: int) -> str:
+    """The function that the caller sees."""
+    lines = [f"define void @{name}(ptr %args, ptr %workspace, i32 %threads) nounwind {{"]
+    for position, pointer in enumerate(pointers):
+        lines.append(f"  %a{position} = getelementptr ptr, ptr %args, i64 {position}")
+        lines.append(f"  {pointer} = load ptr, ptr %a{position}")
+    listed = "".join(f"ptr {pointer}, " for pointer in pointers)
+    lines += [
+        f"  %slice = getelementptr i8, ptr %workspace, i64 {shared_bytes}",
+        f"  call void @{name}.main({listed}ptr %workspace, ptr %slice, i32 %threads)",
+        "  ret void",
+        "}\n",
+    ]
+    return "\n".join(lines)

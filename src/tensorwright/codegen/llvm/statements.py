@@ -1,0 +1,236 @@
+"""Statements to code: loops of every kind, branches, buffers, stores, prefetches, intrinsics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorwright.base import Target
+from tensorwright.codegen.llvm.analysis import Facts
+from tensorwright.codegen.llvm.builder import Function, Module, Val
+from tensorwright.codegen.llvm.intrinsics import find_intrinsic
+from tensorwright.codegen.llvm.linear import Linear
+from tensorwright.codegen.llvm.memory import Piece, Slots
+from tensorwright.codegen.llvm.parallel import Region, capture, write_region
+from tensorwright.codegen.llvm.values import Values
+from tensorwright.expr import Condition
+from tensorwright.loop import (
+    Allocate,
+    Block,
+    Buffer,
+    Call,
+    For,
+    ForKind,
+    If,
+    Prefetch,
+    Scope,
+    Stmt,
+    Store,
+)
+
+BUFFER_ALIGN = 64
+_STACK_BYTES = 32 << 10  # the largest local buffer on the stack
+_FRAME_BYTES = 256 << 10  # of all of them in one function
+
+
+class Arena:
+    """Offsets in a workspace: a buffer's place is free again after its statement."""
+
+    def __init__(self) -> None:
+        self.top = 0
+        self.size = 0
+
+    def take(self, count_bytes: int) -> int:
+        """The offset of a new piece; give it back by setting `top` to what it was before."""
+        offset = self.top
+        self.top = _aligned(offset + count_bytes)
+        self.size = max(self.size, self.top)
+        return offset
+
+
+@dataclass(slots=True)
+class Kernel:
+    """What the functions of one kernel share while they are written."""
+
+    name: str
+    target: Target
+    module: Module
+    facts: Facts
+    shared: Arena  # one per call
+    own: Arena  # one per thread
+    regions: list[Region]
+
+
+class Statements(Values):
+    """Write statements into one function."""
+
+    def __init__(self, function: Function, kernel: Kernel, *, is_parallel: bool) -> None:
+        super().__init__(function, kernel.target)
+        self.kernel = kernel
+        self.facts = kernel.facts
+        self.is_parallel = is_parallel
+        self.frame_bytes = 0
+
+    def statement(self, statement: Stmt) -> None:
+        """Write one statement."""
+        match statement:
+            case Store(buffer, indices, value):
+                self.store(buffer, indices, self.value(value))
+            case Block(statements):
+                for part in statements:
+                    self.statement(part)
+            case For():
+                self._loop(statement)
+            case If(condition, then):
+                self._if(condition, then)
+            case Allocate():
+                self._allocate(statement)
+            case Prefetch(buffer, indices):
+                self.function.module.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+                address = self.address(buffer, indices)
+                self.function.effect(
+                    f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)"
+                )
+            case Call():
+                self._call(statement)
+
+    def _loop(self, loop: For) -> None:
+        extent = self.facts.extent(loop)
+        kind = self.facts.kind(loop)
+        if extent == 0:
+            return
+        outer = self.env.get(loop.var)
+        if extent == 1:
+            self._copy(loop, 0)
+        elif kind is ForKind.UNROLLED:
+            for iteration in range(extent):
+                self._copy(loop, iteration)
+        elif kind is ForKind.VECTOR and self.lanes == 1:
+            self._vectors(loop)
+        elif kind is ForKind.PARALLEL and not self.is_parallel and self.lanes == 1:
+            self._parallel(loop, extent)
+        else:
+            self._serial(loop, "0", str(extent), extent)
+        if outer is None:
+            self.env.pop(loop.var, None)
+        else:
+            self.env[loop.var] = outer
+
+    def _copy(self, loop: For, value: int | Linear) -> None:
+        self.env[loop.var] = value
+        self.statement(loop.body)
+
+    def _serial(self, loop: For, first: str, stop: str, extent: int) -> None:
+        written = self.facts.written(loop.body)
+        with self.function.loop(first, stop, (0, extent - 1), written) as index:
+            self._copy(loop, Linear(0, ((index, 1),)))
+
+    def _vectors(self, loop: For) -> None:
+        """Full vectors, written out or in a loop, then the rests."""
+        chunks = self.facts.chunks(loop)
+        width = chunks.width
+        if chunks.is_unrolled:
+            for chunk in range(chunks.count):
+                self._vector(loop, Linear(chunk * width, (), 1), width, width)
+        else:
+            written = self.facts.written(loop.body)
+            bounds = (0, chunks.count - 1)
+            with self.function.loop("0", str(chunks.count), bounds, written) as index:
+                self._vector(loop, Linear(0, ((index, width),), 1), width, width)
+        for start, lanes, active in chunks.rests:
+            self._vector(loop, Linear(start, (), 1), lanes, active)
+
+    def _vector(self, loop: For, start: Linear, lanes: int, active: int) -> None:
+        self.lanes, self.active = lanes, active
+        if lanes == 1:
+            self._copy(loop, start._replace(step=0))
+        else:
+            self._copy(loop, start)
+        self.lanes = self.active = 1
+
+    def _if(self, condition: Condition, then: Stmt) -> None:
+        mask = self.condition(condition)
+        if mask is False:
+            return
+        if mask is True:
+            self.statement(then)
+        elif isinstance(mask, Val) and mask.lanes == 1:
+            with self.function.branch(mask.name, self.facts.written(then)):
+                self.statement(then)
+        elif isinstance(mask, Val):
+            kept = self.guard
+            self.guard = self.guarded(mask)
+            self.statement(then)
+            self.guard = kept
+
+    def _allocate(self, allocate: Allocate) -> None:
+        buffer = allocate.buffer
+        outer = self.storages.get(buffer.name)
+        tops = self.kernel.shared.top, self.kernel.own.top
+        width = self.facts.tile_width(allocate, self.env, self.lanes)
+        if width is not None:
+            self.storages[buffer.name] = Slots(buffer.dtype, width, self.lanes)
+        else:
+            self.storages[buffer.name] = self._piece(buffer)
+        self.function.forget(buffer.name)
+        self.statement(allocate.body)
+        self.function.forget(buffer.name)
+        self.kernel.shared.top, self.kernel.own.top = tops
+        if outer is None:
+            del self.storages[buffer.name]
+        else:
+            self.storages[buffer.name] = outer
+
+    def _piece(self, buffer: Buffer) -> Piece:
+        """Memory for a buffer: of the call, on the stack, or of the thread."""
+        size = self.lanes
+        for extent in buffer.shape:
+            size *= self.scalar_int(extent)
+        count_bytes = size * buffer.dtype.size_bytes
+        if buffer.scope is not Scope.LOCAL:
+            offset = self.kernel.shared.take(count_bytes)
+            pointer = self._at("%workspace", offset)
+        elif count_bytes <= _STACK_BYTES and self.frame_bytes + count_bytes <= _FRAME_BYTES:
+            self.frame_bytes += count_bytes
+            pointer = self.function.alloca(f"[{count_bytes} x i8]", BUFFER_ALIGN)
+        else:
+            pointer = self._at("%slice", self.kernel.own.take(count_bytes))
+        return Piece(pointer, buffer.dtype, size, BUFFER_ALIGN, self.lanes)
+
+    def scalar_int(self, extent: object) -> int:
+        """An extent of a bound program."""
+        if not isinstance(extent, int):
+            raise TypeError(f"the extent {extent} is not bound")
+        return extent
+
+    def _at(self, base: str, offset: int) -> str:
+        return self.function.pure(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def _call(self, call: Call) -> None:
+        intrinsic = find_intrinsic(call.intrinsic, self.target)
+        if intrinsic is None or self.lanes > 1:
+            self.statement(call.meaning)
+            return
+        addresses = tuple(self.address(w.buffer, w.indices) for w in call.windows)
+        intrinsic.emit(self.function, addresses)
+        for name in self.facts.written(call.meaning):
+            self.function.forget(name)
+
+    def _parallel(self, loop: For, extent: int) -> None:
+        """Write the body as a function of its own, and the call that shares out the iterations."""
+        kernel = self.kernel
+        captured = capture(loop.body, self.env, self.storages)
+        name = f"{kernel.name}.par{len(kernel.regions)}"
+        region = Region(name, extent, captured)
+        kernel.regions.append(region)
+        inner = Statements(self.function.sibling(region.body_head()), kernel, is_parallel=True)
+        inner.env = dict(self.env)
+        inner.storages = {n: s for n, s in self.storages.items() if isinstance(s, Piece)}
+        inner._serial(loop, "%first", "%stop", extent)
+        inner.function.finish()
+        write_region(self.function, region)
+        for buffer in self.facts.written(loop.body):
+            self.function.forget(buffer)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // BUFFER_ALIGN) * BUFFER_ALIGN

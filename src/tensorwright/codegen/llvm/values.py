@@ -1,0 +1,163 @@
+"""Value expressions to values in registers."""
+
+from __future__ import annotations
+
+from tensorwright.base import DType, InternalError, Target
+from tensorwright.codegen.llvm.builder import Function, Val, literal_text, register_type
+from tensorwright.codegen.llvm.linear import Linear
+from tensorwright.codegen.llvm.memory import Memory
+from tensorwright.codegen.llvm.operations import Operations
+from tensorwright.expr import (
+    And,
+    Apply,
+    Cast,
+    Compare,
+    Const,
+    Fn,
+    FromIndex,
+    Index,
+    Load,
+    Not,
+    Or,
+    Select,
+    Value,
+    children,
+)
+
+
+class Values(Memory):
+    """Evaluate value expressions; operands shared within one statement are computed once."""
+
+    def __init__(self, function: Function, target: Target) -> None:
+        super().__init__(function, target)
+        self.operations = Operations(function, target)
+        self._shared: dict[int, Val] = {}
+
+    def value(self, value: Value) -> Val:
+        """The value of an expression, for one statement."""
+        self._shared = {}
+        return self._value(value)
+
+    def _value(self, value: Value) -> Val:
+        match value:
+            case Load(source, indices):
+                return self.load(source, indices)
+            case Const(number, dtype):
+                return Val(literal_text(number, dtype), dtype)
+        known = self._shared.get(id(value))
+        if known is None:
+            known = self._shared[id(value)] = self._computed(value)
+        return known
+
+    def _computed(self, value: Value) -> Val:
+        match value:
+            case Apply(fn, args):
+                return self._applied(fn, args)
+            case Cast(operand, dtype):
+                if DType.F16 in (operand.dtype, dtype):
+                    self.require_half()
+                return self.operations.convert(self._value(operand), dtype)
+            case FromIndex(index, dtype):
+                return self._from_index(index, dtype)
+            case Select():
+                return self._selected(value)
+        raise InternalError(stage="codegen", where=f"value {value}", reason="not a value")
+
+    def _applied(self, fn: Fn, args: tuple[Value, ...]) -> Val:
+        if self.target.fma and fn in (Fn.ADD, Fn.SUB) and args[0].dtype in (DType.F32, DType.F64):
+            fused = self._contracted(fn, *args)
+            if fused is not None:
+                return fused
+        return self.operations.apply(fn, tuple(self._value(arg) for arg in args))
+
+    def _contracted(self, fn: Fn, left: Value, right: Value) -> Val | None:
+        """left + right or left - right where one of them is a product: one rounding."""
+        operations = self.operations
+        if isinstance(right, Apply) and right.fn is Fn.MUL and id(right) not in self._shared:
+            addend = self._value(left)
+            a, b = (self._value(arg) for arg in right.args)
+            if fn is Fn.SUB:
+                a = operations.apply(Fn.NEG, (a,))
+            return operations.fused(a, b, addend)
+        if isinstance(left, Apply) and left.fn is Fn.MUL and id(left) not in self._shared:
+            a, b = (self._value(arg) for arg in left.args)
+            addend = self._value(right)
+            if fn is Fn.SUB:
+                addend = operations.apply(Fn.NEG, (addend,))
+            return operations.fused(a, b, addend)
+        return None
+
+    def _from_index(self, index: Index, dtype: DType) -> Val:
+        place = self.evaluate(index)
+        if not place.terms and not place.step:
+            return Val(literal_text(place.const, dtype), dtype)
+        return self.operations.convert(self._index_value(place), dtype)
+
+    def _index_value(self, place: Linear) -> Val:
+        if self.is_uniform(place):
+            return Val(self.scalar(place), DType.I64)
+        name, bits = self.vector(place)
+        return Val(name, DType.I32 if bits == 32 else DType.I64, self.lanes)
+
+    def _selected(self, value: Select) -> Val:
+        """Decide, or compute both sides, each guarded by its side of an index condition."""
+        condition = value.condition
+        if not isinstance(condition, (bool, Compare, And, Or, Not)):
+            mask = self._value(condition)
+            return self.chosen(mask, self._value(value.then), self._value(value.otherwise))
+        decided = self.condition(condition)
+        if isinstance(decided, bool):
+            return self._value(value.then if decided else value.otherwise)
+        if decided.lanes == 1 and (is_heavy(value.then) or is_heavy(value.otherwise)):
+            return self._branched(decided, value.then, value.otherwise)
+        then = self._under(decided, value.then)
+        otherwise = value.otherwise
+        if isinstance(otherwise, Const):
+            return self.chosen(decided, then, self._value(otherwise))
+        rest = self._under(self.inverted(decided), otherwise)
+        return self.chosen(decided, then, rest)
+
+    def _under(self, mask: Val, value: Value) -> Val:
+        """Evaluate with a guard on the loads."""
+        kept_guard, kept_shared = self.guard, self._shared
+        self.guard, self._shared = self.guarded(mask), {}
+        result = self._value(value)
+        self.guard, self._shared = kept_guard, kept_shared
+        return result
+
+    def _branched(self, condition: Val, then: Value, otherwise: Value) -> Val:
+        """Evaluate one side only; the result goes through a stack slot that LLVM promotes."""
+        function, lanes = self.function, self.lanes
+        kind = register_type(then.dtype, lanes)
+        slot = function.alloca(kind, 64)
+        for mask, side in ((condition, then), (self.inverted(condition), otherwise)):
+            kept = self._shared
+            self._shared = {}
+            with function.branch(mask.name, frozenset()):
+                result = function.splat(self._value(side), lanes)
+                function.effect(f"store {kind} {result.name}, ptr {slot}")
+            self._shared = kept
+        return Val(function.emit(f"load {kind}, ptr {slot}"), then.dtype, lanes)
+
+
+def is_heavy(value: Value, budget: int = 6) -> bool:
+    """Whether computing a value in vain costs more than a branch."""
+    return _cost(value) > budget
+
+
+_CHEAP = frozenset(
+    (Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG, Fn.ABS)
+    + (Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.AND, Fn.OR, Fn.NOT)
+)
+
+
+def _cost(value: Value) -> int:
+    own = 0
+    match value:
+        case Apply(fn, _):
+            own = 1 if fn in _CHEAP else 8
+        case Load():
+            own = 2
+        case Select() | Cast():
+            own = 1
+    return own + sum(_cost(child) for child in children(value))
