@@ -1,8 +1,13 @@
 """What compiled code needs at run time.
 
-Read jit.py first (object code to callable addresses), then openmp.py and kernel_cache.py.
+From machine code upwards: jit.py (object code to callable addresses), openmp.py, kernel_cache.py.
+From the user downwards: plan.py (what an executable does, as data), executable.py, frame.py (what
+one call owns), driver.py (steps in native code), container.py (the file format).
 """
 
+from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready
+from tensorwright.runtime.container import Contents, read_container, write_container
+from tensorwright.runtime.executable import Bound, Executable, StepTime
 from tensorwright.runtime.jit import LoadedObject, load_object
 from tensorwright.runtime.kernel_cache import (
     CacheCounts,
@@ -11,6 +16,8 @@ from tensorwright.runtime.kernel_cache import (
     default_cache,
     kernel_key,
 )
+from tensorwright.runtime.loader import Recompile, load
+from tensorwright.runtime.memory import Inside, Lifetime, MemoryPlan, plan_memory
 from tensorwright.runtime.openmp import (
     OpenMP,
     Origin,
@@ -21,22 +28,77 @@ from tensorwright.runtime.openmp import (
     usable_threads,
 )
 from tensorwright.runtime.peak import measure_bandwidth, measure_peak
+from tensorwright.runtime.plan import (
+    ArenaRef,
+    ArgumentSpec,
+    BufferRef,
+    ConstantRef,
+    CopyStep,
+    HostStep,
+    InputRef,
+    KernelSpec,
+    KernelStep,
+    OutputRef,
+    Plan,
+    Step,
+    TensorSpec,
+    TypedRef,
+)
+from tensorwright.runtime.plan_json import plan_from_json, plan_to_json
+from tensorwright.runtime.plan_verify import verify_plan
+from tensorwright.runtime.timing import calls_per_sample, measure, measure_in_turn, time_calls
 
 __all__ = [
+    "ALIGNMENT",
+    "ArenaRef",
+    "ArgumentSpec",
+    "Bound",
+    "BufferRef",
     "CacheCounts",
+    "ConstantRef",
+    "Contents",
+    "CopyStep",
+    "Executable",
+    "HostStep",
+    "InputRef",
+    "Inside",
     "KernelCache",
+    "KernelSpec",
+    "KernelStep",
+    "Lifetime",
     "LoadedObject",
+    "MemoryPlan",
     "OpenMP",
     "Origin",
+    "OutputRef",
+    "Plan",
+    "Recompile",
+    "Step",
+    "StepTime",
+    "TensorSpec",
+    "TypedRef",
+    "calls_per_sample",
     "compile_cached",
     "default_cache",
+    "empty",
     "find_openmp",
+    "is_kernel_ready",
     "kernel_key",
+    "load",
     "load_object",
+    "measure",
     "measure_bandwidth",
+    "measure_in_turn",
     "measure_peak",
     "openmp_runtime",
+    "plan_from_json",
+    "plan_memory",
+    "plan_to_json",
+    "read_container",
     "release_threads",
     "set_spin",
+    "time_calls",
     "usable_threads",
+    "verify_plan",
+    "write_container",
 ]

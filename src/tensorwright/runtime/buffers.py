@@ -10,6 +10,7 @@ import numbers
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensorwright.base import DType
 from tensorwright.ops import Array
@@ -81,6 +82,6 @@ def to_array(value: Any, dtype: DType) -> Array:
     return np.asarray(value)
 
 
-def byte_view(array: Array) -> Array:
+def byte_view(array: Array) -> NDArray[np.uint8]:
     """The bytes of a dense array, as a flat view that shares its memory."""
     return array.reshape(-1).view(np.uint8)

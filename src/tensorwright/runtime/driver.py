@@ -8,7 +8,7 @@ The driver is a small LLVM module, compiled once per process. It reads a frame:
     arguments   room for the arguments of one kernel
     workspace   scratch memory of the kernels; they take turns
     threads, begin, end                                    the steps begin..end are run
-    clock, ticks                                           where given, ticks[i] is when step i began
+    clock, ticks                                           where given, ticks[i]: step i began
 
 Base 0 is address 0, so that a ref to it is a plain number.
 """
@@ -39,9 +39,7 @@ from tensorwright.runtime.plan import (
     Step,
 )
 
-_SLOTS = (
-    "steps refs bases arguments workspace threads begin end clock ticks".split()
-)
+_SLOTS = "steps refs bases arguments workspace threads begin end clock ticks".split()
 
 DRIVER_IR = (
     "define void @tensorwright_run(ptr %frame) {\nentry:\n  %time = alloca [2 x i64], align 16\n"

@@ -142,7 +142,7 @@ def _place(
 ) -> tuple[_Placed, ...]:
     """One after another, each into the tightest gap between those alive at the same time."""
     placed: list[_Placed] = []  # sorted by offset
-    for block in sorted(blocks, key=order):  # type: ignore[arg-type]
+    for block in sorted(blocks, key=order):
         offset = _best_offset(block, placed) if block.size_bytes else 0
         entry = _Placed(block, offset)
         position = sum(1 for other in placed if other.offset <= offset)

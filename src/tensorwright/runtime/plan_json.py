@@ -52,7 +52,7 @@ _VALUES: dict[str, Any] = {"DType": DType, "Role": Role, "float": float}
 
 def plan_to_json(plan: Plan) -> str:
     """One line of JSON, equal for equal plans."""
-    return json.dumps(_encode(plan), allow_nan=False, separators=(",", ":"))
+    return json.dumps(plan_to_data(plan), allow_nan=False, separators=(",", ":"))
 
 
 def plan_from_json(text: str) -> Plan:
@@ -60,8 +60,18 @@ def plan_from_json(text: str) -> Plan:
 
     Raises:  ValueError that says what does not fit.
     """
+    return plan_from_data(json.loads(text))
+
+
+def plan_to_data(plan: Plan) -> object:
+    """The plan as `json.dumps` takes it: objects, lists, texts and numbers."""
+    return _encode(plan)
+
+
+def plan_from_data(data: object) -> Plan:
+    """The inverse of `plan_to_data`, errors as `plan_from_json`."""
     try:
-        plan = _decode(json.loads(text))
+        plan = _decode(data)
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"not a plan: {type(error).__name__} {error}") from error
     if not isinstance(plan, Plan):

@@ -1,0 +1,225 @@
+"""Executables as one file: plan, object code, constants, sources; no pickle.
+
+    magic (8 bytes)  version (u32)  header size (u64)  sha256 of the header (32 bytes)
+    header           JSON: tool, plan, sections [name, offset, size, sha256] ...
+    sections         each on a multiple of 64 bytes; the first on a multiple of 4096
+
+Numbers are little-endian, offsets count from the first section. Sections are object/0.., one per
+kernel, constant/0.., and source/NAME, texts from which the program can be built anew for another
+processor. Constants are mapped into memory, not read: loading is fast, and processes that load the
+same file share them. A mapped file must not be cut short while it is in use; writing a new one over
+it is safe, because files are replaced whole.
+
+A file holds machine code. The digests find damage, not malice: load only files that you trust.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensorwright import __version__
+from tensorwright.base import InternalError, ModelError, atomic_writer
+from tensorwright.ops import Array
+from tensorwright.runtime.buffers import ALIGNMENT, byte_view
+from tensorwright.runtime.plan import Plan, TensorSpec
+from tensorwright.runtime.plan_json import plan_from_data, plan_to_data
+from tensorwright.runtime.plan_verify import verify_plan
+
+MAGIC = b"TWEXEC\r\n"
+FORMAT_VERSION = 1
+_PREFIX = struct.Struct("<8sIQ32s")
+_PAGE = 4096
+_REMEDY = "make it again: tensorwright compile MODEL -o FILE"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """All that a file holds; objects and constants stand in the order of the plan's tables.
+
+    sources are texts by name: traces, graphs, kernel IR; whoever writes them knows how to use them.
+    """
+
+    plan: Plan
+    objects: tuple[bytes, ...]
+    constants: tuple[Array, ...]
+    sources: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    name: str
+    offset: int
+    size: int
+    sha256: str
+
+
+def write_container(path: str | os.PathLike[str], contents: Contents) -> None:
+    """Write the file whole or not at all.
+
+    Raises:  OutputError for a full disk, a missing folder or permission and the like.
+    """
+    sections, data = _lay_out(contents)
+    header = json.dumps(
+        {
+            "tool": f"tensorwright {__version__}",
+            "target": contents.plan.target.key,
+            "features": contents.plan.target.features,
+            "plan": plan_to_data(contents.plan),
+            "sections": [[s.name, s.offset, s.size, s.sha256] for s in sections],
+        }
+    ).encode()
+    prefix = _PREFIX.pack(MAGIC, FORMAT_VERSION, len(header), hashlib.sha256(header).digest())
+    start = _aligned(len(prefix) + len(header), _PAGE)
+    with atomic_writer(path) as file:
+        file.write((prefix + header).ljust(start, b"\0"))
+        end = 0
+        for section, part in zip(sections, data, strict=True):
+            file.write(b"\0" * (section.offset - end))
+            file.write(part)
+            end = section.offset + section.size
+
+
+def read_container(path: str | os.PathLike[str], check_constants: bool = True) -> Contents:
+    """Read a file that `write_container` wrote; constants are read-only views of the file.
+
+    Header, object code and sources are always checked against their digests; constants, which may
+    be large, can be left out.
+    Raises:  ModelError if the file is unreadable, foreign, of another version or damaged.
+    """
+    memory = _map(Path(path))
+    header, start = _read_header(path, memory)
+    try:
+        plan = plan_from_data(header["plan"])
+        sections = tuple(_Section(*row) for row in header["sections"])
+        parts = {section.name: section for section in sections}
+        objects = tuple(parts[f"object/{i}"] for i in range(len(plan.kernels)))
+        constants = tuple(parts[f"constant/{i}"] for i in range(len(plan.constants)))
+        end = max((section.offset + section.size for section in sections), default=0)
+        verify_plan(plan)
+    except (LookupError, TypeError, ValueError, InternalError) as error:
+        raise _damaged(path, f"the header does not fit together ({error})") from error
+    if len(memory) != start + end:
+        cut = len(memory) < start + end
+        raise _damaged(
+            path,
+            f"it is {'cut short' if cut else 'too long'}: "
+            f"{len(memory)} bytes where {start + end} belong",
+        )
+    body = memory[start:]
+    for section in sections:
+        if check_constants or section not in constants:
+            _check_digest(path, body, section)
+    return Contents(
+        plan,
+        tuple(_bytes(body, section) for section in objects),
+        tuple(
+            _constant(path, body, section, spec)
+            for section, spec in zip(constants, plan.constants, strict=True)
+        ),
+        tuple(
+            (section.name.removeprefix("source/"), _bytes(body, section).decode())
+            for section in sections
+            if section.name.startswith("source/")
+        ),
+    )
+
+
+def _lay_out(contents: Contents) -> tuple[tuple[_Section, ...], tuple[memoryview, ...]]:
+    """The sections in order, each with its bytes."""
+    parts = [(f"object/{i}", memoryview(data)) for i, data in enumerate(contents.objects)]
+    parts += [(f"source/{name}", memoryview(text.encode())) for name, text in contents.sources]
+    parts += [
+        (f"constant/{i}", byte_view(array).data) for i, array in enumerate(contents.constants)
+    ]
+    sections = []
+    offset = 0
+    for name, data in parts:
+        sections.append(_Section(name, offset, len(data), hashlib.sha256(data).hexdigest()))
+        offset = _aligned(offset + len(data), ALIGNMENT)
+    return tuple(sections), tuple(data for _, data in parts)
+
+
+def _map(path: Path) -> Array:
+    """The bytes of a file, mapped read-only."""
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                return np.empty(0, np.uint8)
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise ModelError(
+            stage="load",
+            where=f"file {path}",
+            reason=f"cannot be read: {error.strerror or error}",
+            remedy="check the path and its permissions",
+        ) from error
+    return np.frombuffer(mapped, np.uint8)
+
+
+def _read_header(path: str | os.PathLike[str], memory: Array) -> tuple[dict[str, Any], int]:
+    """The header, checked, and where the sections start."""
+    prefix = memory[: _PREFIX.size].tobytes()
+    if not prefix or prefix[: len(MAGIC)] != MAGIC[: len(prefix)]:
+        raise ModelError(
+            stage="load",
+            where=f"file {path}",
+            reason="it is empty" if not prefix else "it is no executable of tensorwright",
+            remedy=_REMEDY,
+        )
+    if len(prefix) < _PREFIX.size:
+        raise _damaged(path, f"it is cut short: {len(memory)} bytes")
+    _, version, size, digest = _PREFIX.unpack(prefix)
+    if version != FORMAT_VERSION:
+        raise ModelError(
+            stage="load",
+            where=f"file {path}",
+            reason=f"its format is version {version}, and this tensorwright reads {FORMAT_VERSION}",
+            remedy=f"{_REMEDY}, or install the version of tensorwright that wrote it",
+        )
+    text = memory[_PREFIX.size : _PREFIX.size + size].tobytes()
+    if len(text) < size:
+        raise _damaged(path, f"it is cut short: {len(memory)} bytes")
+    if hashlib.sha256(text).digest() != digest:
+        raise _damaged(path, "the digest of its header is wrong")
+    header: dict[str, Any] = json.loads(text)
+    return header, _aligned(_PREFIX.size + size, _PAGE)
+
+
+def _part(body: Array, section: _Section) -> Array:
+    return body[section.offset : section.offset + section.size]
+
+
+def _bytes(body: Array, section: _Section) -> bytes:
+    return _part(body, section).tobytes()
+
+
+def _check_digest(path: str | os.PathLike[str], body: Array, section: _Section) -> None:
+    if hashlib.sha256(_part(body, section).data).hexdigest() != section.sha256:
+        raise _damaged(path, f"the digest of section {section.name} is wrong")
+
+
+def _constant(
+    path: str | os.PathLike[str], body: Array, section: _Section, spec: TensorSpec
+) -> Array:
+    if section.size != spec.size_bytes or section.offset % ALIGNMENT:
+        raise _damaged(path, f"section {section.name} has the wrong size or place")
+    return _part(body, section).view(spec.dtype.numpy).reshape(spec.shape)
+
+
+def _damaged(path: str | os.PathLike[str], reason: str) -> ModelError:
+    return ModelError(
+        stage="load", where=f"file {path}", reason=f"it is damaged: {reason}", remedy=_REMEDY
+    )
+
+
+def _aligned(size: int, unit: int) -> int:
+    return -(-size // unit) * unit

@@ -1,0 +1,291 @@
+"""A compiled network: give it arrays, get arrays.
+
+executable.run({"image": array})            names to arrays, names to fresh arrays
+executable(array)                           arrays in order, an array or a tuple of them
+bound = executable.bind({"image": array})   prepared once ...
+bound.run()                                 ... then called with the least overhead
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from tensorwright.base import InternalError, Target, UnsupportedError, knobs
+from tensorwright.ops import Array, HostFunction, operator
+from tensorwright.runtime.buffers import empty, is_kernel_ready, kernel_ready
+from tensorwright.runtime.container import Contents, write_container
+from tensorwright.runtime.driver import load_program
+from tensorwright.runtime.frame import Frame, FramePool
+from tensorwright.runtime.inputs import (
+    check_inputs,
+    check_outputs,
+    check_positional,
+    check_ready,
+)
+from tensorwright.runtime.openmp import usable_threads
+from tensorwright.runtime.plan import Plan, TensorSpec
+from tensorwright.runtime.plan_verify import verify_plan
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """How long a step took: the median of several runs, and the work that it must do at least."""
+
+    label: str
+    time_s: float
+    flops: int
+    bytes_moved: int
+
+
+class Executable:
+    """A plan with its code and constants, ready to run. Safe to call from several threads.
+
+    Inputs may be NumPy arrays, or whatever exports DLPack, the buffer protocol or `__array__`, on
+    the CPU. An input that is not dense, row-major and on a multiple of 64 bytes is copied first.
+    Outputs are fresh arrays of the caller's own; they export DLPack.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        objects: Sequence[bytes],
+        constants: Sequence[Array],
+        *,
+        threads: int | None = None,
+        sources: Sequence[tuple[str, str]] = (),
+        hosts: Mapping[str, HostFunction] | None = None,
+    ) -> None:
+        """Link the code. `constants` are kept, and copied only where kernels cannot read them.
+
+        threads   how many the kernels use; the knob `threads` where None
+        sources   texts to keep in a saved file, from which it can be built for another processor
+        hosts     NumPy functions of the operators that run on the host; those of `ops` where None
+        Raises:  MachineError if several threads are demanded and there is no libgomp;
+                 UnsupportedError for a host step whose operator has no host function;
+                 InternalError if plan, objects and constants do not fit together.
+        """
+        verify_plan(plan)
+        _check_constants(plan, constants)
+        wanted = knobs.THREADS.get() if threads is None else threads
+        self._threads = usable_threads(wanted, is_demanded=threads is not None)
+        ready = tuple(kernel_ready(array) for array in constants)
+        self._contents = Contents(plan, tuple(objects), ready, tuple(sources))
+        self._program = load_program(plan, self._contents.objects)
+        self._hosts = {name: _host(name, hosts) for name in plan.host_operators}
+        self._pool = FramePool(self._frame)
+
+    @property
+    def plan(self) -> Plan:
+        """What it does, as data."""
+        return self._contents.plan
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Names and types of the inputs, in calling order."""
+        return self.plan.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Names and types of the outputs, in order."""
+        return self.plan.outputs
+
+    @property
+    def target(self) -> Target:
+        """The processor that it was compiled for."""
+        return self.plan.target
+
+    @property
+    def threads(self) -> int:
+        """How many threads each kernel may use."""
+        return self._threads
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The labels of the steps, in the order in which they run."""
+        return tuple(step.label for step in self.plan.steps)
+
+    @property
+    def host_operators(self) -> tuple[str, ...]:
+        """The operators that run in NumPy, because no tensor expression says what they do."""
+        return self.plan.host_operators
+
+    @property
+    def peak_memory_bytes(self) -> int:
+        """Memory that a call needs besides constants, inputs and outputs: arena and scratch."""
+        return self.plan.arena_bytes + self.plan.scratch_bytes(self._threads)
+
+    @property
+    def constant_bytes(self) -> int:
+        """Memory of the constants, packed as the kernels read them; shared by all calls."""
+        return sum(spec.size_bytes for spec in self.plan.constants)
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The texts that it was built from, where they were kept."""
+        return dict(self._contents.sources)
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """Compute all outputs.
+
+        Raises:  InputError for a wrong name, shape or element type.
+        """
+        return self._named(self._call(check_inputs(self.inputs, inputs)))
+
+    def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
+        """As `run`, inputs and outputs in order; one output comes alone, not in a tuple."""
+        results = self._call(check_positional(self.inputs, inputs))
+        return results[0] if len(results) == 1 else results
+
+    def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        """As `run`, writing into arrays of the caller's.
+
+        An array that is dense, row-major and on a multiple of 64 bytes (`runtime.empty` makes such)
+        is written by the kernels themselves, any other by a copy at the end. It may not share
+        memory with an input or another output.
+        Raises:  InputError as `run`, and for an array that cannot be written.
+        """
+        given = check_inputs(self.inputs, inputs)
+        wanted = check_outputs(self.outputs, outputs, given)
+        places = tuple(
+            array if is_kernel_ready(array) else empty(spec.shape, spec.dtype)
+            for spec, array in zip(self.outputs, wanted, strict=True)
+        )
+        with self._pool.take() as frame:
+            frame.connect(given, places)
+            frame.run()
+        for array, place in zip(wanted, places, strict=True):
+            if array is not place:
+                np.copyto(array, place)
+
+    def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> Bound:
+        """Prepare a call: check and place everything once.
+
+        Raises:  InputError as `run_into`, and for an output that kernels cannot write in place.
+        """
+        given = check_inputs(self.inputs, inputs)
+        if outputs is None:
+            places = self._fresh()
+        else:
+            places = check_outputs(self.outputs, outputs, given)
+            for spec, array in zip(self.outputs, places, strict=True):
+                check_ready(spec, array)
+        frame = self._frame()
+        frame.connect(given, places)
+        names = [spec.name for spec in self.inputs]
+        return Bound(frame, dict(zip(names, frame.inputs, strict=True)), self._named(places))
+
+    def profile(self, inputs: Mapping[str, Any], repeat: int = 10) -> tuple[StepTime, ...]:
+        """Time each step, as it runs among the others; the clock is read in native code.
+
+        Raises:  InputError as `run`.
+        """
+        given = check_inputs(self.inputs, inputs)
+        with self._pool.take() as frame:
+            frame.connect(given, self._fresh())
+            frame.run()
+            runs = [frame.run_timed() for _ in range(max(1, repeat))]
+        return tuple(
+            StepTime(
+                step.label,
+                median(times_s),
+                getattr(step, "flops", 0),
+                getattr(step, "bytes_moved", 0),
+            )
+            for step, times_s in zip(self.plan.steps, zip(*runs, strict=True), strict=True)
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a single file that `load` reads; the whole file or nothing.
+
+        Raises:  OutputError for a full disk, a missing folder or permission and the like.
+        """
+        write_container(path, self._contents)
+
+    def trim(self) -> None:
+        """Give the memory of idle calls back; the next call takes its own again."""
+        self._pool.trim()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Executable {self.plan.name}: {len(self.plan.steps)} steps, target {self.target}, "
+            f"{self._threads} threads>"
+        )
+
+    def __str__(self) -> str:
+        return str(self.plan)
+
+    def _call(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+        results = self._fresh()
+        with self._pool.take() as frame:
+            frame.connect(inputs, results)
+            frame.run()
+        return results
+
+    def _fresh(self) -> tuple[Array, ...]:
+        return tuple([empty(spec.shape, spec.dtype) for spec in self.plan.outputs])
+
+    def _named(self, results: Sequence[Array]) -> dict[str, Array]:
+        return {spec.name: array for spec, array in zip(self.outputs, results, strict=True)}
+
+    def _frame(self) -> Frame:
+        return Frame(self._program, self._contents.constants, self._hosts, self._threads)
+
+
+class Bound:
+    """A prepared call with an arena of its own, for serving and for measurements.
+
+    inputs    the arrays that are read: the caller's own where kernels can read them in place, else
+              copies. Write new data into these between runs.
+    outputs   the arrays that are written, the same ones at every run.
+    One call at a time: threads that run at once bind one each.
+    """
+
+    __slots__ = ("_frame", "_run", "inputs", "outputs")
+
+    def __init__(self, frame: Frame, inputs: dict[str, Array], outputs: dict[str, Array]) -> None:
+        self._frame = frame
+        self._run = frame.run
+        self.inputs = inputs
+        self.outputs = outputs
+
+    def run(self) -> dict[str, Array]:
+        """Compute the outputs of what the inputs hold now."""
+        self._run()
+        return self.outputs
+
+    __call__ = run
+
+
+def _host(name: str, hosts: Mapping[str, HostFunction] | None) -> HostFunction:
+    found = operator(name).host if hosts is None else hosts.get(name)
+    if found is None:
+        raise UnsupportedError(
+            stage="load",
+            where=f"host step {name}",
+            reason="this tensorwright has no NumPy implementation of it",
+            remedy="compile the model again with this version",
+            operator=name,
+        )
+    return found
+
+
+def _check_constants(plan: Plan, constants: Sequence[Array]) -> None:
+    if len(constants) != len(plan.constants):
+        raise InternalError(
+            stage="runtime",
+            where="constants",
+            reason=f"{len(constants)} given, {len(plan.constants)} declared",
+        )
+    for spec, array in zip(plan.constants, constants, strict=True):
+        if array.shape != spec.shape or array.dtype != spec.dtype.numpy:
+            raise InternalError(
+                stage="runtime",
+                where=f"constant {spec.name}",
+                reason=f"it is {array.dtype}{array.shape}, declared is {spec.type}",
+            )

@@ -1,0 +1,222 @@
+"""What one call in flight owns: an arena, scratch memory, and the addresses of all tensors.
+
+A frame is used by one call at a time; a call takes one from the pool and gives it back. Several
+threads may therefore call one executable: each has a frame of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+
+from tensorwright.base import InternalError, UserError
+from tensorwright.ops import Array, HostFunction
+from tensorwright.runtime.buffers import address_of, byte_view, empty_bytes, kernel_ready
+from tensorwright.runtime.driver import (
+    HostSegment,
+    NativeFrame,
+    NativeSegment,
+    Program,
+    Segment,
+    base_count,
+    driver,
+)
+from tensorwright.runtime.plan import (
+    ArenaRef,
+    ConstantRef,
+    HostStep,
+    InputRef,
+    OutputRef,
+    TypedRef,
+)
+
+_MOST_IDLE = 16
+
+
+class Frame:
+    """The memory and the addresses of one call."""
+
+    __slots__ = (
+        "_arguments",
+        "_bases",
+        "_constants",
+        "_hosts",
+        "_inputs",
+        "_native",
+        "_outputs",
+        "_program",
+        "arena",
+        "run",
+        "workspace",
+    )
+
+    def __init__(
+        self,
+        program: Program,
+        constants: tuple[Array, ...],
+        hosts: Mapping[str, HostFunction],
+        threads: int,
+    ) -> None:
+        plan = program.plan
+        self._program = program
+        self._constants = constants
+        self._hosts = hosts
+        self.arena = empty_bytes(plan.arena_bytes)
+        self.workspace = empty_bytes(plan.scratch_bytes(threads))
+        self._inputs: tuple[Array, ...] = ()
+        self._outputs: tuple[Array, ...] = ()
+        self._arguments = (ctypes.c_int64 * max(1, program.most_arguments))()
+        self._bases = (ctypes.c_int64 * base_count(plan))()
+        first = 1 + len(plan.inputs) + len(plan.outputs)
+        self._bases[first:] = [address_of(array) for array in (*constants, self.arena)]
+        self._native = NativeFrame(
+            steps=address_of(program.steps),
+            refs=address_of(program.refs),
+            bases=ctypes.addressof(self._bases),
+            arguments=ctypes.addressof(self._arguments),
+            workspace=address_of(self.workspace),
+            threads=threads,
+            begin=0,
+            end=len(plan.steps),
+        )
+        self.run: Callable[[], object] = self._run_segments
+        if all(isinstance(segment, NativeSegment) for segment in program.segments):
+            # At most one segment then: bind the one call, which is the whole of the fast path.
+            self.run = partial(driver().run, ctypes.addressof(self._native))
+
+    def connect(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Point the call at these arrays, copying inputs that kernels cannot read in place.
+
+        An input that shares memory with an output is copied, too: buffers must not alias.
+        """
+        self._inputs = tuple(
+            [kernel_ready(array.copy() if _meets(array, outputs) else array) for array in inputs]
+        )
+        self._outputs = tuple(outputs)
+        for position, array in enumerate((*self._inputs, *self._outputs), start=1):
+            self._bases[position] = address_of(array)
+
+    def disconnect(self) -> None:
+        """Let go of the caller's arrays."""
+        self._inputs = self._outputs = ()
+
+    @property
+    def inputs(self) -> tuple[Array, ...]:
+        """The arrays that the kernels read."""
+        return self._inputs
+
+    def run_timed(self) -> tuple[float, ...]:
+        """Run all steps, each kernel timed in native code, and return seconds per step."""
+        count = len(self._program.plan.steps)
+        ticks = np.zeros(count + 1, np.int64)
+        times_s = [0.0] * count
+        self._native.clock = driver().clock_address
+        self._native.ticks = address_of(ticks)
+        try:
+            for segment in self._program.segments:
+                start = time.perf_counter()
+                self._run_segment(segment)
+                match segment:
+                    case HostSegment(index):
+                        times_s[index] = time.perf_counter() - start
+                    case NativeSegment(begin, end):
+                        times_s[begin:end] = (np.diff(ticks[begin : end + 1]) * 1e-9).tolist()
+        finally:
+            self._native.clock = self._native.ticks = 0
+            self._native.begin, self._native.end = 0, count
+        return tuple(times_s)
+
+    def _run_segments(self) -> None:
+        for segment in self._program.segments:
+            self._run_segment(segment)
+
+    def _run_segment(self, segment: Segment) -> None:
+        match segment:
+            case NativeSegment(begin, end):
+                self._native.begin = begin
+                self._native.end = end
+                driver().run(ctypes.addressof(self._native))
+            case HostSegment(_, step):
+                self._run_host(step)
+
+    def _run_host(self, step: HostStep) -> None:
+        arguments = tuple([self._view(typed) for typed in step.inputs])
+        for array in arguments:
+            array.flags.writeable = False
+        try:
+            results = self._hosts[step.operator](arguments, dict(step.attributes))
+        except UserError:
+            raise
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise InternalError(
+                stage="run",
+                where=f"step {step.label}",
+                reason=f"operator {step.operator} failed on the host: {error}",
+            ) from error
+        if len(results) != len(step.outputs):
+            raise InternalError(
+                stage="run",
+                where=f"step {step.label}",
+                reason=f"{len(results)} results, and {len(step.outputs)} are declared",
+            )
+        for typed, result in zip(step.outputs, results, strict=True):
+            actual = np.asarray(result)
+            if actual.shape != typed.type.shape or actual.dtype != typed.type.dtype.numpy:
+                raise InternalError(
+                    stage="run",
+                    where=f"step {step.label}",
+                    reason=f"the host gave {actual.dtype}{actual.shape}, declared is {typed.type}",
+                )
+            np.copyto(self._view(typed), actual)
+
+    def _view(self, typed: TypedRef) -> Array:
+        """The tensor at a place, as a fresh view."""
+        match typed.ref:
+            case InputRef(index):
+                memory = self._inputs[index]
+            case OutputRef(index):
+                memory = self._outputs[index]
+            case ConstantRef(index):
+                memory = self._constants[index]
+            case ArenaRef():
+                memory = self.arena
+        begin = typed.ref.offset_bytes
+        part = byte_view(memory)[begin : begin + typed.type.size_bytes]
+        return part.view(typed.type.dtype.numpy).reshape(typed.type.shape)
+
+
+class FramePool:
+    """Frames that no call uses now. Safe to use from several threads."""
+
+    __slots__ = ("_create", "_idle")
+
+    def __init__(self, create: Callable[[], Frame]) -> None:
+        self._create = create
+        self._idle: deque[Frame] = deque(maxlen=_MOST_IDLE)
+
+    @contextmanager
+    def take(self) -> Iterator[Frame]:
+        """A frame for one call, made where none is idle."""
+        try:
+            frame = self._idle.pop()
+        except IndexError:
+            frame = self._create()
+        try:
+            yield frame
+        finally:
+            frame.disconnect()
+            self._idle.append(frame)
+
+    def trim(self) -> None:
+        """Give the memory of idle frames back."""
+        self._idle.clear()
+
+
+def _meets(array: Array, others: Sequence[Array]) -> bool:
+    return any(np.may_share_memory(array, other) for other in others)

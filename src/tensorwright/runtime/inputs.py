@@ -1,0 +1,166 @@
+"""Check what a caller hands in against what the program declares, and say what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from tensorwright.base import DType, InputError, UsageError
+from tensorwright.ops import Array, TensorType
+from tensorwright.runtime.buffers import is_kernel_ready, to_array
+from tensorwright.runtime.plan import TensorSpec
+
+_EXPORT_ERRORS = (BufferError, TypeError, ValueError, RuntimeError, OverflowError)
+
+
+def check_inputs(specs: Sequence[TensorSpec], given: Mapping[str, Any]) -> tuple[Array, ...]:
+    """The inputs as arrays of the declared types, in calling order, not copied where possible.
+
+    Raises:  InputError for a name, shape or element type that is not the declared one.
+    """
+    check_names("input", specs, given)
+    return tuple([check_array("input", spec, given[spec.name]) for spec in specs])
+
+
+def check_positional(specs: Sequence[TensorSpec], given: Sequence[Any]) -> tuple[Array, ...]:
+    """As `check_inputs`, for inputs given in calling order."""
+    if len(given) != len(specs):
+        raise InputError(
+            stage="run",
+            where="inputs",
+            reason=f"{len(specs)} arrays are needed, not {len(given)}",
+            remedy=_give("input", specs),
+        )
+    return tuple(
+        [check_array("input", spec, value) for spec, value in zip(specs, given, strict=True)]
+    )
+
+
+def check_outputs(
+    specs: Sequence[TensorSpec], given: Mapping[str, Any], inputs: Sequence[Array]
+) -> tuple[Array, ...]:
+    """The arrays to write results into, in order: each an array of the declared type.
+
+    Raises:  InputError where one does not fit, cannot be written, or shares memory with another.
+    """
+    check_names("output", specs, given)
+    arrays = tuple([check_array("output", spec, given[spec.name]) for spec in specs])
+    for position, (spec, array) in enumerate(zip(specs, arrays, strict=True)):
+        others = (*inputs, *arrays[:position])
+        if not isinstance(given[spec.name], np.ndarray) and not hasattr(
+            given[spec.name], "__dlpack__"
+        ):
+            raise _refusal("output", spec, "it is not an array that can be written", "")
+        if not array.flags.writeable:
+            raise _refusal("output", spec, "it is read-only", "give an array that can be written")
+        if any(np.may_share_memory(array, other) for other in others):
+            raise _refusal(
+                "output",
+                spec,
+                "it shares memory with an input or another output",
+                "give it memory of its own",
+            )
+    return arrays
+
+
+def check_names(kind: str, specs: Sequence[TensorSpec], given: Mapping[str, Any]) -> None:
+    """Raise InputError unless exactly the declared names are given."""
+    if not isinstance(given, Mapping):
+        raise InputError(
+            stage="run",
+            where=f"{kind}s",
+            reason=f"they must be a mapping from name to array, not {type(given).__name__}",
+            remedy=_give(kind, specs),
+        )
+    names = [spec.name for spec in specs]
+    missing = [name for name in names if name not in given]
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        near = get_close_matches(str(unknown[0]), missing or names, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise InputError(
+            stage="run",
+            where=f"{kind} {unknown[0]}",
+            reason=f"there is no such {kind}",
+            remedy=hint + _give(kind, specs),
+        )
+    if missing:
+        raise InputError(
+            stage="run",
+            where=f"{kind} {missing[0]}",
+            reason="it is not given",
+            remedy=_give(kind, specs),
+        )
+
+
+def check_array(kind: str, spec: TensorSpec, value: Any) -> Array:
+    """The value as an array of the declared type.
+
+    Raises:  InputError that says what was expected and what was given.
+    """
+    try:
+        array = to_array(value, spec.dtype)
+    except _EXPORT_ERRORS as error:
+        raise _refusal(
+            kind,
+            spec,
+            f"a {type(value).__name__} cannot be read as an array of {spec.type} ({error})",
+            _export_remedy(value),
+        ) from error
+    if array.dtype == spec.dtype.numpy and array.shape == spec.shape:
+        return array
+    try:
+        actual: object = TensorType(DType.from_numpy(array.dtype), array.shape)
+    except UsageError:
+        actual = f"{array.dtype}({', '.join(map(str, array.shape))})"
+    if array.shape != spec.shape:
+        raise _refusal(kind, spec, f"it must be {spec.type}, not {actual}", _reshape(spec, array))
+    if array.dtype.newbyteorder("=") == spec.dtype.numpy:
+        return array
+    raise _refusal(
+        kind,
+        spec,
+        f"it must be {spec.type}, not {actual}",
+        f"convert it: array.astype({spec.dtype.numpy.name!r})",
+    )
+
+
+def check_ready(spec: TensorSpec, array: Array) -> None:
+    """Raise InputError unless kernels may write the array where it is."""
+    if not is_kernel_ready(array):
+        raise _refusal(
+            "output",
+            spec,
+            "it is not dense, row-major and on a multiple of 64 bytes",
+            "make it with tensorwright.runtime.empty(shape, dtype)",
+        )
+
+
+def _export_remedy(value: Any) -> str:
+    """What usually helps where a tensor of another library cannot be exported."""
+    if getattr(value, "requires_grad", False):
+        return "detach it from the gradient: tensor.detach()"
+    device = getattr(value, "device", None)
+    if device is not None and str(device) != "cpu":
+        return f"copy it from {device} to the CPU first: tensor.cpu()"
+    return "give a NumPy array"
+
+
+def _reshape(spec: TensorSpec, array: Array) -> str:
+    size = 1
+    for extent in spec.shape:
+        size *= extent
+    if array.size == size:
+        return f"reshape it: array.reshape({spec.shape})"
+    return "shapes are fixed when a model is compiled: compile it for this shape"
+
+
+def _refusal(kind: str, spec: TensorSpec, reason: str, remedy: str) -> InputError:
+    return InputError(stage="run", where=f"{kind} {spec.name}", reason=reason, remedy=remedy)
+
+
+def _give(kind: str, specs: Sequence[TensorSpec]) -> str:
+    return "give " + (", ".join(map(str, specs)) if specs else f"no {kind}s")

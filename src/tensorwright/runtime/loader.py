@@ -1,0 +1,65 @@
+"""Load a saved executable, or have it built anew where it was compiled for another processor."""
+
+from __future__ import annotations
+
+import os
+from typing import Protocol
+
+from tensorwright.base import MachineError, Target, detect_target
+from tensorwright.runtime.container import Contents, read_container
+from tensorwright.runtime.executable import Executable
+
+
+class Recompile(Protocol):
+    """Builds a program for this machine out of the sources in a file."""
+
+    def __call__(self, contents: Contents, target: Target, threads: int | None) -> Executable:
+        """An executable for `target`; errors as compiling has them."""
+        ...
+
+
+def load(
+    path: str | os.PathLike[str],
+    threads: int | None = None,
+    *,
+    recompile: Recompile | None = None,
+    check_constants: bool = True,
+) -> Executable:
+    """Load what `Executable.save` wrote. The file holds machine code: load only what you trust.
+
+    threads           how many the kernels use; the knob `threads` where None
+    recompile         called where the file is for another processor and holds sources
+    check_constants   compare large sections with their digests, too: about 1 GB/s
+
+    Raises:  ModelError if the file is unreadable, foreign, of another version or damaged;
+             MachineError if this machine cannot run its code, naming what is missing, or if
+             several threads are asked for and there is no libgomp.
+    """
+    contents = read_container(path, check_constants)
+    native = detect_target()
+    missing = missing_here(contents.plan.target, native)
+    if not missing:
+        return Executable(
+            contents.plan,
+            contents.objects,
+            contents.constants,
+            threads=threads,
+            sources=contents.sources,
+        )
+    if recompile is not None and contents.sources:
+        return recompile(contents, native, threads)
+    raise MachineError(
+        stage="load",
+        where=f"file {os.fspath(path)}",
+        reason=f"it was compiled for target {contents.plan.target}, which this machine is not "
+        f"({missing})",
+        remedy="compile the model again on this machine, or for a target that it can run",
+    )
+
+
+def missing_here(target: Target, native: Target) -> str:
+    """What a machine lacks to run a target's code, for a person; "" where nothing."""
+    if target.triple != native.triple:
+        return f"it is {native.triple}, not {target.triple}"
+    lacking = sorted(set(target.features) - set(native.features))
+    return f"it has no {', '.join(lacking)}" if lacking else ""
