@@ -148,6 +148,12 @@ define float @f(float %x) {
     assert "twice" not in assembly(text, AVX2)
 
 
+def test_inline_assembly_of_the_host_is_accepted() -> None:
+    native = Target.parse("native")
+    text = 'define void @f() {\n  call void asm sideeffect "nop", ""()\n  ret void\n}\n'
+    assert compile_module(text, native)[:4] == b"\x7fELF"
+
+
 def test_equal_inputs_give_equal_code() -> None:
     assert compile_module(scale_ir(8), AVX2) == compile_module(scale_ir(8), AVX2)
     assert pipeline_key().startswith("llvm")

@@ -106,6 +106,8 @@ def _machine(triple: str, flags: str) -> llvm.TargetMachine:
 def _initialise() -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+    # Inline assembly; without its parser LLVM aborts the process. There is one for the host only.
+    llvm.initialize_native_asmparser()
 
 
 @contextmanager
