@@ -8,17 +8,20 @@ from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.interpret import check_inputs, interpret, last_uses, run_node
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.graph.parse import parse
+from tensorwright.graph.passes import PASSES, Simplification, simplify, simplify_with_report
 from tensorwright.graph.printing import digest
 from tensorwright.graph.rename import rename_tensors
 from tensorwright.graph.text_file import load_text, save_text
 from tensorwright.graph.verify import verify
 
 __all__ = [
+    "PASSES",
     "PLAIN",
     "Graph",
     "GraphBuilder",
     "Layout",
     "Node",
+    "Simplification",
     "check_inputs",
     "digest",
     "interpret",
@@ -29,5 +32,7 @@ __all__ = [
     "rename_tensors",
     "run_node",
     "save_text",
+    "simplify",
+    "simplify_with_report",
     "verify",
 ]

@@ -60,7 +60,7 @@ def _draw(
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     """Weights of the scale of He et al. (2015), variances and scales near 1, small biases.
 
-    Where branches are summed the scales are smaller, or activations double with every block.
+    Where branches are summed both are smaller, or activations double with every block.
     """
     operator, position = role
     kind = _NORM_INPUTS[position] if operator == "BatchNormalization" and position < 5 else ""
@@ -72,7 +72,7 @@ def _draw(
         values = generator.normal(0.0, 0.1, shape)
     else:
         fan_in = math.prod(shape[1:])
-        gain = 0.02 if residual and operator == "Gemm" else 2.0
+        gain = 1.0 if residual else 2.0
         values = generator.normal(0.0, math.sqrt(gain / fan_in), shape)
     return values.astype(np.float32)
 

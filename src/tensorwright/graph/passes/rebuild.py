@@ -52,14 +52,16 @@ class Copy:
         """The type of a tensor of the copy."""
         return self.builder.type_of(name)
 
-    def hold(self, array: Array, name: str) -> str:
-        """A new constant, named after another tensor."""
-        wish = name
-        number = 0
-        while wish in self._reserved or wish in self.builder:
-            wish = f"{name}.{number}"
-            number += 1
-        return self.builder.constant(array, wish)
+    def free(self, wish: str) -> str:
+        """A name that neither the old graph nor the copy has: the wish, or the wish with a number behind it."""
+        name, number = wish, 0
+        while name in self._reserved or name in self.builder:
+            name, number = f"{wish}.{number}", number + 1
+        return name
+
+    def hold(self, array: Array, wish: str) -> str:
+        """A new constant."""
+        return self.builder.constant(array, self.free(wish))
 
     def emit(
         self,

@@ -78,7 +78,10 @@ def _direct(operator: str) -> Converter:
 def _variadic(operator: str) -> Converter:
     def convert(call: Call) -> Results:
         operands = call.tensors()
-        return (call.add(operator, *operands) if len(operands) > 1 else operands[0],)
+        if len(operands) == 1:
+            return (operands[0],)
+        chosen = "add" if operator == "sum" and len(operands) == 2 else operator
+        return (call.add(chosen, *operands),)
 
     return convert
 

@@ -1,0 +1,80 @@
+"""Simplifications of graphs, one per file; `rebuild.py` says how they are written.
+
+Adding one: a file with a function from a graph to a graph and a count, and its line in `PASSES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tensorwright.base import InternalError
+from tensorwright.graph.graph import Graph
+from tensorwright.graph.passes.absorb import absorb_scale, absorb_shift
+from tensorwright.graph.passes.affine import merge_affine
+from tensorwright.graph.passes.batch_norm import lower_batch_norm
+from tensorwright.graph.passes.common_subexpressions import merge_common_subexpressions
+from tensorwright.graph.passes.constant_folding import fold_constants
+from tensorwright.graph.passes.dead_code import remove_dead_code
+from tensorwright.graph.passes.identities import remove_identities
+from tensorwright.graph.passes.movement import merge_reshapes, merge_transposes
+from tensorwright.graph.passes.pad_folding import fold_pads
+
+Pass = Callable[[Graph], tuple[Graph, int]]
+
+PASSES: tuple[Pass, ...] = (
+    remove_dead_code,
+    remove_identities,
+    fold_constants,
+    merge_reshapes,
+    merge_transposes,
+    lower_batch_norm,
+    merge_affine,
+    absorb_scale,
+    absorb_shift,
+    fold_pads,
+    merge_common_subexpressions,
+)
+_MOST_ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Simplification:
+    """A simplified graph and how often each pass changed something."""
+
+    graph: Graph
+    counts: tuple[tuple[str, int], ...]
+    rounds: int
+
+    def __str__(self) -> str:
+        changes = ", ".join(f"{name} {count}" for name, count in self.counts if count)
+        return f"{len(self.graph.nodes)} nodes after {self.rounds} rounds: {changes or 'no change'}"
+
+
+def simplify_with_report(graph: Graph) -> Simplification:
+    """Run all passes until none changes anything.
+
+    Raises:  InternalError if that does not end.
+    """
+    counts = {each.__name__: 0 for each in PASSES}
+    for round_ in range(1, _MOST_ROUNDS + 1):
+        before = dict(counts)
+        for each in PASSES:
+            graph, count = each(graph)
+            counts[each.__name__] += count
+            if count:
+                graph, dropped = remove_dead_code(graph)
+                counts[remove_dead_code.__name__] += dropped
+        if counts == before:
+            return Simplification(graph, tuple(counts.items()), round_)
+    raise InternalError(
+        stage="simplify", where=f"graph {graph.name}", reason="the passes do not come to an end"
+    )
+
+
+def simplify(graph: Graph) -> Graph:
+    """The same function with fewer nodes: constants computed, scales in weights, nothing twice."""
+    return simplify_with_report(graph).graph
+
+
+__all__ = ["PASSES", "Simplification", "simplify", "simplify_with_report"]

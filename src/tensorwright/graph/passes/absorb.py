@@ -1,0 +1,112 @@
+"""Put a scale or a shift per channel into the weights and the bias of the convolution or gemm before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.passes.channels import channel_vector, constant_operand
+from tensorwright.graph.passes.rebuild import Copy, rewrite
+from tensorwright.ops import Array
+
+_ANCHORS = ("conv", "conv_transpose", "gemm")
+
+
+def _scaled_weights(anchor: Node, weights: Array, factor: Array) -> Array:
+    """The weights times one factor per output channel, multiplied in f64."""
+    wide, attributes = weights.astype(np.float64), anchor.attribute_map
+    if anchor.operator == "conv":
+        column = factor.reshape(-1, *(1,) * (weights.ndim - 1))
+    elif anchor.operator == "gemm":
+        column = factor.reshape(-1, 1) if attributes["trans_b"] else factor.reshape(1, -1)
+    else:  # (channels, outputs / groups, ...): the group of a channel decides which outputs
+        groups = int(attributes["groups"])  # type: ignore[call-overload]
+        per_group = factor.reshape(groups, -1)
+        repeated = np.repeat(per_group, weights.shape[0] // groups, axis=0)
+        column = repeated.reshape(*repeated.shape, *(1,) * (weights.ndim - 2))
+    return (wide * column).astype(weights.dtype)
+
+
+def _bias(copy: Copy, anchor: Node, channels: int) -> Array | None:
+    """The bias per output channel that the anchor adds, zeros where it has none; None if it is not known."""
+    dtype = copy.type_of(anchor.inputs[1]).dtype.numpy
+    if len(anchor.inputs) < 3:
+        return np.zeros(channels, dtype)
+    held = copy.constant(anchor.inputs[2])
+    if held is None or held.size not in (1, channels) or held.shape[-1:] not in ((1,), (channels,)):
+        return None
+    flat = np.broadcast_to(held.reshape(-1), (channels,)).astype(np.float64)
+    beta = anchor.attribute_map.get("beta", 1.0)
+    return flat * float(beta)  # type: ignore[arg-type]
+
+
+def _match(copy: Copy, graph: Graph, node: Node) -> tuple[Node, Array] | None:
+    """The anchor in front of a `mul` or `add` that is its only reader, and the numbers per channel."""
+    found = constant_operand(copy, node)
+    if found is None:
+        return None
+    source, array = found
+    anchor = copy.producer(source)
+    if anchor is None or anchor.operator not in _ANCHORS or not copy.only_use(source):
+        return None
+    type_ = graph.types[node.outputs[0]]
+    if not type_.dtype.is_float or type_ != copy.type_of(source):
+        return None
+    vector = channel_vector(array, type_.shape)
+    return None if vector is None else (anchor, vector.astype(np.float64))
+
+
+def absorb_scale(graph: Graph) -> tuple[Graph, int]:
+    """Rewrite:  conv(x, w, b) * s    ->    conv(x, w * s, b * s)
+
+    Requires: s is constant and one number per channel; w and b are constants; nobody else reads the conv.
+    """
+
+    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        matched = _match(copy, graph, node) if node.operator == "mul" else None
+        if matched is None:
+            return None
+        anchor, factor = matched
+        weights = copy.constant(anchor.inputs[1])
+        bias = _bias(copy, anchor, factor.size)
+        if weights is None or bias is None:
+            return None
+        (output,) = node.outputs
+        scaled = copy.hold(_scaled_weights(anchor, weights, factor), f"{anchor.inputs[1]}.scaled")
+        inputs = [anchor.inputs[0], scaled]
+        if len(anchor.inputs) > 2:
+            inputs.append(copy.hold((bias * factor).astype(weights.dtype), f"{output}.bias"))
+        return _emit(copy, anchor, inputs, output)
+
+    return rewrite(graph, rule)
+
+
+def absorb_shift(graph: Graph) -> tuple[Graph, int]:
+    """Rewrite:  conv(x, w, b) + s    ->    conv(x, w, b + s)
+
+    Requires: s is constant and one number per channel; b is constant or absent; nobody else reads the conv.
+    """
+
+    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        matched = _match(copy, graph, node) if node.operator == "add" else None
+        if matched is None:
+            return None
+        anchor, shift = matched
+        bias = _bias(copy, anchor, shift.size)
+        if bias is None:
+            return None
+        (output,) = node.outputs
+        dtype = graph.types[output].dtype.numpy
+        moved = copy.hold((bias + shift).astype(dtype), f"{output}.bias")
+        return _emit(copy, anchor, [*anchor.inputs[:2], moved], output)
+
+    return rewrite(graph, rule)
+
+
+def _emit(copy: Copy, anchor: Node, inputs: list[str], output: str) -> Sequence[str]:
+    attributes = anchor.attribute_map
+    if "beta" in attributes:
+        attributes["beta"] = 1.0  # it is in the bias now
+    return copy.emit(anchor.operator, inputs, (output,), **attributes)

@@ -1,0 +1,57 @@
+"""Remove nodes that change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.passes.rebuild import Copy, rewrite
+from tensorwright.ops import TensorType
+
+
+def _changes_nothing(node: Node, source: TensorType, result: TensorType) -> bool:
+    """Whether the output is the first input, element for element."""
+    attributes = node.attribute_map
+    match node.operator:
+        case "identity":
+            return True
+        case "cast" | "reshape" | "squeeze" | "unsqueeze" | "expand" | "tile" | "sum" | "mean":
+            return source == result and len(node.inputs) == 1
+        case "concat" | "min" | "max":
+            return len(node.inputs) == 1
+        case "split":
+            return len(node.outputs) == 1
+        case "transpose":
+            kept = [n for n in _perm(node, len(source.shape)) if source.shape[n] != 1]
+            return source == result and kept == sorted(kept)
+        case "pad":
+            return attributes["pads"] == (0,) * (2 * len(source.shape))
+        case "slice":
+            steps = attributes["steps"]
+            forward = isinstance(steps, tuple) and all(step == 1 for step in steps)
+            return forward and source == result
+        case "clip":
+            return attributes["min"] == float("-inf") and attributes["max"] == float("inf")
+    return False
+
+
+def _perm(node: Node, rank: int) -> tuple[int, ...]:
+    given = node.attribute_map["perm"]
+    ints = tuple(n for n in given if isinstance(n, int)) if isinstance(given, tuple) else ()
+    return ints or tuple(reversed(range(rank)))
+
+
+def remove_identities(graph: Graph) -> tuple[Graph, int]:
+    """Let the readers of a node that changes nothing read its input.
+
+    Rewrite:  y = identity(x); f(y)    ->    f(x)
+    So too casts to the same type, reshapes to the same shape, empty pads, full slices, single concats.
+    """
+
+    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        if not node.inputs or len(node.outputs) != 1:
+            return None
+        source, result = copy.type_of(node.inputs[0]), graph.types[node.outputs[0]]
+        return node.inputs[:1] if _changes_nothing(node, source, result) else None
+
+    return rewrite(graph, rule)
