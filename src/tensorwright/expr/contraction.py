@@ -57,7 +57,7 @@ def find_product_sum(tensor: Compute) -> ProductSum | None:
     factors = tuple(_factors(tensor.body))
     if len(factors) < 2:
         return None
-    used = tuple(_variables(factor) for factor in factors)
+    used = tuple(_variables(factor, set()) for factor in factors)
     reduced = {axis.var: extent_of(axis) for axis in reduction.axes}
     extents = {axis.var: extent_of(axis) for axis in tensor.axes} | reduced
     chosen = {var for factor in factors for var in _taps(factor, extents, frozenset(reduced))}
@@ -193,8 +193,11 @@ def _factors(value: Value) -> Iterator[Value]:
         yield value
 
 
-def _variables(value: Value) -> frozenset[Var]:
+def _variables(value: Value, seen: set[int]) -> frozenset[Var]:
     found: frozenset[Var] = frozenset()
+    if id(value) in seen:
+        return found
+    seen.add(id(value))
     match value:
         case Load(_, indices):
             found = free_vars(*indices)
@@ -204,7 +207,7 @@ def _variables(value: Value) -> frozenset[Var]:
             found = free_vars(*condition_sides(condition))
         case _:
             pass
-    return found.union(*(_variables(child) for child in children(value)))
+    return found.union(*(_variables(child, seen) for child in children(value)))
 
 
 def _taps(factor: Value, extents: Mapping[Var, int], reduced: frozenset[Var]) -> set[Var]:
@@ -213,7 +216,7 @@ def _taps(factor: Value, extents: Mapping[Var, int], reduced: frozenset[Var]) ->
     for load in loads_of(factor):
         coupled: set[Var] = set()
         for index in load.indices:
-            variables = free_vars(index)
+            variables = {var for var in free_vars(index) if extents.get(var, 1) > 1}
             if len(variables) > 1:
                 coupled |= variables & reduced
         points = _count(tuple(extents[var] for var in free_vars(*load.indices) if var in extents))

@@ -50,8 +50,6 @@ def refine_axes(tensor: Compute) -> Compute:
     reduction = tensor.reduction
     if reduction is not None and not reduction.combiner.is_arg:
         reduction = Reduction(reduction.combiner, _split_all(reduction.axes, divisors, mapping))
-    if not mapping:
-        return tensor
     every = axes + (reduction.axes if reduction is not None else ())
     bounds: Bounds = {axis.var: Range.of_extent(axis.extent) for axis in every}
 

@@ -232,7 +232,8 @@ def compute(
 
 
 def _parameter_names(body: Callable[..., object], count: int) -> tuple[str, ...]:
-    parameters = tuple(inspect.signature(body).parameters.values())
+    listed = inspect.signature(body).parameters.values()
+    parameters = tuple(p for p in listed if p.default is inspect.Parameter.empty)
     if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
         return tuple(f"i{n}" for n in range(count))
     if len(parameters) != count:

@@ -368,7 +368,14 @@ def rebuild(
 ) -> Value:
     """Copy a value bottom-up, its parts through the functions (a load's indices come mapped)."""
 
+    done: dict[int, Value] = {}
+
     def go(node: Value) -> Value:
+        if id(node) not in done:  # shared nodes stay shared
+            done[id(node)] = mapped(node)
+        return done[id(node)]
+
+    def mapped(node: Value) -> Value:
         match node:
             case Const():
                 return node
@@ -407,7 +414,17 @@ def map_loads(value: Value, on_load: Callable[[Load], Value]) -> Value:
 
 
 def loads_of(value: Value) -> Iterator[Load]:
-    """Every load below a value, in order; elements used as indices come as loads too."""
+    """Every load below a value, in order; elements used as indices come as loads too.
+
+    A node that is shared inside the value (the same object) is visited once.
+    """
+    yield from _loads(value, set())
+
+
+def _loads(value: Value, seen: set[int]) -> Iterator[Load]:
+    if id(value) in seen:
+        return
+    seen.add(id(value))
     match value:
         case Load(_, indices):
             yield value
@@ -421,7 +438,7 @@ def loads_of(value: Value) -> Iterator[Load]:
         case _:
             pass
     for child in children(value):
-        yield from loads_of(child)
+        yield from _loads(child, seen)
 
 
 def _element_loads(index: Index) -> Iterator[Load]:

@@ -1,0 +1,195 @@
+"""Small tensor expressions of every kind that the evaluator treats differently."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Compute,
+    Element,
+    FromIndex,
+    Placeholder,
+    Reduce,
+    all_of,
+    argmax_over,
+    argmin_over,
+    cast,
+    compute,
+    exp,
+    max_of,
+    max_over,
+    placeholder,
+    prod_over,
+    reduce_axis,
+    select,
+    sum_over,
+    topological_order,
+)
+
+
+def conv2d(
+    batch: int = 1,
+    channels: int = 2,
+    size: int = 6,
+    filters: int = 4,
+    kernel: int = 3,
+    stride: int = 1,
+    pad: int = 1,
+    dilation: int = 1,
+    groups: int = 1,
+) -> Compute:
+    x = placeholder("x", (batch, channels, size, size))
+    w = placeholder("w", (filters, channels // groups, kernel, kernel))
+    out = (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
+    c = reduce_axis("c", channels // groups)
+    kh, kw = reduce_axis("kh", kernel), reduce_axis("kw", kernel)
+
+    def body(n, o, i, j) -> Reduce:
+        row = i * stride + kh.var * dilation - pad
+        column = j * stride + kw.var * dilation - pad
+        group = o // (filters // groups)
+        value = x[n, group * (channels // groups) + c.var, row, column]
+        if pad:
+            inside = all_of(row >= 0, row < size, column >= 0, column < size)
+            value = select(inside, value, 0.0)
+        return sum_over(value * w[o, c, kh, kw], c, kh, kw)
+
+    return compute("y", (batch, filters, out, out), body)
+
+
+def matmul(m: int = 5, n: int = 4, k: int = 7, dtype: DType = DType.F32) -> Compute:
+    a, b, r = placeholder("a", (m, k), dtype), placeholder("b", (k, n), dtype), reduce_axis("k", k)
+    return compute("c", (m, n), lambda i, j: sum_over(a[i, r] * b[r, j], r))
+
+
+def attention_scores() -> Compute:
+    q, k = placeholder("q", (2, 3, 4, 5)), placeholder("k", (2, 3, 6, 5))
+    d = reduce_axis("d", 5)
+    return compute("s", (2, 3, 4, 6), lambda b, h, i, j: sum_over(q[b, h, i, d] * k[b, h, j, d], d))
+
+
+def triple_product() -> Compute:
+    a, b, c = placeholder("a", (3, 4)), placeholder("b", (4, 5)), placeholder("c", (5,))
+    k, m = reduce_axis("k", 4), reduce_axis("m", 5)
+    return compute("t", (3,), lambda i: sum_over(a[i, k] * b[k, m] * c[m], k, m))
+
+
+def im2col_matmul() -> Compute:
+    """The reduction axis is a fused (channel, tap) pair."""
+    x, w, k = placeholder("x", (3, 8)), placeholder("w", (4, 6)), reduce_axis("k", 6)
+    return compute("y", (4, 7), lambda o, i: sum_over(x[k.var // 2, i + k.var % 2] * w[o, k], k))
+
+
+def reshape_sum() -> Compute:
+    """Indices divide an axis by numbers that do not divide its extent."""
+    x, k = placeholder("x", (4, 6)), reduce_axis("k", 5)
+    return compute("y", (4,), lambda i: sum_over(x[(i * 5 + k.var) // 6, (i * 5 + k.var) % 6], k))
+
+
+def softmax() -> Compute:
+    x, k = placeholder("x", (3, 5)), reduce_axis("k", 5)
+    top = compute("top", (3,), lambda i: max_over(x[i, k], k))
+    power = compute("power", (3, 5), lambda i, j: exp(x[i, j] - top[i]))
+    total = compute("total", (3,), lambda i: sum_over(power[i, k], k))
+    return compute("y", (3, 5), lambda i, j: power[i, j] / total[i])
+
+
+def gather() -> Compute:
+    x, at = placeholder("x", (5, 3)), placeholder("at", (4,), DType.I64)
+    return compute("y", (4, 3), lambda i, j: x[Element(at, (i,)), j])
+
+
+def weighted_gather() -> Compute:
+    x, at = placeholder("x", (5, 3)), placeholder("at", (4,), DType.I64)
+    w, k = placeholder("w", (4,)), reduce_axis("k", 4)
+    return compute("y", (3,), lambda j: sum_over(x[Element(at, (k.var,)), j] * w[k], k))
+
+
+def concat() -> Compute:
+    a, b = placeholder("a", (2, 3)), placeholder("b", (4, 3))
+    return compute("y", (6, 3), lambda i, j: select(i < 2, a[i, j], b[i - 2, j]))
+
+
+def argmax() -> Compute:
+    x, k = placeholder("x", (4, 9)), reduce_axis("k", 9)
+    return compute("y", (4,), lambda i: argmax_over(x[i, k], k))
+
+
+def argmin_of_fused() -> Compute:
+    x, k = placeholder("x", (4, 6)), reduce_axis("k", 6)
+    return compute("y", (4,), lambda i: argmin_over(x[i, (k.var // 2) * 2 + k.var % 2], k))
+
+
+def product_and_cast() -> Compute:
+    x, k = placeholder("x", (3, 4), DType.I32), reduce_axis("k", 4)
+    return compute("y", (3,), lambda i: prod_over(cast(x[i, k], DType.F32), k))
+
+
+def pooled_relu() -> Compute:
+    x, k = placeholder("x", (3, 9)), reduce_axis("k", 3)
+    relu = compute("relu", (3, 9), lambda i, j: max_of(x[i, j], 0.0))
+    return compute("y", (3, 4), lambda i, j: max_over(relu[i, j * 2 + k.var], k))
+
+
+def scalar() -> Compute:
+    x, k = placeholder("x", (7,)), reduce_axis("k", 7)
+    return compute("y", (), lambda: sum_over(x[k] * x[k], k))
+
+
+def triangle() -> Compute:
+    """A value made of indices, chosen by a value condition."""
+    x = placeholder("x", (4, 4))
+
+    def body(i, j):
+        return select(x[i, j] < 0.0, FromIndex(i * 4 - j, DType.F32), x[j, i])
+
+    return compute("y", (4, 4), body)
+
+
+def one_axis_sum() -> Compute:
+    """The body does not depend on the axis that is folded."""
+    x, k = placeholder("x", (3,)), reduce_axis("k", 4)
+    return compute("y", (3,), lambda i: sum_over(x[i], k))
+
+
+PROGRAMS = {
+    "conv": conv2d(),
+    "conv strided": conv2d(batch=2, stride=2, size=7),
+    "conv dilated": conv2d(dilation=2, pad=2),
+    "conv 1x1": conv2d(kernel=1, pad=0),
+    "conv grouped": conv2d(groups=2),
+    "conv depthwise": conv2d(channels=4, groups=4, filters=8, pad=0),
+    "conv large kernel": conv2d(channels=2, filters=2, kernel=5, size=6, pad=2),
+    "matmul": matmul(),
+    "matmul i32": matmul(dtype=DType.I32),
+    "attention": attention_scores(),
+    "triple product": triple_product(),
+    "im2col matmul": im2col_matmul(),
+    "reshape sum": reshape_sum(),
+    "softmax": softmax(),
+    "gather": gather(),
+    "weighted gather": weighted_gather(),
+    "concat": concat(),
+    "argmax": argmax(),
+    "argmin of fused": argmin_of_fused(),
+    "product and cast": product_and_cast(),
+    "pooled relu": pooled_relu(),
+    "scalar": scalar(),
+    "triangle": triangle(),
+    "one axis sum": one_axis_sum(),
+}
+
+
+def inputs_of(output: Compute, seed: int = 0) -> dict[Placeholder, np.ndarray]:
+    """Random inputs; integers are valid positions of the programs above."""
+    random = np.random.default_rng(seed)
+    found: dict[Placeholder, np.ndarray] = {}
+    for tensor in topological_order(output):
+        if isinstance(tensor, Placeholder):
+            if tensor.dtype.is_float:
+                array = random.standard_normal(tensor.shape)
+            else:
+                array = random.integers(0, 4, tensor.shape)
+            found[tensor] = np.asarray(array).astype(tensor.dtype.numpy)
+    return found
