@@ -106,7 +106,7 @@ def _strided(
     size = prod(n + a + b for n, (a, b) in zip(array.shape, padding, strict=True))
     if size > _GROWTH * (array.size + prod(shape)):
         return None
-    padded = np.ascontiguousarray(array)
+    padded = np.ascontiguousarray(array).reshape(array.shape)  # NumPy would make () into (1,)
     if any(sum(pair) for pair in padding):
         padded = np.pad(padded, padding)
     start = tuple(

@@ -12,28 +12,18 @@ from tensorwright.expr import (
     Compare,
     Condition,
     Element,
-    ExactDiv,
-    FloorDiv,
     Index,
     Load,
-    Max,
-    Min,
-    Mod,
     Not,
     Or,
-    Poly,
     Value,
     Var,
     all_of,
     any_of,
     atoms_of,
     compare,
-    exact_div,
-    floor_div,
     loads_of,
-    maximum,
-    minimum,
-    mod,
+    map_elements,
     negate,
     rebuild,
     substitute,
@@ -259,35 +249,9 @@ def map_condition(condition: Condition, on_index: Callable[[Index], Index]) -> C
 
 def _rename_elements(index: Index, buffers: Mapping[Buffer, Buffer]) -> Index:
     """Change the buffers of the elements inside an index expression."""
-    if not buffers or not any(True for _ in buffers_of_index(index)):
+    if not buffers:
         return index
-
-    def go(expression: Index) -> Index:
-        match expression:
-            case Poly(terms):
-                total: Index = 0
-                for monomial, coefficient in terms:
-                    product: Index = coefficient
-                    for atom in monomial:
-                        product = product * go(atom)
-                    total = total + product
-                return total
-            case FloorDiv(a, b):
-                return floor_div(go(a), go(b))
-            case ExactDiv(a, b):
-                return exact_div(go(a), go(b))
-            case Mod(a, b):
-                return mod(go(a), go(b))
-            case Min(a, b):
-                return minimum(go(a), go(b))
-            case Max(a, b):
-                return maximum(go(a), go(b))
-            case Element(source, indices):
-                return Element(buffers.get(source, source), tuple(go(i) for i in indices))
-            case _:
-                return expression
-
-    return go(index)
+    return map_elements(index, lambda e: Element(buffers.get(e.source, e.source), e.indices))
 
 
 class Namer:

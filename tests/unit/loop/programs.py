@@ -49,7 +49,9 @@ def loop(var: Var, extent: Index, body: Stmt, kind: ForKind = ForKind.SERIAL) ->
     return For(var, extent, kind, body)
 
 
-def program(body: Stmt, outputs: tuple[Buffer, ...], inputs: tuple[Buffer, ...] = ()) -> LoopProgram:
+def program(
+    body: Stmt, outputs: tuple[Buffer, ...], inputs: tuple[Buffer, ...] = ()
+) -> LoopProgram:
     parameters = [Parameter(b, Role.INPUT) for b in inputs]
     parameters += [Parameter(b, Role.OUTPUT) for b in outputs]
     return LoopProgram("test", tuple(parameters), body)
@@ -164,12 +166,16 @@ class _Builder:
         if source is _INPUT and self.draw(st.booleans()):  # a guarded load, outside elsewhere
             free = tuple(self.affine(variables) for _ in source.shape)
             holds = all_of(
-                *(i >= 0 if not isinstance(i, int) else i >= 0 for i in free),
+                *(i >= 0 for i in free),
                 *(i < n for i, n in zip(free, source.shape, strict=True)),
             )
             guarded = Load(source, free)
-            return guarded if holds is True else ZERO if holds is False else Select(
-                holds, guarded, ZERO
+            return (
+                guarded
+                if holds is True
+                else ZERO
+                if holds is False
+                else Select(holds, guarded, ZERO)
             )
         return Load(source, indices)
 
@@ -204,9 +210,7 @@ class _Builder:
         if kind == 2:
             return If(self.condition(variables), self.statement(variables, depth - 1))
         if kind == 3:
-            return block(
-                self.statement(variables, depth - 1), self.statement(variables, depth - 1)
-            )
+            return block(self.statement(variables, depth - 1), self.statement(variables, depth - 1))
         if kind == 4:
             local = buffer(self.name("t"), self.draw(st.integers(1, 4)), scope=Scope.LOCAL)
             first = filled(local, constant(self.draw(st.integers(0, 2)), F32))

@@ -184,9 +184,9 @@ class _Verifier:
         self._require(
             role in (None, Role.OUTPUT), f"{buffer.name} is an input or a constant: no stores"
         )
+        self._value(store.value, bounds, guarded=guarded)
         found = store.value.dtype
         self._require(found is buffer.dtype, f"a value of {found} goes into {buffer}")
-        self._value(store.value, bounds, guarded=guarded)
 
     # values and indices
 

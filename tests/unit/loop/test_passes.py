@@ -1,0 +1,410 @@
+"""Every pass keeps the result of every program, and does what its docstring says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from tests.unit.loop.programs import (
+    F32,
+    ZERO,
+    arrays_for,
+    buffer,
+    loop,
+    loop_programs,
+    matmul,
+    padded_copy,
+    program,
+    same,
+)
+
+from tensorwright.base import DType, InternalError, override
+from tensorwright.expr import (
+    Apply,
+    Compare,
+    Const,
+    Decision,
+    Element,
+    Fn,
+    Load,
+    Relation,
+    Select,
+    Value,
+    Var,
+    all_of,
+    constant,
+    exact_div,
+)
+from tensorwright.loop import (
+    PASSES,
+    Allocate,
+    Block,
+    Buffer,
+    For,
+    ForKind,
+    If,
+    LoopProgram,
+    Pass,
+    Scope,
+    Stmt,
+    Store,
+    bind_decisions,
+    block,
+    count_work,
+    hoist_conditions,
+    interpret,
+    partition_loops,
+    run_passes,
+    simplify_loops,
+    total_size,
+    unroll_loops,
+    verify,
+    walk,
+)
+
+i, j, k = Var("i"), Var("j"), Var("k")
+DEEP = Pass("deep partition", lambda nest: partition_loops(nest, depth=4))
+
+
+def kept(before: LoopProgram, after: LoopProgram) -> None:
+    """Both are well formed and give the same outputs."""
+    verify(before)
+    verify(after)
+    arrays = arrays_for(before)
+    same(interpret(after, arrays), interpret(before, arrays))
+
+
+@pytest.mark.parametrize("step", [*PASSES, DEEP], ids=lambda step: step.name)
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(nest=loop_programs())
+def test_a_pass_keeps_every_result(step: Pass, nest: LoopProgram) -> None:
+    kept(nest, step.run(nest))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(nest=loop_programs())
+def test_the_pipeline_keeps_every_result_and_simplifying_again_changes_nothing(
+    nest: LoopProgram,
+) -> None:
+    done = run_passes(nest)
+    kept(nest, done)
+    simple = simplify_loops(nest)
+    assert simplify_loops(simple) == simple
+
+
+@pytest.mark.parametrize("kind", [ForKind.SERIAL, ForKind.PARALLEL, ForKind.UNROLLED])
+@pytest.mark.parametrize("step", [*PASSES, DEEP], ids=lambda step: step.name)
+def test_a_pass_keeps_a_matmul(step: Pass, kind: ForKind) -> None:
+    nest = matmul(14, 3, 5, 4, kind)
+    kept(nest, step.run(nest))
+
+
+# simplify
+
+
+def rows_of(nest: LoopProgram) -> list[str]:
+    """The printed statements, without indentation."""
+    return [row.strip() for row in str(nest).splitlines()[1:]]
+
+
+def simplified(body: Stmt, *others: Buffer) -> list[str]:
+    y, x = buffer("y", 8), buffer("x", 8)
+    return rows_of(simplify_loops(program(body, (y, *others), (x,))))
+
+
+Y, X = buffer("y", 8), buffer("x", 8)
+
+
+def test_loops_of_one_iteration_and_of_none_go() -> None:
+    one = loop(i, 1, Store(Y, (i + 3,), ZERO), ForKind.PARALLEL)
+    assert simplified(block(one, loop(j, 0, Store(Y, (j,), ZERO)))) == ["y[3] = 0.0"]
+
+
+def test_guards_that_the_loops_decide_go() -> None:
+    body = If(all_of(i < 8, j + i < 20), Store(Y, (i,), ZERO))
+    assert simplified(loop(i, 8, loop(j, 3, body))) == ["for i, j in 0..8, 0..3:", "y[i] = 0.0"]
+    never = If(i - 9 >= 0, Store(Y, (i,), ZERO))
+    assert simplified(loop(i, 8, never)) == ["pass"]
+
+
+def test_what_an_outer_guard_ensures_is_not_asked_again() -> None:
+    inner = If(all_of(i < 3, i >= 1), Store(Y, (i,), Select(i < 3, ZERO, Load(X, (i,)))))
+    found = simplified(loop(i, 8, If(i < 3, inner)))
+    assert found == ["for i in 0..8:", "if i < 3 and 1 <= i:", "y[i] = 0.0"]
+
+
+def test_mixed_radix_indices_become_plain() -> None:
+    index = (i * 4 + j) // 4 * 4 + (i * 4 + j) % 4
+    nest = loop(i, 2, loop(j, 4, Store(Y, (index,), ZERO)))
+    assert simplified(nest)[-1] == "y[i*4 + j] = 0.0"
+
+
+def test_buffers_that_nothing_reads_go() -> None:
+    t, s = buffer("t", 8, scope=Scope.LOCAL), buffer("s", 8, scope=Scope.LOCAL)
+    chain = block(Store(t, (0,), ZERO), Store(s, (0,), Load(t, (0,))), Store(Y, (0,), ZERO))
+    assert simplified(Allocate(t, Allocate(s, chain))) == ["y[0] = 0.0"]
+
+
+X0 = Load(X, (0,))
+N = buffer("n", 8, dtype=DType.I32)
+N0 = Load(N, (0,))
+
+
+def number(value: float, dtype: DType = F32) -> Const:
+    return constant(value, dtype)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (X0 * 1, X0),
+        (1 * X0, X0),
+        (X0 / 1, X0),
+        (X0 - 0, X0),
+        (X0 + -0.0, X0),
+        (X0 + 0, X0 + 0),  # -0 + 0 is 0
+        (0 + X0, 0 + X0),
+        (X0 * 0, X0 * 0),  # NaN * 0 is NaN
+        (0 - X0, 0 - X0),
+        (Apply(Fn.MAX, (X0, number(float("-inf")))), X0),
+        (Apply(Fn.MIN, (number(float("inf")), X0)), X0),
+        (number(2) * number(3) + X0, 6 + X0),
+        (number(1e-30) * number(1e-30), number(0)),  # as f32 computes it
+        (Select(Apply(Fn.LT, (number(1), number(2))), X0, ZERO), X0),
+    ],
+)
+def test_values_are_folded_where_that_is_exact(value: Value, expected: Value) -> None:
+    nest = simplify_loops(program(Store(Y, (0,), value), (Y,), (X,)))
+    assert isinstance(nest.body, Store)
+    assert nest.body.value == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (N0 + 0, N0),
+        (0 + N0, N0),
+        (N0 * 0, number(0, DType.I32)),
+        (number(100, DType.I8) + number(100, DType.I8), number(-56, DType.I8)),
+    ],
+)
+def test_integers_fold_more(value: Value, expected: Value) -> None:
+    y = Buffer("y", (8,), value.dtype)
+    nest = simplify_loops(program(Store(y, (0,), value), (y,), (N,)))
+    assert isinstance(nest.body, Store)
+    assert nest.body.value == expected
+
+
+# hoist
+
+
+def test_a_guard_moves_out_of_the_loops_that_do_not_change_it() -> None:
+    body = If(all_of(i < 3, j < 2), Store(Y, (i,), Load(X, (j,)) + Load(X, (k,))))
+    nest = program(loop(i, 8, loop(j, 4, loop(k, 4, body))), (Y,), (X,))
+    assert rows_of(hoist_conditions(nest)) == [
+        "for i in 0..8:",
+        "if i < 3:",
+        "for j in 0..4:",
+        "if j < 2:",
+        "for k in 0..4:",
+        "y[i] = x[j] + x[k]",
+    ]
+
+
+def test_a_guard_that_reads_memory_or_stands_in_a_device_loop_stays() -> None:
+    reads = If(Compare(Relation.LT, Element(N, (0,)), 3), Store(N, (0,), number(5, DType.I32)))
+    nest = program(loop(i, 8, reads), (N,))
+    assert hoist_conditions(nest) == nest
+    device = If(j < 3, Store(Y, (i,), ZERO))
+    nest = program(loop(j, 8, loop(i, 8, device, ForKind.THREAD_X)), (Y,))
+    assert hoist_conditions(nest) == nest
+
+
+def test_neighbours_under_one_guard_join() -> None:
+    first, second = If(i < 3, Store(Y, (i,), ZERO)), If(i < 3, Store(Y, (i + 3,), ZERO))
+    nest = hoist_conditions(program(loop(i, 5, block(first, second)), (Y,)))
+    assert rows_of(nest) == ["for i in 0..5:", "if i < 3:", "y[i] = 0.0", "y[i + 3] = 0.0"]
+
+
+# partition
+
+
+def guards_of(nest: LoopProgram) -> int:
+    text = str(nest)
+    return text.count("if ") + text.count("select(")
+
+
+def test_the_main_part_of_a_partial_tile_has_no_guard() -> None:
+    nest = matmul(1000, 3, 5, 16)
+    assert guards_of(partition_loops(nest)) == 0
+    kept(matmul(14, 3, 5, 4), partition_loops(matmul(14, 3, 5, 4)))
+
+
+def test_a_padded_copy_becomes_borders_and_an_interior() -> None:
+    nest = padded_copy(6, 2)
+    cut = partition_loops(nest)
+    assert guards_of(cut) == 0
+    kept(nest, cut)
+    assert count_work(cut).loads_of("X") == 36
+    assert count_work(cut).stores_of("P") == 100
+
+
+def test_a_parallel_loop_stays_one_loop() -> None:
+    cut = partition_loops(matmul(14, 3, 5, 4, ForKind.PARALLEL))
+    parallel = [part for part in walk(cut.body) if isinstance(part, For) and part.kind.value]
+    assert [(part.extent, part.kind) for part in parallel] == [(4, ForKind.PARALLEL)]
+    again = partition_loops(cut)
+    assert total_size((again.body,)) == total_size((cut.body,))
+
+
+def test_a_vector_loop_is_only_shortened() -> None:
+    short = loop(i, 8, If(i < 5, Store(Y, (i,), ZERO)), ForKind.VECTOR)
+    assert rows_of(partition_loops(program(short, (Y,)))) == [
+        "for i in 0..5  @vectorize:",
+        "y[i] = 0.0",
+    ]
+    both = block(short, Store(Y, (7,), ZERO))
+    split = loop(j, 8, block(If(j < 5, Store(Y, (j,), ZERO)), Store(X, (j,), ZERO)), ForKind.VECTOR)
+    assert guards_of(partition_loops(program(block(both, split), (Y, X)))) == 1
+
+
+def test_depth_and_size_bound_the_growth() -> None:
+    nest = padded_copy(6, 2)
+    assert partition_loops(nest, depth=0) == nest
+    assert guards_of(partition_loops(nest, depth=1)) == 1
+    size = total_size((nest.body,))
+    assert partition_loops(nest, max_statements=size) == nest
+
+
+def test_the_first_iteration_of_a_reduction_is_peeled() -> None:
+    first = If(Compare(Relation.EQ, k, 0), Store(Y, (0,), ZERO))
+    update = Store(Y, (0,), Load(Y, (0,)) + Load(X, (k,)))
+    nest = program(loop(k, 8, block(first, update)), (buffer("y", 8),), (X,))
+    assert rows_of(partition_loops(nest)) == [
+        "y[0] = 0.0",
+        "y[0] += x[0]",
+        "for k in 0..7:",
+        "y[0] += x[k + 1]",
+    ]
+
+
+# bind, unroll
+
+
+def test_binding_decisions_gives_plain_extents() -> None:
+    t = Decision("t")
+    local = Buffer("acc", (t,), F32, Scope.LOCAL)
+    inner = block(
+        Store(local, (j,), Load(X, (i * t + j,))), Store(Y, (i * t + j,), Load(local, (j,)))
+    )
+    nest = program(loop(i, exact_div(8, t), loop(j, t, Allocate(local, inner))), (Y,), (X,))
+    verify(nest, allow_decisions=True)
+    bound = bind_decisions(nest, {t: 4})
+    assert rows_of(bound) == [
+        "for i, j in 0..2, 0..4:",
+        "local acc: f32 (4)",
+        "acc[j] = x[i*4 + j]",
+        "y[i*4 + j] = acc[j]",
+    ]
+    kept(bound, bind_decisions(nest, {t: 8}))
+    with pytest.raises(InternalError, match=r"\?t = 0, and a decision is positive"):
+        bind_decisions(nest, {t: 0})
+
+
+def test_unrolled_loops_are_written_out_with_names_of_their_own() -> None:
+    local = buffer("t", 1, scope=Scope.LOCAL)
+    body = Allocate(local, block(Store(local, (0,), ZERO), Store(Y, (i,), Load(local, (0,)))))
+    nest = unroll_loops(program(loop(i, 2, body, ForKind.UNROLLED), (Y,)))
+    assert [row for row in rows_of(nest) if "=" not in row] == [
+        "local t: f32 (1)",
+        "local t_1: f32 (1)",
+    ]
+    big = program(loop(i, 8, Store(Y, (i,), ZERO), ForKind.UNROLLED), (Y,))
+    assert unroll_loops(big, max_statements=7) == big
+    kept(big, unroll_loops(big))
+
+
+# statistics
+
+
+def test_work_of_a_matmul_counts_guards() -> None:
+    work = count_work(matmul(14, 3, 5, 4))
+    assert (work.multiplies, work.additions, work.exact) == (14 * 3 * 5, 14 * 3 * 5, True)
+    assert work.loads_of("A") == 14 * 3 * 5
+    assert work.stores_of("C") == 14 * 3
+    assert work.loads_of("nothing") == 0
+
+
+def test_work_is_symbolic_before_decisions_are_bound() -> None:
+    t = Decision("t")
+    nest = program(loop(i, t, loop(j, 5, Store(Y, (i,), Load(X, (j,)) * 2))), (Y,), (X,))
+    assert count_work(nest).multiplies == t * 5
+    guarded = program(loop(i, t, If(i < t - 1, Store(Y, (i,), X0 * 2))), (Y,), (X,))
+    assert (count_work(guarded).multiplies, count_work(guarded).exact) == (t, False)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(nest=loop_programs())
+def test_work_is_what_the_interpreter_does(nest: LoopProgram) -> None:
+    counts: dict[tuple[str, str], int] = {}
+
+    def count(what: str, of: Buffer, _: int) -> None:
+        counts[what, of.name] = counts.get((what, of.name), 0) + 1
+
+    interpret(nest, arrays_for(nest), trace=count)
+    work = count_work(nest)
+    assert work.exact
+    assert {name: n for name, n in work.loads if n} == {
+        name: n for (what, name), n in counts.items() if what == "load"
+    }
+    assert {name: n for name, n in work.stores if n} == {
+        name: n for (what, name), n in counts.items() if what == "store"
+    }
+
+
+# the pipeline
+
+
+def test_each_pass_writes_a_numbered_file(tmp_path: Path) -> None:
+    with override(dump="loop", dump_dir=tmp_path, verify=True):
+        run_passes(matmul(14, 3, 5, 4))
+    names = sorted(path.name.split("-", 1)[1] for path in tmp_path.iterdir())
+    assert names == [
+        "loop-test-hoist.txt",
+        "loop-test-partition.txt",
+        "loop-test-simplify.txt",
+        "loop-test-start.txt",
+    ]
+
+
+def test_the_verify_knob_catches_a_pass_that_breaks_the_program() -> None:
+    nest = matmul(14, 3, 5, 4)
+    broken = Pass("broken", lambda p: replace(p, body=Store(Y, (0,), ZERO)))
+    run_passes(nest, (broken,))
+    with (
+        override(verify=True),
+        pytest.raises(InternalError, match="is used where it is not allocated"),
+    ):
+        run_passes(nest, (broken,))
+
+
+@pytest.mark.parametrize(
+    "nest",
+    [
+        pytest.param(matmul(14, 3, 5, 4), id="matmul"),
+        pytest.param(matmul(14, 3, 5, 4, ForKind.PARALLEL), id="parallel_matmul"),
+        pytest.param(padded_copy(6, 2), id="padded_copy"),
+        pytest.param(padded_copy(6, 2, ForKind.VECTOR), id="vector_copy"),
+    ],
+)
+def test_pipeline(nest: LoopProgram, golden: Callable[..., None]) -> None:
+    golden(f"{nest}\n\n{run_passes(nest)}")
+
+
+def test_an_empty_program_prints() -> None:
+    assert str(program(Block(()), (Y,))) == "test(out y: f32 (8)):\n  pass"
+    np.testing.assert_equal(count_work(program(Block(()), (Y,))).multiplies, 0)
