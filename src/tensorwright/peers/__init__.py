@@ -6,6 +6,7 @@ competitor is one module with a class that keeps `Peer`, and one line in kinds.p
 
 from tensorwright.peers.compare import max_rel_error
 from tensorwright.peers.comparison import compare_model
+from tensorwright.peers.foreign_load import ForeignLoad, watch_foreign_load
 from tensorwright.peers.kinds import KINDS, Kind, find_kind
 from tensorwright.peers.process import PeerProcess, hold_turn
 from tensorwright.peers.protocol import Arrays, FailureKind, Peer, PeerFailed, PeerInfo
@@ -27,6 +28,7 @@ __all__ = [
     "Competitor",
     "Failure",
     "FailureKind",
+    "ForeignLoad",
     "Kind",
     "Peer",
     "PeerFailed",
@@ -46,5 +48,6 @@ __all__ = [
     "ratio",
     "rotate",
     "self_test",
+    "watch_foreign_load",
     "write_rows",
 ]
