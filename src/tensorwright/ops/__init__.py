@@ -18,6 +18,7 @@ from tensorwright.ops.operator import (
 )
 from tensorwright.ops.registry import OPERATORS, infer_types, operator
 from tensorwright.ops.shapes import automatic_pads, broadcast_shapes
+from tensorwright.ops.work import stage_work, work
 
 __all__ = [
     "OPERATORS",
@@ -36,4 +37,6 @@ __all__ = [
     "broadcast_shapes",
     "infer_types",
     "operator",
+    "stage_work",
+    "work",
 ]

@@ -6,9 +6,12 @@ from difflib import get_close_matches
 
 from tensorwright.base import ModelError, UnsupportedError
 from tensorwright.ops.activation import ACTIVATION_OPERATORS
+from tensorwright.ops.attention import ATTENTION_OPERATORS
 from tensorwright.ops.convolution import CONVOLUTION_OPERATORS
+from tensorwright.ops.einsum import EINSUM_OPERATORS
 from tensorwright.ops.elementwise import ELEMENTWISE_OPERATORS
 from tensorwright.ops.gathering import GATHERING_OPERATORS
+from tensorwright.ops.generation import GENERATION_OPERATORS
 from tensorwright.ops.joining import JOINING_OPERATORS
 from tensorwright.ops.matmul import MATMUL_OPERATORS
 from tensorwright.ops.movement import MOVEMENT_OPERATORS
@@ -17,6 +20,7 @@ from tensorwright.ops.operator import Attributes, AttributeValue, Operator, Tens
 from tensorwright.ops.pooling import POOLING_OPERATORS
 from tensorwright.ops.reduction import REDUCTION_OPERATORS
 from tensorwright.ops.softmax import SOFTMAX_OPERATORS
+from tensorwright.ops.transposed_convolution import TRANSPOSED_CONVOLUTION_OPERATORS
 
 OPERATORS: tuple[Operator, ...] = (
     *ELEMENTWISE_OPERATORS,
@@ -30,6 +34,10 @@ OPERATORS: tuple[Operator, ...] = (
     *MOVEMENT_OPERATORS,
     *JOINING_OPERATORS,
     *GATHERING_OPERATORS,
+    *TRANSPOSED_CONVOLUTION_OPERATORS,
+    *ATTENTION_OPERATORS,
+    *GENERATION_OPERATORS,
+    *EINSUM_OPERATORS,
 )
 _BY_NAME = {each.name: each for each in OPERATORS}
 

@@ -1,0 +1,136 @@
+"""Scaled dot-product attention.
+
+| operators | inputs | attributes |
+|---|---|---|
+| attention | q (b, h, l, e), k (b, g, s, e), v (b, g, s, f), mask? -> (b, h, l, f) | see below |
+
+Attributes: scale=0.0 (0 stands for 1/sqrt(e)), causal=False, softcap=0.0 (0: none).
+The mask broadcasts to (b, h, l, s): numbers are added, False takes a position out.  g divides h:
+each head of k and v serves h/g heads of q.
+
+Stages, with one row of scores per (b, h, l): scores, their greatest, exponentials, their sum,
+weights, result.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Compute,
+    Fn,
+    Index,
+    Load,
+    Reduce,
+    Tensor,
+    Value,
+    apply,
+    compute,
+    constant,
+    floor_div,
+    reduce_axis,
+    select,
+    sum_over,
+)
+from tensorwright.ops.access import extents, stretched
+from tensorwright.ops.attributes import (
+    FLOATS,
+    bool_of,
+    fault,
+    float_of,
+    require_dtype,
+    require_rank,
+    require_same_dtype,
+)
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    LayoutWish,
+    Operator,
+    Pattern,
+    TensorType,
+)
+from tensorwright.ops.shapes import broadcast_shapes
+from tensorwright.ops.softmax import normalized_exponentials
+
+
+def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    q, k, v = types[:3]
+    for name, each in zip("qkv", types, strict=False):
+        require_dtype(name, each, FLOATS)
+        require_rank(name, each, 4, 4)
+    require_same_dtype(("q", "k", "v"), types[:3])
+    if k.shape[:3] != v.shape[:3] or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3]:
+        raise fault(f"shapes q {q.shape}, k {k.shape} and v {v.shape} do not fit")
+    if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
+        raise fault(f"{q.shape[1]} heads of q do not divide among {k.shape[1]} heads of k")
+    scores = (*q.shape[:3], k.shape[2])
+    if len(types) == 4:
+        mask = types[3]
+        if mask.dtype is not DType.BOOL:
+            require_same_dtype(("q", "mask"), (q, mask))
+        if broadcast_shapes(mask.shape, scores) != scores:
+            raise fault(f"input mask {mask.shape} does not broadcast to {scores}")
+    float_of(attributes, "scale")
+    return (TensorType(q.dtype, (*q.shape[:3], v.shape[3])),)
+
+
+def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    q, k, v = tensors[:3]
+    batch, heads, rows, inner = extents(q)
+    keys = extents(k)[2]
+    shared = heads // extents(k)[1]
+    e, s = reduce_axis("e", inner), reduce_axis("s", keys)
+
+    def product(b: Index, h: Index, i: Index, j: Index) -> Reduce:
+        return sum_over(q[b, h, i, e] * k[b, floor_div(h, shared), j, e], e)
+
+    products = compute("attention_products", (batch, heads, rows, keys), product)
+    scores = _scores(products, tensors[3] if len(tensors) == 4 else None, inner, attributes)
+    weights = normalized_exponentials("attention_weights", scores, 3)
+
+    def result(b: Index, h: Index, i: Index, f: Index) -> Reduce:
+        return sum_over(weights[b, h, i, s] * v[b, floor_div(h, shared), s, f], s)
+
+    return (compute("attention", (batch, heads, rows, extents(v)[3]), result),)
+
+
+def _scores(products: Compute, mask: Tensor | None, inner: int, attributes: Attributes) -> Compute:
+    """The products scaled, capped and masked."""
+    shape = extents(products)
+    scale = float_of(attributes, "scale") or 1 / math.sqrt(max(inner, 1))
+    softcap = float_of(attributes, "softcap")
+    causal = bool_of(attributes, "causal")
+    nothing = constant(-math.inf, products.dtype)
+
+    def body(b: Index, h: Index, i: Index, j: Index) -> Value:
+        at = (b, h, i, j)
+        value = Load(products, at) * scale
+        if softcap:
+            value = apply(Fn.TANH, value * (1 / softcap)) * softcap
+        if mask is not None:
+            masked = stretched(mask, at, shape)
+            value = select(masked, value, nothing) if mask.dtype is DType.BOOL else value + masked
+        return select(j <= i, value, nothing) if causal else value
+
+    return compute("attention_scores", shape, body)
+
+
+ATTENTION_OPERATORS = (
+    Operator(
+        name="attention",
+        inputs=("q", "k", "v", "mask?"),
+        attributes=(
+            Attribute("scale", 0.0, "factor of q k^T; 0 stands for 1/sqrt(e)"),
+            Attribute("causal", default=False, doc="row i sees the positions up to i only"),
+            Attribute("softcap", 0.0, "scores are bounded to this by tanh; 0: not at all"),
+        ),
+        infer=_infer,
+        meaning=_meaning,
+        host=None,
+        pattern=Pattern.COMPOSITE,
+        layout=LayoutWish.PLAIN,
+        doc="softmax(scale * q k^T + mask) v",
+    ),
+)

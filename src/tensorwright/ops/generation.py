@@ -1,0 +1,224 @@
+"""Tensors made of their indices.
+
+| operators | inputs | attributes |
+|---|---|---|
+| full | | shape, value, dtype=f32 |
+| range | | size, start=0, step=1, dtype=i64 |
+| eye_like | x (m, n; for its shape) | dtype=f32, k=0 |
+| trilu | x (..., m, n) | upper=True, k=0 |
+| cumsum | x | axis=0, exclusive=False, reverse=False |
+"""
+
+from __future__ import annotations
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Compute,
+    FromIndex,
+    Index,
+    Load,
+    Reduce,
+    Relation,
+    Tensor,
+    Value,
+    compare,
+    compute,
+    constant,
+    reduce_axis,
+    select,
+    sum_over,
+)
+from tensorwright.ops.access import axis_names, extents
+from tensorwright.ops.attributes import (
+    NUMBERS,
+    bool_of,
+    dtype_of,
+    fault,
+    float_of,
+    int_of,
+    ints_of,
+    require_dtype,
+    require_rank,
+)
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    InferRule,
+    LayoutWish,
+    Meaning,
+    Operator,
+    Pattern,
+    TensorType,
+)
+from tensorwright.ops.shapes import axis_in
+
+
+def _infer_full(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    shape = ints_of(attributes, "shape")
+    if min(shape, default=0) < 0:
+        raise fault(f"attribute shape {shape} has a negative extent")
+    _full_value(attributes)
+    return (TensorType(dtype_of(attributes, "dtype"), shape),)
+
+
+def _full_value(attributes: Attributes) -> float | int | bool:
+    value = attributes["value"]
+    return value if isinstance(value, bool) else float_of(attributes, "value")
+
+
+def _full(_: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    shape = ints_of(attributes, "shape")
+    value = constant(_full_value(attributes), dtype_of(attributes, "dtype"))
+    return (compute("full", shape, lambda *_: value, axis_names(len(shape))),)
+
+
+def _infer_range(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    dtype = dtype_of(attributes, "dtype")
+    size = int_of(attributes, "size")
+    if size < 0:
+        raise fault(f"attribute size is {size}, which is negative")
+    if dtype is DType.BOOL:
+        raise fault("a range of bools")
+    if dtype.is_int:
+        int_of(attributes, "start")
+        int_of(attributes, "step")
+    return (TensorType(dtype, (size,)),)
+
+
+def _range(_: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    dtype = dtype_of(attributes, "dtype")
+    start, step = float_of(attributes, "start"), float_of(attributes, "step")
+
+    def body(i: Index) -> Value:
+        if isinstance(start, int) and isinstance(step, int):
+            return FromIndex(i * step + start, dtype)
+        return FromIndex(i, dtype) * step + start
+
+    return (compute("range", (int_of(attributes, "size"),), body),)
+
+
+def _infer_eye(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_rank("x", types[0], 2, 2)
+    int_of(attributes, "k")
+    return (TensorType(dtype_of(attributes, "dtype"), types[0].shape),)
+
+
+def _eye(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    dtype, k = dtype_of(attributes, "dtype"), int_of(attributes, "k")
+    one, zero = constant(1, dtype), constant(0, dtype)
+
+    def body(i: Index, j: Index) -> Value:
+        return select(compare(Relation.EQ, j, i + k), one, zero)
+
+    return (compute("eye_like", extents(tensors[0]), body),)
+
+
+def _infer_trilu(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_rank("x", types[0], 2)
+    int_of(attributes, "k")
+    return types
+
+
+def _trilu(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    (x,) = tensors
+    upper, k = bool_of(attributes, "upper"), int_of(attributes, "k")
+
+    def body(*at: Index) -> Value:
+        inside = at[-1] >= at[-2] + k if upper else at[-1] <= at[-2] + k
+        return select(inside, Load(x, at), 0)
+
+    return (compute("trilu", extents(x), body, axis_names(len(x.shape))),)
+
+
+def _infer_cumsum(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_dtype("x", types[0], NUMBERS)
+    axis_in(int_of(attributes, "axis"), len(types[0].shape))
+    return types
+
+
+def _cumsum(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    (x,) = tensors
+    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+    exclusive, reverse = bool_of(attributes, "exclusive"), bool_of(attributes, "reverse")
+    k = reduce_axis("k", extents(x)[axis])
+
+    def body(*at: Index) -> Reduce:
+        first, last = (at[axis], k.var) if reverse else (k.var, at[axis])
+        inside = first < last if exclusive else first <= last
+        return sum_over(select(inside, Load(x, (*at[:axis], k.var, *at[axis + 1 :])), 0), k)
+
+    return (compute("cumsum", extents(x), body, axis_names(len(x.shape))),)
+
+
+def _operator(
+    name: str,
+    doc: str,
+    inputs: tuple[str, ...],
+    attributes: tuple[Attribute, ...],
+    infer: InferRule,
+    meaning: Meaning,
+    pattern: Pattern = Pattern.INJECTIVE,
+) -> Operator:
+    return Operator(
+        name=name,
+        inputs=inputs,
+        attributes=attributes,
+        infer=infer,
+        meaning=meaning,
+        host=None,
+        pattern=pattern,
+        layout=LayoutWish.PLAIN,
+        doc=doc,
+    )
+
+
+_DTYPE = Attribute("dtype", DType.F32, "the element type of the output")
+_DIAGONAL = Attribute("k", 0, "the diagonal: 0 the main one, above it positive")
+GENERATION_OPERATORS = (
+    _operator(
+        "full",
+        "the same value everywhere",
+        (),
+        (Attribute("shape", None, "the shape"), Attribute("value", None, "the value"), _DTYPE),
+        _infer_full,
+        _full,
+    ),
+    _operator(
+        "range",
+        "start, start + step, start + 2*step, ...",
+        (),
+        (
+            Attribute("size", None, "how many"),
+            Attribute("start", 0, "the first"),
+            Attribute("step", 1, "the distance"),
+            Attribute("dtype", DType.I64, "the element type of the output"),
+        ),
+        _infer_range,
+        _range,
+    ),
+    _operator("eye_like", "1 on a diagonal, else 0", ("x",), (_DTYPE, _DIAGONAL), _infer_eye, _eye),
+    _operator(
+        "trilu",
+        "x above (or below) a diagonal of the last two dimensions, else 0",
+        ("x",),
+        (
+            Attribute("upper", default=True, doc="keep what is on and above, else on and below"),
+            _DIAGONAL,
+        ),
+        _infer_trilu,
+        _trilu,
+    ),
+    _operator(
+        "cumsum",
+        "sum of the elements up to each place along the axis",
+        ("x",),
+        (
+            Attribute("axis", 0, "the dimension; negative counts from the last"),
+            Attribute("exclusive", default=False, doc="without the element itself"),
+            Attribute("reverse", default=False, doc="from the end"),
+        ),
+        _infer_cumsum,
+        _cumsum,
+        Pattern.REDUCTION,
+    ),
+)

@@ -1,0 +1,315 @@
+"""Transposed convolution without a multiplication by an inserted zero.
+
+| operators | inputs | attributes |
+|---|---|---|
+| conv_transpose | x (n, c, *spatial), w (c, oc/groups, *kernel), bias? (oc) | see below |
+
+Attributes: strides=(), pads=(), dilations=(), groups=1, output_padding=().  Extent of the output:
+(extent - 1)*stride + output_padding + (kernel - 1)*dilation + 1 - pads; negative pads enlarge it.
+
+Rewrite, per spatial dimension (after Shi et al., "Is the deconvolution layer the same as a
+convolutional layer?", 2016):
+    out[o] = sum of x[i]*w[k] over i*stride + k*dilation - begin = o
+    ->  o = stride*y + p: for each phase p only every stride-th k meets an i, and i - y is constant
+        cells[y, p] = sum over t of x[y + first(p) + t*step] * w[top(p) - t*skip]
+        out[o] = cells[o // stride, o % stride]
+Neighbouring phases with equally many terms, whose `first` and `top` are affine in p, are one
+`Compute` with p as an axis; kernel 4, stride 2 is a single one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import gcd
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Axis,
+    Compute,
+    Index,
+    Load,
+    Reduce,
+    Tensor,
+    Value,
+    all_of,
+    compute,
+    constant,
+    floor_div,
+    mod,
+    reduce_axis,
+    select,
+    sum_over,
+)
+from tensorwright.ops.access import extents, padded, spatial_names
+from tensorwright.ops.attributes import (
+    NUMBERS,
+    fault,
+    int_of,
+    per_axis,
+    require_dtype,
+    require_rank,
+    require_same_dtype,
+    require_shape,
+)
+from tensorwright.ops.convolution import GROUPS, WINDOW_ATTRIBUTES, add_bias
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    LayoutWish,
+    Operator,
+    Pattern,
+    TensorType,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How one spatial dimension is enlarged."""
+
+    extent: int
+    kernel: int
+    stride: int
+    dilation: int
+    begin: int
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring phases first..first+count-1 that one expression computes.
+
+    cells   how many outputs each phase has         taps   how many products each output sums
+    source  (a, b): the first input of output y in phase p is y + a + b*(p - first)
+    top     (a, b): its kernel position is a + b*(p - first)
+    """
+
+    first: int
+    count: int
+    cells: int
+    taps: int
+    source: tuple[int, int]
+    top: tuple[int, int]
+
+    def grown(self, other: Run) -> Run | None:
+        """This run with a single phase after it, or None where they do not fit together."""
+        if (self.cells, self.taps) != (other.cells, other.taps):
+            return None
+        steps = tuple(
+            (after[0] - here[0] - here[1] * (self.count - 1))
+            for here, after in ((self.source, other.source), (self.top, other.top))
+        )
+        if self.count > 1 and steps != (self.source[1], self.top[1]):
+            return None
+        source, top = (self.source[0], steps[0]), (self.top[0], steps[1])
+        return Run(self.first, self.count + 1, self.cells, self.taps, source, top)
+
+
+def phase_runs(spread: Spread) -> tuple[Run, ...]:
+    """The phases of one dimension, joined into as few runs as possible."""
+    runs: list[Run] = []
+    for phase in range(min(spread.stride, spread.output)):
+        cells = -(-(spread.output - phase) // spread.stride)
+        at = phase + spread.begin
+        meets = [k for k in range(spread.kernel) if (at - k * spread.dilation) % spread.stride == 0]
+        top = meets[-1] if meets else 0
+        source = (at - top * spread.dilation) // spread.stride if meets else 0
+        single = Run(phase, 1, cells, len(meets), (source, 0), (top, 0))
+        joined = runs[-1].grown(single) if runs else None
+        if joined is None:
+            runs.append(single)
+        else:
+            runs[-1] = joined
+    return tuple(runs)
+
+
+def _spreads(x: tuple[int, ...], w: tuple[int, ...], attributes: Attributes) -> tuple[Spread, ...]:
+    count = len(x) - 2
+    strides = per_axis(attributes, "strides", count, 1)
+    dilations = per_axis(attributes, "dilations", count, 1)
+    pads = per_axis(attributes, "pads", 2 * count, 0)
+    extra = per_axis(attributes, "output_padding", count, 0)
+    if min(*strides, *dilations) < 1:
+        raise fault(f"strides {strides} and dilations {dilations} must be positive")
+    spreads = []
+    for at, (extent, kernel) in enumerate(zip(x[2:], w[2:], strict=True)):
+        full = (extent - 1) * strides[at] + extra[at] + (kernel - 1) * dilations[at] + 1
+        output = full - pads[at] - pads[at + count]
+        if output < 1:
+            raise fault(f"pads {pads} leave no output along spatial dimension {at}")
+        spreads.append(Spread(extent, kernel, strides[at], dilations[at], pads[at], output))
+    return tuple(spreads)
+
+
+def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    x, w = types[:2]
+    require_dtype("x", x, NUMBERS)
+    require_same_dtype(("x", "w", "bias")[: len(types)], types)
+    require_rank("x", x, 3)
+    require_rank("w", w, len(x.shape), len(x.shape))
+    groups = int_of(attributes, "groups")
+    if w.shape[0] != x.shape[1]:
+        raise fault(f"input x has {x.shape[1]} channels, but w {w.shape} takes {w.shape[0]}")
+    if groups < 1 or x.shape[1] % groups:
+        raise fault(f"{x.shape[1]} channels do not divide into {groups} groups")
+    channels = w.shape[1] * groups
+    if len(types) == 3:
+        require_shape("bias", types[2], (channels,))
+    spreads = _spreads(x.shape, w.shape, attributes)
+    return (TensorType(x.dtype, (x.shape[0], channels, *(s.output for s in spreads))),)
+
+
+def _margins(spread: Spread, runs: tuple[Run, ...]) -> tuple[int, int]:
+    """How far the reads go outside the input, before and after it."""
+    before = after = 0
+    step = spread.dilation // gcd(spread.stride, spread.dilation)
+    for run in runs:
+        if run.taps:
+            ends = (run.source[0], run.source[0] + run.source[1] * (run.count - 1))
+            before = max(before, -min(ends))
+            last = run.cells - 1 + max(ends) + (run.taps - 1) * step
+            after = max(after, last - spread.extent + 1)
+    return before, after
+
+
+def _place(
+    spread: Spread, run: Run, before: int, cell: Index, phase: Index, tap: Index
+) -> tuple[Index, Index]:
+    """The index into the padded input and into the kernel of one product."""
+    common = gcd(spread.stride, spread.dilation)
+    source = run.source[0] + before + phase * run.source[1] + cell
+    return (
+        source + tap * (spread.dilation // common),
+        run.top[0] + phase * run.top[1] - tap * (spread.stride // common),
+    )
+
+
+def _partial(
+    name: str,
+    data: Tensor,
+    w: Tensor,
+    groups: int,
+    spreads: tuple[Spread, ...],
+    runs: tuple[Run, ...],
+    befores: tuple[int, ...],
+) -> Compute:
+    """All outputs whose phases lie in the given runs: axes n, oc, then a cell (and a phase)
+    each.
+    """
+    space = spatial_names(len(spreads))
+    per_input, per_output = extents(w)[0] // groups, extents(w)[1]
+    channel = reduce_axis("ic", per_input)
+    taps = tuple(reduce_axis(f"k{s}", run.taps) for s, run in zip(space, runs, strict=True))
+    folded = tuple(axis for axis in (channel, *taps) if axis.extent != 1)
+    shape = [extents(data)[0], per_output * groups]
+    names = ["n", "oc"]
+    for label, run in zip(space, runs, strict=True):
+        shape += [run.cells, run.count] if run.count > 1 else [run.cells]
+        names += [label, f"{label}p"] if run.count > 1 else [label]
+
+    def term(axis: Axis) -> Index:
+        return axis.var if axis.extent != 1 else 0
+
+    def body(n: Index, oc: Index, *at: Index) -> Value | Reduce:
+        rest = iter(at)
+        places = tuple(
+            _place(spread, run, before, next(rest), next(rest) if run.count > 1 else 0, term(tap))
+            for spread, run, before, tap in zip(spreads, runs, befores, taps, strict=True)
+        )
+        ic = term(channel)
+        if groups > 1:
+            ic = ic + floor_div(oc, per_output) * per_input
+        left = Load(data, (n, ic, *(source for source, _ in places)))
+        right = Load(w, (ic, mod(oc, per_output) if groups > 1 else oc, *(k for _, k in places)))
+        return sum_over(left * right, *folded) if folded else left * right
+
+    return compute(name, tuple(shape), body, tuple(names))
+
+
+def _interleaved(
+    name: str,
+    parts: Sequence[tuple[tuple[Run, ...], Compute | None]],
+    shape: tuple[int, ...],
+    spreads: tuple[Spread, ...],
+    dtype: DType,
+) -> Compute:
+    """Put the cells of all phases in their places; None is a part whose outputs have no
+    products.
+    """
+
+    def element(part: Compute | None, runs: tuple[Run, ...], at: tuple[Index, ...]) -> Value:
+        if part is None:
+            return constant(0, dtype)
+        places = list(at[:2])
+        for o, spread, run in zip(at[2:], spreads, runs, strict=True):
+            places.append(floor_div(o, spread.stride))
+            if run.count > 1:
+                places.append(mod(o, spread.stride) - run.first)
+        return Load(part, tuple(places))
+
+    def body(*at: Index) -> Value:
+        (last_runs, last), *others = reversed(parts)
+        value = element(last, last_runs, at)
+        for runs, part in others:
+            phases = [mod(o, spread.stride) for o, spread in zip(at[2:], spreads, strict=True)]
+            inside = all_of(
+                *(run.first <= phase for phase, run in zip(phases, runs, strict=True)),
+                *(phase < run.first + run.count for phase, run in zip(phases, runs, strict=True)),
+            )
+            value = select(inside, element(part, runs, at), value)
+        return value
+
+    return compute(name, shape, body, ("n", "oc", *spatial_names(len(spreads))))
+
+
+def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x, w = tensors[:2]
+    shape, kernel = extents(x), extents(w)
+    groups = int_of(attributes, "groups")
+    spreads = _spreads(shape, kernel, attributes)
+    runs = tuple(phase_runs(spread) for spread in spreads)
+    margins = tuple(_margins(spread, each) for spread, each in zip(spreads, runs, strict=True))
+    befores = tuple(before for before, _ in margins)
+    large = tuple(b + n + a for n, (b, a) in zip(shape[2:], margins, strict=True))
+    space = spatial_names(len(spreads))
+    data = padded(
+        "conv_transpose_pad", x, (0, 0, *befores), (*shape[:2], *large), ("n", "c", *space)
+    )
+    plain = all(len(each) == 1 and each[0].count == 1 and each[0].taps for each in runs)
+    name = "conv_transpose" if plain else "conv_transpose_phases"
+    parts: list[tuple[tuple[Run, ...], Compute | None]] = []
+    for number, combination in enumerate(product(*runs)):
+        part = None
+        if all(run.taps for run in combination):
+            label = name if number == 0 else f"{name}_{number}"
+            part = _partial(label, data, w, groups, spreads, combination, befores)
+        parts.append((combination, part))
+    first = parts[0][1]
+    if plain and first is not None:
+        result = first
+    else:
+        outputs = (shape[0], kernel[1] * groups, *(spread.output for spread in spreads))
+        result = _interleaved("conv_transpose", parts, outputs, spreads, x.dtype)
+    if len(tensors) == 2:
+        return (result,)
+    return (add_bias("conv_transpose_bias", result, tensors[2]),)
+
+
+TRANSPOSED_CONVOLUTION_OPERATORS = (
+    Operator(
+        name="conv_transpose",
+        inputs=("x", "w", "bias?"),
+        attributes=(
+            *WINDOW_ATTRIBUTES,
+            GROUPS,
+            Attribute("output_padding", (), "elements added to the end of the output; empty: 0"),
+        ),
+        infer=_infer,
+        meaning=_meaning,
+        host=None,
+        pattern=Pattern.ANCHOR,
+        layout=LayoutWish.CHANNELS,
+        doc="the gradient of a convolution: each x is spread over a window of the output",
+    ),
+)
