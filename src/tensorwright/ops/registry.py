@@ -12,13 +12,16 @@ from tensorwright.ops.einsum import EINSUM_OPERATORS
 from tensorwright.ops.elementwise import ELEMENTWISE_OPERATORS
 from tensorwright.ops.gathering import GATHERING_OPERATORS
 from tensorwright.ops.generation import GENERATION_OPERATORS
+from tensorwright.ops.host import HOST_OPERATORS
 from tensorwright.ops.joining import JOINING_OPERATORS
 from tensorwright.ops.matmul import MATMUL_OPERATORS
 from tensorwright.ops.movement import MOVEMENT_OPERATORS
 from tensorwright.ops.normalization import NORMALIZATION_OPERATORS
 from tensorwright.ops.operator import Attributes, AttributeValue, Operator, TensorType
 from tensorwright.ops.pooling import POOLING_OPERATORS
+from tensorwright.ops.quantization import QUANTIZATION_OPERATORS
 from tensorwright.ops.reduction import REDUCTION_OPERATORS
+from tensorwright.ops.resizing import RESIZING_OPERATORS
 from tensorwright.ops.softmax import SOFTMAX_OPERATORS
 from tensorwright.ops.transposed_convolution import TRANSPOSED_CONVOLUTION_OPERATORS
 
@@ -38,6 +41,9 @@ OPERATORS: tuple[Operator, ...] = (
     *ATTENTION_OPERATORS,
     *GENERATION_OPERATORS,
     *EINSUM_OPERATORS,
+    *RESIZING_OPERATORS,
+    *QUANTIZATION_OPERATORS,
+    *HOST_OPERATORS,
 )
 _BY_NAME = {each.name: each for each in OPERATORS}
 

@@ -1,0 +1,248 @@
+"""What no tensor expression says well: these run on the host, in NumPy.
+
+| operators | inputs | attributes |
+|---|---|---|
+| topk | x -> values, indices (i64) | k, axis=-1, largest=True, sorted=True |
+| scatter_elements | x, indices, updates | axis=0, reduction="none" (add, mul, max, min) |
+| scatter_nd | x, indices (..., count), updates | reduction="none" |
+| nonzero | x -> (rank, number found) | of constants only: its shape depends on values |
+| unique | x -> values, first, inverse, counts | axis=-1, flat=True, sorted=True; of constants only |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import DType, UnsupportedError
+from tensorwright.ops.attributes import (
+    AXIS,
+    NUMBERS,
+    POSITIONS,
+    bool_of,
+    fault,
+    int_of,
+    require_dtype,
+    require_rank,
+    require_same_dtype,
+    require_shape,
+    text_of,
+)
+from tensorwright.ops.operator import (
+    Array,
+    Attribute,
+    Attributes,
+    HostFunction,
+    InferRule,
+    LayoutWish,
+    Operator,
+    Pattern,
+    TensorType,
+)
+from tensorwright.ops.shapes import axis_in
+
+_REDUCTIONS = ("none", "add", "mul", "max", "min")
+
+
+def _infer_topk(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    (x,) = types
+    require_dtype("x", x, NUMBERS)
+    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+    k = int_of(attributes, "k")
+    if not 0 <= k <= x.shape[axis]:
+        raise fault(f"attribute k is {k}, but dimension {axis} has {x.shape[axis]} elements")
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    return TensorType(x.dtype, shape), TensorType(DType.I64, shape)
+
+
+def _topk(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+    """Equal elements come in the order of their positions."""
+    (x,) = arrays
+    axis, k = int_of(attributes, "axis"), int_of(attributes, "k")
+    moved: NDArray[Any] = np.moveaxis(x, axis, -1)
+    if bool_of(attributes, "largest"):
+        backwards = np.argsort(moved[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+        order = moved.shape[-1] - 1 - backwards
+    else:
+        order = np.argsort(moved, axis=-1, kind="stable")
+    chosen = order[..., :k]
+    values = np.take_along_axis(moved, chosen, -1)
+    indices = chosen.astype(np.int64)
+    return (
+        np.ascontiguousarray(np.moveaxis(values, -1, axis)),
+        np.ascontiguousarray(np.moveaxis(indices, -1, axis)),
+    )
+
+
+def _infer_elements(
+    types: tuple[TensorType, ...], attributes: Attributes
+) -> tuple[TensorType, ...]:
+    x, indices, updates = types
+    require_dtype("indices", indices, POSITIONS)
+    require_same_dtype(("x", "updates"), (x, updates))
+    require_rank("indices", indices, len(x.shape), len(x.shape))
+    require_shape("updates", updates, indices.shape)
+    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+    text_of(attributes, "reduction", _REDUCTIONS)
+    for at, (own, asked) in enumerate(zip(x.shape, indices.shape, strict=True)):
+        if at != axis and asked > own:
+            raise fault(f"input indices {indices.shape} reaches outside x {x.shape}")
+    return (x,)
+
+
+def _store(result: NDArray[Any], places: tuple[Any, ...], updates: Array, reduction: str) -> None:
+    """Write or fold updates in row-major order; of equal places the last one stays."""
+    fold: dict[str, Callable[[Any, Any, Any], None]] = {
+        "add": np.add.at,
+        "mul": np.multiply.at,
+        "max": np.maximum.at,
+        "min": np.minimum.at,
+    }
+    if reduction == "none":
+        result[places] = updates
+    else:
+        fold[reduction](result, places, updates)
+
+
+def _scatter_elements(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+    x, indices, updates = arrays
+    axis = int_of(attributes, "axis") % x.ndim
+    result: NDArray[Any] = x.copy()
+    places: list[Any] = list(np.indices(indices.shape, sparse=True))
+    places[axis] = _positive(indices, x.shape[axis])
+    _store(result, tuple(places), updates, text_of(attributes, "reduction"))
+    return (result,)
+
+
+def _positive(indices: Array, extent: int) -> NDArray[np.int64]:
+    """Positions counted from the start; taken modulo the extent, so that none lies outside."""
+    return np.asarray(indices, np.int64) % max(extent, 1)
+
+
+def _infer_nd(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    x, indices, updates = types
+    require_dtype("indices", indices, POSITIONS)
+    require_same_dtype(("x", "updates"), (x, updates))
+    require_rank("indices", indices, 1)
+    text_of(attributes, "reduction", _REDUCTIONS)
+    count = indices.shape[-1]
+    if count > len(x.shape):
+        raise fault(f"positions of {count} numbers in x {x.shape}")
+    require_shape("updates", updates, (*indices.shape[:-1], *x.shape[count:]))
+    return (x,)
+
+
+def _scatter_nd(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+    x, indices, updates = arrays
+    result: NDArray[Any] = x.copy()
+    places = tuple(_positive(indices[..., at], x.shape[at]) for at in range(indices.shape[-1]))
+    _store(result, places, updates, text_of(attributes, "reduction"))
+    return (result,)
+
+
+def _refuse(name: str) -> InferRule:
+    def infer(_: tuple[TensorType, ...], __: Attributes) -> tuple[TensorType, ...]:
+        raise UnsupportedError(
+            stage="operators",
+            where="",
+            reason="the shape of its output depends on values, and shapes are static",
+            remedy="make its input a constant of the model",
+            operator=name,
+        )
+
+    return infer
+
+
+def _nonzero(arrays: tuple[Array, ...], _: Attributes) -> tuple[Array, ...]:
+    found = np.nonzero(arrays[0])
+    return (np.stack(found).astype(np.int64) if found else np.zeros((0, 1), np.int64),)
+
+
+def _unique(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+    (x,) = arrays
+    axis = None if bool_of(attributes, "flat") else int_of(attributes, "axis")
+    values, first, inverse, counts = np.unique(
+        x, return_index=True, return_inverse=True, return_counts=True, axis=axis
+    )
+    inverse = inverse.reshape(-1)
+    if not bool_of(attributes, "sorted"):
+        order = np.argsort(first)
+        values = np.take(values, order, axis=0 if axis is None else axis)
+        first, counts = first[order], counts[order]
+        inverse = np.argsort(order)[inverse]
+    return values, *(part.astype(np.int64) for part in (first, inverse, counts))
+
+
+def _operator(
+    name: str,
+    doc: str,
+    inputs: tuple[str, ...],
+    attributes: tuple[Attribute, ...],
+    infer: InferRule,
+    host: HostFunction,
+) -> Operator:
+    return Operator(
+        name=name,
+        inputs=inputs,
+        attributes=attributes,
+        infer=infer,
+        meaning=None,
+        host=host,
+        pattern=Pattern.OPAQUE,
+        layout=LayoutWish.PLAIN,
+        doc=doc,
+    )
+
+
+_SORTED = Attribute("sorted", default=True, doc="in order of the values")
+_REDUCTION = Attribute("reduction", "none", "how updates join x: none, add, mul, max or min")
+HOST_OPERATORS = (
+    _operator(
+        "topk",
+        "the k greatest (or least) along the axis, in order, and their positions",
+        ("x",),
+        (
+            Attribute("k", None, "how many"),
+            AXIS,
+            Attribute("largest", default=True, doc="the greatest, else the least"),
+            _SORTED,
+        ),
+        _infer_topk,
+        _topk,
+    ),
+    _operator(
+        "scatter_elements",
+        "x with updates at the positions that indices give along the axis",
+        ("x", "indices", "updates"),
+        (Attribute("axis", 0, "the dimension of x that indices are about"), _REDUCTION),
+        _infer_elements,
+        _scatter_elements,
+    ),
+    _operator(
+        "scatter_nd",
+        "x with updates at the positions that the rows of indices give",
+        ("x", "indices", "updates"),
+        (_REDUCTION,),
+        _infer_nd,
+        _scatter_nd,
+    ),
+    _operator(
+        "nonzero",
+        "positions of the elements that are not 0, one row per dimension",
+        ("x",),
+        (),
+        _refuse("nonzero"),
+        _nonzero,
+    ),
+    _operator(
+        "unique",
+        "distinct elements, where each is first, which of them each element is, and how often",
+        ("x",),
+        (AXIS, Attribute("flat", default=True, doc="of all elements; else of slices"), _SORTED),
+        _refuse("unique"),
+        _unique,
+    ),
+)

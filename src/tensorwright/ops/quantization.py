@@ -1,0 +1,142 @@
+"""Between numbers and their 8-bit and 16-bit codes.
+
+| operators | inputs | attributes |
+|---|---|---|
+| quantize_linear | x, scale, zero_point? | axis=1, dtype=u8 (if there is no zero_point) |
+| dequantize_linear | x (integer), scale, zero_point? | axis=1 |
+
+`scale` and `zero_point` are one number, or one per extent of the axis.  Rounding is to nearest,
+ties to even; results outside the range of the codes are the nearest code.
+"""
+
+from __future__ import annotations
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Compute,
+    Fn,
+    Index,
+    Load,
+    Tensor,
+    Value,
+    apply,
+    cast,
+    compute,
+)
+from tensorwright.ops.access import axis_names, extents
+from tensorwright.ops.attributes import (
+    FLOATS,
+    INTS,
+    dtype_of,
+    fault,
+    int_of,
+    require_dtype,
+    require_same_dtype,
+)
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    LayoutWish,
+    Operator,
+    Pattern,
+    TensorType,
+)
+from tensorwright.ops.shapes import axis_in
+
+CODES = frozenset({DType.I8, DType.U8, DType.I16, DType.U16})
+
+
+def _require_parameters(types: tuple[TensorType, ...], attributes: Attributes) -> None:
+    x, scale = types[:2]
+    require_dtype("scale", scale, FLOATS)
+    for name, each in zip(("scale", "zero_point"), types[1:], strict=False):
+        if each.shape in ((), (1,)):
+            continue
+        axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+        if each.shape != (x.shape[axis],):
+            raise fault(f"input {name} has shape {each.shape}, not () or ({x.shape[axis]},)")
+
+
+def _parameter(tensor: Tensor, indices: tuple[Index, ...], axis: int) -> Value:
+    if not tensor.shape:
+        return Load(tensor, ())
+    if extents(tensor) == (1,):
+        return Load(tensor, (0,))
+    return Load(tensor, (indices[axis % len(indices)],))
+
+
+def _infer_quantize(
+    types: tuple[TensorType, ...], attributes: Attributes
+) -> tuple[TensorType, ...]:
+    require_dtype("x", types[0], FLOATS | {DType.I32})
+    _require_parameters(types, attributes)
+    dtype = types[2].dtype if len(types) > 2 else dtype_of(attributes, "dtype")
+    if dtype not in CODES:
+        raise fault(f"codes of type {dtype}", "one of i8, u8, i16, u16")
+    return (TensorType(dtype, types[0].shape),)
+
+
+def _quantize(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x, scale = tensors[:2]
+    axis = int_of(attributes, "axis")
+    dtype = tensors[2].dtype if len(tensors) > 2 else dtype_of(attributes, "dtype")
+
+    def body(*at: Index) -> Value:
+        step = _parameter(scale, at, axis)
+        value = apply(Fn.ROUND, cast(Load(x, at), step.dtype) / step)
+        if len(tensors) > 2:
+            value = value + cast(_parameter(tensors[2], at, axis), step.dtype)
+        limited = apply(Fn.MIN, apply(Fn.MAX, value, dtype.lowest), dtype.highest)
+        return cast(limited, dtype)
+
+    return (compute("quantize_linear", extents(x), body, axis_names(len(x.shape))),)
+
+
+def _infer_dequantize(
+    types: tuple[TensorType, ...], attributes: Attributes
+) -> tuple[TensorType, ...]:
+    require_dtype("x", types[0], INTS)
+    _require_parameters(types, attributes)
+    if len(types) > 2:
+        require_same_dtype(("x", "zero_point"), (types[0], types[2]))
+    return (TensorType(types[1].dtype, types[0].shape),)
+
+
+def _dequantize(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x, scale = tensors[:2]
+    axis = int_of(attributes, "axis")
+
+    def body(*at: Index) -> Value:
+        code = cast(Load(x, at), DType.I32)
+        if len(tensors) > 2:
+            code = apply(Fn.SUB, code, cast(_parameter(tensors[2], at, axis), DType.I32))
+        return cast(code, scale.dtype) * _parameter(scale, at, axis)
+
+    return (compute("dequantize_linear", extents(x), body, axis_names(len(x.shape))),)
+
+
+_AXIS = Attribute("axis", 1, "the dimension that has a scale each, where there are several")
+QUANTIZATION_OPERATORS = (
+    Operator(
+        name="quantize_linear",
+        inputs=("x", "scale", "zero_point?"),
+        attributes=(_AXIS, Attribute("dtype", DType.U8, "of the output without zero_point")),
+        infer=_infer_quantize,
+        meaning=_quantize,
+        host=None,
+        pattern=Pattern.ELEMENTWISE,
+        layout=LayoutWish.PLAIN,
+        doc="round(x / scale) + zero_point, limited to the codes",
+    ),
+    Operator(
+        name="dequantize_linear",
+        inputs=("x", "scale", "zero_point?"),
+        attributes=(_AXIS,),
+        infer=_infer_dequantize,
+        meaning=_dequantize,
+        host=None,
+        pattern=Pattern.ELEMENTWISE,
+        layout=LayoutWish.PLAIN,
+        doc="(x - zero_point) * scale",
+    ),
+)

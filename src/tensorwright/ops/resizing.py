@@ -1,0 +1,249 @@
+"""Resizing by interpolation, one stage per dimension that changes.
+
+| operators | inputs | attributes |
+|---|---|---|
+| resize | x | sizes (of all dimensions), scales=() (output / input), see below |
+
+Attributes: mode="nearest" ("linear", "cubic"), coordinates="half_pixel" ("half_pixel_symmetric",
+"pytorch_half_pixel", "align_corners", "asymmetric"), nearest_mode="round_prefer_floor"
+("round_prefer_ceil", "floor", "ceil"), cubic_a=-0.75, exclude_outside=False.
+
+An output position x lies at the input coordinate m*x + c with rational m and c, so that floors and
+fractions are exact index arithmetic.  Scales are taken as the nearest fraction with a denominator
+up to 4096: 0.6 as a 32-bit float means 3/5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+from tensorwright.expr import (
+    Compute,
+    FromIndex,
+    Index,
+    Load,
+    Tensor,
+    Value,
+    all_of,
+    ceil_div,
+    compute,
+    constant,
+    floor_div,
+    maximum,
+    minimum,
+    mod,
+    select,
+)
+from tensorwright.ops.access import axis_names, extents, pointwise
+from tensorwright.ops.attributes import (
+    FLOATS,
+    bool_of,
+    fault,
+    float_of,
+    floats_of,
+    ints_of,
+    require_dtype,
+    text_of,
+)
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    LayoutWish,
+    Operator,
+    Pattern,
+    TensorType,
+)
+
+_MODES = ("nearest", "linear", "cubic")
+_COORDINATES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+)
+_ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+_LARGEST_DENOMINATOR = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Where outputs lie among the inputs of one dimension: position x at (slope*x + offset) /
+    unit.
+    """
+
+    extent: int
+    output: int
+    slope: int
+    offset: int
+    unit: int
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether every output is the input at the same position."""
+        return self.extent == self.output and self.offset == 0 and self.slope == self.unit
+
+    def clamped(self, position: Index, first: Index, last: Index) -> Index:
+        """A position limited to the input; `first` and `last` are the least and greatest of it."""
+        if not last <= self.extent - 1:
+            position = minimum(position, self.extent - 1)
+        return position if first >= 0 else maximum(position, 0)
+
+    def floor(self, x: Index) -> Index:
+        """The input position at or before output x."""
+        return floor_div(x * self.slope + self.offset, self.unit)
+
+    def nearest(self, x: Index, rounding: str) -> Index:
+        """The input position that is nearest to output x, by one of the four roundings."""
+        scaled = x * self.slope + self.offset
+        match rounding:
+            case "floor":
+                return floor_div(scaled, self.unit)
+            case "ceil":
+                return ceil_div(scaled, self.unit)
+            case "round_prefer_floor":
+                return ceil_div(scaled * 2 - self.unit, 2 * self.unit)
+            case _:
+                return floor_div(scaled * 2 + self.unit, 2 * self.unit)
+
+
+def place_outputs(extent: int, output: int, scale: Fraction, coordinates: str) -> Grid:
+    """The grid of one dimension; `scale` is output over input, perhaps not exactly."""
+    half = Fraction(1, 2)
+    slope, offset = 1 / scale, half / scale - half
+    if coordinates == "asymmetric":
+        offset = Fraction(0)
+    elif coordinates == "pytorch_half_pixel" and output <= 1:
+        slope, offset = Fraction(0), Fraction(0)
+    elif coordinates == "align_corners":
+        slope = Fraction(extent - 1, output - 1) if output > 1 else Fraction(0)
+        offset = Fraction(0)
+    elif coordinates == "half_pixel_symmetric":
+        offset += Fraction(extent, 2) * (1 - Fraction(output) / (scale * extent))
+    unit = lcm(slope.denominator, offset.denominator)
+    return Grid(extent, output, int(slope * unit), int(offset * unit), unit)
+
+
+def _sizes(shape: tuple[int, ...], attributes: Attributes) -> tuple[int, ...]:
+    sizes, scales = ints_of(attributes, "sizes"), floats_of(attributes, "scales")
+    if len(sizes) != len(shape) or min(sizes, default=0) < 0:
+        raise fault(f"attribute sizes {sizes} does not fit shape {shape}")
+    if scales and len(scales) != len(shape):
+        raise fault(f"attribute scales {scales} does not fit shape {shape}")
+    if min(scales, default=1.0) <= 0:
+        raise fault(f"attribute scales {scales} must be positive")
+    if any(n == 0 < size for n, size in zip(shape, sizes, strict=True)):
+        raise fault(f"shape {shape} is empty: there is nothing to interpolate")
+    return sizes
+
+
+def _grids(shape: tuple[int, ...], attributes: Attributes) -> tuple[Grid, ...]:
+    sizes, scales = _sizes(shape, attributes), floats_of(attributes, "scales")
+    coordinates = text_of(attributes, "coordinates")
+    grids: list[Grid] = []
+    for at, (extent, size) in enumerate(zip(shape, sizes, strict=True)):
+        if size == 0:
+            grids.append(Grid(extent, size, 1, 0, 1))
+            continue
+        scale = Fraction(size, extent)
+        if scales:
+            scale = Fraction(scales[at]).limit_denominator(_LARGEST_DENOMINATOR) or scale
+        grids.append(place_outputs(extent, size, scale, coordinates))
+    return tuple(grids)
+
+
+def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    (x,) = types
+    if text_of(attributes, "mode", _MODES) != "nearest":
+        require_dtype("x", x, FLOATS)
+    text_of(attributes, "coordinates", _COORDINATES)
+    text_of(attributes, "nearest_mode", _ROUNDINGS)
+    return (TensorType(x.dtype, _sizes(x.shape, attributes)),)
+
+
+def _weights(fraction: Value, mode: str, a: float) -> tuple[tuple[int, Value], ...]:
+    """The offsets from the floor, and their weights, for a fraction in 0..1."""
+    rest = 1.0 - fraction
+    if mode == "linear":
+        return (0, rest), (1, fraction)
+
+    def near(t: Value) -> Value:
+        return ((t * (a + 2)) - (a + 3)) * t * t + 1.0
+
+    def far(t: Value) -> Value:
+        return ((t * a - 5 * a) * t + 8 * a) * t - 4 * a
+
+    return (-1, far(fraction + 1.0)), (0, near(fraction)), (1, near(rest)), (2, far(rest + 1.0))
+
+
+def _interpolated(x: Tensor, axis: int, grid: Grid, attributes: Attributes) -> Compute:
+    """One dimension of x on a new grid."""
+    mode = text_of(attributes, "mode")
+    excludes = mode == "cubic" and bool_of(attributes, "exclude_outside")
+    shape = tuple(grid.output if at == axis else n for at, n in enumerate(extents(x)))
+    names = axis_names(len(shape))
+    last = grid.output - 1
+
+    def at_place(at: tuple[Index, ...], place: Index) -> Load:
+        return Load(x, (*at[:axis], place, *at[axis + 1 :]))
+
+    def nearest(*at: Index) -> Value:
+        rounding = text_of(attributes, "nearest_mode")
+        first, final = grid.nearest(0, rounding), grid.nearest(last, rounding)
+        return at_place(at, grid.clamped(grid.nearest(at[axis], rounding), first, final))
+
+    def weighted(*at: Index) -> Value:
+        low = grid.floor(at[axis])
+        first, final = grid.floor(0), grid.floor(last)
+        part = mod(at[axis] * grid.slope + grid.offset, grid.unit)
+        fraction = FromIndex(part, x.dtype) * (1 / grid.unit)
+        total: Value = constant(0, x.dtype)
+        norm: Value = constant(0, x.dtype)
+        for step, weight in _weights(fraction, mode, float_of(attributes, "cubic_a")):
+            if excludes:
+                inside = all_of(low + step >= 0, low + step < grid.extent)
+                weight = select(inside, weight, constant(0, x.dtype))
+                norm = norm + weight
+            place = grid.clamped(low + step, first + step, final + step)
+            total = total + at_place(at, place) * weight
+        return total / norm if excludes else total
+
+    return compute(
+        f"resize_{names[axis]}", shape, nearest if mode == "nearest" else weighted, names
+    )
+
+
+def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    (x,) = tensors
+    result: Tensor = x
+    for axis, grid in enumerate(_grids(extents(x), attributes)):
+        if not grid.is_identity:
+            result = _interpolated(result, axis, grid, attributes)
+    if isinstance(result, Compute) and result is not x:
+        return (result,)
+    return (pointwise("resize", (x,), extents(x), lambda value: value),)
+
+
+RESIZING_OPERATORS = (
+    Operator(
+        name="resize",
+        inputs=("x",),
+        attributes=(
+            Attribute("sizes", None, "the new shape, of all dimensions"),
+            Attribute("scales", (), "output over input where the sizes are rounded; empty: exact"),
+            Attribute("mode", "nearest", "nearest, linear or cubic"),
+            Attribute("coordinates", "half_pixel", "where outputs lie among inputs, as in ONNX"),
+            Attribute("nearest_mode", "round_prefer_floor", "how nearest rounds a coordinate"),
+            Attribute("cubic_a", -0.75, "coefficient of the cubic"),
+            Attribute("exclude_outside", default=False, doc="cubic weights outside count 0"),
+        ),
+        infer=_infer,
+        meaning=_meaning,
+        host=None,
+        pattern=Pattern.INJECTIVE,
+        layout=LayoutWish.PLAIN,
+        doc="x interpolated at other positions",
+    ),
+)
