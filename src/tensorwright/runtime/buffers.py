@@ -6,7 +6,10 @@ NumPy promises 16, so outputs, arenas and copies of inputs come from here.
 
 from __future__ import annotations
 
+import ctypes
+import math
 import numbers
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,19 +23,35 @@ HUGE_PAGE_BYTES = 2 << 20
 _HUGE_FROM_BYTES = 4 << 20  # from here on, NumPy asks Linux for huge pages
 
 
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes arrays of one type, as `empty` does, with all that is known beforehand worked out."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.generic]
+    room_bytes: int
+    unit: int
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], dtype: DType) -> Maker:
+        """The maker of arrays of that type."""
+        size = math.prod(shape) * dtype.size_bytes
+        unit = HUGE_PAGE_BYTES if size >= _HUGE_FROM_BYTES else ALIGNMENT
+        return cls(shape, dtype.numpy, size + unit, unit)
+
+    def make(self) -> Array:
+        """A fresh array."""
+        memory = np.empty(self.room_bytes, np.uint8)
+        start = -ctypes.addressof(ctypes.c_char.from_buffer(memory.data)) % self.unit
+        return np.ndarray(self.shape, self.dtype, memory, start)
+
+
 def empty(shape: tuple[int, ...], dtype: DType) -> Array:
     """A fresh, row-major, uninitialised array on a multiple of 64 bytes.
 
     Arrays of 4 MiB and more begin on a huge page, so that the kernel can map them with few.
     """
-    count = 1
-    for extent in shape:
-        count *= extent
-    size = count * dtype.size_bytes
-    unit = HUGE_PAGE_BYTES if size >= _HUGE_FROM_BYTES else ALIGNMENT
-    memory = np.empty(size + unit, np.uint8)
-    start = -address_of(memory) % unit
-    return memory[start : start + size].view(dtype.numpy).reshape(shape)
+    return Maker.of(shape, dtype).make()
 
 
 def empty_bytes(size_bytes: int) -> Array:
@@ -42,8 +61,10 @@ def empty_bytes(size_bytes: int) -> Array:
 
 def address_of(array: Array) -> int:
     """The address of the first element."""
-    address: int = array.__array_interface__["data"][0]
-    return address
+    flags = array.flags
+    if flags.writeable and flags.c_contiguous and array.size and array.dtype.isbuiltin == 1:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))  # a third of the time below
+    return array.ctypes.data
 
 
 def is_kernel_ready(array: Array) -> bool:

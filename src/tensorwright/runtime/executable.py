@@ -18,11 +18,12 @@ import numpy as np
 
 from tensorwright.base import InternalError, Target, UnsupportedError, knobs
 from tensorwright.ops import Array, HostFunction, operator
-from tensorwright.runtime.buffers import empty, is_kernel_ready, kernel_ready
+from tensorwright.runtime.buffers import Maker, empty, is_kernel_ready, kernel_ready
 from tensorwright.runtime.container import Contents, write_container
 from tensorwright.runtime.driver import load_program
 from tensorwright.runtime.frame import Frame, FramePool
 from tensorwright.runtime.inputs import (
+    Port,
     check_inputs,
     check_outputs,
     check_positional,
@@ -78,6 +79,9 @@ class Executable:
         self._contents = Contents(plan, tuple(objects), ready, tuple(sources))
         self._program = load_program(plan, self._contents.objects)
         self._hosts = {name: _host(name, hosts) for name in plan.host_operators}
+        self._ports = tuple(Port.of(spec) for spec in plan.inputs)
+        self._makers = tuple(Maker.of(spec.shape, spec.dtype) for spec in plan.outputs)
+        self._names = tuple(spec.name for spec in plan.outputs)
         self._pool = FramePool(self._frame)
 
     @property
@@ -135,11 +139,11 @@ class Executable:
 
         Raises:  InputError for a wrong name, shape or element type.
         """
-        return self._named(self._call(check_inputs(self.inputs, inputs)))
+        return self._named(self._call(check_inputs(self._ports, inputs)))
 
     def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
         """As `run`, inputs and outputs in order; one output comes alone, not in a tuple."""
-        results = self._call(check_positional(self.inputs, inputs))
+        results = self._call(check_positional(self._ports, inputs))
         return results[0] if len(results) == 1 else results
 
     def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
@@ -150,15 +154,13 @@ class Executable:
         memory with an input or another output.
         Raises:  InputError as `run`, and for an array that cannot be written.
         """
-        given = check_inputs(self.inputs, inputs)
+        given = check_inputs(self._ports, inputs)
         wanted = check_outputs(self.outputs, outputs, given)
         places = tuple(
             array if is_kernel_ready(array) else empty(spec.shape, spec.dtype)
             for spec, array in zip(self.outputs, wanted, strict=True)
         )
-        with self._pool.take() as frame:
-            frame.connect(given, places)
-            frame.run()
+        self._run(given, places)
         for array, place in zip(wanted, places, strict=True):
             if array is not place:
                 np.copyto(array, place)
@@ -168,7 +170,7 @@ class Executable:
 
         Raises:  InputError as `run_into`, and for an output that kernels cannot write in place.
         """
-        given = check_inputs(self.inputs, inputs)
+        given = check_inputs(self._ports, inputs)
         if outputs is None:
             places = self._fresh()
         else:
@@ -176,7 +178,7 @@ class Executable:
             for spec, array in zip(self.outputs, places, strict=True):
                 check_ready(spec, array)
         frame = self._frame()
-        frame.connect(given, places)
+        frame.connect_in_place(given, places)
         names = [spec.name for spec in self.inputs]
         return Bound(frame, dict(zip(names, frame.inputs, strict=True)), self._named(places))
 
@@ -185,11 +187,14 @@ class Executable:
 
         Raises:  InputError as `run`.
         """
-        given = check_inputs(self.inputs, inputs)
-        with self._pool.take() as frame:
+        given = check_inputs(self._ports, inputs)
+        frame = self._pool.take()
+        try:
             frame.connect(given, self._fresh())
             frame.run()
             runs = [frame.run_timed() for _ in range(max(1, repeat))]
+        finally:
+            self._pool.give(frame)
         return tuple(
             StepTime(
                 step.label,
@@ -222,16 +227,22 @@ class Executable:
 
     def _call(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         results = self._fresh()
-        with self._pool.take() as frame:
-            frame.connect(inputs, results)
-            frame.run()
+        self._run(inputs, results)
         return results
 
+    def _run(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...]) -> None:
+        frame = self._pool.take()
+        try:
+            frame.connect(inputs, outputs)
+            frame.run()
+        finally:
+            self._pool.give(frame)
+
     def _fresh(self) -> tuple[Array, ...]:
-        return tuple([empty(spec.shape, spec.dtype) for spec in self.plan.outputs])
+        return tuple([maker.make() for maker in self._makers])
 
     def _named(self, results: Sequence[Array]) -> dict[str, Array]:
-        return {spec.name: array for spec, array in zip(self.outputs, results, strict=True)}
+        return dict(zip(self._names, results, strict=True))
 
     def _frame(self) -> Frame:
         return Frame(self._program, self._contents.constants, self._hosts, self._threads)

@@ -9,15 +9,20 @@ from __future__ import annotations
 import ctypes
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
 from tensorwright.base import InternalError, UserError
 from tensorwright.ops import Array, HostFunction
-from tensorwright.runtime.buffers import address_of, byte_view, empty_bytes, kernel_ready
+from tensorwright.runtime.buffers import (
+    address_of,
+    byte_view,
+    empty,
+    empty_bytes,
+    is_kernel_ready,
+)
 from tensorwright.runtime.driver import (
     HostSegment,
     NativeFrame,
@@ -37,6 +42,7 @@ from tensorwright.runtime.plan import (
 )
 
 _MOST_IDLE = 16
+_SMALL_BYTES = 4096
 
 
 class Frame:
@@ -51,6 +57,8 @@ class Frame:
         "_native",
         "_outputs",
         "_program",
+        "_staged",
+        "_staged_addresses",
         "arena",
         "run",
         "workspace",
@@ -69,6 +77,8 @@ class Frame:
         self._hosts = hosts
         self.arena = empty_bytes(plan.arena_bytes)
         self.workspace = empty_bytes(plan.scratch_bytes(threads))
+        self._staged: dict[int, Array] = {}
+        self._staged_addresses: dict[int, int] = {}
         self._inputs: tuple[Array, ...] = ()
         self._outputs: tuple[Array, ...] = ()
         self._arguments = (ctypes.c_int64 * max(1, program.most_arguments))()
@@ -91,16 +101,47 @@ class Frame:
             self.run = partial(driver().run, ctypes.addressof(self._native))
 
     def connect(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Point the call at these arrays, copying inputs that kernels cannot read in place.
+        """Point the call at these arrays; they share no memory with each other.
 
-        An input that shares memory with an output is copied, too: buffers must not alias.
+        An input that kernels cannot read in place is copied into memory of the frame's own, and so
+        is a small one, because that takes less time than to find out where it is.
         """
-        self._inputs = tuple(
-            [kernel_ready(array.copy() if _meets(array, outputs) else array) for array in inputs]
-        )
+        bases = self._bases
+        used = []
+        for position, array in enumerate(inputs):
+            if array.nbytes > _SMALL_BYTES and is_kernel_ready(array):
+                bases[1 + position] = address_of(array)
+            else:
+                array = self._stage(position, array)
+            used.append(array)
+        self._inputs = tuple(used)
         self._outputs = tuple(outputs)
-        for position, array in enumerate((*self._inputs, *self._outputs), start=1):
+        for position, array in enumerate(outputs, start=1 + len(used)):
+            bases[position] = address_of(array)
+
+    def connect_in_place(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """As `connect`, but small inputs that kernels can read are not copied, either."""
+        self.connect(inputs, outputs)
+        self._inputs = tuple(
+            [
+                array if is_kernel_ready(array) else staged
+                for array, staged in zip(inputs, self._inputs, strict=True)
+            ]
+        )
+        for position, array in enumerate(self._inputs, start=1):
             self._bases[position] = address_of(array)
+
+    def _stage(self, position: int, array: Array) -> Array:
+        """A copy of an input in memory that the frame keeps for it."""
+        staged = self._staged.get(position)
+        if staged is None:
+            spec = self._program.plan.inputs[position]
+            staged = empty(spec.shape, spec.dtype)
+            self._staged[position] = staged
+            self._staged_addresses[position] = address_of(staged)
+        np.copyto(staged, array)
+        self._bases[1 + position] = self._staged_addresses[position]
+        return staged
 
     def disconnect(self) -> None:
         """Let go of the caller's arrays."""
@@ -200,23 +241,18 @@ class FramePool:
         self._create = create
         self._idle: deque[Frame] = deque(maxlen=_MOST_IDLE)
 
-    @contextmanager
-    def take(self) -> Iterator[Frame]:
+    def take(self) -> Frame:
         """A frame for one call, made where none is idle."""
         try:
-            frame = self._idle.pop()
+            return self._idle.pop()
         except IndexError:
-            frame = self._create()
-        try:
-            yield frame
-        finally:
-            frame.disconnect()
-            self._idle.append(frame)
+            return self._create()
+
+    def give(self, frame: Frame) -> None:
+        """Take a frame back after the call."""
+        frame.disconnect()
+        self._idle.append(frame)
 
     def trim(self) -> None:
         """Give the memory of idle frames back."""
         self._idle.clear()
-
-
-def _meets(array: Array, others: Sequence[Array]) -> bool:
-    return any(np.may_share_memory(array, other) for other in others)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,17 +17,42 @@ from tensorwright.runtime.plan import TensorSpec
 _EXPORT_ERRORS = (BufferError, TypeError, ValueError, RuntimeError, OverflowError)
 
 
-def check_inputs(specs: Sequence[TensorSpec], given: Mapping[str, Any]) -> tuple[Array, ...]:
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A declared tensor, with what the check of an array needs at hand."""
+
+    spec: TensorSpec
+    name: str
+    dtype: np.dtype[np.generic]
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, spec: TensorSpec) -> Port:
+        """The port of a declared tensor."""
+        return cls(spec, spec.name, spec.dtype.numpy, spec.shape)
+
+    def fits(self, value: Any) -> bool:
+        """Whether the value is a NumPy array of the declared type."""
+        return type(value) is np.ndarray and value.dtype == self.dtype and value.shape == self.shape
+
+
+def check_inputs(ports: Sequence[Port], given: Mapping[str, Any]) -> tuple[Array, ...]:
     """The inputs as arrays of the declared types, in calling order, not copied where possible.
 
     Raises:  InputError for a name, shape or element type that is not the declared one.
     """
+    if isinstance(given, dict) and len(given) == len(ports):
+        arrays = tuple([given.get(port.name) for port in ports])
+        if all(map(Port.fits, ports, arrays)):
+            return cast(tuple[Array, ...], arrays)
+    specs = [port.spec for port in ports]
     check_names("input", specs, given)
     return tuple([check_array("input", spec, given[spec.name]) for spec in specs])
 
 
-def check_positional(specs: Sequence[TensorSpec], given: Sequence[Any]) -> tuple[Array, ...]:
+def check_positional(ports: Sequence[Port], given: Sequence[Any]) -> tuple[Array, ...]:
     """As `check_inputs`, for inputs given in calling order."""
+    specs = [port.spec for port in ports]
     if len(given) != len(specs):
         raise InputError(
             stage="run",

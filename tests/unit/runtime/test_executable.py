@@ -9,22 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from tensorwright.base import DType, InputError, InternalError, UnsupportedError, override
-from tensorwright.codegen.llvm import compile_module
-from tensorwright.loop import Role
-from tensorwright.runtime import (
-    ArgumentSpec,
-    CopyStep,
-    Executable,
-    InputRef,
-    KernelSpec,
-    KernelStep,
-    OutputRef,
-    calls_per_sample,
-    empty,
-    time_calls,
-)
 from tests.unit.runtime.networks import (
     CHAIN,
     COUNT,
@@ -38,6 +22,23 @@ from tests.unit.runtime.networks import (
     plan,
     tensor,
     weights,
+)
+
+from tensorwright.base import DType, InputError, InternalError, UnsupportedError, override
+from tensorwright.codegen.llvm import compile_module
+from tensorwright.loop import Role
+from tensorwright.runtime import (
+    ArgumentSpec,
+    ConstantRef,
+    CopyStep,
+    Executable,
+    InputRef,
+    KernelSpec,
+    KernelStep,
+    OutputRef,
+    calls_per_sample,
+    empty,
+    time_calls,
 )
 
 
@@ -127,7 +128,7 @@ def shifted(array: Any) -> Any:
         shifted,
         lambda array: array.astype(">f4"),
         lambda array: array.tolist(),
-        lambda array: memoryview(array),
+        memoryview,
         Exporter,
         DLPackExporter,
     ],
@@ -181,8 +182,10 @@ ONES = np.ones(COUNT, np.float32)
         ),
         (
             {"x": ONES[:5], "y": ONES},
-            "input x: it must be f32(96), not f32(5)\n"
-            "  try: shapes are fixed when a model is compiled: compile it for this shape",
+            (
+                "input x: it must be f32(96), not f32(5)\n"
+                "  try: shapes are fixed when a model is compiled: compile it for this shape"
+            ),
         ),
         (
             {"x": ONES.reshape(4, 24), "y": ONES},
@@ -194,18 +197,24 @@ ONES = np.ones(COUNT, np.float32)
         ),
         (
             {"x": ONES.astype(np.complex64), "y": ONES},
-            "input x: it must be f32(96), not complex64(96)\n"
-            "  try: convert it: array.astype('float32')",
+            (
+                "input x: it must be f32(96), not complex64(96)\n"
+                "  try: convert it: array.astype('float32')"
+            ),
         ),
         (
             {"x": ["a"], "y": ONES},
-            "input x: a list cannot be read as an array of f32(96) "
-            "(could not convert string to float: 'a')\n  try: give a NumPy array",
+            (
+                "input x: a list cannot be read as an array of f32(96) "
+                "(could not convert string to float: 'a')\n  try: give a NumPy array"
+            ),
         ),
         (
             ONES,
-            "inputs: they must be a mapping from name to array, not ndarray\n"
-            "  try: give x: f32(96), y: f32(96)",
+            (
+                "inputs: they must be a mapping from name to array, not ndarray\n"
+                "  try: give x: f32(96), y: f32(96)"
+            ),
         ),
     ],
     ids="missing unknown extra shape reshape dtype complex text mapping".split(),
@@ -341,6 +350,57 @@ done:
     other.join()
 
 
+TEAM_IR = """
+declare void @GOMP_parallel(ptr, ptr, i32, i32)
+declare i32 @omp_get_thread_num()
+declare i32 @omp_get_num_threads()
+define void @team(ptr %args, ptr %workspace, i32 %threads) {
+  call void @GOMP_parallel(ptr @body, ptr %args, i32 %threads, i32 0)
+  ret void
+}
+define internal void @body(ptr %args) {
+entry:
+  %x = load ptr, ptr %args
+  %o.slot = getelementptr ptr, ptr %args, i64 1
+  %o = load ptr, ptr %o.slot
+  %first = call i32 @omp_get_thread_num()
+  %step = call i32 @omp_get_num_threads()
+  br label %loop
+loop:
+  %i = phi i32 [%first, %entry], [%i.next, %work]
+  %more = icmp slt i32 %i, 96
+  br i1 %more, label %work, label %done
+work:
+  %x.at = getelementptr float, ptr %x, i32 %i
+  %value = load float, ptr %x.at
+  %twice = fadd float %value, %value
+  %o.at = getelementptr float, ptr %o, i32 %i
+  store float %twice, ptr %o.at
+  %i.next = add i32 %i, %step
+  br label %loop
+done:
+  ret void
+}
+"""
+
+
+def test_several_threads_call_kernels_that_fork() -> None:
+    forking = plan(
+        [KernelStep(0, (InputRef(0), OutputRef(0)), "team")],
+        inputs=(tensor("x"),),
+        constants=(),
+        kernels=(KernelSpec("team", CHAIN.kernels[0].arguments),),
+    )
+    program = Executable(forking, [compile_module(TEAM_IR, NATIVE)], [], threads=2)
+
+    def work(seed: int) -> bool:
+        x = chain_inputs(seed)["x"]
+        return all(np.array_equal(program(x), x + x) for _ in range(20))
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(work, range(3)))
+
+
 def probe(threads: int | None) -> Executable:
     spec = KernelSpec("probe", (ArgumentSpec(Role.OUTPUT, 4),), 256, 64)
     asking = plan(
@@ -362,8 +422,6 @@ def test_kernels_are_told_their_threads_and_get_their_scratch_memory() -> None:
 
 
 def test_outputs_may_be_inputs_constants_and_each_other() -> None:
-    from tensorwright.runtime import ConstantRef
-
     copying = plan(
         [
             CopyStep(InputRef(1), OutputRef(0), SIZE),

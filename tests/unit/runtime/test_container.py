@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.runtime.networks import (
+    CHAIN,
+    NATIVE,
+    chain_inputs,
+    chain_result,
+    executable,
+    plan,
+    tensor,
+    weights,
+)
+
+from tensorwright.base import DType, MachineError, ModelError, OutputError, Target
+from tensorwright.runtime import (
+    ConstantRef,
+    Contents,
+    CopyStep,
+    Executable,
+    OutputRef,
+    load,
+    read_container,
+    write_container,
+)
+
+ROOT = Path(__file__).parents[3]
+SOURCES = (("trace", "split(i, 4)\nvectorize(i_i)  # \N{GREEK SMALL LETTER ALPHA}"), ("empty", ""))
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "net.tw"
+    executable(CHAIN, sources=SOURCES).save(path)
+    yield path
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+
+
+def test_a_saved_program_runs_as_before(saved: Path) -> None:
+    inputs = chain_inputs()
+    program = load(saved, threads=1)
+    assert program.plan == CHAIN
+    assert program.threads == 1
+    assert program.sources == dict(SOURCES)
+    np.testing.assert_allclose(program.run(inputs)["z"], chain_result(inputs), rtol=1e-6)
+
+
+def test_saving_what_was_loaded_gives_the_same_bytes(saved: Path) -> None:
+    before = saved.read_bytes()
+    program = load(saved)
+    program.save(saved)
+    assert saved.read_bytes() == before
+    inputs = chain_inputs()
+    np.testing.assert_allclose(program.run(inputs)["z"], chain_result(inputs), rtol=1e-6)
+
+
+def test_constants_are_mapped_not_copied(saved: Path) -> None:
+    (constant,) = read_container(saved).constants
+    np.testing.assert_array_equal(constant, weights())
+    assert constant.ctypes.data % 64 == 0
+    assert not constant.flags.writeable
+    assert not constant.flags.owndata
+
+
+def test_a_program_without_anything(tmp_path: Path) -> None:
+    nothing = plan([], inputs=(), outputs=(), constants=(), kernels=(), arena_bytes=0)
+    Executable(nothing, [], []).save(tmp_path / "x")
+    assert load(tmp_path / "x").run({}) == {}
+
+
+@pytest.mark.parametrize("dtype", [DType.BOOL, DType.I64, DType.BF16, DType.U8], ids=str)
+def test_constants_of_any_type_and_size(tmp_path: Path, dtype: DType) -> None:
+    shapes = [(), (3,), (0, 2), (5, 7)]
+    constants = tuple(tensor(f"c{i}", shape, dtype) for i, shape in enumerate(shapes))
+    outputs = tuple(tensor(f"o{i}", shape, dtype) for i, shape in enumerate(shapes))
+    steps = [
+        CopyStep(ConstantRef(i), OutputRef(i), spec.size_bytes) for i, spec in enumerate(outputs)
+    ]
+    arrays = [np.arange(np.prod(shape)).reshape(shape).astype(dtype.numpy) for shape in shapes]
+    copying = plan(
+        steps, inputs=(), outputs=outputs, constants=constants, kernels=(), arena_bytes=0
+    )
+    Executable(copying, [], arrays).save(tmp_path / "x")
+    results = load(tmp_path / "x").run({})
+    for result, array in zip(results.values(), arrays, strict=True):
+        assert result.dtype == array.dtype
+        np.testing.assert_array_equal(result, array)
+
+
+def refusal(path: Path, **options: Any) -> str:
+    with pytest.raises(ModelError) as caught:
+        load(path, **options)
+    assert caught.value.stage == "load"
+    assert caught.value.where == f"file {path}"
+    assert caught.value.remedy
+    return caught.value.reason
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "x") == "cannot be read: No such file or directory"
+    assert refusal(tmp_path) == "cannot be read: Is a directory"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "it is empty"),
+        (b"\x08\x07\x12", "it is no executable of tensorwright"),
+        (b"\x7fELF" * 100, "it is no executable of tensorwright"),
+        (b"TWEXEC\n" + bytes(100), "it is no executable of tensorwright"),
+        (b"TWEX", "it is damaged: it is cut short: 4 bytes"),
+    ],
+    ids="empty onnx elf text short".split(),
+)
+def test_foreign_files(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(content)
+    assert refusal(path) == reason
+
+
+def test_another_version(saved: Path) -> None:
+    data = bytearray(saved.read_bytes())
+    data[8] = 9
+    saved.write_bytes(data)
+    assert refusal(saved) == "its format is version 9, and this tensorwright reads 1"
+
+
+def test_a_file_cut_short_anywhere(saved: Path) -> None:
+    data = saved.read_bytes()
+    for size in [9, 51, 52, 60, 1000, 4095, 4096, len(data) // 2, len(data) - 1]:
+        saved.write_bytes(data[:size])
+        assert "it is damaged: it is cut short" in refusal(saved)
+    saved.write_bytes(data + b"\0")
+    assert "it is damaged: it is too long" in refusal(saved)
+
+
+def test_a_changed_byte_anywhere(saved: Path) -> None:
+    data = saved.read_bytes()
+    contents = read_container(saved)
+    used = {0, 8, 12, 20, 51, 52, 500, 4096, 4096 + len(contents.objects[0]) // 2, len(data) - 1}
+    for place in used:
+        saved.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        refusal(saved)
+
+
+def test_the_digest_names_the_section(saved: Path) -> None:
+    data = bytearray(saved.read_bytes())
+    data[4096 + 16] ^= 255
+    saved.write_bytes(data)
+    assert refusal(saved) == "it is damaged: the digest of section object/0 is wrong"
+    assert "object/0" in refusal(saved, check_constants=False)
+
+
+def test_constants_are_checked_unless_told_otherwise(saved: Path) -> None:
+    data = bytearray(saved.read_bytes())
+    data[-1] ^= 255
+    saved.write_bytes(data)
+    assert refusal(saved) == "it is damaged: the digest of section constant/0 is wrong"
+    assert load(saved, check_constants=False).inputs == CHAIN.inputs
+
+
+def test_a_header_that_lies_is_refused(saved: Path) -> None:
+    """Digests can be made to fit; the plan is verified all the same."""
+    data = saved.read_bytes()
+    size = int.from_bytes(data[12:20], "little")
+    for old, new in [
+        (b'"index": 1', b'"index": 7'),
+        (b'"arena_bytes": 1536', b'"arena_bytes": 0   '),
+        (b'"constant/0"', b'"constant/1"'),
+        (b'"KernelStep"', b'"Nonsense"'),
+        (b'"sections"', b'"selection"'),
+    ]:
+        header = data[52 : 52 + size].replace(old, new)
+        assert header != data[52 : 52 + size]
+        prefix = data[:12] + len(header).to_bytes(8, "little") + hashlib.sha256(header).digest()
+        saved.write_bytes((prefix + header).ljust(4096, b"\0") + data[4096:])
+        assert "it is damaged" in refusal(saved)
+
+
+def test_an_unwritable_place(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="the folder does not exist"):
+        executable(CHAIN).save(tmp_path / "no" / "net.tw")
+    with pytest.raises(OutputError, match="it is a folder"):
+        executable(CHAIN).save(tmp_path)
+
+
+def test_a_full_disk_leaves_the_old_file(saved: Path) -> None:
+    before = saved.read_bytes()
+    code = f"""
+import resource, sys
+from tensorwright.base import OutputError
+from tensorwright.runtime import read_container, write_container
+contents = read_container({str(saved)!r})
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+try:
+    write_container({str(saved)!r}, contents)
+except OutputError as error:
+    print(error.exit_code, error.where)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT / "src", check=True
+    )
+    assert done.stdout.strip() == f"8 file {saved}"
+    assert saved.read_bytes() == before
+    assert [each.name for each in saved.parent.iterdir()] == [saved.name]
+
+
+def for_target(path: Path, target: Target) -> Path:
+    contents = read_container(path)
+    foreign = replace(contents.plan, target=target)
+    write_container(path, Contents(foreign, contents.objects, contents.constants, SOURCES))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("target", "lacking"),
+    [
+        (
+            replace(NATIVE, name="future", features=(*NATIVE.features, "avx9")),
+            "which this machine is not (it has no avx9)",
+        ),
+        (
+            replace(NATIVE, name="arm", arch="arm", triple="armv7-none-eabi"),
+            f"which this machine is not (it is {NATIVE.triple}, not armv7-none-eabi)",
+        ),
+    ],
+    ids="feature processor".split(),
+)
+def test_a_file_for_another_processor(saved: Path, target: Target, lacking: str) -> None:
+    path = for_target(saved, target)
+    with pytest.raises(MachineError) as caught:
+        load(path)
+    assert caught.value.reason == f"it was compiled for target {target.name}, {lacking}"
+    asked = []
+
+    def recompile(contents: Contents, here: Target, threads: int | None) -> Executable:
+        asked.append((contents.sources, here, threads))
+        return executable(CHAIN, threads=threads)
+
+    program = load(path, threads=1, recompile=recompile)
+    assert program.target == NATIVE
+    assert asked == [(SOURCES, NATIVE, 1)]
+
+
+def test_a_file_for_a_lesser_processor_runs(saved: Path) -> None:
+    path = for_target(saved, replace(NATIVE, name="less", features=NATIVE.features[:2]))
+    assert load(path).target.name == "less"
