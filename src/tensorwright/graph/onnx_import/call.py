@@ -113,8 +113,8 @@ class Call:
         found = self.known(position)
         if found is None:
             raise self.unsupported(
-                f"its {what} is computed when the model runs, and shapes must be known before",
-                "export the model with fixed shapes",
+                f"the value of its {what} is only known when the model runs, and shapes depend on it",
+                "export the model with fixed shapes, or give the input that it depends on a value",
             )
         return found
 

@@ -9,6 +9,7 @@ from onnx import (
     FunctionProto,
     GraphProto,
     NodeProto,
+    ValueInfoProto,
     defs,
     helper,
     inliner,
@@ -42,7 +43,11 @@ def expand_standard(
         if name
     ]
     outputs = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
-    graph = helper.make_graph([node], "expansion", inputs, outputs)
+    # The inliner looks for the type of inputs that are left out, too.
+    nameless = [ValueInfoProto()] if "" in node.input else []
+    graph = helper.make_graph(
+        [_with_defaults(node, opset)], "expansion", inputs, outputs, value_info=nameless
+    )
     version = [helper.make_opsetid("", opset)]
     model = helper.make_model(graph, opset_imports=version)
     inlined = inliner.inline_selected_functions(
@@ -51,6 +56,17 @@ def expand_standard(
     kept = {*node.input, *node.output}
     found = [o.version for o in inlined.opset_import if o.domain in ("", "ai.onnx")]
     return tuple(_renamed(inlined.graph.node, kept, prefix)), found[0] if found else opset
+
+
+def _with_defaults(node: NodeProto, opset: int) -> NodeProto:
+    """The node with the attributes written out that the standard gives a default."""
+    complete = NodeProto()
+    complete.CopyFrom(node)
+    given = {attribute.name for attribute in node.attribute}
+    for name, attribute in defs.get_schema(node.op_type, opset, "").attributes.items():
+        if name not in given and attribute.default_value.name:
+            complete.attribute.append(attribute.default_value)
+    return complete
 
 
 def expand_local(function: FunctionProto, node: NodeProto, prefix: str) -> tuple[NodeProto, ...]:

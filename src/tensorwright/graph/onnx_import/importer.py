@@ -7,14 +7,15 @@ arithmetic is gone when Reshape, Slice and their like ask for numbers.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, helper
 
-from tensorwright.base import ModelError, UnsupportedError
+from tensorwright.base import DType, InputError, ModelError, UnsupportedError
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.interpret import interpret
@@ -41,15 +42,18 @@ _FOLD_LIMIT = 1 << 16  # elements; larger constants are folded by `simplify`
 
 
 def load_onnx(
-    source: str | os.PathLike[str] | bytes | ModelProto, input_shapes: InputShapes | None = None
+    source: str | os.PathLike[str] | bytes | ModelProto,
+    input_shapes: InputShapes | None = None,
+    input_values: Mapping[str, ArrayLike] | None = None,
 ) -> Graph:
     """Import an ONNX model: a path, the bytes of a file, or a ModelProto.
 
     `input_shapes` gives shapes by input name ({"x": (1, 3, 224, 224)}) or extents by the name of an open dimension.
+    `input_values` fixes inputs that shapes depend on (axes, sizes, ...): they become constants.
     Raises:  ModelError for what is no valid model or leaves shapes open, UnsupportedError for what we cannot express
              (names the operator, the node and why), InputError for shapes that do not fit.
     """
-    return _Import(read_model(source)).run(input_shapes)
+    return _Import(read_model(source)).run(input_shapes, input_values or {})
 
 
 def _attribute(attribute: AttributeProto) -> OnnxAttribute:
@@ -80,14 +84,36 @@ class _Import:
         self.values: dict[str, Operand] = {}
         self.expansions = 0
 
-    def run(self, shapes: InputShapes | None) -> Graph:
+    def run(self, shapes: InputShapes | None, values: Mapping[str, ArrayLike]) -> Graph:
         graph = self.model.graph
         self.read_initializers(graph)
+        self.fix_inputs(graph, values)
         free = [info for info in graph.input if info.name not in self.values]
         for name, type_ in input_types(free, shapes).items():
             self.values[name] = self.builder.input(name, type_.shape, type_.dtype)
         self.convert_nodes(graph.node, self.opset)
         return self.finish([info.name for info in graph.output])
+
+    def fix_inputs(self, graph: GraphProto, values: Mapping[str, ArrayLike]) -> None:
+        declared = {info.name: info for info in graph.input}
+        for name, value in values.items():
+            if name not in declared:
+                raise InputError(
+                    stage="import",
+                    where=f"input value {name}",
+                    reason="the model has no such input",
+                    remedy=f"the inputs are {', '.join(sorted(declared)) or 'none'}",
+                )
+            array = np.asarray(value)
+            shape = {name: array.shape}
+            wanted = input_types([declared[name]], shape)[name].dtype
+            if DType.from_numpy(array.dtype) is not wanted:
+                raise InputError(
+                    stage="import",
+                    where=f"input value {name}",
+                    reason=f"it must be {wanted}, not {DType.from_numpy(array.dtype)}",
+                )
+            self.values[name] = array
 
     def read_initializers(self, graph: GraphProto) -> None:
         for tensor in graph.initializer:

@@ -48,9 +48,15 @@ def remove_identities(graph: Graph) -> tuple[Graph, int]:
     So too casts to the same type, reshapes to the same shape, empty pads, full slices, single concats.
     """
 
+    outputs = frozenset(graph.outputs)
+    fixed = outputs.union(graph.inputs)
+
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
         if not node.inputs or len(node.outputs) != 1:
             return None
+        (output,) = node.outputs
+        if node.operator == "identity" and output in outputs and node.inputs[0] in fixed:
+            return None  # it gives the value of another name to an output
         source, result = copy.type_of(node.inputs[0]), graph.types[node.outputs[0]]
         return node.inputs[:1] if _changes_nothing(node, source, result) else None
 

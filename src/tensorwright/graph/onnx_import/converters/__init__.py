@@ -1,12 +1,15 @@
 """Converters, one file per family: the only list of the ONNX operators that we know."""
 
 from tensorwright.graph.onnx_import.call import Converter
+from tensorwright.graph.onnx_import.converters.attention import ATTENTION
 from tensorwright.graph.onnx_import.converters.convolution import CONVOLUTION
 from tensorwright.graph.onnx_import.converters.elementwise import ELEMENTWISE
+from tensorwright.graph.onnx_import.converters.generation import GENERATION
 from tensorwright.graph.onnx_import.converters.indexing import INDEXING
 from tensorwright.graph.onnx_import.converters.movement import MOVEMENT
 from tensorwright.graph.onnx_import.converters.normalization import NORMALIZATION
 from tensorwright.graph.onnx_import.converters.pooling import POOLING
+from tensorwright.graph.onnx_import.converters.quantization import QUANTIZATION
 from tensorwright.graph.onnx_import.converters.reduction import REDUCTION
 from tensorwright.graph.onnx_import.converters.shape_values import SHAPE_VALUES
 
@@ -20,6 +23,9 @@ CONVERTERS: dict[str, Converter] = dict(
         *REDUCTION,
         *MOVEMENT,
         *INDEXING,
+        *GENERATION,
+        *ATTENTION,
+        *QUANTIZATION,
     )
 )
 

@@ -1,0 +1,33 @@
+"""Triangles and running sums."""
+
+from __future__ import annotations
+
+from tensorwright.graph.onnx_import.call import Call, Results, Table
+
+
+def _trilu(call: Call) -> Results:
+    k = int(call.scalar(1, "k")) if call.has(1) else 0
+    return (call.add("trilu", call.tensor(0), upper=call.flag("upper", True), k=k),)
+
+
+def _cumsum(call: Call) -> Results:
+    return (
+        call.add(
+            "cumsum",
+            call.tensor(0),
+            axis=int(call.scalar(1, "axis")),
+            exclusive=call.flag("exclusive", False),
+            reverse=call.flag("reverse", False),
+        ),
+    )
+
+
+def _einsum(call: Call) -> Results:
+    return (call.add("einsum", *call.tensors(), equation=call.text("equation")),)
+
+
+GENERATION: Table = (
+    ("Trilu", _trilu),
+    ("CumSum", _cumsum),
+    ("Einsum", _einsum),
+)
