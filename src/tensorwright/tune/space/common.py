@@ -1,0 +1,134 @@
+"""Steps that several sketch rules share."""
+
+from __future__ import annotations
+
+from tensorwright.base import DType, Target
+from tensorwright.expr import Apply, Fn, Load, Value, children, loads_of
+from tensorwright.schedule import (
+    AtRoot,
+    CacheWrite,
+    ComputeInline,
+    Fuse,
+    Parallel,
+    ScheduleState,
+    Split,
+    Stage,
+    Vectorize,
+)
+from tensorwright.tune.space.roles import extent_of, points
+from tensorwright.tune.space.sketch import SketchBuilder
+
+_CHEAP = frozenset((Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG))
+
+
+def lanes_for(target: Target, stage: Stage) -> int:
+    """How many elements of the stage's widest operand fill a vector."""
+    sizes = [stage.tensor.dtype.size_bytes]
+    sizes += [load.dtype.size_bytes for load in loads_of(stage.tensor.body)]
+    return max(1, target.vector_bytes // max(*sizes, 1)) if sizes else target.lanes(DType.F32)
+
+
+def is_cheap(value: Value) -> bool:
+    """Whether evaluating a value again costs less than storing and loading it."""
+    if isinstance(value, Apply) and value.fn not in _CHEAP:
+        return False
+    return all(is_cheap(child) for child in children(value))
+
+
+def inline_elementwise(builder: SketchBuilder, keep: frozenset[str] = frozenset()) -> None:
+    """Inline the stages that fold nothing and are no output, if nothing expensive is done twice."""
+    for stage in builder.state.stages:
+        if stage.name in keep or stage.name in builder.state.outputs:
+            continue
+        current = builder.state.stage(stage.name)
+        if current.tensor.reduction is not None or not isinstance(current.placement, AtRoot):
+            continue
+        readers = builder.state.readers(stage.name)
+        reads = sum(
+            load.source.name == stage.name for r in readers for load in loads_of(r.tensor.body)
+        )
+        folding = any(r.tensor.reduction is not None for r in readers)
+        is_worth_it = (reads == 1 and not folding) or is_cheap(current.tensor.body)
+        if is_worth_it and not _used_as_index(builder.state, stage.name):
+            builder.do(ComputeInline(stage.name))
+
+
+def _used_as_index(state: ScheduleState, name: str) -> bool:
+    return any(
+        load.source.name == name and not _reads_directly(reader.tensor.body, load)
+        for reader in state.readers(name)
+        for load in loads_of(reader.tensor.body)
+    )
+
+
+def _reads_directly(value: Value, load: Load) -> bool:
+    return value == load or any(_reads_directly(child, load) for child in children(value))
+
+
+ENOUGH_ITERATIONS = 64  # so many iterations of a parallel loop balance well
+
+
+def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> None:
+    """Schedule a stage at the root: outermost loops fused and parallel, the innermost vectorised."""
+    stage = builder.state.stage(name)
+    axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
+    if not axes:
+        return
+    lanes = lanes_for(target, stage)
+    last = axes[-1]
+    outer: list[str] = []
+    iterations = 1
+    for axis in axes[:-1]:
+        if iterations < ENOUGH_ITERATIONS:
+            outer.append(axis.name)
+            iterations *= extent_of(axis.extent)
+    if stage.tensor.reduction is None:
+        inner = last.name
+        if extent_of(last.extent) > lanes:
+            width = builder.choose(f"{prefix}_width", (lanes, 2 * lanes, 4 * lanes), lanes)
+            builder.do(Split(name, last.name, (width,)))
+            inner = f"{last.name}_i"
+            if iterations < ENOUGH_ITERATIONS:
+                outer.append(f"{last.name}_o")
+        builder.do(Vectorize(name, inner))
+    parallelise(builder, name, outer, points(stage.tensor))
+
+
+MIN_PARALLEL_POINTS = 16384  # below this a fork and join costs more than it saves
+
+
+def parallelise(builder: SketchBuilder, name: str, loops: list[str], work: int) -> str:
+    """Fuse loops (adjacent, outermost) and run them on all threads, if there is enough to do.
+
+    Returns the name of the fused loop, "" where nothing was done.
+    """
+    loops = [loop for loop in loops if loop in builder.state.stage(name).loops]
+    if not loops or work < MIN_PARALLEL_POINTS:
+        return ""
+    stage = builder.state.stage(name)
+    start = stage.loops.index(loops[0])
+    loops = list(stage.loops[start : stage.loops.index(loops[-1]) + 1])
+    fused = loops[0]
+    if len(loops) > 1:
+        step = Fuse(name, tuple(loops))
+        builder.do(step)
+        fused = step.fused
+    builder.do(Parallel(name, fused))
+    return fused
+
+
+def ensure_epilogue(builder: SketchBuilder, anchor: str) -> str:
+    """The stage that stores the anchor's result: its only reader, or a copy of a cached anchor."""
+    readers = builder.state.readers(anchor)
+    if anchor not in builder.state.outputs and len(readers) == 1:
+        reader = readers[0]
+        if reader.tensor.reduction is None and _same_position(reader, anchor):
+            return reader.name
+    builder.do(CacheWrite(anchor))
+    return anchor
+
+
+def _same_position(reader: Stage, name: str) -> bool:
+    loads = [load for load in loads_of(reader.tensor.body) if load.source.name == name]
+    places = {load.indices for load in loads}
+    return len(places) == 1

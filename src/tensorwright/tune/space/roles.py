@@ -1,0 +1,101 @@
+"""What the axes of a computation are to each other: who reads along which, with what stride.
+
+The tile rule needs to know, for the stage that is stored last and the reduction that feeds it,
+along which axis vectors should lie, which axis shares the vector operand, and which axis carries
+the rows that reuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from tensorwright.expr import (
+    Compute,
+    Index,
+    Load,
+    Range,
+    Var,
+    free_vars,
+    loads_of,
+    simplify,
+    substitute,
+    terms_of,
+)
+from tensorwright.schedule import ScheduleState, Stage
+
+
+def extent_of(extent: Index) -> int:
+    """The extent of an axis of an unscheduled tensor, which is an int."""
+    assert isinstance(extent, int), "unscheduled tensors have plain extents"
+    return extent
+
+
+def points(tensor: Compute) -> int:
+    """How often the body of a tensor is evaluated."""
+    return prod(extent_of(axis.extent) for axis in (*tensor.axes, *tensor.reduce_axes))
+
+
+def stride_along(load: Load, var: Var) -> int | None:
+    """How many elements apart reads are that differ by one in `var`; None if not constant."""
+    stride = 0
+    step = 1
+    for index, extent in zip(reversed(load.indices), reversed(load.source.shape), strict=True):
+        for monomial, coefficient in terms_of(index):
+            if monomial == (var,):
+                stride += coefficient * step
+            elif var in free_vars(*monomial):
+                return None
+        step *= extent_of(extent)
+    return stride
+
+
+def reads_along(load: Load, var: Var) -> bool:
+    """Whether the place of a read depends on a variable."""
+    return var in free_vars(*load.indices)
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A read of the reduction with its indices over the axes of the stored stage and the
+    reduction.
+    """
+
+    load: Load
+    is_constant: bool
+
+
+def operands(state: ScheduleState, anchor: Stage, stored: Stage) -> tuple[Operand, ...]:
+    """The reads of `anchor`, seen from the element of `stored` that they contribute to."""
+    mapping: dict[Var, Index] = {}
+    bounds = {a.var: Range.of_extent(a.extent) for a in stored.tensor.axes}
+    bounds |= {a.var: Range.of_extent(a.extent) for a in anchor.tensor.reduce_axes}
+    if anchor.name != stored.name:
+        link = next(x for x in loads_of(stored.tensor.body) if x.source.name == anchor.name)
+        mapping = dict(zip((a.var for a in anchor.tensor.axes), link.indices, strict=True))
+    found: list[Operand] = []
+    for load in loads_of(anchor.tensor.body):
+        indices = tuple(simplify(substitute(i, mapping), bounds) for i in load.indices)
+        found.append(Operand(Load(load.source, indices), load.source.name in state.constants))
+    return tuple(found)
+
+
+def has_reuse(tensor: Compute) -> bool:
+    """Whether some two operands each miss a spatial axis, as in a product of matrices: then tiling
+    pays.
+    """
+    axes = [axis.var for axis in tensor.axes if axis.extent != 1]
+    missing = [
+        frozenset(v for v in axes if not reads_along(load, v)) for load in loads_of(tensor.body)
+    ]
+    lacking = [m for m in missing if m]
+    return any(a - b and b - a for a in lacking for b in lacking)
+
+
+def spatial_loads(tensor: Compute) -> Iterator[Load]:
+    """The reads of a tensor that depend on some of its axes."""
+    axes = {axis.var for axis in tensor.axes}
+    for load in loads_of(tensor.body):
+        if free_vars(*load.indices) & axes:
+            yield load
