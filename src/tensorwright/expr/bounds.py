@@ -8,7 +8,7 @@ rewriting is an equality under the table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tensorwright.expr.index import (
@@ -40,6 +40,7 @@ from tensorwright.expr.index import (
     minimum,
     mod,
     negate,
+    sum_of,
     terms_of,
 )
 
@@ -74,16 +75,16 @@ def interval(expression: Index, bounds: Bounds) -> Range | None:
         case Var():
             return bounds.get(expression, Range(expression, expression))
         case Poly(terms):
-            low: Index = 0
-            high: Index = 0
+            lows: list[Index] = []
+            highs: list[Index] = []
             for monomial, coefficient in terms:
                 part = _monomial_interval(monomial, bounds)
                 if part is None:
                     return None
                 first, last = part.low * coefficient, part.high * coefficient
-                low = low + (first if coefficient > 0 else last)
-                high = high + (last if coefficient > 0 else first)
-            return Range(low, high)
+                lows.append(first if coefficient > 0 else last)
+                highs.append(last if coefficient > 0 else first)
+            return Range(sum_of(lows), sum_of(highs))
         case Min(a, b) | Max(a, b):
             left, right = interval(a, bounds), interval(b, bounds)
             if left is None or right is None:
@@ -142,34 +143,121 @@ def is_nonnegative(expression: Index, bounds: Bounds | None = None) -> bool:
 
     Theorem: after every variable is replaced by the end of its range that makes the expression
     smallest, write each decision as d = d' + 1 with d' >= 0.  If every coefficient of the expanded
-    polynomial is >= 0, so is its value.
+    polynomial is >= 0, so is its value.  Where that fails, quotients, remainders, minima and maxima
+    are replaced by what bounds them from the right side: b*(a//b) <= a, min(a, b) <= a, ...
     """
+    return _certain(expression, bounds or {}, _DEPTH)
+
+
+_DEPTH = 3  # how many quotients, remainders, minima or maxima are replaced in one proof
+
+
+def _certain(expression: Index, bounds: Bounds, depth: int) -> bool:
     if isinstance(expression, int):
         return expression >= 0
-    if bounds:
-        for _ in range(len(bounds) + 1):  # range ends may mention variables further out
-            moving = {v: bounds[v] for v in free_vars(expression) if v in bounds}
-            if not moving:
-                break
-            lowest = interval(expression, moving)
-            if lowest is None:
-                return False
-            expression = lowest.low
-            if isinstance(expression, int):
-                return expression >= 0
-    return _shifted_nonnegative(expression)
+    least = _least_number(expression, bounds)
+    if least is not None:
+        return least >= 0
+    for stage, is_last in _eliminations(expression, bounds):
+        if is_last and _shifted_nonnegative(stage, depth):
+            return True
+        if depth and stage != expression and _by_cases(stage, bounds, depth - 1):
+            return True
+    return depth > 0 and _by_cases(expression, bounds, depth - 1)
 
 
-def _shifted_nonnegative(expression: Index) -> bool:
-    if isinstance(expression, Min):
-        return is_nonnegative(expression.left) and is_nonnegative(expression.right)
-    if isinstance(expression, Max):
-        return is_nonnegative(expression.left) or is_nonnegative(expression.right)
+def _least_number(expression: Index, bounds: Bounds) -> int | None:
+    """The exact minimum of a sum of variables whose ranges are numbers: most questions are that."""
+    total = 0
+    for monomial, coefficient in terms_of(expression):
+        if not monomial:
+            total += coefficient
+            continue
+        found = bounds.get(monomial[0]) if isinstance(monomial[0], Var) else None
+        if found is None or len(monomial) > 1:
+            return None
+        end = found.low if coefficient > 0 else found.high
+        if not isinstance(end, int):
+            return None
+        total += coefficient * end
+    return total
+
+
+def _eliminations(expression: Index, bounds: Bounds) -> Iterator[tuple[Index, bool]]:
+    """Lower bounds with fewer and fewer variables, the innermost replaced first.
+
+    The last one has none of those in `bounds`; it is missing where no bound is known.
+    """
+    for _ in range(len(bounds) + 1):
+        moving = [var for var in free_vars(expression) if var in bounds]
+        if not moving:
+            yield expression, True
+            return
+        outer = free_vars(*(end for var in moving for end in (bounds[var].low, bounds[var].high)))
+        inner = [var for var in moving if var not in outer] or moving
+        lowest = interval(expression, {var: bounds[var] for var in inner})
+        if lowest is None:
+            return
+        expression = lowest.low
+        if free_vars(expression) & bounds.keys():
+            yield expression, False
+
+
+def _by_cases(expression: Index, bounds: Bounds, depth: int) -> bool:
+    """Prove expression >= 0 by bounding one quotient, remainder, minimum or maximum in it.
+
+    Theorem: if rest >= 0 and x <= u then c*rest*x >= c*rest*u for c < 0; likewise from below.
+    """
+    for term in terms_of(expression):
+        monomial, coefficient = term
+        for place, atom in enumerate(monomial):
+            if not isinstance(atom, (Min, Max, Mod, FloorDiv)):
+                continue
+            rest: Index = 1
+            for other in (*monomial[:place], *monomial[place + 1 :]):
+                rest = rest * other
+            if not _certain(rest, bounds, depth and depth - 1):
+                continue
+            without = expression - Poly((term,))
+            if isinstance(atom, (Min, Max)):
+                sides = [
+                    _certain(without + rest * side * coefficient, bounds, depth)
+                    for side in (atom.left, atom.right)
+                ]
+                is_any = isinstance(atom, Min) == (coefficient < 0)
+                if any(sides) if is_any else all(sides):
+                    return True
+                continue
+            for bound in _division_bounds(atom, rest, coefficient, bounds, depth):
+                if _certain(without + bound, bounds, depth):
+                    return True
+    return False
+
+
+def _division_bounds(
+    atom: Mod | FloorDiv, rest: Index, coefficient: int, bounds: Bounds, depth: int
+) -> list[Index]:
+    """Lower bounds of coefficient * rest * atom, for rest >= 0."""
+    a, b = atom.dividend, atom.divisor
+    if isinstance(atom, Mod):
+        if coefficient > 0:
+            return []
+        found = [rest * (b - 1) * coefficient]
+        if _certain(a, bounds, depth and depth - 1):
+            found.append(rest * a * coefficient)
+        return found
+    others, left = divide_terms(rest * coefficient, b)  # others * b * (a // b)
+    if left != 0:
+        return []
+    return [others * a] if coefficient < 0 else [others * (a - b + 1)]
+
+
+def _shifted_nonnegative(expression: Index, depth: int) -> bool:
     shifted: dict[tuple[IndexExpr, ...], int] = {}
     for monomial, coefficient in terms_of(expression):
         partial: dict[tuple[IndexExpr, ...], int] = {(): coefficient}
         for atom in monomial:
-            floor = _atom_floor(atom)
+            floor = _atom_floor(atom, depth)
             if floor is None:
                 return False
             grown: dict[tuple[IndexExpr, ...], int] = {}
@@ -184,21 +272,25 @@ def _shifted_nonnegative(expression: Index) -> bool:
     return all(coefficient >= 0 for coefficient in shifted.values())
 
 
-def _atom_floor(atom: IndexExpr) -> int | None:
+def _atom_floor(atom: IndexExpr, depth: int) -> int | None:
     """The least value that an atom is known to take: 1 or 0, or None where nothing is known."""
+
+    def known(expression: Index) -> bool:
+        return _certain(expression, {}, depth and depth - 1)
+
     match atom:
         case Decision():
             return 1
         case ExactDiv(a, _):
-            return 1 if is_nonnegative(a - 1) else 0 if is_nonnegative(a) else None
+            return 1 if known(a - 1) else 0 if known(a) else None
         case FloorDiv(a, b):
-            return 1 if is_nonnegative(a - b) else 0 if is_nonnegative(a) else None
+            return 1 if known(a - b) else 0 if known(a) else None
         case Mod():
             return 0
         case Min(a, b):
-            return 0 if is_nonnegative(a) and is_nonnegative(b) else None
+            return 0 if known(a) and known(b) else None
         case Max(a, b):
-            return 0 if is_nonnegative(a) or is_nonnegative(b) else None
+            return 0 if known(a) or known(b) else None
         case _:
             return None
 
@@ -214,13 +306,13 @@ def simplify(expression: Index, bounds: Bounds) -> Index:
         case Poly(terms):
             if all(isinstance(atom, (Var, Decision)) for monomial, _ in terms for atom in monomial):
                 return expression
-            total: Index = 0
+            parts: list[Index] = []
             for monomial, coefficient in terms:
                 product: Index = coefficient
                 for atom in monomial:
-                    product = product * simplify(atom, bounds)
-                total = total + product
-            return total
+                    product = simplify(atom, bounds) * product
+                parts.append(product)
+            return _join_digits(sum_of(parts))
         case FloorDiv(a, b):
             return _simplify_division(simplify(a, bounds), simplify(b, bounds), bounds)
         case Mod(a, b):
@@ -240,6 +332,22 @@ def simplify(expression: Index, bounds: Bounds) -> Index:
         case Element(source, indices):
             return Element(source, tuple(simplify(index, bounds) for index in indices))
     raise TypeError(f"not an index expression: {expression!r}")
+
+
+def _join_digits(expression: Index) -> Index:
+    """Rewrite:  b*(a//b) + a%b    ->    a    for terms with one common factor."""
+    for monomial, coefficient in terms_of(expression):
+        for place, atom in enumerate(monomial):
+            if not isinstance(atom, Mod):
+                continue
+            rest: Index = coefficient
+            for other in (*monomial[:place], *monomial[place + 1 :]):
+                rest = rest * other
+            quotient = floor_div(atom.dividend, atom.divisor)
+            pair = rest * (quotient * atom.divisor + atom)
+            if set(terms_of(pair)) <= set(terms_of(expression)):
+                return _join_digits(expression - pair + rest * atom.dividend)
+    return expression
 
 
 def _is_below(value: Index, limit: Index, bounds: Bounds) -> bool:

@@ -19,7 +19,7 @@ value however they were written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
@@ -60,6 +60,7 @@ __all__ = [
     "negate",
     "substitute",
     "substitute_condition",
+    "sum_of",
     "terms_of",
 ]
 
@@ -303,6 +304,8 @@ def floor_div(dividend: Index, divisor: Index) -> Index:
     quotient, remainder = divide_terms(dividend, divisor)
     if remainder == 0:
         return quotient
+    if remainder == -1:
+        return quotient - 1
     if isinstance(remainder, FloorDiv):  # (a // b) // c = a // (b*c)
         return quotient + floor_div(remainder.dividend, _multiply(remainder.divisor, divisor))
     return quotient + _reduced_floor_div(remainder, divisor)
@@ -339,6 +342,8 @@ def mod(dividend: Index, divisor: Index) -> Index:
         return remainder % divisor
     if remainder == 0:
         return 0
+    if remainder == -1:
+        return divisor - 1
     if isinstance(remainder, Mod) and remainder.divisor == divisor:
         return remainder
     return Mod(remainder, divisor)
@@ -477,13 +482,13 @@ def substitute(expression: Index, mapping: Mapping[Any, Index]) -> Index:
         return mapping.get(expression, expression)
     match expression:
         case Poly(terms):
-            result: Index = 0
+            parts = []
             for monomial, coefficient in terms:
                 product: Index = coefficient
                 for atom in monomial:
-                    product = _multiply(product, substitute(atom, mapping))
-                result = _add(result, product)
-            return result
+                    product = _multiply(substitute(atom, mapping), product)
+                parts.append(product)
+            return sum_of(parts)
         case ExactDiv(a, b):
             return exact_div(substitute(a, mapping), substitute(b, mapping))
         case FloorDiv(a, b):
@@ -580,6 +585,15 @@ def condition_sides(condition: Condition) -> Iterator[Index]:
             yield from condition_sides(part)
 
 
+def sum_of(parts: Iterable[Index]) -> Index:
+    """The sum of many expressions, put in order once."""
+    total: dict[Monomial, int] = {}
+    for part in parts:
+        for monomial, coefficient in terms_of(part):
+            total[monomial] = total.get(monomial, 0) + coefficient
+    return _build(total)
+
+
 def free_vars(*expressions: Index) -> frozenset[Var]:
     """The loop variables that occur in some of the expressions."""
     return frozenset(a for e in expressions for a in atoms_of(e) if isinstance(a, Var))
@@ -591,16 +605,32 @@ def decisions_of(*expressions: Index) -> frozenset[Decision]:
 
 
 def _add(left: Index, right: Index) -> Index:
-    if isinstance(left, int) and isinstance(right, int):
-        return left + right
-    if left == 0:
-        return right
-    if right == 0:
-        return left
-    total = dict(terms_of(left))
-    for monomial, coefficient in terms_of(right):
-        total[monomial] = total.get(monomial, 0) + coefficient
-    return _build(total)
+    if isinstance(left, int):
+        if isinstance(right, int):
+            return left + right
+        left, right = right, left
+    if isinstance(right, int):
+        if right == 0:
+            return left
+        if isinstance(left, Poly):  # the constant is the last term
+            terms = left.terms
+            if terms[-1][0]:
+                return Poly((*terms, ((), right)))
+            total = terms[-1][1] + right
+            return Poly((*terms[:-1], ((), total))) if total else _of_sorted(terms[:-1])
+        return Poly((((left,), 1), ((), right)))
+    return sum_of((left, right))
+
+
+def _of_sorted(terms: tuple[tuple[Monomial, int], ...]) -> Index:
+    """Terms that are sorted, none zero, as an expression; at least one."""
+    if len(terms) == 1:
+        monomial, coefficient = terms[0]
+        if not monomial:
+            return coefficient
+        if coefficient == 1 and len(monomial) == 1:
+            return monomial[0]
+    return Poly(terms)
 
 
 def _multiply(left: Index, right: Index) -> Index:
@@ -608,10 +638,12 @@ def _multiply(left: Index, right: Index) -> Index:
         return left * right
     if left == 0 or right == 0:
         return 0
-    if left == 1:
-        return right
-    if right == 1:
-        return left
+    if isinstance(left, int):
+        left, right = right, left
+    if isinstance(right, int):
+        if right == 1:
+            return left
+        return _of_sorted(tuple((m, c * right) for m, c in terms_of(left)))
     total: dict[Monomial, int] = {}
     extra: Index = 0
     for left_monomial, left_coefficient in terms_of(left):
@@ -670,7 +702,9 @@ def _term_key(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
 
 
 def _sort_key(atom: IndexExpr) -> str:
-    return str(atom)
+    if isinstance(atom, Var):
+        return atom.name
+    return f"?{atom.name}" if isinstance(atom, Decision) else str(atom)
 
 
 def _atom_text(expression: Index) -> str:

@@ -367,7 +367,6 @@ def rebuild(
     on_condition: Callable[[Condition], Condition],
 ) -> Value:
     """Copy a value bottom-up, its parts through the functions (a load's indices come mapped)."""
-
     done: dict[int, Value] = {}
 
     def go(node: Value) -> Value:

@@ -1,4 +1,4 @@
-"""The evaluator: every path gives what plain loops give, in bounded memory, and refuses nonsense."""
+"""The evaluator: every path gives what plain loops give, in bounded memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from tests.unit.expr.naive import naive
+from tests.unit.expr.programs import PROGRAMS, conv2d, inputs_of, matmul
 
 from tensorwright.base import DType, InputError
 from tensorwright.expr import (
@@ -29,8 +31,6 @@ from tensorwright.expr import (
 from tensorwright.expr.contraction import find_product_sum
 from tensorwright.expr.evaluate import evaluate_one
 from tensorwright.expr.refine import refine_axes
-from tests.unit.expr.naive import naive
-from tests.unit.expr.programs import PROGRAMS, conv2d, inputs_of, matmul
 
 
 def by_blocks(output: Compute, inputs, limit_bytes: int) -> np.ndarray:

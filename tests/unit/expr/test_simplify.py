@@ -1,0 +1,215 @@
+"""Simplification, ranges and proofs of index expressions, checked for every value there is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+from tests.unit.expr.naive import holds, index_value
+
+from tensorwright.expr import (
+    Bounds,
+    Condition,
+    Decision,
+    Index,
+    Range,
+    Var,
+    all_of,
+    any_of,
+    ceil_div,
+    exact_div,
+    interval,
+    is_nonnegative,
+    maximum,
+    minimum,
+    negate,
+    simplify,
+    simplify_condition,
+    substitute,
+)
+
+o, i, j, k = Var("o"), Var("i"), Var("j"), Var("k")
+f, n, t0, t1, t2 = (Decision(name) for name in ("f", "n", "t0", "t1", "t2"))
+SPLIT: Bounds = {o: Range.of_extent(n), i: Range.of_extent(f)}
+NUMBERS: Bounds = {o: Range.of_extent(5), i: Range.of_extent(16), j: Range.of_extent(3)}
+CEILING: Bounds = {o: Range.of_extent(ceil_div(14, f)), i: Range.of_extent(f)}
+TAIL: Bounds = {
+    o: Range.of_extent(ceil_div(14, f)),
+    i: Range.of_extent(minimum(f, 14 - o * f)),
+}
+EXACT: Bounds = {
+    o: Range.of_extent(exact_div(24, t0 * t1)),
+    i: Range.of_extent(t0),
+    j: Range.of_extent(t1),
+}
+DEEP: Bounds = {
+    o: Range.of_extent(n),
+    i: Range.of_extent(t0),
+    j: Range.of_extent(t1),
+    k: Range.of_extent(t2),
+}
+FUSED: Bounds = {k: Range.of_extent(n * f)}
+deep = ((o * t0 + i) * t1 + j) * t2 + k
+exact = (o * t0 + i) * t1 + j
+
+
+def assignments(bounds: Bounds, top: int = 3) -> Iterator[dict]:
+    """Every value of the variables for every small value of the decisions."""
+    ends = [end for r in bounds.values() for end in (r.low, r.high)]
+    decisions = sorted(
+        {d for d in (f, n, t0, t1, t2) if any(str(d) in str(e) for e in ends)}, key=str
+    )
+    for values in product(range(1, top + 1), repeat=len(decisions)):
+        yield from _extend(dict(zip(decisions, values, strict=True)), list(bounds.items()))
+
+
+def _extend(env: dict, open_: list) -> Iterator[dict]:
+    if not open_:
+        yield env
+        return
+    (var, found), *rest = open_
+    try:
+        low, high = index_value(found.low, env, {}), index_value(found.high, env, {})
+    except AssertionError:  # an exact division that is not exact for these values
+        return
+    for value in range(low, high + 1):
+        yield from _extend(env | {var: value}, rest)
+
+
+def same(left: Index, right: Index, bounds: Bounds, top: int = 3) -> bool:
+    checked = 0
+    for env in assignments(bounds, top):
+        checked += 1
+        if index_value(left, env, {}) != index_value(right, env, {}):
+            return False
+    assert checked
+    return True
+
+
+@pytest.mark.parametrize(
+    ("expression", "simple", "bounds"),
+    [
+        ((o * f + i) // f, o, SPLIT),
+        ((o * f + i) % f, i, SPLIT),
+        ((o * f + f - 1) // f, o, SPLIT),
+        (deep // t2, (o * t0 + i) * t1 + j, DEEP),
+        (deep % t2, k, DEEP),
+        (deep // (t1 * t2), o * t0 + i, DEEP),
+        ((deep // t2) % t1, j, DEEP),
+        ((deep // (t1 * t2)) % t0, i, DEEP),
+        (deep // (t0 * t1 * t2), o, DEEP),
+        (deep % (t1 * t2), j * t2 + k, DEEP),
+        ((deep % (t0 * t1 * t2)) // t2, i * t1 + j, DEEP),
+        (exact // t1, o * t0 + i, EXACT),
+        (exact % (t0 * t1), i * t1 + j, EXACT),
+        (exact_div(24, t0 * t1) * t0 * t1, 24, EXACT),
+        ((k // f) * f + k % f, k, FUSED),
+        (((k // f) * f + k % f) * 3 + 1, k * 3 + 1, FUSED),
+        (minimum(16, 80 - o * 16), 16, NUMBERS),
+        (maximum(o * 16 + i, 0), o * 16 + i, NUMBERS),
+        ((o * 16 + i) // 16, o, NUMBERS),
+        ((o * 16 + i) % 16, i, NUMBERS),
+        ((o * 16 + i) % 32, (o % 2) * 16 + i, NUMBERS),
+        ((o * 48 + i * 3 + j) // 3, o * 16 + i, NUMBERS),
+        ((o * 48 + i * 3 + j) // 48, o, NUMBERS),
+        (((o * 48 + i * 3 + j) // 3) % 16, i, NUMBERS),
+        ((o * 32 + i * 2 + 1) // 2, o * 16 + i, NUMBERS),
+        ((o + i * 5) % 5, o, NUMBERS),
+        (o // 5, 0, NUMBERS),
+        (minimum(minimum(f, 14 - o * f) + 14, 14 + f), minimum(f, 14 - o * f) + 14, CEILING),
+    ],
+    ids=str,
+)
+def test_simplify(expression, simple, bounds):
+    assert simplify(expression, bounds) == simple
+    assert same(expression, simple, bounds, top=4)
+
+
+@pytest.mark.parametrize(
+    ("condition", "simple", "bounds"),
+    [
+        (exact < 24, True, EXACT),
+        (exact >= 0, True, EXACT),
+        (exact < 23, exact < 23, EXACT),
+        (o * f + i < ceil_div(14, f) * f, True, CEILING),
+        (o * f + i < 14 + f, True, CEILING),
+        (o * f + i < 14, o * f + i < 14, CEILING),
+        (o * f + i < 14, True, TAIL),
+        (k // f < n, True, FUSED),
+        (k % f < f, True, FUSED),
+        (k // f >= n, False, FUSED),
+        (deep < n * t0 * t1 * t2, True, DEEP),
+        (all_of(o * 16 + i < 80, i + j >= 0), True, NUMBERS),
+        (any_of(o * 16 + i >= 80, o < 3), o < 3, NUMBERS),
+        (negate(o < 5), False, NUMBERS),
+        (all_of(o < 3, i < 20), o < 3, NUMBERS),
+    ],
+    ids=str,
+)
+def test_simplify_condition(condition: Condition, simple: Condition, bounds: Bounds):
+    assert simplify_condition(condition, bounds) == simple
+    for env in assignments(bounds):
+        assert holds(condition, env, {}) == holds(simple, env, {})
+
+
+def test_exact_bounds_of_a_tail():
+    """The inner range depends on the outer variable; replacing it first keeps what relates them."""
+    assert is_nonnegative(13 - (o * f + i), TAIL)
+    assert not is_nonnegative(12 - (o * f + i), TAIL)
+
+
+@pytest.mark.parametrize("bounds", [SPLIT, NUMBERS, CEILING, EXACT, FUSED], ids=str)
+def test_every_pair_of_small_operations(bounds: Bounds):
+    """All (a op1 b) op2 c over variables, decisions and numbers: equal for every value."""
+    variables = list(bounds)
+    atoms: list[Index] = [*variables, 2, 3]
+    sums = [a * s + b for a in variables for b in atoms for s in (1, 2, 3, f) if _open(s, bounds)]
+    divisors = [d for d in (1, 2, 3, 4, 6, 16, f, f * 2) if _open(d, bounds)]
+    points = [dict(env) for env in assignments(bounds)][::7]
+    for value, d in product(sums, divisors):
+        for expression in (
+            value // d,
+            value % d,
+            (value // d) % 2,
+            minimum(value, d),
+            value - value // d * d,
+        ):
+            simple = simplify(expression, bounds)
+            for env in points:
+                assert index_value(simple, env, {}) == index_value(expression, env, {}), (
+                    f"{expression} -> {simple} at {env}"
+                )
+            box = interval(expression, bounds)
+            if box is not None:
+                for env in points:
+                    found = index_value(expression, env, {})
+                    low, high = (index_value(end, env, {}) for end in (box.low, box.high))
+                    assert low <= found <= high, f"{expression} in {box} at {env}"
+
+
+def _open(value: Index, bounds: Bounds) -> bool:
+    """Whether the decisions of the value are chosen with those of the bounds."""
+    return isinstance(value, int) or "?f" in str(list(map(str, (r.high for r in bounds.values()))))
+
+
+def test_binding_decisions_gives_the_concrete_simplification():
+    values = {n: 4, t0: 2, t1: 3, t2: 5}
+    concrete = {var: Range.of_extent(substitute(r.high + 1, values)) for var, r in DEEP.items()}
+    assert concrete[k] == Range(0, 4)
+    for expression in (deep // t2, deep % (t1 * t2), (deep // t2) % t1):
+        early = substitute(simplify(expression, DEEP), values)
+        assert early == simplify(substitute(expression, values), concrete)
+
+
+def test_simplifying_the_indices_of_a_kernel_takes_milliseconds():
+    bounds = {Var(f"v{n}"): Range.of_extent(n + 2) for n in range(12)}
+    number: Index = 0
+    for var, found in bounds.items():
+        number = number * (found.high + 1) + var
+    start = time.perf_counter()
+    for divisor in range(2, 102):
+        simplify(number // divisor, bounds)
+        simplify_condition(number < divisor * 1000, bounds)
+    assert time.perf_counter() - start < 0.5  # 0.02 s on an idle machine
