@@ -1,8 +1,12 @@
 """LLVM back end: IR text in, object code out.
 
-Read machine.py first (text to object code), then vector_math.py (exp and its like as text).
+From loop program to text: kernel.py, then statements.py, values.py, memory.py, indices.py,
+linear.py and builder.py, each built on the next. From text to object code: machine.py. The
+mathematical functions: vector_math.py.
 """
 
+from tensorwright.codegen.llvm.intrinsics import INTRINSICS, Intrinsic, find_intrinsic
+from tensorwright.codegen.llvm.kernel import KernelSource, emit
 from tensorwright.codegen.llvm.machine import (
     PIPELINE_VERSION,
     Level,
@@ -22,15 +26,20 @@ from tensorwright.codegen.llvm.vector_math import (
 )
 
 __all__ = [
+    "INTRINSICS",
     "LIBM_SYMBOLS",
     "MATH_FUNCTIONS",
     "PIPELINE_VERSION",
+    "Intrinsic",
+    "KernelSource",
     "Level",
     "MathFunction",
     "assembly",
     "compile_module",
     "create_machine",
+    "emit",
     "feature_flags",
+    "find_intrinsic",
     "float_literal",
     "has_vector_code",
     "math_function",

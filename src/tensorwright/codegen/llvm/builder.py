@@ -89,6 +89,13 @@ def literal_text(value: float | int | bool, dtype: DType) -> str:
     return str(wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped)
 
 
+def scalar_literal(value: Val) -> str | None:
+    """The literal in every lane of a constant, or None."""
+    if value.is_literal and not value.name.startswith("<"):
+        return value.name.removeprefix("splat (").rstrip(")").split(" ")[-1]
+    return None
+
+
 class Module:
     """What the functions of one kernel share: declarations and definitions, each once."""
 

@@ -30,7 +30,7 @@ from tensorwright.loop import Buffer
 _PREDICATE = {Relation.LT: "slt", Relation.LE: "sle", Relation.EQ: "eq", Relation.NE: "ne"}
 
 # constant, variables with coefficients, other monomials with coefficients
-_Plan = tuple[int, tuple[tuple[Var, int], ...], tuple[tuple[tuple[IndexExpr, ...], int], ...]]
+_Plan = tuple[int, tuple[tuple[str, int], ...], tuple[tuple[tuple[IndexExpr, ...], int], ...]]
 
 
 class Indices(Arithmetic):
@@ -44,7 +44,7 @@ class Indices(Arithmetic):
     ) -> None:
         super().__init__(function)
         self.target = target
-        self.env: dict[Var, int | Linear] = {}
+        self.env: dict[str, int | Linear] = {}
         self.guard: Val | None = None  # where loads and stores may happen, besides padding lanes
         self._load_element = load_element
         self._plans: dict[int, tuple[object, _Plan]] = {}  # by id; keeps the key alive
@@ -76,13 +76,13 @@ class Indices(Arithmetic):
         env = self.env
         for variable, coefficient in variables:
             value = env.get(variable)
-            if value.__class__ is int:
-                const += coefficient * value  # type: ignore[operator]  # an int, just tested
+            if isinstance(value, int):
+                const += coefficient * value
                 continue
-            known = self._variable(variable) if value is None else value
-            const += coefficient * known.const  # type: ignore[union-attr]
-            step += coefficient * known.step  # type: ignore[union-attr]
-            for name, factor in known.terms:  # type: ignore[union-attr]
+            known = self._variable(Var(variable)) if value is None else value
+            const += coefficient * known.const
+            step += coefficient * known.step
+            for name, factor in known.terms:
                 terms[name] = terms.get(name, 0) + coefficient * factor
         total = Linear(const, sorted_terms(terms) if terms else (), step)
         for monomial, coefficient in others:
@@ -90,7 +90,7 @@ class Indices(Arithmetic):
         return total
 
     def _variable(self, variable: Var) -> Linear:
-        value = self.env.get(variable)
+        value = self.env.get(variable.name)
         if value is None:
             raise InternalError(
                 stage="codegen", where=f"variable {variable}", reason="no loop defines it"
@@ -244,13 +244,13 @@ def flat_index(buffer: Buffer, indices: tuple[Index, ...]) -> Index:
 
 def _plan(index: Index) -> _Plan:
     const = 0
-    variables: list[tuple[Var, int]] = []
+    variables: list[tuple[str, int]] = []
     others: list[tuple[tuple[IndexExpr, ...], int]] = []
     for monomial, coefficient in terms_of(index):
         if not monomial:
             const = coefficient
         elif len(monomial) == 1 and isinstance(monomial[0], Var):
-            variables.append((monomial[0], coefficient))
+            variables.append((monomial[0].name, coefficient))
         else:
             others.append((monomial, coefficient))
     return const, tuple(variables), tuple(others)

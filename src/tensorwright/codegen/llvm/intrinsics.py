@@ -25,7 +25,7 @@ class Intrinsic:
 
 
 def _emit_dot4(function: Function, windows: tuple[str, ...]) -> None:
-    """vpdpbusd: the text of the instruction, because the types of LLVM's intrinsic vary by version."""
+    """Write vpdpbusd as its text, because the types of LLVM's intrinsic vary by version."""
     total, data, weights = windows
     start = function.emit(f"load <16 x i32>, ptr {total}, align 4")
     group = function.emit(f"load i32, ptr {data}, align 1")

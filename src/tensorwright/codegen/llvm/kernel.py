@@ -1,9 +1,9 @@
 """A bound loop program to the text of an LLVM module.
 
 The kernel is `void NAME(ptr args, ptr workspace, i32 threads)`. `args` points to the addresses of
-the program's parameters in order, each aligned to 64 bytes, and so is `workspace`: `workspace_bytes`
-shared by the call, then `local_workspace_bytes` for each thread. It calls GOMP_parallel where a loop
-is parallel and `threads` is more than one.
+the program's parameters in order, each aligned to 64 bytes, and so is `workspace`, which holds
+`workspace_bytes` shared by the call and then `local_workspace_bytes` for each thread. It calls
+GOMP_parallel where a loop is parallel and `threads` is more than one.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass
 
 from tensorwright.base import Target
-from tensorwright.codegen.llvm.analysis import Facts
+from tensorwright.codegen.llvm.access import Piece
 from tensorwright.codegen.llvm.builder import Function, Module
-from tensorwright.codegen.llvm.memory import Piece
+from tensorwright.codegen.llvm.facts import Facts
 from tensorwright.codegen.llvm.parallel import write_entry
 from tensorwright.codegen.llvm.statements import BUFFER_ALIGN, Arena, Kernel, Statements
 from tensorwright.loop import LoopProgram, Parameter

@@ -109,9 +109,9 @@ class Arithmetic:
         return total
 
     def vector(self, value: Linear) -> tuple[str, int]:
-        """The value of every lane as a vector, and the bits of its elements (32 if that is enough)."""
+        """The value of every lane as a vector, and the bits of its elements: 32 if enough."""
         bounds = self.range_of(value, self.lanes)
-        bits = 32 if bounds is not None and -_I32 <= bounds[0] and bounds[1] < _I32 else 64
+        bits = 32 if bounds is not None and bounds[0] >= -_I32 and bounds[1] < _I32 else 64
         return self.vector_of(value, bits), bits
 
     def vector_of(self, value: Linear, bits: int) -> str:

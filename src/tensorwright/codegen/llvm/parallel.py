@@ -1,9 +1,9 @@
 """Parallel loops: the body as a function of its own, shared out through libgomp's ABI.
 
     NAME.parN.body(captured..., workspace, slice, first, stop)   runs iterations first..stop-1
-    NAME.parN(context)                                          what GOMP_parallel calls per thread
+    NAME.parN(context)                                          what GOMP_parallel calls
 
-Each thread runs one contiguous piece of the iterations. With one thread the body is called directly.
+Each thread runs one contiguous piece of the iterations. One thread alone calls the body directly.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tensorwright.codegen.llvm.analysis import buffers_below, variables_below
+from tensorwright.codegen.llvm.access import Piece
 from tensorwright.codegen.llvm.builder import Function, Module
 from tensorwright.codegen.llvm.linear import Linear
-from tensorwright.codegen.llvm.memory import Piece, Slots
-from tensorwright.expr import Var
-from tensorwright.loop import Stmt
+from tensorwright.codegen.llvm.memory import Slots
+from tensorwright.loop import Stmt, buffers_used
 
 _DECLARATIONS = (
     "declare void @GOMP_parallel(ptr, ptr, i32, i32)",
@@ -46,24 +45,21 @@ class Region:
 
 
 def capture(
-    body: Stmt, env: Mapping[Var, int | Linear], storages: Mapping[str, Piece | Slots]
+    body: Stmt, env: Mapping[str, int | Linear], storages: Mapping[str, Piece | Slots]
 ) -> tuple[tuple[str, str], ...]:
     """The buffers and index values from outside that a body needs, in a fixed order."""
     pointers: dict[str, str] = {}
-    for name in sorted(buffers_below(body)):
+    for name in sorted(buffer.name for buffer in buffers_used(body)):
         storage = storages.get(name)
         if isinstance(storage, Piece):
             pointers[storage.pointer] = f"ptr noalias align {storage.align}"
-    numbers: dict[str, str] = {}
-    for variable in sorted(variables_below(body), key=str):
-        value = env.get(variable)
-        if isinstance(value, Linear):
-            numbers |= {name: "i64" for name, _ in value.terms}
+    values = [value for _, value in sorted(env.items()) if isinstance(value, Linear)]
+    numbers = {name: "i64" for value in values for name, _ in value.terms}
     return tuple((kind, name) for name, kind in {**pointers, **numbers}.items())
 
 
 def write_region(function: Function, region: Region) -> None:
-    """Write the place where a parallel loop stands: one thread calls the body, more go by libgomp."""
+    """Write the place of a parallel loop: one thread calls the body, more go by libgomp."""
     for line in _DECLARATIONS:
         function.module.declare(line)
     fields = [name for _, name in region.captured] + ["%workspace", "%slice"]

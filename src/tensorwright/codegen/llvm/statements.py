@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorwright.base import Target
-from tensorwright.codegen.llvm.analysis import Facts
-from tensorwright.codegen.llvm.builder import Function, Module, Val
+from tensorwright.codegen.llvm.access import Piece
+from tensorwright.codegen.llvm.builder import Function, Module
+from tensorwright.codegen.llvm.facts import Facts
 from tensorwright.codegen.llvm.intrinsics import find_intrinsic
 from tensorwright.codegen.llvm.linear import Linear
-from tensorwright.codegen.llvm.memory import Piece, Slots
+from tensorwright.codegen.llvm.memory import Slots
 from tensorwright.codegen.llvm.parallel import Region, capture, write_region
+from tensorwright.codegen.llvm.tiles import tile_width
 from tensorwright.codegen.llvm.values import Values
 from tensorwright.expr import Condition
 from tensorwright.loop import (
@@ -74,7 +76,7 @@ class Statements(Values):
         """Write one statement."""
         match statement:
             case Store(buffer, indices, value):
-                self.store(buffer, indices, self.value(value))
+                self.store(buffer, indices, self.value(value), value)
             case Block(statements):
                 for part in statements:
                     self.statement(part)
@@ -98,7 +100,7 @@ class Statements(Values):
         kind = self.facts.kind(loop)
         if extent == 0:
             return
-        outer = self.env.get(loop.var)
+        outer = self.env.get(loop.var.name)
         if extent == 1:
             self._copy(loop, 0)
         elif kind is ForKind.UNROLLED:
@@ -111,12 +113,12 @@ class Statements(Values):
         else:
             self._serial(loop, "0", str(extent), extent)
         if outer is None:
-            self.env.pop(loop.var, None)
+            self.env.pop(loop.var.name, None)
         else:
-            self.env[loop.var] = outer
+            self.env[loop.var.name] = outer
 
     def _copy(self, loop: For, value: int | Linear) -> None:
-        self.env[loop.var] = value
+        self.env[loop.var.name] = value
         self.statement(loop.body)
 
     def _serial(self, loop: For, first: str, stop: str, extent: int) -> None:
@@ -153,10 +155,10 @@ class Statements(Values):
             return
         if mask is True:
             self.statement(then)
-        elif isinstance(mask, Val) and mask.lanes == 1:
+        elif mask.lanes == 1:
             with self.function.branch(mask.name, self.facts.written(then)):
                 self.statement(then)
-        elif isinstance(mask, Val):
+        else:
             kept = self.guard
             self.guard = self.guarded(mask)
             self.statement(then)
@@ -166,7 +168,7 @@ class Statements(Values):
         buffer = allocate.buffer
         outer = self.storages.get(buffer.name)
         tops = self.kernel.shared.top, self.kernel.own.top
-        width = self.facts.tile_width(allocate, self.env, self.lanes)
+        width = tile_width(allocate, self.env, self.lanes, self.facts)
         if width is not None:
             self.storages[buffer.name] = Slots(buffer.dtype, width, self.lanes)
         else:

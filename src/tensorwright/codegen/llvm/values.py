@@ -146,8 +146,10 @@ def is_heavy(value: Value, budget: int = 6) -> bool:
 
 
 _CHEAP = frozenset(
-    (Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG, Fn.ABS)
-    + (Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.AND, Fn.OR, Fn.NOT)
+    (
+        *(Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG, Fn.ABS),
+        *(Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.AND, Fn.OR, Fn.NOT),
+    )
 )
 
 

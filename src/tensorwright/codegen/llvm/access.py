@@ -1,0 +1,261 @@
+"""Single accesses to memory: scalar, contiguous, strided, gathered; masked where it must be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorwright.base import DType, InternalError, UnsupportedError
+from tensorwright.codegen.llvm.builder import (
+    Val,
+    mangled,
+    memory_element,
+    memory_type,
+    register_type,
+    splat_literal,
+)
+from tensorwright.codegen.llvm.indices import Indices
+from tensorwright.codegen.llvm.linear import Linear, Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A buffer in memory; `private` lanes are interleaved where a vector loop allocates it."""
+
+    pointer: str
+    dtype: DType
+    size: int
+    align: int
+    private: int = 1
+
+
+class Accesses(Indices):
+    """The instructions that read or write a place of a piece of memory."""
+
+    def is_safe(self, storage: Piece, place: Linear, lanes: int = 0) -> bool:
+        """Whether the access is certainly inside the buffer, whatever the guard says."""
+        bounds = self.range_of(place, lanes)
+        return bounds is not None and bounds[0] >= 0 and bounds[1] < storage.size
+
+    def padding(self, storage: Piece, place: Linear) -> int:
+        """How many lanes may be read if not all, else 0."""
+        if not self.vector_terms(place) and self.is_safe(storage, place, self.lanes):
+            return 0
+        return self.active
+
+    def pointer(self, storage: Piece, place: Linear) -> str:
+        """The address of a uniform place: a base that copies share, and a constant."""
+        function = self.function
+        element = memory_element(storage.dtype)
+        base = storage.pointer
+        moving = self.sum_of(place.terms)
+        if moving:
+            base = function.pure(f"getelementptr {element}, ptr {base}, i64 {moving}", base, moving)
+        if place.const:
+            base = function.pure(f"getelementptr {element}, ptr {base}, i64 {place.const}", base)
+        return base
+
+    def _alignment(self, storage: Piece, place: Linear, most: int) -> int:
+        size = storage.dtype.size_bytes
+        bits = place.const * size | storage.align | most
+        for _, coefficient in place.terms:
+            bits |= coefficient * size
+        return bits & -bits
+
+    def load_scalar(self, storage: Piece, place: Linear, guard: Val | None, depth: int) -> str:
+        """A scalar load; where it is guarded, of the first element if the guard fails."""
+        pointer = self.pointer(storage, place)
+        function = self.function
+        if guard is not None:
+            choice = guard.name
+            if guard.lanes > 1:
+                kind = f"<{guard.lanes} x i1>"
+                name = f"llvm.vector.reduce.or.v{guard.lanes}i1"
+                choice = function.call(name, "i1", (kind, choice))
+            base = storage.pointer
+            pointer = function.pure(
+                f"select i1 {choice}, ptr {pointer}, ptr {base}", choice, pointer, base
+            )
+        kind = memory_element(storage.dtype)
+        return function.emit_at(
+            depth, f"load {kind}, ptr {pointer}, align {storage.dtype.size_bytes}"
+        )
+
+    def _mask(self, guard: Val | None, padded: int) -> Val | None:
+        """The lanes to load."""
+        kept_guard, kept_active = self.guard, self.active
+        self.guard, self.active = guard, padded or self.lanes
+        mask = self.lane_mask()
+        self.guard, self.active = kept_guard, kept_active
+        return mask
+
+    def load_contiguous(
+        self, storage: Piece, place: Linear, guard: Val | None, padded: int, depth: int
+    ) -> str:
+        """Load neighbouring elements: those of the guard, of the first `padded` lanes if not 0."""
+        pointer = self.pointer(storage, Linear(place.const, place.terms))
+        kind = memory_type(storage.dtype, self.lanes)
+        align = self._alignment(storage, place, self.lanes * storage.dtype.size_bytes)
+        mask = self._mask(guard, padded)
+        if mask is None:
+            return self.function.emit_at(depth, f"load {kind}, ptr {pointer}, align {align}")
+        name = f"llvm.masked.load.{mangled(memory_element(storage.dtype), self.lanes)}.p0"
+        mask_kind = f"<{self.lanes} x i1>"
+        self.function.module.declare(
+            f"declare {kind} @{name}(ptr, i32 immarg, {mask_kind}, {kind})"
+        )
+        return self.function.emit_at(
+            depth,
+            f"call {kind} @{name}(ptr {pointer}, i32 {align}, {mask_kind} {mask.name}, "
+            f"{kind} zeroinitializer)",
+        )
+
+    def _addresses(self, storage: Piece, place: Linear) -> str:
+        """The address of each lane's element, as a vector of pointers."""
+        varying = self.vector_terms(place)
+        base = self.pointer(storage, Linear(0, without(place.terms, varying)))
+        index, bits = self.vector(Linear(place.const, varying, place.step))
+        element = memory_element(storage.dtype)
+        return self.function.pure(
+            f"getelementptr {element}, ptr {base}, <{self.lanes} x i{bits}> {index}", base, index
+        )
+
+    def gather(
+        self, storage: Piece, place: Linear, guard: Val | None, padded: int, depth: int
+    ) -> str:
+        """Load elements from anywhere, as `load_contiguous`."""
+        if place.step == 2 and not self.vector_terms(place) and guard is None and not padded:
+            return self._load_every_second(storage, place, depth)
+        addresses = self._addresses(storage, place)
+        lanes = self.lanes
+        kind = memory_type(storage.dtype, lanes)
+        mask = self._mask(guard, padded)
+        mask_name = mask.name if mask is not None else splat_literal("i1", "true", lanes)
+        name = f"llvm.masked.gather.{mangled(memory_element(storage.dtype), lanes)}.v{lanes}p0"
+        self.function.module.declare(
+            f"declare {kind} @{name}(<{lanes} x ptr>, i32 immarg, <{lanes} x i1>, {kind})"
+        )
+        align = storage.dtype.size_bytes
+        return self.function.emit_at(
+            depth,
+            f"call {kind} @{name}(<{lanes} x ptr> {addresses}, i32 {align}, "
+            f"<{lanes} x i1> {mask_name}, {kind} zeroinitializer)",
+        )
+
+    def _load_every_second(self, storage: Piece, place: Linear, depth: int) -> str:
+        """Two contiguous loads, the second ending at the last element wanted, and a shuffle."""
+        lanes = self.lanes
+        kind = memory_type(storage.dtype, lanes)
+        halves = []
+        for start in (0, lanes - 1):
+            pointer = self.pointer(storage, Linear(place.const + start, place.terms))
+            load = f"load {kind}, ptr {pointer}, align {storage.dtype.size_bytes}"
+            halves.append(self.function.emit_at(depth, load))
+        picked = [2 * k if 2 * k < lanes else lanes + 2 * k - (lanes - 1) for k in range(lanes)]
+        order = ", ".join(f"i32 {k}" for k in picked)
+        return self.function.emit_at(
+            depth,
+            f"shufflevector {kind} {halves[0]}, {kind} {halves[1]}, <{lanes} x i32> <{order}>",
+        )
+
+    def store_uniform(self, storage: Piece, place: Linear, value: Val) -> None:
+        """Store at one place; lanes that write it have one value."""
+        if self.guard is not None:
+            self.scatter(storage, place, self.function.splat(value, self.lanes))
+            return
+        if value.lanes > 1:
+            kind = register_type(value.dtype, value.lanes)
+            first = self.function.pure(f"extractelement {kind} {value.name}, i64 0", value.name)
+            value = Val(first, value.dtype)
+        pointer = self.pointer(storage, place)
+        raw = self.to_memory(value, storage.dtype)
+        kind = memory_element(storage.dtype)
+        align = storage.dtype.size_bytes
+        self.function.effect(f"store {kind} {raw}, ptr {pointer}, align {align}")
+
+    def store_contiguous(self, storage: Piece, place: Linear, value: Val) -> None:
+        """Store neighbouring elements."""
+        pointer = self.pointer(storage, Linear(place.const, place.terms))
+        raw = self.to_memory(value, storage.dtype)
+        kind = memory_type(storage.dtype, self.lanes)
+        align = self._alignment(storage, place, self.lanes * storage.dtype.size_bytes)
+        mask = self.lane_mask()
+        if mask is None:
+            self.function.effect(f"store {kind} {raw}, ptr {pointer}, align {align}")
+            return
+        name = f"llvm.masked.store.{mangled(memory_element(storage.dtype), self.lanes)}.p0"
+        mask_kind = f"<{self.lanes} x i1>"
+        self.function.module.declare(f"declare void @{name}({kind}, ptr, i32 immarg, {mask_kind})")
+        self.function.effect(
+            f"call void @{name}({kind} {raw}, ptr {pointer}, i32 {align}, {mask_kind} {mask.name})"
+        )
+
+    def scatter(self, storage: Piece, place: Linear, value: Val) -> None:
+        """Store elements anywhere."""
+        addresses = self._addresses(storage, place)
+        if self.is_uniform(place):
+            addresses = self.function.splat_name("ptr", self.pointer(storage, place), self.lanes)
+        raw = self.to_memory(value, storage.dtype)
+        lanes = self.lanes
+        kind = memory_type(storage.dtype, lanes)
+        mask = self.lane_mask()
+        mask_name = mask.name if mask is not None else splat_literal("i1", "true", lanes)
+        name = f"llvm.masked.scatter.{mangled(memory_element(storage.dtype), lanes)}.v{lanes}p0"
+        self.function.module.declare(
+            f"declare void @{name}({kind}, <{lanes} x ptr>, i32 immarg, <{lanes} x i1>)"
+        )
+        self.function.effect(
+            f"call void @{name}({kind} {raw}, <{lanes} x ptr> {addresses}, "
+            f"i32 {storage.dtype.size_bytes}, <{lanes} x i1> {mask_name})"
+        )
+
+    def from_memory(self, raw: str, dtype: DType, lanes: int) -> Val:
+        """From the form in memory to the form in registers."""
+        function, stored = self.function, memory_type(dtype, lanes)
+        if dtype is DType.BOOL:
+            raw = function.pure(f"icmp ne {stored} {raw}, zeroinitializer", raw)
+        elif dtype is DType.F16:
+            self.require_half()
+            raw = function.pure(f"fpext {stored} {raw} to {register_type(dtype, lanes)}", raw)
+        elif dtype is DType.BF16:
+            wide = register_type(DType.I32, lanes)
+            raw = function.pure(f"zext {stored} {raw} to {wide}", raw)
+            raw = function.pure(f"shl {wide} {raw}, {splat_literal('i32', '16', lanes)}", raw)
+            raw = function.pure(f"bitcast {wide} {raw} to {register_type(dtype, lanes)}", raw)
+        return Val(raw, dtype, lanes)
+
+    def to_memory(self, value: Val, dtype: DType) -> str:
+        """From the form in registers to the form in memory."""
+        function, stored = self.function, memory_type(dtype, value.lanes)
+        held = register_type(dtype, value.lanes)
+        if value.dtype is not dtype:
+            raise InternalError(
+                stage="codegen", where="store", reason=f"{value.dtype} into a buffer of {dtype}"
+            )
+        if dtype is DType.BOOL:
+            return function.pure(f"zext {held} {value.name} to {stored}", value.name)
+        if dtype is DType.F16:
+            self.require_half()
+            return function.pure(f"fptrunc {held} {value.name} to {stored}", value.name)
+        if dtype is DType.BF16:
+            wide = register_type(DType.I32, value.lanes)
+            raw = function.pure(f"bitcast {held} {value.name} to {wide}", value.name)
+            amount = splat_literal("i32", "16", value.lanes)
+            raw = function.pure(f"lshr {wide} {raw}, {amount}", raw)
+            return function.pure(f"trunc {wide} {raw} to {stored}", raw)
+        return value.name
+
+    def require_half(self) -> None:
+        """Refuse f16 where converting it takes a library call."""
+        if self.target.arch == "x86-64" and "f16c" not in self.target.features:
+            raise UnsupportedError(
+                stage="codegen",
+                where=f"target {self.target}",
+                reason="it has no instructions that convert f16",
+                remedy="use f32, or a target with f16c",
+                operator="cast f16",
+            )
+
+
+def without(terms: Terms, removed: Terms) -> Terms:
+    """The terms that are not removed."""
+    return tuple(term for term in terms if term not in removed) if removed else terms

@@ -1,0 +1,155 @@
+"""Facts about loop programs that the code generator decides by, before any text is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tensorwright.base import DType, InternalError, Target, UnsupportedError
+from tensorwright.expr import Apply, Cast, Load, Value, children
+from tensorwright.loop import For, ForKind, Stmt, Store, children_of, walk
+
+_MOST_CHUNKS = 8  # vectors of one loop that are written out; more become a loop
+_MOST_COPIES = 1 << 14  # of a statement by unrolling; beyond, the loop stays a loop
+_CPU_KINDS = (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """How a vector loop is cut: `count` vectors of `width`, then (start, width, active) rests."""
+
+    width: int
+    count: int
+    rests: tuple[tuple[int, int, int], ...]
+
+    @property
+    def is_unrolled(self) -> bool:
+        """Whether every vector is written out."""
+        return self.count <= _MOST_CHUNKS
+
+
+class Facts:
+    """Facts about the statements of one program, remembered by identity."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._written: dict[int, frozenset[str]] = {}
+        self._chunks: dict[int, Chunks] = {}
+        self._copies: dict[int, int] = {}
+        self._kinds: dict[int, ForKind] = {}
+
+    def written(self, statement: Stmt) -> frozenset[str]:
+        """The names of the buffers that a statement writes."""
+        known = self._written.get(id(statement))
+        if known is None:
+            known = self._written[id(statement)] = self._find_written(statement)
+        return known
+
+    def _find_written(self, statement: Stmt) -> frozenset[str]:
+        if isinstance(statement, Store):
+            return frozenset((statement.buffer.name,))
+        return frozenset().union(*(self.written(part) for part in children_of(statement)))
+
+    def extent(self, loop: For) -> int:
+        """The extent of a loop of a bound program."""
+        if not isinstance(loop.extent, int):
+            raise InternalError(
+                stage="codegen",
+                where=f"loop {loop.var} in 0..{loop.extent}",
+                reason="the extent is not an int",
+                remedy="bind the decisions of the program first",
+            )
+        return loop.extent
+
+    def kind(self, loop: For) -> ForKind:
+        """How a loop is written: SERIAL, UNROLLED, VECTOR or PARALLEL.
+
+        Of nested vector loops the innermost becomes vectors, the others are unrolled.
+        """
+        known = self._kinds.get(id(loop))
+        if known is None:
+            known = self._kinds[id(loop)] = self._find_kind(loop)
+        return known
+
+    def _find_kind(self, loop: For) -> ForKind:
+        if loop.kind not in _CPU_KINDS:
+            raise UnsupportedError(
+                stage="codegen",
+                where=f"loop {loop.var}",
+                reason=f"{loop.kind.value} is for graphics processors",
+                remedy="schedule the program for this target",
+                operator=f"loop {loop.kind.value}",
+            )
+        kind = loop.kind
+        if kind is ForKind.VECTOR and any(
+            isinstance(part, For) and part.kind is ForKind.VECTOR and self.extent(part) > 1
+            for part in walk(loop.body)
+        ):
+            kind = ForKind.UNROLLED
+        if kind is ForKind.UNROLLED and self.extent(loop) * self._copied(loop.body) > _MOST_COPIES:
+            kind = ForKind.SERIAL
+        return kind
+
+    def _copied(self, statement: Stmt) -> int:
+        """How many statements one copy becomes."""
+        known = self._copies.get(id(statement))
+        if known is None:
+            known = sum(self._copied(part) for part in children_of(statement)) or 1
+            if isinstance(statement, For):
+                kind = self.kind(statement)
+                if kind is ForKind.UNROLLED:
+                    known *= self.extent(statement)
+                elif kind is ForKind.VECTOR:
+                    chunks = self.chunks(statement)
+                    known *= max(1, min(chunks.count, _MOST_CHUNKS) + len(chunks.rests))
+            self._copies[id(statement)] = known
+        return known
+
+    def chunks(self, loop: For) -> Chunks:
+        """The vectors that a vector loop becomes.
+
+        The width is that of a register of the widest float type in the body, or else of the widest
+        type. What remains is one masked vector where masks are free or a power of two is near,
+        else vectors of powers of two.
+        """
+        known = self._chunks.get(id(loop))
+        if known is None:
+            known = self._chunks[id(loop)] = self._find_chunks(loop)
+        return known
+
+    def _find_chunks(self, loop: For) -> Chunks:
+        extent = self.extent(loop)
+        dtypes = frozenset(dtypes_below(loop.body))
+        floats = [dtype.size_bytes for dtype in dtypes if dtype.is_float]
+        sizes = floats or [dtype.size_bytes for dtype in dtypes]
+        if DType.F16 in dtypes or DType.BF16 in dtypes:
+            sizes.append(DType.F32.size_bytes)  # computed so
+        width = self.target.vector_bytes // max(sizes, default=4)
+        count, rest = divmod(extent, width)
+        start = extent - rest
+        rests: list[tuple[int, int, int]] = []
+        if rest and self.target.has_masks and rest & (rest - 1):
+            rests.append((start, width, rest))
+        else:
+            for power in range(rest.bit_length() - 1, -1, -1):
+                if rest >> power & 1:
+                    rests.append((start, 1 << power, 1 << power))
+                    start += 1 << power
+        return Chunks(width, count, tuple(rests))
+
+
+def values_below(value: Value) -> Iterator[Value]:
+    """A value and all its operands."""
+    yield value
+    for child in children(value):
+        yield from values_below(child)
+
+
+def dtypes_below(statement: Stmt) -> Iterator[DType]:
+    """The types of what the statements compute, bools aside unless they are stored."""
+    for part in walk(statement):
+        if isinstance(part, Store):
+            yield part.buffer.dtype
+            for value in values_below(part.value):
+                if isinstance(value, (Load, Apply, Cast)) and value.dtype is not DType.BOOL:
+                    yield value.dtype

@@ -1,0 +1,123 @@
+"""Run loop programs as machine code and by the interpreter; small ways to write them by hand."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import DType, Target
+from tensorwright.codegen.llvm import compile_module, emit
+from tensorwright.expr import Index, Var
+from tensorwright.loop import (
+    Buffer,
+    For,
+    ForKind,
+    LoopProgram,
+    Parameter,
+    Role,
+    Scope,
+    Stmt,
+    interpret,
+)
+from tensorwright.runtime.buffers import address_of, empty, empty_bytes
+from tensorwright.runtime.jit import load_object
+
+AVX512 = Target.parse("x86-64-avx512")
+AVX2 = Target.parse("x86-64-avx2")
+SSE2 = Target.parse("x86-64-sse2")
+NATIVE = Target.parse("native")
+TARGETS = tuple(t for t in (AVX512, AVX2) if set(t.features) <= set(NATIVE.features))
+
+i, j, k, m, n, q = (Var(name) for name in "ijkmnq")
+SERIAL, UNROLLED = ForKind.SERIAL, ForKind.UNROLLED
+VECTOR, PARALLEL = ForKind.VECTOR, ForKind.PARALLEL
+F32 = DType.F32
+
+
+def buffer(name: str, *shape: int, dtype: DType = F32) -> Buffer:
+    return Buffer(name, shape, dtype)
+
+
+def local(name: str, *shape: int, dtype: DType = F32) -> Buffer:
+    return Buffer(name, shape, dtype, Scope.LOCAL)
+
+
+def loops(*heads: tuple[Var, Index, ForKind], body: Stmt) -> Stmt:
+    for var, extent, kind in reversed(heads):
+        body = For(var, extent, kind, body)
+    return body
+
+
+def program(body: Stmt, inputs: tuple[Buffer, ...], *outputs: Buffer) -> LoopProgram:
+    parameters = [Parameter(b, Role.INPUT) for b in inputs]
+    parameters += [Parameter(b, Role.OUTPUT) for b in outputs]
+    return LoopProgram("kernel", tuple(parameters), body)
+
+
+def sample(shape: tuple[int, ...], dtype: DType, seed: int) -> NDArray[Any]:
+    """Random numbers that suit a type: small integers, floats around zero."""
+    random = np.random.default_rng(seed)
+    if dtype.is_float:
+        return random.standard_normal(shape).astype(dtype.numpy)
+    if dtype is DType.BOOL:
+        return random.integers(0, 2, shape).astype(bool)
+    low = -20 if dtype.is_signed else 0
+    return random.integers(low, 20, shape).astype(dtype.numpy)
+
+
+def run(
+    source: LoopProgram,
+    arrays: Mapping[str, NDArray[Any]],
+    target: Target = NATIVE,
+    threads: int = 1,
+) -> dict[str, NDArray[Any]]:
+    """The outputs of the compiled program; they hold 77 before."""
+    kernel = emit(source, target)
+    loaded = load_object(compile_module(kernel.ir_text, target), (kernel.name,))
+    held: list[NDArray[Any]] = []
+    for parameter in source.parameters:
+        piece = parameter.buffer
+        array = empty(tuple(piece.shape), piece.dtype)  # type: ignore[arg-type]  # bound
+        array[...] = arrays[piece.name] if parameter.role is not Role.OUTPUT else 77
+        held.append(array)
+    workspace = empty_bytes(max(64, kernel.total_workspace_bytes(threads)))
+    pointers = (ctypes.c_void_p * len(held))(*(address_of(array) for array in held))
+    signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
+    signature(loaded.address(kernel.name))(pointers, address_of(workspace), threads)
+    return {
+        parameter.buffer.name: array
+        for parameter, array in zip(source.parameters, held, strict=True)
+        if parameter.role is Role.OUTPUT
+    }
+
+
+def check(
+    source: LoopProgram,
+    target: Target = NATIVE,
+    threads: int = 1,
+    arrays: Mapping[str, NDArray[Any]] | None = None,
+    tolerance: float = 1e-5,
+) -> None:
+    """Compare the machine code with the interpreter on random inputs, or on those given."""
+    given = dict(arrays or {})
+    for seed, parameter in enumerate(source.parameters):
+        piece = parameter.buffer
+        if parameter.role is not Role.OUTPUT and piece.name not in given:
+            given[piece.name] = sample(tuple(piece.shape), piece.dtype, seed)  # type: ignore[arg-type]
+    expected = interpret(source, given)
+    found = run(source, given, target, threads)
+    for name, array in expected.items():
+        if array.dtype.kind == "f" or array.dtype.itemsize == 2:
+            np.testing.assert_allclose(
+                found[name].astype(np.float64),
+                array.astype(np.float64),
+                rtol=tolerance,
+                atol=tolerance,
+                err_msg=f"{name} on {target}",
+            )
+        else:
+            np.testing.assert_array_equal(found[name], array, err_msg=f"{name} on {target}")

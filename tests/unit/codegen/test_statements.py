@@ -1,0 +1,490 @@
+"""Loops, vectors, masks, branches, buffers and threads: machine code against the interpreter."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.unit.codegen.kernels import (
+    AVX512,
+    F32,
+    NATIVE,
+    PARALLEL,
+    SERIAL,
+    TARGETS,
+    UNROLLED,
+    VECTOR,
+    buffer,
+    check,
+    i,
+    j,
+    k,
+    local,
+    loops,
+    m,
+    n,
+    program,
+    q,
+    run,
+    sample,
+)
+
+from tensorwright.base import DType, InternalError, Target, UnsupportedError
+from tensorwright.codegen.llvm import assembly, emit
+from tensorwright.expr import (
+    Cast,
+    Element,
+    Fn,
+    FromIndex,
+    Load,
+    Value,
+    all_of,
+    apply,
+    cast,
+    constant,
+    floor_div,
+    maximum,
+    minimum,
+    mod,
+    select,
+)
+from tensorwright.loop import (
+    Allocate,
+    Buffer,
+    Call,
+    For,
+    ForKind,
+    If,
+    LoopProgram,
+    Prefetch,
+    Scope,
+    Stmt,
+    Store,
+    Window,
+    block,
+)
+
+each_target = pytest.mark.parametrize("target", TARGETS, ids=str)
+
+
+@each_target
+@pytest.mark.parametrize("kind", [SERIAL, UNROLLED, VECTOR, PARALLEL])
+@pytest.mark.parametrize("extent", [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 40, 200])
+def test_a_loop_of_any_kind_and_extent(target: Target, kind: ForKind, extent: int) -> None:
+    x, y = buffer("x", 3, max(extent, 1)), buffer("y", 3, max(extent, 1))
+    body = Store(y, (j, i), Load(x, (j, i)) * 2 + 1)
+    source = program(loops((j, 3, SERIAL), (i, extent, kind), body=body), (x,), y)
+    if extent:
+        check(source, target)
+    else:
+        assert (run(source, {"x": sample((3, 1), F32, 0)}, target)["y"] == 77).all()
+
+
+@each_target
+@pytest.mark.parametrize(
+    "dtype", [DType.F64, DType.I8, DType.U16, DType.I32, DType.I64, DType.BOOL]
+)
+@pytest.mark.parametrize("extent", [5, 64, 77])
+def test_vectors_of_other_types(target: Target, dtype: DType, extent: int) -> None:
+    x, y = buffer("x", extent, dtype=dtype), buffer("y", extent, dtype=dtype)
+    body = loops((i, extent, VECTOR), body=Store(y, (i,), Load(x, (i,))))
+    check(program(body, (x,), y), target)
+
+
+@each_target
+@pytest.mark.parametrize("extent", [8, 16, 21, 33])
+@pytest.mark.parametrize("stride", [2, 3, -1])
+def test_strided_loads_and_stores(target: Target, extent: int, stride: int) -> None:
+    start = extent - 1 if stride < 0 else 0
+    size = abs(stride) * (extent - 1) + 1
+    x, y = buffer("x", size), buffer("y", size)
+    z = buffer("z", extent)
+    place = i * stride + start
+    body = block(
+        For(k, size, SERIAL, Store(y, (k,), constant(0, F32))),
+        For(i, extent, VECTOR, Store(y, (place,), Load(x, (place,)) + 1)),
+        For(i, extent, VECTOR, Store(z, (i,), Load(x, (place,)))),
+    )
+    check(program(body, (x,), y, z), target)
+
+
+@each_target
+@pytest.mark.parametrize("index_type", [DType.I32, DType.I64, DType.U8])
+def test_gather_by_an_index_tensor(target: Target, index_type: DType) -> None:
+    x, at, y = buffer("x", 20, 6), buffer("at", 11, dtype=index_type), buffer("y", 11, 6)
+    row = Element(at, (i,))
+    places = sample((11,), DType.U8, 1)
+    for heads in (
+        ((i, 11, SERIAL), (j, 6, VECTOR)),
+        ((j, 6, SERIAL), (i, 11, VECTOR)),
+        ((j, 6, UNROLLED), (i, 11, PARALLEL)),
+    ):
+        body = loops(*heads, body=Store(y, (i, j), Load(x, (row, j))))
+        check(program(body, (x, at), y), target, arrays={"at": places.astype(index_type.numpy)})
+
+
+@each_target
+def test_scatter_under_a_mask(target: Target) -> None:
+    x, y = buffer("x", 24), buffer("y", 40)
+    body = block(
+        For(k, 40, SERIAL, Store(y, (k,), constant(0, F32))),
+        For(i, 24, VECTOR, If(mod(i, 3) < 2, Store(y, (floor_div(i * 5, 3),), Load(x, (i,))))),
+    )
+    check(program(body, (x,), y), target)
+
+
+@each_target
+@pytest.mark.parametrize("extent", [16, 19])
+def test_conditions_that_differ_by_lane(target: Target, extent: int) -> None:
+    x, y = buffer("x", 4, 13), buffer("y", 4, extent)
+    inside = all_of(i + j >= 1, i + j < 13)
+    padded = select(inside, Load(x, (j, i + j)), 0.5)
+    body = loops((j, 4, SERIAL), (i, extent, VECTOR), body=Store(y, (j, i), padded))
+    check(program(body, (x,), y), target)
+
+
+@each_target
+@pytest.mark.parametrize("kind", [SERIAL, VECTOR, UNROLLED])
+def test_padding_never_reads_outside(target: Target, kind: ForKind) -> None:
+    """A 2-D halo around the input, whose rows and columns are out of bounds."""
+    x, y = buffer("x", 2, 5, 16), buffer("y", 2, 9, 20)
+    h, w = j - 2, i - 2
+    valid = all_of(h >= 0, h < 5, w >= 0, w < 16)
+    value = select(valid, Load(x, (k, h, w)), 0.0)
+    body = loops((k, 2, SERIAL), (j, 9, SERIAL), (i, 20, kind), body=Store(y, (k, j, i), value))
+    check(program(body, (x,), y), target)
+
+
+@each_target
+def test_a_select_with_a_scalar_condition_in_a_vector_loop(target: Target) -> None:
+    x, z, y = buffer("x", 5, 24), buffer("z", 4, 24), buffer("y", 9, 24)
+    heavy = apply(Fn.EXP, Load(x, (j, i)))
+    for value in (
+        select(j < 5, Load(x, (j, i)), Load(z, (j - 5, i))),
+        select(j < 5, heavy, Load(z, (j - 5, i))),
+        select(j < 5, Load(x, (j, 0)), 3.0),
+    ):
+        body = loops((j, 9, SERIAL), (i, 24, VECTOR), body=Store(y, (j, i), value))
+        check(program(body, (x, z), y), target)
+
+
+@each_target
+@pytest.mark.parametrize("extent", [9, 32])
+def test_if_guards(target: Target, extent: int) -> None:
+    x, y = buffer("x", 30), buffer("y", 4, extent)
+    fill = loops((j, 4, SERIAL), (i, extent, VECTOR), body=Store(y, (j, i), constant(0, F32)))
+    guarded = If(i * 2 + j < 30, Store(y, (j, i), Load(x, (i * 2 + j,))))
+    scalar = If(j * 3 < 7, guarded)
+    body = block(fill, loops((j, 4, SERIAL), (i, extent, VECTOR), body=scalar))
+    check(program(body, (x,), y), target)
+
+
+@each_target
+@pytest.mark.parametrize("extent", [16, 27, 5])
+def test_a_reduction_inside_a_vector_loop(target: Target, extent: int) -> None:
+    """A local scalar inside the vector loop has a lane dimension."""
+    x, y, total = buffer("x", 7, extent), buffer("y", extent), local("total")
+    here = Load(total, ())
+    body = Allocate(
+        total,
+        block(
+            Store(total, (), constant(0, F32)),
+            For(k, 7, SERIAL, Store(total, (), here + Load(x, (k, i)))),
+            Store(y, (i,), here * 2),
+        ),
+    )
+    check(program(For(i, extent, VECTOR, body), (x,), y), target)
+
+
+@each_target
+def test_a_private_array_indexed_by_a_serial_loop(target: Target) -> None:
+    x, y, tmp = buffer("x", 6, 20), buffer("y", 6, 20), local("tmp", 6)
+    body = Allocate(
+        tmp,
+        block(
+            For(k, 6, SERIAL, Store(tmp, (k,), Load(x, (k, i)) + FromIndex(k, F32))),
+            For(k, 6, SERIAL, Store(y, (k, i), Load(tmp, (5 - k,)))),
+        ),
+    )
+    check(program(For(i, 20, VECTOR, body), (x,), y), target)
+
+
+@each_target
+def test_nested_vector_loops(target: Target) -> None:
+    x, y = buffer("x", 3, 20), buffer("y", 20, 3)
+    body = loops((j, 3, VECTOR), (i, 20, VECTOR), body=Store(y, (i, j), Load(x, (j, i))))
+    check(program(body, (x,), y), target)
+
+
+@each_target
+def test_a_stored_value_is_seen_by_later_loads(target: Target) -> None:
+    x, y, z = buffer("x", 24), buffer("y", 24), buffer("z", 24)
+    shift = Load(y, (23 - i,))
+    body = block(
+        For(i, 24, VECTOR, Store(y, (i,), Load(x, (i,)))),
+        For(i, 24, VECTOR, Store(z, (i,), shift)),
+        For(i, 24, VECTOR, Store(y, (i,), Load(x, (i,)) * 3)),
+        For(i, 24, VECTOR, Store(z, (i,), Load(z, (i,)) + shift)),
+    )
+    check(program(body, (x,), y, z), target)
+
+
+@each_target
+def test_a_running_sum_in_memory(target: Target) -> None:
+    """Each iteration loads what the one before stored: nothing may leave the loop."""
+    x, y = buffer("x", 9), buffer("y", 9)
+    step = Store(y, (i,), Load(y, (i - 1,)) + Load(x, (i,)))
+    body = block(
+        Store(y, (0,), Load(x, (0,))),
+        For(i, 9, SERIAL, If(i >= 1, step)),
+        For(i, 3, SERIAL, Store(y, (8,), Load(y, (8,)) * 2)),
+    )
+    check(program(body, (x,), y), target)
+
+
+def matmul_tile(rows: int, columns: int, depth: int, size: int) -> LoopProgram:
+    """A rows x columns tile in registers over a (depth, size) operand."""
+    a, b = buffer("a", depth, rows), buffer("b", depth, size)
+    c, acc = buffer("c", rows, size), local("acc", rows, columns)
+    here = Load(acc, (i, j))
+
+    def tile(body: Stmt) -> Stmt:
+        return loops((i, rows, UNROLLED), (j, columns, VECTOR), body=body)
+
+    product = Load(a, (k, i)) * Load(b, (k, n * columns + j))
+    body = block(
+        tile(Store(acc, (i, j), constant(0, F32))),
+        For(k, depth, SERIAL, tile(Store(acc, (i, j), here + product))),
+        tile(Store(c, (i, n * columns + j), here)),
+    )
+    return program(For(n, size // columns, SERIAL, Allocate(acc, body)), (a, b), c)
+
+
+@each_target
+@pytest.mark.parametrize("columns", [16, 32, 24, 20, 8])
+def test_a_register_tile(target: Target, columns: int) -> None:
+    check(matmul_tile(4, columns, 5, 2 * columns), target, tolerance=1e-4)
+
+
+@each_target
+def test_a_register_tile_stays_in_registers(target: Target) -> None:
+    """The inner loop of a 4x2-vector tile: 8 FMAs, no spill, no access to the stack."""
+    lanes = target.lanes(F32)
+    kernel = emit(matmul_tile(4, 2 * lanes, 64, 4 * lanes), target)
+    text = assembly(kernel.ir_text, target)
+    assert "alloca" in kernel.ir_text
+    blocks = re.split(r"^\.L\w+:", text, flags=re.MULTILINE)
+    inner = [part.split("j", 1)[0] for part in blocks if part.count("vfmadd") == 8]
+    assert len(inner) == 1
+    assert "sp)" not in inner[0]
+    assert "vmovups\t%" not in inner[0]
+    assert "vmovaps\t%" not in inner[0]
+
+
+@each_target
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("extent", [1, 2, 5, 16])
+def test_parallel_loops(target: Target, threads: int, extent: int) -> None:
+    x, y = buffer("x", 3, extent, 20), buffer("y", 3, extent, 20)
+    tmp, big = local("tmp", 20), local("big", 16384)
+    body = Allocate(
+        big,
+        Allocate(
+            tmp,
+            block(
+                For(i, 20, VECTOR, Store(tmp, (i,), Load(x, (k, j, i)) * 3)),
+                For(i, 20, SERIAL, Store(big, (i * 700,), Load(tmp, (19 - i,)))),
+                For(i, 20, SERIAL, Store(y, (k, j, i), Load(big, (i * 700,)))),
+            ),
+        ),
+    )
+    nest = loops((k, 3, SERIAL), (j, extent, PARALLEL), body=body)
+    source = program(nest, (x,), y)
+    assert emit(source, target).local_workspace_bytes == 65536
+    check(source, target, threads)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_buffers_of_the_call(threads: int) -> None:
+    """Global buffers are shared by the threads; siblings take turns in one place."""
+    x, y = buffer("x", 8, 16), buffer("y", 8, 16)
+    first, second = buffer("first", 8, 16), buffer("second", 8, 16)
+    rows = (j, 8, PARALLEL), (i, 16, VECTOR)
+    body = block(
+        Allocate(
+            first,
+            block(
+                loops(*rows, body=Store(first, (j, i), Load(x, (j, i)) + 1)),
+                loops(*rows, body=Store(y, (j, i), Load(first, (7 - j, i)))),
+            ),
+        ),
+        Allocate(
+            second,
+            block(
+                loops(*rows, body=Store(second, (j, i), Load(y, (j, i)) * 2)),
+                loops(*rows, body=Store(y, (j, i), Load(second, (7 - j, i)))),
+            ),
+        ),
+    )
+    source = program(body, (x,), y)
+    assert emit(source, NATIVE).workspace_bytes == 8 * 16 * 4
+    check(source, threads=threads)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_parallel_loop_inside_another(threads: int) -> None:
+    x, y = buffer("x", 4, 6, 16), buffer("y", 4, 6, 16)
+    body = loops(
+        (k, 4, PARALLEL),
+        (j, 6, PARALLEL),
+        (i, 16, VECTOR),
+        body=Store(y, (k, j, i), Load(x, (k, j, i)) + 1),
+    )
+    check(program(body, (x,), y), threads=threads)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_local_buffer_around_a_parallel_loop(threads: int) -> None:
+    x, y, row = buffer("x", 4, 16), buffer("y", 4, 16), local("row", 16)
+    body = For(
+        k,
+        4,
+        SERIAL,
+        Allocate(
+            row,
+            block(
+                For(i, 16, VECTOR, Store(row, (i,), Load(x, (k, i)))),
+                loops((j, 16, PARALLEL), body=Store(y, (k, j), Load(row, (15 - j,)))),
+            ),
+        ),
+    )
+    check(program(body, (x,), y), threads=threads)
+
+
+@each_target
+def test_indices_with_division_and_minimum(target: Target) -> None:
+    x, y = buffer("x", 6, 8), buffer("y", 48)
+    for row, column in (
+        (floor_div(i, 8), mod(i, 8)),
+        (floor_div(i, 7) - floor_div(i, 42), mod(i * 3, 7)),
+        (minimum(floor_div(i, 5), 5), maximum(mod(i, 11) - 4, 0)),
+        (floor_div(i - 48, 8) + 6, mod(i - 48, 7)),
+    ):
+        for kind in (SERIAL, VECTOR, UNROLLED):
+            check(
+                program(For(i, 48, kind, Store(y, (i,), Load(x, (row, column)))), (x,), y), target
+            )
+
+
+@each_target
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.I64, DType.I8])
+def test_indices_as_numbers(target: Target, dtype: DType) -> None:
+    y = buffer("y", 5, 21, dtype=dtype)
+    body = loops(
+        (j, 5, SERIAL), (i, 21, VECTOR), body=Store(y, (j, i), FromIndex(i * j - 3, dtype))
+    )
+    check(program(body, (), y), target)
+
+
+def test_prefetch_means_nothing() -> None:
+    x, y = buffer("x", 32), buffer("y", 32)
+    body = block(Prefetch(x, (i + 64,)), Store(y, (i,), Load(x, (i,))))
+    check(program(For(i, 32, SERIAL, body), (x,), y))
+
+
+def dot4(total: Buffer, data: Buffer, weights: Buffer) -> Stmt:
+    def wide(value: Value) -> Value:
+        return cast(value, DType.I32)
+
+    product = wide(Load(data, (k, m))) * wide(Load(weights, (k, q, m)))
+    update = Store(total, (q,), Load(total, (q,)) + product)
+    windows = (Window(total, (0,)), Window(data, (k, 0)), Window(weights, (k, 0, 0)))
+    return Call("dot4_u8i8_i32", windows, loops((q, 16, SERIAL), (m, 4, SERIAL), body=update))
+
+
+@pytest.mark.parametrize("target", [*TARGETS, NATIVE], ids=str)
+@pytest.mark.parametrize("is_tile", [False, True])
+def test_the_dot_product_intrinsic(target: Target, is_tile: bool) -> None:
+    data = buffer("data", 9, 4, dtype=DType.U8)
+    weights, y = buffer("weights", 9, 16, 4, dtype=DType.I8), buffer("y", 16, dtype=DType.I32)
+    total = local("total", 16, dtype=DType.I32) if is_tile else y
+    body = block(
+        For(i, 16, VECTOR, Store(total, (i,), constant(5, DType.I32))),
+        For(k, 9, SERIAL, dot4(total, data, weights)),
+    )
+    if is_tile:
+        copy = For(i, 16, VECTOR, Store(y, (i,), Load(total, (i,))))
+        body = Allocate(total, block(body, copy))
+    source = program(body, (data, weights), y)
+    assert ("vpdpbusd" in emit(source, target).ir_text) == ("avx512vnni" in target.features)
+    arrays = {"data": (sample((9, 4), DType.U8, 1) * 12).astype("u1")}
+    check(source, target, arrays=arrays)
+
+
+def test_loops_of_graphics_processors_are_refused() -> None:
+    y = buffer("y", 4)
+    body = For(i, 4, ForKind.BLOCK_X, Store(y, (i,), constant(0, F32)))
+    with pytest.raises(UnsupportedError, match=r"@block\.x is for graphics processors"):
+        emit(program(body, (), y), AVX512)
+
+
+def test_a_reduction_over_lanes_is_refused() -> None:
+    x, y = buffer("x", 16), buffer("y", 1)
+    body = For(i, 16, VECTOR, Store(y, (0,), Load(y, (0,)) + Load(x, (i,))))
+    with pytest.raises(InternalError, match="a vector loop carries a reduction"):
+        emit(program(body, (x,), y), AVX512)
+
+
+def test_an_unbound_extent_is_refused() -> None:
+    y = buffer("y", 4)
+    with pytest.raises(InternalError, match="the extent is not an int"):
+        emit(program(For(i, j, SERIAL, Store(y, (0,), constant(0, F32))), (), y), AVX512)
+
+
+def test_lanes_that_write_one_value_to_one_place() -> None:
+    x, y = buffer("x", 16), buffer("y", 1)
+    value = Load(x, (i,)) * 0 + 3  # differs by lane as far as anyone can see
+    body = For(i, 16, VECTOR, Store(y, (0,), value))
+    assert run(program(body, (x,), y), {"x": sample((16,), F32, 0)})["y"][0] == 3
+
+
+def test_scopes_of_locals_named_alike() -> None:
+    """An unrolled loop allocates a buffer per copy; nothing is carried from one to the next."""
+    x, y, t = buffer("x", 3, 16), buffer("y", 3, 16), local("t", 16)
+    inner = Allocate(
+        t,
+        block(
+            For(i, 16, VECTOR, Store(t, (i,), Load(x, (j, i)))),
+            For(i, 16, VECTOR, Store(y, (j, i), Load(t, (i,)) * 2)),
+        ),
+    )
+    check(program(For(j, 3, UNROLLED, inner), (x,), y))
+
+
+def test_names_are_made_safe() -> None:
+    y = buffer("y", 4)
+    source = program(For(i, 4, VECTOR, Store(y, (i,), constant(1, F32))), (), y)
+    assert (
+        emit(LoopProgram("conv 3x3/a", source.parameters, source.body), NATIVE).name == "conv_3x3_a"
+    )
+
+
+def test_a_workspace_beyond_the_stack() -> None:
+    x, y = buffer("x", 8), buffer("y", 8)
+    big = Buffer("big", (40000,), F32, Scope.LOCAL)
+    body = Allocate(
+        big,
+        block(
+            For(i, 8, SERIAL, Store(big, (i * 4999,), Load(x, (i,)))),
+            For(i, 8, SERIAL, Store(y, (i,), Load(big, ((7 - i) * 4999,)))),
+        ),
+    )
+    source = program(body, (x,), y)
+    assert emit(source, NATIVE).local_workspace_bytes == 160000
+    check(source)
+
+
+def test_cast_of_a_gathered_value() -> None:
+    x, y = buffer("x", 40, dtype=DType.I32), buffer("y", 20)
+    body = For(i, 20, VECTOR, Store(y, (i,), Cast(Load(x, (i * 2,)), F32)))
+    check(program(body, (x,), y))
