@@ -37,6 +37,7 @@ from tensorwright.loop.passes import (
     simplify_loops,
     unroll_loops,
     verify,
+    version_guards,
 )
 from tensorwright.loop.traversal import (
     Namer,
@@ -100,6 +101,7 @@ __all__ = [
     "total_size",
     "unroll_loops",
     "verify",
+    "version_guards",
     "walk",
     "with_children",
 ]

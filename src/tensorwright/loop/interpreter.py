@@ -77,6 +77,7 @@ def interpret(
 ) -> dict[str, NDArray[Any]]:
     """Run a program on inputs and constants, in the shape that the caller knows; give the outputs.
 
+    A packed constant `w_packed` may be given under the name `w` that its source has.
     `trace` is called for every load and store of an element, also for those in index expressions.
     Raises:  InternalError, with the program and the place marked, for an index outside its buffer,
              a load of an element that was never stored, a race between iterations of a concurrent
@@ -122,9 +123,12 @@ class _Machine:
         if parameter.role is Role.OUTPUT:
             return None
         buffer = parameter.buffer
-        if buffer.name not in arrays:
+        name = buffer.name
+        if parameter.packing is not None and name not in arrays:
+            name = name.removesuffix("_packed")
+        if name not in arrays:
             self._fail(None, None, f"no array is given for {buffer}")
-        array = arrays[buffer.name]
+        array = arrays[name]
         if parameter.packing is not None:
             array = pack(array, parameter.packing)
         if array.shape != buffer.shape or array.dtype != buffer.dtype.numpy:

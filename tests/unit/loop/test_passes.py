@@ -30,6 +30,7 @@ from tensorwright.expr import (
     Decision,
     Element,
     Fn,
+    Index,
     Load,
     Relation,
     Select,
@@ -63,11 +64,12 @@ from tensorwright.loop import (
     total_size,
     unroll_loops,
     verify,
+    version_guards,
     walk,
 )
 
 i, j, k = Var("i"), Var("j"), Var("k")
-DEEP = Pass("deep partition", lambda nest: partition_loops(nest, depth=4))
+DEEP = Pass("deep partition", lambda nest: partition_loops(nest, depth=4, max_body=99))
 
 
 def kept(before: LoopProgram, after: LoopProgram) -> None:
@@ -240,8 +242,8 @@ def guards_of(nest: LoopProgram) -> int:
 
 def test_the_main_part_of_a_partial_tile_has_no_guard() -> None:
     nest = matmul(1000, 3, 5, 16)
-    assert guards_of(partition_loops(nest)) == 0
-    kept(matmul(14, 3, 5, 4), partition_loops(matmul(14, 3, 5, 4)))
+    assert guards_of(partition_loops(nest, max_body=99)) == 0
+    assert guards_of(partition_loops(nest)) == guards_of(nest)  # the body is large: see version
 
 
 def test_a_padded_copy_becomes_borders_and_an_interior() -> None:
@@ -254,10 +256,10 @@ def test_a_padded_copy_becomes_borders_and_an_interior() -> None:
 
 
 def test_a_parallel_loop_stays_one_loop() -> None:
-    cut = partition_loops(matmul(14, 3, 5, 4, ForKind.PARALLEL))
+    cut = partition_loops(matmul(14, 3, 5, 4, ForKind.PARALLEL), max_body=99)
     parallel = [part for part in walk(cut.body) if isinstance(part, For) and part.kind.value]
     assert [(part.extent, part.kind) for part in parallel] == [(4, ForKind.PARALLEL)]
-    again = partition_loops(cut)
+    again = partition_loops(cut, max_body=99)
     assert total_size((again.body,)) == total_size((cut.body,))
 
 
@@ -290,6 +292,56 @@ def test_the_first_iteration_of_a_reduction_is_peeled() -> None:
         "for k in 0..7:",
         "y[0] += x[k + 1]",
     ]
+
+
+# version
+
+
+def tiled_copy(rows: int, columns: int, kind: ForKind = ForKind.SERIAL) -> LoopProgram:
+    """Y = X in tiles of 4 x 4 that need not divide, cleared first."""
+    x, y = buffer("x", rows, columns), buffer("y", rows, columns)
+    i_o, j_o, i_i, j_i, i_z, j_z = (Var(v) for v in ("i_o", "j_o", "i_i", "j_i", "i_z", "j_z"))
+
+    def tile(a: Var, b: Var, value: Callable[[tuple[Index, ...]], Value]) -> Stmt:
+        place = (i_o * 4 + a, j_o * 4 + b)
+        body = If(all_of(place[0] < rows, place[1] < columns), Store(y, place, value(place)))
+        return loop(a, 4, loop(b, 4, body))
+
+    body = block(tile(i_z, j_z, lambda _: ZERO), tile(i_i, j_i, lambda at: Load(x, at)))
+    nest = loop(i_o, -(-rows // 4), loop(j_o, -(-columns // 4), body), kind)
+    return program(nest, (y,), (x,))
+
+
+def test_whole_tiles_get_one_version_however_many_loops_are_tiled() -> None:
+    nest = tiled_copy(14, 9)
+    assert rows_of(version_guards(nest)) == [
+        "for i_o, j_o in 0..4, 0..3:",
+        "if i_o < 3 and j_o < 2:",
+        "for i_z, j_z in 0..4, 0..4:",
+        "y[i_o*4 + i_z, j_o*4 + j_z] = 0.0",
+        "for i_i, j_i in 0..4, 0..4:",
+        "y[i_i + i_o*4, j_i + j_o*4] = x[i_i + i_o*4, j_i + j_o*4]",
+        "if 3 <= i_o or 2 <= j_o:",
+        "for i_z_1, j_z_1 in 0..4, 0..4:",
+        "if i_o*4 + i_z_1 < 14 and j_o*4 + j_z_1 < 9:",
+        "y[i_o*4 + i_z_1, j_o*4 + j_z_1] = 0.0",
+        "for i_i_1, j_i_1 in 0..4, 0..4:",
+        "if i_i_1 + i_o*4 < 14 and j_i_1 + j_o*4 < 9:",
+        "y[i_i_1 + i_o*4, j_i_1 + j_o*4] = x[i_i_1 + i_o*4, j_i_1 + j_o*4]",
+    ]
+    kept(nest, version_guards(nest))
+
+
+def test_the_last_tile_is_made_as_short_as_it_is() -> None:
+    cut = run_passes(tiled_copy(14, 8, ForKind.PARALLEL))
+    assert guards_of(cut) == 2  # which version
+    assert "x[i_i_1 + 12, j_i_1 + j_o_1*4]" in str(cut)
+    kept(tiled_copy(14, 8, ForKind.PARALLEL), cut)
+
+
+def test_versions_are_not_made_where_they_would_be_too_large() -> None:
+    nest = tiled_copy(14, 9)
+    assert version_guards(nest, max_statements=15) == nest
 
 
 # bind, unroll
@@ -378,6 +430,7 @@ def test_each_pass_writes_a_numbered_file(tmp_path: Path) -> None:
         "loop-test-partition.txt",
         "loop-test-simplify.txt",
         "loop-test-start.txt",
+        "loop-test-version.txt",
     ]
 
 

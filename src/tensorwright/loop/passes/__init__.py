@@ -14,6 +14,7 @@ from tensorwright.loop.passes.simplify import simplify_loops, simplify_statement
 from tensorwright.loop.passes.statistics import Work, count_work
 from tensorwright.loop.passes.unroll import unroll_loops
 from tensorwright.loop.passes.verify import verify
+from tensorwright.loop.passes.version import version_guards
 
 __all__ = [
     "DEFAULT_PIPELINE",
@@ -29,6 +30,7 @@ __all__ = [
     "simplify_statement",
     "unroll_loops",
     "verify",
+    "version_guards",
 ]
 
 
@@ -42,11 +44,12 @@ class Pass:
 
 SIMPLIFY = Pass("simplify", simplify_loops)
 HOIST = Pass("hoist", hoist_conditions)
+VERSION = Pass("version", version_guards)
 PARTITION = Pass("partition", partition_loops)
 UNROLL = Pass("unroll", unroll_loops)
 
-PASSES = (SIMPLIFY, HOIST, PARTITION, UNROLL)
-DEFAULT_PIPELINE = (SIMPLIFY, HOIST, PARTITION)
+PASSES = (SIMPLIFY, HOIST, VERSION, PARTITION, UNROLL)
+DEFAULT_PIPELINE = (SIMPLIFY, HOIST, VERSION, PARTITION)
 
 
 def run_passes(program: LoopProgram, passes: Sequence[Pass] = DEFAULT_PIPELINE) -> LoopProgram:

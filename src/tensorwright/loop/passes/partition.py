@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tensorwright.expr import (
-    And,
     Bounds,
     Compare,
-    Condition,
     Index,
-    Not,
-    Or,
     Range,
     Relation,
-    Select,
-    Value,
-    ValueExpr,
     Var,
     all_of,
-    children,
     compare,
     free_vars,
     interval,
     terms_of,
 )
-from tensorwright.loop.ir import For, ForKind, If, LoopProgram, Stmt, Store, block
+from tensorwright.loop.ir import For, ForKind, If, LoopProgram, Stmt, block
+from tensorwright.loop.passes.guards import gap_of, guards_of
 from tensorwright.loop.passes.simplify import simplify_loops, simplify_statement
 from tensorwright.loop.traversal import (
     Namer,
@@ -43,7 +35,9 @@ __all__ = ["partition_loops"]
 _CUT_KINDS = frozenset((ForKind.SERIAL, ForKind.UNROLLED, ForKind.PARALLEL, ForKind.VECTOR))
 
 
-def partition_loops(program: LoopProgram, depth: int = 2, max_statements: int = 512) -> LoopProgram:
+def partition_loops(
+    program: LoopProgram, depth: int = 2, max_body: int = 12, max_statements: int = 512
+) -> LoopProgram:
     """Split loops where comparisons with their variable become true and where they cease to be.
 
     Rewrite:  for i in 0..63: for j in 0..16: if i*16 + j < 1000: S
@@ -54,14 +48,15 @@ def partition_loops(program: LoopProgram, depth: int = 2, max_statements: int = 
               for i in 0..n @parallel: S
                   ->  for i in 0..n @parallel: if i < m: S1;  if m <= i: S2
     A parallel loop stays one loop, so that its threads meet once; a vector loop is only made
-    shorter, since masks are cheaper there than a second loop.  `depth` says how many cut loops may
-    be nested: a body grows at most to 3**depth copies, and the program not beyond `max_statements`
-    statements.
+    shorter, since masks are cheaper there than a second loop.  Loops of more than `max_body`
+    statements are only made shorter too.  `depth` says how many cut loops may be nested: a body
+    grows at most to 3**depth copies, and the program not beyond `max_statements` statements.
     Theorem:  take a guard a*v + r >= 0 with r in low..high over the variables bound inside.  For
               a > 0 it holds for all v >= ceil(-low/a), for a < 0 for all v <= floor(low/-a).  The
               middle part is where all guards hold.
     """
-    pass_ = _Partition(Namer(program), max_statements - total_size((program.body,)))
+    room = max_statements - total_size((program.body,))
+    pass_ = _Partition(Namer(program), max_body, room)
     body = pass_.cut(program.body, {}, depth)
     return simplify_loops(LoopProgram(program.name, program.parameters, body))
 
@@ -77,14 +72,13 @@ class _Piece:
 class _Partition:
     """The state of one run: names and how many statements may still be added; mutable."""
 
-    def __init__(self, namer: Namer, room: int) -> None:
+    def __init__(self, namer: Namer, max_body: int, room: int) -> None:
         self._namer = namer
+        self._max_body = max_body
         self._room = room
 
     def cut(self, statement: Stmt, bounds: Bounds, depth: int) -> Stmt:
         """Partition every loop inside, outer ones first."""
-        if depth == 0:
-            return statement
         match statement:
             case For(var, int() as extent, kind, body) if kind in _CUT_KINDS:
                 inside: dict[Var, Range] = {**bounds, var: Range.of_extent(extent)}
@@ -102,15 +96,15 @@ class _Partition:
         self, loop: For, pieces: tuple[_Piece, ...], bounds: Bounds, depth: int
     ) -> Stmt | None:
         """The loop in pieces, or None where that makes it no better or too large."""
-        parts: list[Stmt] = []
-        for piece in pieces:
-            if loop.kind is ForKind.PARALLEL:
-                parts.append(_narrowed(loop, piece, bounds))
-            else:
-                parts.append(simplify_statement(_shifted(loop, piece), bounds))
+        parts = [simplify_statement(_shifted(loop, piece), bounds) for piece in pieces]
         full = [n for n, part in enumerate(parts) if not is_empty(part)]
-        if loop.kind is ForKind.VECTOR and len(full) > 1:
-            return None
+        if len(full) > 1:
+            too_large = depth == 0 or total_size((loop,)) > self._max_body
+            if loop.kind is ForKind.VECTOR or too_large:
+                return None
+        stays = loop.kind is ForKind.PARALLEL and len(full) > 1
+        if stays:
+            parts = [_narrowed(loop, piece, bounds) for piece in pieces]
         growth = total_size(parts) - total_size((loop,))
         if growth > self._room:
             return None
@@ -121,15 +115,15 @@ class _Partition:
             old = parts[n]
             part = old if n == main else freshen(old, self._namer)
             below = depth - 1 if len(full) > 1 else depth
-            if isinstance(old, For) and old.var == loop.var:
+            if not stays and isinstance(old, For) and old.var == loop.var:
                 inner = self._inside(part, bounds, below)
             else:
                 inner = self.cut(part, _and_range(bounds, loop.var, pieces[n]), below)
-            if loop.kind is ForKind.PARALLEL:
+            if stays:
                 inner = _within(loop.var, pieces[n], pieces[-1].stop, inner)
             done.append(inner)
         body = block(*done)
-        if loop.kind is ForKind.PARALLEL and not is_empty(body):
+        if stays:
             return For(loop.var, loop.extent, loop.kind, body)
         return body
 
@@ -165,7 +159,7 @@ def _within(var: Var, piece: _Piece, extent: int, body: Stmt) -> Stmt:
 def _pieces(loop: For, extent: int) -> tuple[_Piece, ...]:
     """The loop's iterations cut before and after the part where all guards hold."""
     start, stop = 0, extent
-    for guard, inner in _guards(loop.body, {}):
+    for guard, inner in guards_of(loop.body, {}):
         found = _holds(guard, loop.var, inner, extent)
         if found is not None and max(start, found.start) < min(stop, found.stop):
             start, stop = max(start, found.start), min(stop, found.stop)
@@ -173,50 +167,11 @@ def _pieces(loop: For, extent: int) -> tuple[_Piece, ...]:
     return tuple(piece for piece in cuts if piece.start < piece.stop)
 
 
-def _guards(statement: Stmt, inner: Bounds) -> Iterator[tuple[Compare, Bounds]]:
-    """Every comparison that guards something, with the ranges of the variables bound inside."""
-    match statement:
-        case If(condition, then):
-            yield from ((leaf, inner) for leaf in _leaves(condition))
-            yield from _guards(then, inner)
-        case For(var, extent, _, body):
-            yield from _guards(body, {**inner, var: Range.of_extent(extent)})
-        case Store(_, _, value):
-            yield from ((leaf, inner) for leaf in _selected(value))
-        case _:
-            for child in children_of(statement):
-                yield from _guards(child, inner)
-
-
-def _selected(value: Value) -> Iterator[Compare]:
-    if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
-        yield from _leaves(value.condition)
-    for child in children(value):
-        yield from _selected(child)
-
-
-def _leaves(condition: Condition) -> Iterator[Compare]:
-    match condition:
-        case Compare():
-            yield condition
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from _leaves(part)
-        case Not(part):
-            yield from _leaves(part)
-        case _:
-            return
-
-
 def _holds(guard: Compare, var: Var, inner: Bounds, extent: int) -> _Piece | None:
     """The iterations in which an inequality, or the rarer outcome of an equation, is decided."""
-    match guard.relation:
-        case Relation.LT:
-            gap = guard.right - guard.left - 1
-        case Relation.LE:
-            gap = guard.right - guard.left
-        case _:
-            return _unequal(guard.left - guard.right, var, extent)
+    gap = gap_of(guard)
+    if gap is None:
+        return _unequal(guard.left - guard.right, var, extent)
     split = _affine_in(gap, var)
     if split is None:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tensorwright.expr import (
     And,
     Bounds,
+    Compare,
     Condition,
     Index,
     Not,
@@ -17,6 +18,7 @@ from tensorwright.expr import (
     negate,
     simplify,
     simplify_condition,
+    terms_of,
 )
 from tensorwright.expr import condition_sides as _sides
 from tensorwright.loop.ir import (
@@ -34,6 +36,7 @@ from tensorwright.loop.ir import (
     block,
 )
 from tensorwright.loop.passes.fold import fold_value
+from tensorwright.loop.passes.guards import gap_of
 from tensorwright.loop.traversal import (
     buffers_of_index,
     buffers_read,
@@ -57,6 +60,7 @@ def simplify_loops(program: LoopProgram) -> LoopProgram:
               for i in 0..0: S                               ->  nothing
               for i in 0..8: if i < 8: S                     ->  for i in 0..8: S
               if c: if c and d: S                            ->  if c and d: S
+              for i in 0..8: if 7 <= i: S                    ->  for i in 0..8: if 7 <= i: S[i := 7]
               for i in 0..4: for j in 0..8: A[(i*8 + j)//8]  ->  for i in 0..4: for j in 0..8: A[i]
               local t: t[i] = x; A[i] = y   (t not read)     ->  A[i] = y
     Floats are folded only where the result is the same for every input: x*1, x/1, x-0, but not
@@ -114,7 +118,11 @@ def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[C
     if isinstance(decided, bool):
         return simplify_statement(then, bounds, known) if decided else EMPTY
     holds = frozenset(part for part in _parts(decided) if not _reads_memory(part))
-    body = simplify_statement(then, bounds, known | holds)
+    inside = _refined(bounds, _parts(decided))
+    fixed = {var: r.low for var, r in inside.items() if r.low == r.high and bounds[var] != r}
+    if fixed:
+        then = substitute_statement(then, fixed)
+    body = simplify_statement(then, inside, known | holds)
     if is_empty(body):
         return EMPTY
     if isinstance(body, If):
@@ -124,6 +132,29 @@ def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[C
 
 def _parts(condition: Condition) -> tuple[Condition, ...]:
     return condition.parts if isinstance(condition, And) else (condition,)
+
+
+def _refined(bounds: Bounds, holding: tuple[Condition, ...]) -> Bounds:
+    """The ranges where a conjunction holds, as far as its inequalities in one variable tell."""
+    refined = dict(bounds)
+    for part in holding:
+        gap = gap_of(part) if isinstance(part, Compare) else None
+        terms = dict(terms_of(gap)) if gap is not None else {}
+        rest = terms.pop((), 0)
+        if len(terms) != 1:
+            continue
+        ((monomial, scale),) = terms.items()
+        var = monomial[0]
+        if len(monomial) > 1 or not isinstance(var, Var) or var not in refined:
+            continue
+        low, high = refined[var].low, refined[var].high
+        if isinstance(low, int) and isinstance(high, int):
+            if scale > 0:
+                low = max(low, -(rest // scale))
+            else:
+                high = min(high, rest // -scale)
+            refined[var] = Range(low, high)
+    return refined
 
 
 def _reads_memory(condition: Condition) -> bool:

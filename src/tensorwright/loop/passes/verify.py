@@ -59,10 +59,10 @@ _LOGIC = frozenset((Fn.AND, Fn.OR, Fn.XOR, Fn.NOT))
 def verify(program: LoopProgram, *, allow_decisions: bool = False) -> LoopProgram:
     """Return the program if it is well formed.
 
-    Requires: buffer names are unique; each variable is bound by one loop and used inside it;
-              buffers are used inside their allocation, with an index per dimension; indices that
-              no guard protects are inside, where that can be decided; dtypes agree; inputs and
-              constants are not stored to; extents are ints once no decision is left; no vector
+    Requires: buffer names are unique; variables are used inside their loop and not bound again
+              there; buffers are used inside their allocation, with an index per dimension; indices
+              that no guard protects are inside, where that can be decided; dtypes agree; inputs
+              and constants are not stored to; extents are ints once no decision is left; no vector
               loop inside a vector loop; no parallel loop inside a parallel, vector or device loop;
               no device loop inside a vector or parallel loop, no block inside a thread.
     Raises:   InternalError with the program and the place marked; for decisions too, unless they
@@ -80,7 +80,6 @@ class _Verifier:
         self._allow_decisions = allow_decisions
         self._at: Stmt | None = None
         self._names: set[str] = set()
-        self._variables: set[Var] = set()
         self._buffers: dict[Buffer, Role | None] = {}
 
     def run(self) -> None:
@@ -156,8 +155,7 @@ class _Verifier:
     def _loop(
         self, loop: For, bounds: Bounds, kinds: tuple[ForKind, ...], *, guarded: bool
     ) -> None:
-        self._require(loop.var not in self._variables, f"two loops bind {loop.var}")
-        self._variables.add(loop.var)
+        self._require(loop.var not in bounds, f"a loop inside the loop over {loop.var} binds it")
         self._index(loop.extent, bounds, guarded=guarded)
         symbolic = bool(decisions_of(loop.extent))
         if not symbolic:

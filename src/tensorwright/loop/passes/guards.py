@@ -1,0 +1,71 @@
+"""Find the comparisons that guard parts of a loop nest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tensorwright.expr import (
+    And,
+    Bounds,
+    Compare,
+    Condition,
+    Index,
+    Not,
+    Or,
+    Range,
+    Relation,
+    Select,
+    Value,
+    ValueExpr,
+    children,
+)
+from tensorwright.loop.ir import For, If, Stmt, Store
+from tensorwright.loop.traversal import children_of
+
+__all__ = ["gap_of", "guards_of"]
+
+
+def gap_of(guard: Compare) -> Index | None:
+    """What is >= 0 exactly where an inequality holds; None for (in)equations."""
+    match guard.relation:
+        case Relation.LT:
+            return guard.right - guard.left - 1
+        case Relation.LE:
+            return guard.right - guard.left
+        case _:
+            return None
+
+
+def guards_of(statement: Stmt, inner: Bounds) -> Iterator[tuple[Compare, Bounds]]:
+    """Every comparison that guards something, with the ranges of the variables bound inside."""
+    match statement:
+        case If(condition, then):
+            yield from ((leaf, inner) for leaf in _leaves(condition))
+            yield from guards_of(then, inner)
+        case For(var, extent, _, body):
+            yield from guards_of(body, {**inner, var: Range.of_extent(extent)})
+        case Store(_, _, value):
+            yield from ((leaf, inner) for leaf in _selected(value))
+        case _:
+            for child in children_of(statement):
+                yield from guards_of(child, inner)
+
+
+def _selected(value: Value) -> Iterator[Compare]:
+    if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
+        yield from _leaves(value.condition)
+    for child in children(value):
+        yield from _selected(child)
+
+
+def _leaves(condition: Condition) -> Iterator[Compare]:
+    match condition:
+        case Compare():
+            yield condition
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _leaves(part)
+        case Not(part):
+            yield from _leaves(part)
+        case _:
+            return

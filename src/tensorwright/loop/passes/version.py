@@ -1,0 +1,200 @@
+"""Give whole tiles a version of their own, without guards."""
+
+from __future__ import annotations
+
+from tensorwright.expr import (
+    And,
+    Bounds,
+    Compare,
+    Condition,
+    Index,
+    Not,
+    Or,
+    Range,
+    Relation,
+    Var,
+    all_of,
+    any_of,
+    compare,
+    interval,
+    negate,
+    simplify_condition,
+    terms_of,
+)
+from tensorwright.loop.ir import Allocate, Block, For, ForKind, If, LoopProgram, Stmt, block
+from tensorwright.loop.passes.guards import gap_of, guards_of
+from tensorwright.loop.passes.simplify import simplify_loops
+from tensorwright.loop.traversal import (
+    Namer,
+    buffers_of_index,
+    children_of,
+    freshen,
+    map_statement,
+    total_size,
+    with_children,
+)
+
+__all__ = ["version_guards"]
+
+_OUTER_KINDS = frozenset((ForKind.SERIAL, ForKind.PARALLEL))
+
+
+def version_guards(program: LoopProgram, max_statements: int = 512) -> LoopProgram:
+    """Ask once per tile whether all guards inside hold, and have a version without them if so.
+
+    Rewrite:  for i_o in 0..63: for i_i in 0..16: if i_o*16 + i_i < 1000: S
+                  ->  for i_o in 0..63:
+                        if i_o < 62: for i_i in 0..16: S
+                        if 62 <= i_o: for i_i_1 in 0..8: S[i_o := 62]
+    Where several loops have tiles, one condition covers them all, so that a nest becomes two and
+    not four.  Neighbours in a block that ask the same are versioned together, others each by
+    itself.  The loop that is copied is the outermost one in which every guard that can be decided
+    is decided.
+    Theorem:  a guard g >= 0 holds in all iterations of a nest if the low end of g's interval over
+              the nest's own variables is >= 0; that end depends on the variables outside only.
+    """
+    version = _Version(Namer(program), max_statements - total_size((program.body,)))
+    body = version.inside(program.body, {})
+    return simplify_loops(LoopProgram(program.name, program.parameters, body))
+
+
+class _Version:
+    """Names and how many statements may still be added; mutable, one per run."""
+
+    def __init__(self, namer: Namer, room: int) -> None:
+        self._namer = namer
+        self._room = room
+
+    def inside(self, statement: Stmt, bounds: Bounds) -> Stmt:
+        """Version the nests inside the loops around which nothing can be decided."""
+        if isinstance(statement, For):
+            if statement.kind not in _OUTER_KINDS:
+                return statement
+            below = {**bounds, statement.var: Range.of_extent(statement.extent)}
+            return with_children(statement, (self.nest(statement.body, below),))
+        inner = tuple(self.inside(child, bounds) for child in children_of(statement))
+        return with_children(statement, inner) if inner else statement
+
+    def nest(self, statement: Stmt, bounds: Bounds) -> Stmt:
+        """Version a statement in the body of a loop, or what is inside it."""
+        match statement:
+            case Allocate() | If():
+                inner = tuple(self.nest(child, bounds) for child in children_of(statement))
+                return with_children(statement, inner)
+            case Block(statements):
+                return self._neighbours(statements, bounds)
+            case For():
+                return self._neighbours((statement,), bounds)
+            case _:
+                return statement
+
+    def _neighbours(self, statements: tuple[Stmt, ...], bounds: Bounds) -> Stmt:
+        """Version statements in order, neighbours of one condition together."""
+        done: list[Stmt] = []
+        group: list[tuple[Stmt, Stmt]] = []
+        asked: Condition = True
+        for statement in statements:
+            decided = _decided_here(statement, bounds) if isinstance(statement, For) else {}
+            whole = all_of(*decided.values())
+            if group and whole != asked:
+                done.append(self._two(asked, group))
+                group = []
+            if isinstance(whole, bool):
+                deeper = isinstance(statement, For)
+                done.append((self.inside if deeper else self.nest)(statement, bounds))
+            else:
+                asked = whole
+                group.append((statement, _without(statement, frozenset(decided))))
+        return block(*done, *([self._two(asked, group)] if group else []))
+
+    def _two(self, whole: Condition, group: list[tuple[Stmt, Stmt]]) -> Stmt:
+        """The versions for whole tiles and for others."""
+        guarded = block(*(statement for statement, _ in group))
+        if total_size((guarded,)) > self._room:
+            return guarded
+        self._room -= total_size((guarded,))
+        clean = block(*(statement for _, statement in group))
+        return block(If(whole, clean), If(negate(whole), freshen(guarded, self._namer)))
+
+
+def _decided_here(loop: For, bounds: Bounds) -> dict[Condition, Condition]:
+    """What `_decided` finds, or nothing where a loop inside can decide more."""
+    decided = _decided(loop, bounds)
+    return {} if _decided_below(loop, bounds) - decided.keys() else decided
+
+
+def _decided(nest: Stmt, bounds: Bounds) -> dict[Condition, Condition]:
+    """Guards inside, each with what must hold outside so that it holds in every iteration.
+
+    Guards that never hold in all iterations are left out, and those that read memory.
+    """
+    found: dict[Condition, Condition] = {}
+    never: set[Condition] = set()
+    for guard, inner in guards_of(nest, {}):
+        gap = gap_of(guard)
+        reach = interval(gap, inner) if gap is not None else None
+        if reach is None or any(True for _ in buffers_of_index(reach.low)):
+            never.add(guard)
+            continue
+        holds = simplify_condition(_nonnegative(reach.low), bounds)
+        found[guard] = all_of(found.get(guard, all_of()), holds)
+        if found[guard] is False:
+            never.add(guard)
+    return {guard: holds for guard, holds in found.items() if guard not in never}
+
+
+def _nonnegative(index: Index) -> Condition:
+    """index >= 0 without negative terms; with one variable alone, as a limit of that variable."""
+    terms = dict(terms_of(index))
+    rest = terms.pop((), 0)
+    if len(terms) == 1:
+        ((monomial, scale),) = terms.items()
+        if len(monomial) == 1 and isinstance(monomial[0], Var):
+            if scale > 0:
+                return compare(Relation.LE, -(rest // scale), monomial[0])
+            return compare(Relation.LT, monomial[0], rest // -scale + 1)
+    low: Index = 0
+    for monomial, scale in terms_of(index):
+        if scale < 0:
+            product: Index = -scale
+            for atom in monomial:
+                product = product * atom
+            low = low + product
+    return compare(Relation.LE, low, index + low)
+
+
+def _decided_below(loop: For, bounds: Bounds) -> frozenset[Condition]:
+    """The guards that can be decided in some nest further inside."""
+    if loop.kind not in _OUTER_KINDS:
+        return frozenset()
+    below = {**bounds, loop.var: Range.of_extent(loop.extent)}
+    found: set[Condition] = set()
+    for nest in _nests(loop.body):
+        found |= _decided(nest, below).keys() | _decided_below(nest, below)
+    return frozenset(found)
+
+
+def _nests(statement: Stmt) -> tuple[For, ...]:
+    """The outermost loops inside."""
+    if isinstance(statement, For):
+        return (statement,)
+    return tuple(nest for child in children_of(statement) for nest in _nests(child))
+
+
+def _without(statement: Stmt, holding: frozenset[Condition]) -> Stmt:
+    """The statement where some comparisons are known to hold."""
+
+    def on_condition(condition: Condition) -> Condition:
+        match condition:
+            case Compare():
+                return condition in holding or condition
+            case And(parts):
+                return all_of(*(on_condition(part) for part in parts))
+            case Or(parts):
+                return any_of(*(on_condition(part) for part in parts))
+            case Not(part):
+                return negate(on_condition(part))
+            case _:
+                return condition
+
+    return map_statement(statement, lambda index: index, on_condition)
