@@ -106,8 +106,11 @@ def padded(
         inside = all_of(
             *(
                 part
-                for at, begin, extent, large in zip(moved, begins, own, shape, strict=True)
-                for part in (begin <= 0 or at >= 0, begin + extent >= large or at < extent)
+                for at, begin, extent, large in zip(indices, begins, own, shape, strict=True)
+                for part in (
+                    begin <= 0 or at >= begin,
+                    begin + extent >= large or at < begin + extent,
+                )
             )
         )
         value: Value = Load(tensor, moved)
