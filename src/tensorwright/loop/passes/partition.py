@@ -15,9 +15,10 @@ from tensorwright.expr import (
     compare,
     free_vars,
     interval,
+    simplify_condition,
     terms_of,
 )
-from tensorwright.loop.ir import For, ForKind, If, LoopProgram, Stmt, block
+from tensorwright.loop.ir import For, ForKind, If, LoopProgram, Stmt, Store, block
 from tensorwright.loop.passes.guards import gap_of, guards_of
 from tensorwright.loop.passes.simplify import simplify_loops, simplify_statement
 from tensorwright.loop.traversal import (
@@ -96,12 +97,17 @@ class _Partition:
         self, loop: For, pieces: tuple[_Piece, ...], bounds: Bounds, depth: int
     ) -> Stmt | None:
         """The loop in pieces, or None where that makes it no better or too large."""
+        only_shorter = (
+            loop.kind is ForKind.VECTOR or depth == 0 or total_size((loop,)) > self._max_body
+        )
+        if only_shorter:
+            alive = [p for p in pieces if not _is_dead(loop.body, _and_range(bounds, loop.var, p))]
+            if len(alive) > 1:
+                return None
         parts = [simplify_statement(_shifted(loop, piece), bounds) for piece in pieces]
         full = [n for n, part in enumerate(parts) if not is_empty(part)]
-        if len(full) > 1:
-            too_large = depth == 0 or total_size((loop,)) > self._max_body
-            if loop.kind is ForKind.VECTOR or too_large:
-                return None
+        if len(full) > 1 and only_shorter:
+            return None
         stays = loop.kind is ForKind.PARALLEL and len(full) > 1
         if stays:
             parts = [_narrowed(loop, piece, bounds) for piece in pieces]
@@ -131,6 +137,19 @@ class _Partition:
         """Partition what is inside a piece that is still one loop."""
         inner = tuple(self.cut(child, bounds, depth) for child in children_of(part))
         return with_children(part, inner)
+
+
+def _is_dead(statement: Stmt, bounds: Bounds) -> bool:
+    """Whether the conditions around everything inside are certainly false."""
+    match statement:
+        case If(condition, then):
+            return simplify_condition(condition, bounds) is False or _is_dead(then, bounds)
+        case For(var, extent, _, body):
+            return _is_dead(body, {**bounds, var: Range.of_extent(extent)})
+        case Store():
+            return False
+        case _:
+            return all(_is_dead(child, bounds) for child in children_of(statement))
 
 
 def _and_range(bounds: Bounds, var: Var, piece: _Piece) -> Bounds:
