@@ -1,8 +1,9 @@
 """What compiled code needs at run time.
 
 From machine code upwards: jit.py (object code to callable addresses), openmp.py, kernel_cache.py.
-From the user downwards: plan.py (what an executable does, as data), executable.py, frame.py (what
-one call owns), driver.py (steps in native code), container.py (the file format).
+From the user downwards: plan.py (what an executable does, as data), planner.py (how it is made),
+executable.py, frame.py (what one call owns), driver.py (steps in native code), container.py (the
+file format).
 """
 
 from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready
@@ -46,6 +47,13 @@ from tensorwright.runtime.plan import (
 )
 from tensorwright.runtime.plan_json import plan_from_json, plan_to_json
 from tensorwright.runtime.plan_verify import verify_plan
+from tensorwright.runtime.planner import (
+    HostCall,
+    KernelCall,
+    Network,
+    kernel_spec,
+    make_plan,
+)
 from tensorwright.runtime.timing import calls_per_sample, measure, measure_in_turn, time_calls
 
 __all__ = [
@@ -59,15 +67,18 @@ __all__ = [
     "Contents",
     "CopyStep",
     "Executable",
+    "HostCall",
     "HostStep",
     "InputRef",
     "Inside",
     "KernelCache",
+    "KernelCall",
     "KernelSpec",
     "KernelStep",
     "Lifetime",
     "LoadedObject",
     "MemoryPlan",
+    "Network",
     "OpenMP",
     "Origin",
     "OutputRef",
@@ -84,8 +95,10 @@ __all__ = [
     "find_openmp",
     "is_kernel_ready",
     "kernel_key",
+    "kernel_spec",
     "load",
     "load_object",
+    "make_plan",
     "measure",
     "measure_bandwidth",
     "measure_in_turn",

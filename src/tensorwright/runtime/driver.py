@@ -16,6 +16,7 @@ Base 0 is address 0, so that a ref to it is a plain number.
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,6 +41,7 @@ from tensorwright.runtime.plan import (
 )
 
 _SLOTS = "steps refs bases arguments workspace threads begin end clock ticks".split()
+_CLOCK_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 
 DRIVER_IR = (
     "define void @tensorwright_run(ptr %frame) {\nentry:\n  %time = alloca [2 x i64], align 16\n"
@@ -49,7 +51,7 @@ DRIVER_IR = (
         f"ptr %{name}.at\n"
         for position, name in enumerate(_SLOTS)
     )
-    + """\
+    + f"""\
   %threads32 = trunc i64 %threads to i32
   %is_timed = icmp ne ptr %clock, null
   br label %next
@@ -57,7 +59,7 @@ next:
   %i = phi i64 [%begin, %entry], [%i.next, %call]
   br i1 %is_timed, label %tick, label %check
 tick:
-  call i32 %clock(i32 1, ptr %time)
+  call i32 %clock(i32 {_CLOCK_MONOTONIC}, ptr %time)
   %seconds = load i64, ptr %time
   %rest.at = getelementptr i64, ptr %time, i64 1
   %rest = load i64, ptr %rest.at
@@ -100,9 +102,9 @@ call:
   br label %next
 done:
   ret void
-}
+}}
 
-define void @tensorwright_copy(ptr %arguments, ptr %workspace, i32 %threads) {
+define void @tensorwright_copy(ptr %arguments, ptr %workspace, i32 %threads) {{
   %destination = load ptr, ptr %arguments
   %source.at = getelementptr i64, ptr %arguments, i64 1
   %source = load ptr, ptr %source.at
@@ -110,12 +112,12 @@ define void @tensorwright_copy(ptr %arguments, ptr %workspace, i32 %threads) {
   %size = load i64, ptr %size.at
   call void @llvm.memcpy.p0.p0.i64(ptr %destination, ptr %source, i64 %size, i1 false)
   ret void
-}
+}}
 
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 )
-"""The clock is called as POSIX's clock_gettime(CLOCK_MONOTONIC, ...), 1 on Linux."""
+"""The clock is POSIX's clock_gettime, whose seconds and nanoseconds are 64 bits each."""
 
 
 class NativeFrame(ctypes.Structure):

@@ -5,6 +5,10 @@ dynamic storage allocation); largest first, each into the tightest gap that fits
 few per cent of the lower bound on networks. Source: Pisarchyk and Lee, Efficient Memory Management
 for Deep Neural Net Inference, 2020, "greedy by size". Tensors in order of their first step is
 tried as well, and the smaller arena is taken.
+
+Every tensor begins on a multiple of 64 bytes, a cache line. Positions modulo 4096 are left to
+chance: adding two arrays of 16 KiB to 1 MiB runs equally fast, within the noise of 3 %, wherever
+the result lies relative to the operands.
 """
 
 from __future__ import annotations

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.runtime.networks import (
+    CHAIN,
+    KERNELS,
+    NATIVE,
+    SIZE,
+    TENSOR,
+    chain_inputs,
+    executable,
+    tensor,
+    weights,
+)
+
+from tensorwright.base import DType, InternalError
+from tensorwright.codegen.llvm import compile_module, emit
+from tensorwright.expr import Load, Var
+from tensorwright.loop import Buffer, For, ForKind, LoopProgram, Parameter, Role, Store
+from tensorwright.ops import TensorType
+from tensorwright.runtime import (
+    ArenaRef,
+    ConstantRef,
+    CopyStep,
+    Executable,
+    HostCall,
+    InputRef,
+    Inside,
+    KernelCall,
+    KernelStep,
+    Network,
+    OutputRef,
+    kernel_spec,
+    make_plan,
+)
+
+WIDE = TensorType(DType.F32, (2, 96))
+
+
+def network(*calls: Any, outputs: tuple[str, ...] = ("z",), **changes: Any) -> Network:
+    """Inputs x and y, constant w, intermediates t0..t3 and a pair of them."""
+    fields: dict[str, Any] = {
+        "inputs": CHAIN.inputs,
+        "outputs": tuple(tensor(name) for name in outputs),
+        "types": (*((f"t{i}", TENSOR) for i in range(4)), ("pair", WIDE)),
+        **changes,
+    }
+    return Network(
+        "net", NATIVE, 1, constants=CHAIN.constants, kernels=KERNELS, calls=calls, **fields
+    )
+
+
+def double(source: str, destination: str) -> KernelCall:
+    return KernelCall(0, (source, destination), f"{destination}=2{source}")
+
+
+def add(a: str, b: str, destination: str) -> KernelCall:
+    return KernelCall(1, (a, b, destination), f"{destination}={a}+{b}", 96, 1152)
+
+
+def test_a_chain_takes_turns_in_the_arena() -> None:
+    plan = make_plan(
+        network(double("x", "t0"), double("t0", "t1"), add("t1", "y", "t2"), add("t2", "w", "z"))
+    )
+    assert plan.arena_bytes == 2 * SIZE
+    assert plan.steps[3] == KernelStep(
+        1, (ArenaRef(0, SIZE), ConstantRef(0), OutputRef(0)), "z=t2+w", 96, 1152
+    )
+    inputs = chain_inputs()
+    expected = inputs["x"] * 4 + inputs["y"] + weights()
+    np.testing.assert_allclose(executable(plan).run(inputs)["z"], expected, rtol=1e-6)
+
+
+def test_producers_write_straight_into_a_concatenation() -> None:
+    plan = make_plan(
+        network(
+            double("x", "t0"),
+            double("y", "t1"),
+            HostCall("total", (), ("pair",), ("z",), "total"),
+            parts=(("t0", Inside("pair", 0)), ("t1", Inside("pair", SIZE))),
+        )
+    )
+    assert plan.arena_bytes == 2 * SIZE
+    inputs = chain_inputs()
+    total = {"total": lambda arrays, _: (arrays[0].sum(axis=0),)}
+    np.testing.assert_allclose(
+        executable(plan, hosts=total).run(inputs)["z"], 2 * (inputs["x"] + inputs["y"]), rtol=1e-6
+    )
+
+
+def test_a_concatenation_that_is_an_output_needs_no_arena() -> None:
+    plan = make_plan(
+        replace(
+            network(
+                double("x", "t0"),
+                double("y", "t1"),
+                parts=(("t0", Inside("z", 0)), ("t1", Inside("z", SIZE))),
+            ),
+            outputs=(tensor("z", (2, 96)),),
+        )
+    )
+    assert plan.arena_bytes == 0
+    assert len(plan.steps) == 2
+    inputs = chain_inputs()
+    expected = 2 * np.stack([inputs["x"], inputs["y"]])
+    np.testing.assert_array_equal(executable(plan).run(inputs)["z"], expected)
+
+
+def test_a_reshape_costs_nothing() -> None:
+    plan = make_plan(
+        network(
+            double("t0", "t1"),
+            double("t2", "z"),
+            parts=(("t0", Inside("x", 0)), ("t2", Inside("t1", 0))),
+        )
+    )
+    assert plan.arena_bytes == SIZE
+    assert plan.steps[0] == KernelStep(0, (InputRef(0), ArenaRef(0, SIZE)), "t1=2t0")
+    inputs = chain_inputs()
+    np.testing.assert_array_equal(executable(plan).run(inputs)["z"], 4 * inputs["x"])
+
+
+def test_outputs_that_nothing_writes_are_copied() -> None:
+    plan = make_plan(
+        network(
+            double("x", "t0"),
+            double("y", "t1"),
+            HostCall("total", (), ("pair",), ("z",), "total"),
+            outputs=("t0", "x", "w", "z", "again"),
+            parts=(
+                ("t0", Inside("pair", 0)),
+                ("t1", Inside("pair", SIZE)),
+                ("again", Inside("z", 0)),
+            ),
+        )
+    )
+    copies = [step for step in plan.steps if isinstance(step, CopyStep)]
+    assert copies == [
+        CopyStep(ArenaRef(0, SIZE), OutputRef(0), SIZE, "copy t0"),
+        CopyStep(InputRef(0), OutputRef(1), SIZE, "copy x"),
+        CopyStep(ConstantRef(0), OutputRef(2), SIZE, "copy w"),
+        CopyStep(OutputRef(3), OutputRef(4), SIZE, "copy again"),
+    ]
+    inputs = chain_inputs()
+    total = {"total": lambda arrays, _: (arrays[0].sum(axis=0),)}
+    results = executable(plan, hosts=total).run(inputs)
+    np.testing.assert_array_equal(results["t0"], 2 * inputs["x"])
+    np.testing.assert_array_equal(results["w"], weights())
+    np.testing.assert_array_equal(results["again"], results["z"])
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (network(double("x", "nothing"), double("nothing", "z")), "it has no type"),
+        (network(double("t0", "z")), "reads arena[0:384], which no earlier step wrote"),
+        (network(double("x", "t0")), "no step writes all of it"),
+        (network(double("x", "w"), double("x", "z")), "const0 is written"),
+        (
+            network(double("x", "t0"), double("t0", "z"), parts=(("t0", Inside("t0", 0)),)),
+            "it lies inside itself",
+        ),
+    ],
+    ids="type unwritten output constant itself".split(),
+)
+def test_networks_that_cannot_be_planned(broken: Network, message: str) -> None:
+    with pytest.raises(InternalError) as caught:
+        make_plan(broken)
+    assert caught.value.reason == message
+
+
+def scaled(name: str, count: int) -> LoopProgram:
+    x, y = (Buffer(each, (count,), DType.F32) for each in "xy")
+    i = Var("i")
+    body = For(i, count, ForKind.PARALLEL, Store(y, (i,), Load(x, (i,)) + Load(x, (i,))))
+    return LoopProgram(name, (Parameter(x, Role.INPUT), Parameter(y, Role.OUTPUT)), body)
+
+
+def test_emitted_kernels_run() -> None:
+    sources = [emit(scaled(f"scale {i}", 96), NATIVE) for i in range(2)]
+    plan = make_plan(
+        Network(
+            "emitted",
+            NATIVE,
+            2,
+            (tensor("x"),),
+            (tensor("y"),),
+            (),
+            tuple(map(kernel_spec, sources)),
+            (KernelCall(0, ("x", "t"), "first"), KernelCall(1, ("t", "y"), "second")),
+            (("t", TENSOR),),
+        )
+    )
+    objects = [compile_module(source.ir_text, NATIVE) for source in sources]
+    x = chain_inputs()["x"]
+    np.testing.assert_array_equal(Executable(plan, objects, [], threads=2)(x), 4 * x)
+    assert plan.kernels[0].arguments[0].size_bytes == SIZE
+
+
+def test_an_unbound_kernel_has_no_size() -> None:
+    source = emit(scaled("s", 8), NATIVE)
+    free = Parameter(Buffer("x", (Var("n"),), DType.F32), Role.INPUT)
+    with pytest.raises(InternalError, match="its extents are not bound"):
+        kernel_spec(type(source)("s", "", 0, 0, (free,)))
