@@ -69,7 +69,7 @@ ENOUGH_ITERATIONS = 64  # so many iterations of a parallel loop balance well
 
 
 def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> None:
-    """Schedule a stage at the root: outermost loops fused and parallel, the innermost vectorised."""
+    """Schedule a stage at the root: outer loops fused and parallel, the innermost vectorised."""
     stage = builder.state.stage(name)
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
     if not axes:

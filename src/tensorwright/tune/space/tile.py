@@ -95,6 +95,8 @@ def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     folds = sum(stage.tensor.reduction is not None for stage in state.stages)
     if anchor is None or folds != 1 or len(state.outputs) != 1:
         return ()
+    if all(axis.extent == 1 for axis in anchor.tensor.axes):
+        return ()
     shared = _Order.COLUMNS_OUTSIDE, _Order.ROWS_OUTSIDE
     orders = shared if has_reuse(anchor.tensor) else (_Order.BANDS, _Order.COLUMNS_OUTSIDE)
     built = (_tile_sketch(state, target, anchor.name, order) for order in orders)
@@ -321,7 +323,7 @@ class _Tiling:
         vector = lanes
         if extent_of(self.roles.lanes.extent) > self.width:
             builder.do(Split(name, lanes, (self.width,)))
-            tile = [f"{lanes}_o", *tile]
+            tile = [*tile, f"{lanes}_o"]
             vector = f"{lanes}_i"
         folding, unrolled = self._split_reduction(stage)
         rest = [axis.name for axis in stage.tensor.axes if axis.name not in (lanes, *tile)]
@@ -354,7 +356,8 @@ class _Tiling:
 
         lanes = own(self.roles.lanes)
         assert lanes is not None, "the lanes are an axis that the anchor is read along"
-        roles = (self.roles.columns, self.roles.more_rows, self.roles.rows)
+        # columns innermost: each read along the rows is then used up at once, by all columns
+        roles = (self.roles.more_rows, self.roles.rows, self.roles.columns)
         found = [own(role) for role in roles]
         return lanes, list(dict.fromkeys(x for x in found if x is not None and x != lanes))
 
