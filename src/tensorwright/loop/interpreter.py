@@ -57,7 +57,7 @@ from tensorwright.loop.memory import Cell, Iterations, Race, Trace
 from tensorwright.loop.packing import pack
 from tensorwright.loop.passes.bind import bind_decisions
 from tensorwright.loop.scalars import convert, function_of, quiet
-from tensorwright.loop.traversal import walk
+from tensorwright.loop.traversal import buffers_of_index, walk
 
 __all__ = ["interpret"]
 
@@ -312,25 +312,27 @@ class _Machine:
         if len(indices) != len(cell.shape):
             self._fail(at, None, f"{cell.buffer} has another number of dimensions")
         element = self._element(at, bounds)
-        flat: Index = 0
-        for index, extent in zip(indices, cell.shape, strict=True):
-            flat = flat * extent + index
-        offset = compile_index(flat, self._places, element)
-        unsure = tuple(
+        parts = [
             (compile_index(index, self._places, element), extent, axis)
             for axis, (index, extent) in enumerate(zip(indices, cell.shape, strict=True))
-            if not _is_inside(index, extent, bounds)
-        )
-        if not unsure:
-            return offset
+        ]
+        reads_memory = any(True for _ in buffers_of_index(*indices))
+        sure = all(_is_inside(i, n, bounds) for i, n in zip(indices, cell.shape, strict=True))
+        if sure and not reads_memory:
+            flat: Index = 0
+            for index, extent in zip(indices, cell.shape, strict=True):
+                flat = flat * extent + index
+            return compile_index(flat, self._places, element)
 
         def checked(env: Environment) -> int:
-            for index, extent, axis in unsure:
+            place = 0
+            for index, extent, axis in parts:
                 found = index(env)
                 if not 0 <= found < extent:
                     text = f"index {axis} of {cell.buffer.name} is {found}, outside 0..{extent}"
                     self._fail(at, env, text)
-            return offset(env)
+                place = place * extent + found
+            return place
 
         return checked
 

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from tensorwright.base import DType
 from tensorwright.expr import (
     Condition,
+    Element,
+    FromIndex,
     Index,
     Load,
     Select,
@@ -113,6 +115,7 @@ def padded_copy(size: int, pad: int, kind: ForKind = ForKind.SERIAL) -> LoopProg
 
 _INPUT = buffer("x", 7, 9)
 _OUTPUT = buffer("y", 8, 8)
+_NUMBERS = buffer("m", 4, dtype=DType.I64)
 _KINDS = (ForKind.SERIAL, ForKind.SERIAL, ForKind.UNROLLED)
 
 
@@ -132,6 +135,8 @@ class _Builder:
         result: Index = self.draw(st.integers(-3, 6))
         for var, _ in variables:
             result = result + var * self.draw(st.sampled_from((0, 0, 1, 1, -1, 2, 4)))
+        if self.draw(st.integers(0, 9)) == 0:  # memory, so conditions may change while a loop runs
+            result = result + Element(_NUMBERS, (result % 4,))
         shape = self.draw(st.integers(0, 5))
         if shape == 0:
             return result // self.draw(st.integers(1, 4))
@@ -192,6 +197,9 @@ class _Builder:
         return self.load(variables) + self.load(variables)
 
     def store(self, variables: list[tuple[Var, int]]) -> Stmt:
+        if self.draw(st.integers(0, 5)) == 0:
+            number = FromIndex(self.affine(variables) % 7, DType.I64)
+            return Store(_NUMBERS, (self.affine(variables) % 4,), number)
         target = self.draw(st.sampled_from([_OUTPUT, *self.locals]))
         indices = tuple(
             self.inside(self.affine(variables), extent)
@@ -225,5 +233,6 @@ class _Builder:
 def loop_programs(draw: st.DrawFn) -> LoopProgram:
     """Small nests of serial and unrolled loops with guards, local buffers and updates in place."""
     builder = _Builder(draw)
-    body = block(filled(_OUTPUT), builder.statement([], 5), builder.statement([], 4))
-    return program(body, (_OUTPUT,), (_INPUT,))
+    start = block(filled(_OUTPUT), filled(_NUMBERS, constant(1, DType.I64)))
+    body = block(start, builder.statement([], 5), builder.statement([], 4))
+    return program(body, (_OUTPUT, _NUMBERS), (_INPUT,))

@@ -409,7 +409,8 @@ def test_work_is_what_the_interpreter_does(nest: LoopProgram) -> None:
 
     interpret(nest, arrays_for(nest), trace=count)
     work = count_work(nest)
-    assert work.exact
+    if not work.exact:  # a condition reads memory
+        return
     assert {name: n for name, n in work.loads if n} == {
         name: n for (what, name), n in counts.items() if what == "load"
     }
