@@ -117,6 +117,9 @@ def _exact_or_floor(dividend: Index, divisor: Index) -> Index:
 def _monomial_interval(monomial: tuple[IndexExpr, ...], bounds: Bounds) -> Range | None:
     low: Index = 1
     high: Index = 1
+    if not free_vars(*monomial) & bounds.keys():
+        fixed = sum_of([Poly(((monomial, 1),))])
+        return Range(fixed, fixed)
     for atom in monomial:
         part = interval(atom, bounds)
         if part is None:
@@ -437,12 +440,48 @@ def _simplify_comparison(
         case Relation.LT:
             if is_nonnegative(gap - 1, bounds):
                 return True
-            return False if is_nonnegative(-gap, bounds) else compare(relation, left, right)
+            if is_nonnegative(-gap, bounds):
+                return False
+            return _without_low_part(gap - 1, bounds) or compare(relation, left, right)
         case Relation.LE:
             if is_nonnegative(gap, bounds):
                 return True
-            return False if is_nonnegative(-gap - 1, bounds) else compare(relation, left, right)
+            if is_nonnegative(-gap - 1, bounds):
+                return False
+            return _without_low_part(gap, bounds) or compare(relation, left, right)
         case Relation.EQ | Relation.NE:
             if is_nonnegative(gap - 1, bounds) or is_nonnegative(-gap - 1, bounds):
                 return relation is Relation.NE
             return compare(relation, left, right)
+
+
+def _without_low_part(gap: Index, bounds: Bounds) -> Condition | None:
+    """`gap >= 0` without the low digits of its mixed-radix numbers, where they decide nothing.
+
+    Rewrite:  a*g + s + c >= 0    ->    a + q >= 0    for floor((s + c) / g) = q at both ends of s
+    Theorem:  a*g + s + c >= 0 exactly where a >= -(s + c)/g, which is a >= -floor((s + c)/g) since
+              a is an integer; the floor is monotone in s, so equal ends make it constant.
+    Returns None where no such g exists.
+    """
+    if not isinstance(gap, Poly):
+        return None
+    for scale in sorted({abs(c) for m, c in gap.terms if m and abs(c) > 1}, reverse=True):
+        small: Index = 0
+        high: Index = 0
+        low: Index = 0  # gap = scale*(high - low) + small; both parts are compared
+        for monomial, coefficient in gap.terms:
+            if not monomial or coefficient % scale:
+                small = small + (Poly(((monomial, coefficient),)) if monomial else coefficient)
+            elif coefficient > 0:
+                high = high + Poly(((monomial, coefficient // scale),)) * 1
+            else:
+                low = low + Poly(((monomial, -coefficient // scale),)) * 1
+        ends = interval(small, bounds)
+        if ends is None or not isinstance(ends.low, int) or not isinstance(ends.high, int):
+            continue
+        quotient = ends.low // scale
+        if quotient == ends.high // scale:
+            if high == 0:
+                return compare(Relation.LT, low, quotient + 1)
+            return compare(Relation.LE, low - quotient, high)
+    return None

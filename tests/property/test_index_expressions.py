@@ -1,0 +1,261 @@
+"""Random index expressions: simplification, ranges, proofs and substitution never lie."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.unit.expr.naive import holds, index_value
+
+from tensorwright.expr import (
+    And,
+    Compare,
+    Decision,
+    ExactDiv,
+    FloorDiv,
+    Index,
+    Max,
+    Min,
+    Mod,
+    Not,
+    Or,
+    Poly,
+    Range,
+    Relation,
+    Var,
+    all_of,
+    any_of,
+    ceil_div,
+    compare,
+    floor_div,
+    interval,
+    is_nonnegative,
+    maximum,
+    minimum,
+    mod,
+    negate,
+    simplify,
+    simplify_condition,
+    substitute,
+)
+
+z3 = pytest.importorskip("z3")
+
+VARIABLES = (Var("o"), Var("i"), Var("j"))
+DECISIONS = (Decision("f"), Decision("t"))
+OUTER, INNER, OTHER = VARIABLES
+F, T = DECISIONS
+
+EXTENTS = st.sampled_from([1, 2, 3, 4, 7, 8, F, T, F * T, ceil_div(10, F), F + 1])
+TAIL = minimum(F, 10 - OUTER * F)
+DIVISORS = st.sampled_from([1, 2, 3, 4, 8, F, T, F * T, F * 2, F + T])
+ATOMS = st.one_of(st.sampled_from([*VARIABLES, *DECISIONS]), st.integers(-4, 12))
+
+
+def _combine(inner):
+    return st.one_of(
+        st.builds(lambda a, b: a + b, inner, inner),
+        st.builds(lambda a, b: a - b, inner, inner),
+        st.builds(lambda a, s: a * s, inner, st.integers(-4, 8)),
+        st.builds(lambda a, d: a * d, inner, DIVISORS),
+        st.builds(lambda a, d, b: a * d + b, inner, DIVISORS, inner),
+        st.builds(floor_div, inner, DIVISORS),
+        st.builds(mod, inner, DIVISORS),
+        st.builds(
+            lambda a, d: (a // d) * d + a % d if not isinstance(a, int) else a, inner, DIVISORS
+        ),
+        st.builds(minimum, inner, inner),
+        st.builds(maximum, inner, inner),
+    )
+
+
+EXPRESSIONS = st.recursive(ATOMS, _combine, max_leaves=6)
+COMPARISONS = st.builds(compare, st.sampled_from(Relation), EXPRESSIONS, EXPRESSIONS)
+CONDITIONS = st.recursive(
+    COMPARISONS,
+    lambda inner: st.one_of(
+        st.builds(all_of, inner, inner),
+        st.builds(any_of, inner, inner),
+        st.builds(negate, inner),
+    ),
+    max_leaves=3,
+)
+TABLES = st.builds(
+    lambda o, i, j, is_tail: {
+        OUTER: Range.of_extent(o),
+        INNER: Range.of_extent(TAIL if is_tail else i),
+        OTHER: Range.of_extent(j),
+    },
+    EXTENTS,
+    EXTENTS,
+    EXTENTS,
+    st.booleans(),
+)
+CHECKED = settings(max_examples=250, deadline=None, derandomize=True)
+
+
+def points(bounds):
+    """Every value of the variables for some values of the decisions."""
+    for f, t in ((1, 1), (2, 3), (3, 1), (4, 2), (5, 4)):
+        env = {F: f, T: t}
+        for o in range(index_value(bounds[OUTER].high, env, {}) + 1):
+            high = index_value(bounds[INNER].high, env | {OUTER: o}, {})
+            for i, j in product(
+                range(high + 1), range(index_value(bounds[OTHER].high, env, {}) + 1)
+            ):
+                yield env | {OUTER: o, INNER: i, OTHER: j}
+
+
+def spread(bounds):
+    return list(points(bounds))[::5]
+
+
+@CHECKED
+@given(EXPRESSIONS, TABLES)
+def test_simplification_is_an_equality(expression: Index, bounds):
+    simple = simplify(expression, bounds)
+    for env in spread(bounds):
+        assert index_value(simple, env, {}) == index_value(expression, env, {}), (simple, env)
+
+
+@CHECKED
+@given(EXPRESSIONS, TABLES)
+def test_an_interval_contains_every_value(expression: Index, bounds):
+    found = interval(expression, bounds)
+    assume(found is not None)
+    for env in spread(bounds):
+        # ends may mention variables further out, which have their value in env
+        low, high = index_value(found.low, env, {}), index_value(found.high, env, {})
+        assert low <= index_value(expression, env, {}) <= high, (found, env)
+
+
+@CHECKED
+@given(EXPRESSIONS, TABLES)
+def test_what_is_proved_nonnegative_is(expression: Index, bounds):
+    assume(is_nonnegative(expression, bounds))
+    for env in spread(bounds):
+        assert index_value(expression, env, {}) >= 0, env
+
+
+@CHECKED
+@given(CONDITIONS, TABLES)
+def test_simplified_conditions_are_equal(condition, bounds):
+    simple = simplify_condition(condition, bounds)
+    for env in spread(bounds):
+        assert holds(simple, env, {}) == holds(condition, env, {}), (simple, env)
+
+
+@CHECKED
+@given(EXPRESSIONS, st.sampled_from(VARIABLES), EXPRESSIONS)
+def test_substitution_replaces(expression: Index, var: Var, by: Index):
+    result = substitute(expression, {var: by})
+    for values in ((0, 0, 0, 1, 1), (2, 1, 3, 2, 3), (5, 4, 0, 3, 2)):
+        env = dict(zip((*VARIABLES, *DECISIONS), values, strict=True))
+        inner = env | {var: index_value(by, env, {})}
+        assert index_value(result, env, {}) == index_value(expression, inner, {})
+
+
+@CHECKED
+@given(EXPRESSIONS)
+def test_equal_polynomials_are_one_value(expression: Index):
+    assert (expression + OUTER) * F - OUTER * F == F * expression
+    assert expression - expression == 0
+
+
+def _term(index: Index):
+    """An index expression as Z3 sees it; Z3's / and % of integers floor for positive divisors."""
+    match index:
+        case int():
+            return z3.IntVal(index)
+        case Var(name) | Decision(name):
+            return z3.Int(name)
+        case Poly(terms):
+            total = z3.IntVal(0)
+            for monomial, scale in terms:
+                part = z3.IntVal(scale)
+                for atom in monomial:
+                    part = part * _term(atom)
+                total = total + part
+            return total
+        case FloorDiv(a, b) | ExactDiv(a, b):
+            return _term(a) / _term(b)
+        case Mod(a, b):
+            return _term(a) % _term(b)
+        case Min(a, b):
+            return z3.If(_term(a) <= _term(b), _term(a), _term(b))
+        case Max(a, b):
+            return z3.If(_term(a) >= _term(b), _term(a), _term(b))
+    raise TypeError(index)
+
+
+def _formula(condition):
+    match condition:
+        case bool():
+            return z3.BoolVal(condition)
+        case Compare(relation, a, b):
+            left, right = _term(a), _term(b)
+            return {
+                Relation.LT: left < right,
+                Relation.LE: left <= right,
+                Relation.EQ: left == right,
+                Relation.NE: left != right,
+            }[relation]
+        case And(parts):
+            return z3.And(*map(_formula, parts))
+        case Or(parts):
+            return z3.Or(*map(_formula, parts))
+        case Not(part):
+            return z3.Not(_formula(part))
+    raise TypeError(condition)
+
+
+LINEAR_DIVISORS = st.sampled_from([2, 3, 4, 6, 8])
+LINEAR = st.recursive(
+    st.one_of(st.sampled_from(VARIABLES), st.integers(-4, 12)),
+    lambda inner: st.one_of(
+        st.builds(lambda a, s, b: a * s + b, inner, st.integers(-4, 8), inner),
+        st.builds(floor_div, inner, LINEAR_DIVISORS),
+        st.builds(mod, inner, LINEAR_DIVISORS),
+        st.builds(minimum, inner, inner),
+    ),
+    max_leaves=5,
+)
+NUMBERS = {OUTER: Range.of_extent(5), INNER: Range.of_extent(8), OTHER: Range.of_extent(3)}
+
+
+def _refuted(goal, bounds) -> bool:
+    solver = z3.Solver()
+    solver.set("rlimit", 200_000)
+    for var, found in bounds.items():
+        solver.add(_term(found.low) <= _term(var), _term(var) <= _term(found.high))
+    solver.add(*(_term(decision) >= 1 for decision in DECISIONS), z3.Not(goal))
+    return solver.check() == z3.sat
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(LINEAR)
+def test_z3_finds_no_counterexample(expression: Index):
+    simple = simplify(expression, NUMBERS)
+    assert not _refuted(_term(simple) == _term(expression), NUMBERS)
+    condition = compare(Relation.LT, expression, 9)
+    assert not _refuted(
+        _formula(simplify_condition(condition, NUMBERS)) == _formula(condition), NUMBERS
+    )
+
+
+SPLIT = {OUTER: Range.of_extent(T), INNER: Range.of_extent(F), OTHER: Range.of_extent(T * F)}
+SYMBOLIC = [
+    (OUTER * F + INNER) // F,
+    (OUTER * F + INNER) % F,
+    (OTHER // F) * F + OTHER % F,
+    (OUTER * F * 4 + INNER * 4 + 3) // (F * 4),
+]
+
+
+@pytest.mark.parametrize("expression", SYMBOLIC, ids=str)
+def test_z3_proves_symbolic_simplifications(expression: Index):
+    simple = simplify(expression, SPLIT)
+    assert simple in VARIABLES
+    assert not _refuted(_term(simple) == _term(expression), SPLIT)
