@@ -1,12 +1,13 @@
 """Graphs: networks as lists of operator applications. Read `graph.py` first, then `builder.py` and `interpret.py`.
 
-`onnx_import/` reads ONNX models, `onnx_export.py` writes them, `passes/` simplifies.
+`onnx_import/` reads ONNX models, `onnx_export/` writes them, `passes/` simplifies.
 """
 
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.interpret import check_inputs, interpret, last_uses, run_node
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.onnx_export import save_onnx, to_onnx
+from tensorwright.graph.onnx_import import load_onnx, value_inputs
 from tensorwright.graph.parse import parse
 from tensorwright.graph.passes import PASSES, Simplification, simplify, simplify_with_report
 from tensorwright.graph.printing import digest
@@ -31,8 +32,11 @@ __all__ = [
     "parse",
     "rename_tensors",
     "run_node",
+    "save_onnx",
     "save_text",
     "simplify",
     "simplify_with_report",
+    "to_onnx",
+    "value_inputs",
     "verify",
 ]

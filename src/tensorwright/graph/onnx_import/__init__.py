@@ -1,5 +1,6 @@
 """Read ONNX models. Start with `importer.py`, then `call.py`; each file of `converters/` is one family of operators."""
 
 from tensorwright.graph.onnx_import.importer import load_onnx
+from tensorwright.graph.onnx_import.value_inputs import value_inputs
 
-__all__ = ["load_onnx"]
+__all__ = ["load_onnx", "value_inputs"]

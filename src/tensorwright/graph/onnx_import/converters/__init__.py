@@ -11,6 +11,7 @@ from tensorwright.graph.onnx_import.converters.normalization import NORMALIZATIO
 from tensorwright.graph.onnx_import.converters.pooling import POOLING
 from tensorwright.graph.onnx_import.converters.quantization import QUANTIZATION
 from tensorwright.graph.onnx_import.converters.reduction import REDUCTION
+from tensorwright.graph.onnx_import.converters.resizing import RESIZING
 from tensorwright.graph.onnx_import.converters.shape_values import SHAPE_VALUES
 
 AT_IMPORT: dict[str, Converter] = dict(SHAPE_VALUES)
@@ -26,6 +27,7 @@ CONVERTERS: dict[str, Converter] = dict(
         *GENERATION,
         *ATTENTION,
         *QUANTIZATION,
+        *RESIZING,
     )
 )
 

@@ -6,7 +6,7 @@ from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Converter, Results, Table
 from tensorwright.graph.onnx_import.tensors import dtype_of
 
-_SAME_NAME = (
+SAME_NAME = (
     ("Add", "add"),
     ("Sub", "sub"),
     ("Mul", "mul"),
@@ -58,8 +58,8 @@ _SAME_NAME = (
     ("Mish", "mish"),
     ("HardSwish", "hard_swish"),
 )
-_VARIADIC = (("Sum", "sum"), ("Mean", "mean"), ("Max", "max"), ("Min", "min"))
-_WITH_FLOATS: tuple[tuple[str, str, tuple[tuple[str, float], ...]], ...] = (
+VARIADIC = (("Sum", "sum"), ("Mean", "mean"), ("Max", "max"), ("Min", "min"))
+WITH_FLOATS: tuple[tuple[str, str, tuple[tuple[str, float], ...]], ...] = (
     ("LeakyRelu", "leaky_relu", (("alpha", 0.01),)),
     ("Elu", "elu", (("alpha", 1.0),)),
     ("Celu", "celu", (("alpha", 1.0),)),
@@ -161,9 +161,9 @@ def _gelu(call: Call) -> Results:
 
 
 ELEMENTWISE: Table = (
-    *((theirs, _direct(ours)) for theirs, ours in _SAME_NAME),
-    *((theirs, _variadic(ours)) for theirs, ours in _VARIADIC),
-    *((theirs, _with_floats(ours, defaults)) for theirs, ours, defaults in _WITH_FLOATS),
+    *((theirs, _direct(ours)) for theirs, ours in SAME_NAME),
+    *((theirs, _variadic(ours)) for theirs, ours in VARIADIC),
+    *((theirs, _with_floats(ours, defaults)) for theirs, ours, defaults in WITH_FLOATS),
     ("Identity", _identity),
     ("Dropout", _dropout),
     ("Clip", _clip),

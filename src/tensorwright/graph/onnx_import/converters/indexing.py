@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
 
@@ -35,7 +39,52 @@ def _one_hot(call: Call) -> Results:
     return (call.add("one_hot", indices, call.tensor(2), depth=depth, axis=axis),)
 
 
+def _scatter_elements(call: Call) -> Results:
+    return (
+        call.add(
+            "scatter_elements",
+            call.tensor(0),
+            _positions(call, 1),
+            call.tensor(2),
+            axis=call.int("axis", 0),
+            reduction=call.text("reduction", "none"),
+        ),
+    )
+
+
+def _scatter_nd(call: Call) -> Results:
+    reduction = call.text("reduction", "none")
+    inputs = (call.tensor(0), _positions(call, 1), call.tensor(2))
+    return (call.add("scatter_nd", *inputs, reduction=reduction),)
+
+
+def _top_k(call: Call) -> Results:
+    k = call.int("k") if call.opset < 10 else int(call.scalar(1, "k"))
+    return call.apply(
+        "topk",
+        call.tensor(0),
+        k=k,
+        axis=call.int("axis", -1),
+        largest=call.flag("largest", True),
+        sorted=call.flag("sorted", True),
+    )
+
+
+def _compress(call: Call) -> Results:
+    """The chosen slices; which ones must be known."""
+    chosen = np.flatnonzero(call.array(1, "condition"))
+    x, axis = call.tensor(0), call.int("axis", 0)
+    if not call.given("axis"):
+        x = call.add("reshape", x, shape=(math.prod(call.shape(0)),))
+    return (call.add("gather", x, chosen.astype(np.int64), axis=axis),)
+
+
 INDEXING: Table = (
+    ("ScatterElements", _scatter_elements),
+    ("Scatter", _scatter_elements),
+    ("ScatterND", _scatter_nd),
+    ("TopK", _top_k),
+    ("Compress", _compress),
     ("Gather", _gather),
     ("GatherElements", _gather_elements),
     ("GatherND", _gather_nd),

@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
+from tensorwright.graph.onnx_import.converters.windows import window_of
 from tensorwright.graph.onnx_import.tensors import dtype_of
 
 
@@ -31,8 +32,17 @@ def _saturate(call: Call, x: str, target: DType) -> str:
     return call.add("cast", clipped, to=target)
 
 
+def _is_plain(call: Call, numbers: int) -> bool:
+    """Whether our own operators do it: f32, one scale or one per extent of an axis."""
+    if call.int("block_size", 0) or call.int("output_dtype", 0) or call.rank(1) > 1:
+        return False
+    return call.type(numbers).dtype is DType.F32 and call.type(1).dtype is DType.F32
+
+
 def _quantize(call: Call) -> Results:
     axis, block = call.int("axis", 1), call.int("block_size", 0)
+    if _is_plain(call, 0) and (not call.has(2) or call.type(2).dtype.is_int):
+        return (call.add("quantize_linear", *call.tensors(), axis=_valid(call, axis)),)
     target = DType.U8
     if call.has(2):
         target = call.type(2).dtype
@@ -55,8 +65,15 @@ def _quantize(call: Call) -> Results:
     return (_saturate(call, y, target),)
 
 
+def _valid(call: Call, axis: int) -> int:
+    """The axis; without a meaning, and so anything, where there is one scale for all."""
+    return axis if -call.rank(0) <= axis < call.rank(0) else 0
+
+
 def _dequantize(call: Call) -> Results:
     axis, block = call.int("axis", 1), call.int("block_size", 0)
+    if _is_plain(call, 1):
+        return (call.add("dequantize_linear", *call.tensors(), axis=_valid(call, axis)),)
     target = call.type(1).dtype
     if call.int("output_dtype", 0):
         target = dtype_of(call.int("output_dtype"), call.label, call.operator)
@@ -69,7 +86,51 @@ def _dequantize(call: Call) -> Results:
     return (y if target is DType.F32 else call.add("cast", y, to=target),)
 
 
+def _requantized(call: Call, product: str, scales: tuple[int, int], target: int) -> Results:
+    """An i32 product times its two scales, quantised with the scale and zero point from `target` on."""
+    first, second = (call.add("cast", call.tensor(at), to=DType.F32) for at in scales)
+    rank = len(call.builder.shape_of(product))
+    if call.operator == "QLinearConv" and call.shape(scales[1]) not in ((), (1,)):
+        column = (call.shape(scales[1])[0], *(1,) * (rank - 2))
+        second = call.add("reshape", second, shape=column)
+    y = call.add("cast", product, to=DType.F32)
+    y = call.add("mul", y, call.add("mul", first, second))
+    scale = call.add("cast", call.tensor(target), to=DType.F32)
+    return (call.add("quantize_linear", y, scale, call.tensor(target + 1)),)
+
+
+def _qlinear_matmul(call: Call) -> Results:
+    if call.shape(1) not in ((), (1,)) or call.shape(4) not in ((), (1,)):
+        raise call.unsupported("a scale per row or column is not supported")
+    a, b = call.tensor(0), call.tensor(3)
+    zeros = [call.add("reshape", call.tensor(at), shape=()) for at in (2, 5)]
+    product = call.add("matmul_integer", a, b, *zeros)
+    return _requantized(call, product, (1, 4), 6)
+
+
+def _qlinear_conv(call: Call) -> Results:
+    kernel = call.shape(3)[2:]
+    window = window_of(call, kernel)
+    product = call.add(
+        "conv_integer",
+        call.tensor(0),
+        call.tensor(3),
+        call.tensor(2),
+        call.tensor(5),
+        strides=window.strides,
+        pads=window.pads,
+        dilations=window.dilations,
+        groups=call.int("group", 1),
+    )
+    if call.has(8):
+        column = (call.shape(8)[0], *(1,) * len(kernel))
+        product = call.add("add", product, call.add("reshape", call.tensor(8), shape=column))
+    return _requantized(call, product, (1, 4), 6)
+
+
 QUANTIZATION: Table = (
+    ("QLinearMatMul", _qlinear_matmul),
+    ("QLinearConv", _qlinear_conv),
     ("QuantizeLinear", _quantize),
     ("DequantizeLinear", _dequantize),
 )

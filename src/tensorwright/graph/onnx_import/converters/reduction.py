@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Converter, Results, Table
 
-_REDUCTIONS = (
+REDUCTIONS = (
     ("ReduceSum", "reduce_sum", 13),
     ("ReduceMean", "reduce_mean", 18),
     ("ReduceProd", "reduce_prod", 18),
@@ -69,7 +69,7 @@ def _arg(operator: str) -> Converter:
 
 
 REDUCTION: Table = (
-    *((theirs, _reduce(ours, version)) for theirs, ours, version in _REDUCTIONS),
+    *((theirs, _reduce(ours, version)) for theirs, ours, version in REDUCTIONS),
     ("ArgMax", _arg("argmax")),
     ("ArgMin", _arg("argmin")),
 )

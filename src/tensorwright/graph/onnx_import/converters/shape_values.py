@@ -7,7 +7,7 @@ from onnx import SparseTensorProto, TensorProto
 
 from tensorwright.graph.onnx_import.call import Call, Results, Table
 from tensorwright.graph.onnx_import.tensors import dense, dtype_of, to_array
-from tensorwright.ops import Array
+from tensorwright.ops import Array, operator
 
 
 def _constant(call: Call) -> Results:
@@ -70,7 +70,24 @@ def _eye_like(call: Call) -> Results:
     return (np.eye(rows, columns, call.int("k", 0), dtype.numpy),)
 
 
+def _nonzero(call: Call) -> Results:
+    found = np.nonzero(np.atleast_1d(call.array(0, "data")))
+    return (np.asarray(found, np.int64),)
+
+
+def _unique(call: Call) -> Results:
+    """How many there are is a shape: the data must be known."""
+    host = operator("unique").host
+    if host is None:
+        raise call.unsupported("it is not supported")
+    axis = {"axis": call.int("axis"), "flat": False} if call.given("axis") else {"flat": True}
+    attributes = operator("unique").complete({**axis, "sorted": call.flag("sorted", True)})
+    return host((call.array(0, "data"),), attributes)
+
+
 SHAPE_VALUES: Table = (
+    ("NonZero", _nonzero),
+    ("Unique", _unique),
     ("Constant", _constant),
     ("ConstantOfShape", _constant_of_shape),
     ("Shape", _shape),

@@ -1,0 +1,126 @@
+"""What an export rule sees: one node of ours, and the ONNX nodes that are being written for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+from tensorwright.base import DType, UnsupportedError
+from tensorwright.graph.graph import Node
+from tensorwright.ops import AttributeValue, TensorType
+
+ONNX_DTYPES: dict[DType, int] = {
+    DType.F16: TensorProto.FLOAT16,
+    DType.BF16: TensorProto.BFLOAT16,
+    DType.F32: TensorProto.FLOAT,
+    DType.F64: TensorProto.DOUBLE,
+    DType.I8: TensorProto.INT8,
+    DType.I16: TensorProto.INT16,
+    DType.I32: TensorProto.INT32,
+    DType.I64: TensorProto.INT64,
+    DType.U8: TensorProto.UINT8,
+    DType.U16: TensorProto.UINT16,
+    DType.U32: TensorProto.UINT32,
+    DType.U64: TensorProto.UINT64,
+    DType.BOOL: TensorProto.BOOL,
+}
+OnnxValue: TypeAlias = int | float | str | Sequence[int] | Sequence[float]
+
+
+@dataclass
+class Writing:
+    """The ONNX graph under construction; mutable, lives inside one export."""
+
+    taken: set[str]
+    nodes: list[NodeProto] = field(default_factory=list)
+    initializers: list[TensorProto] = field(default_factory=list)
+    opset: int = 0
+
+    def fresh(self, stem: str) -> str:
+        """A name that nothing has."""
+        name, number = stem, 0
+        while name in self.taken:
+            name, number = f"{stem}_{number}", number + 1
+        self.taken.add(name)
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class ExportCall:
+    """One node of ours with the types of all tensors."""
+
+    node: Node
+    types: Mapping[str, TensorType]
+    writing: Writing
+
+    def attribute(self, name: str) -> AttributeValue:
+        """An attribute of the node."""
+        return self.node.attribute_map[name]
+
+    def ints(self, name: str) -> tuple[int, ...]:
+        """An attribute that is a tuple of integers."""
+        value = self.attribute(name)
+        return tuple(n for n in value if isinstance(n, int)) if isinstance(value, tuple) else ()
+
+    def integer(self, name: str) -> int:
+        """An integer or bool attribute, as an integer."""
+        return int(self.attribute(name))  # type: ignore[arg-type]
+
+    def number(self, name: str) -> float:
+        """A number attribute."""
+        return float(self.attribute(name))  # type: ignore[arg-type]
+
+    def type(self, position: int) -> TensorType:
+        """The type of an input."""
+        return self.types[self.node.inputs[position]]
+
+    def rank(self, position: int) -> int:
+        """How many dimensions an input has."""
+        return len(self.type(position).shape)
+
+    def constant(self, value: ArrayLike, dtype: DType = DType.I64) -> str:
+        """An initialiser with these numbers."""
+        name = self.writing.fresh(f"{self.node.outputs[0]}/constant")
+        array = np.asarray(value).astype(dtype.numpy)
+        self.writing.initializers.append(numpy_helper.from_array(array, name))
+        return name
+
+    def temporary(self) -> str:
+        """A name for a value between two ONNX nodes."""
+        return self.writing.fresh(f"{self.node.outputs[0]}/step")
+
+    def emit(
+        self,
+        operator: str,
+        inputs: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        **attributes: OnnxValue,
+    ) -> str:
+        """Write an ONNX node from our inputs to our outputs where nothing else is said; returns its first output."""
+        sources = self.node.inputs if inputs is None else inputs
+        targets = self.node.outputs if outputs is None else outputs
+        self.writing.nodes.append(helper.make_node(operator, sources, targets, **attributes))
+        return targets[0]
+
+    def step(self, operator: str, *inputs: str, **attributes: OnnxValue) -> str:
+        """Write an ONNX node to a temporary value."""
+        return self.emit(operator, inputs, (self.temporary(),), **attributes)
+
+    def needs_opset(self, version: int) -> None:
+        """Raise the operator set of the model to at least this version."""
+        self.writing.opset = max(self.writing.opset, version)
+
+    def unsupported(self, reason: str) -> UnsupportedError:
+        """What a rule raises for what ONNX cannot say."""
+        return UnsupportedError(
+            stage="export", where=self.node.label, reason=reason, operator=self.node.operator
+        )
+
+
+ExportRule: TypeAlias = Callable[[ExportCall], object]
+ExportTable: TypeAlias = tuple[tuple[str, ExportRule], ...]

@@ -1,0 +1,127 @@
+"""Write a graph as an ONNX model of standard operators."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import onnx
+from onnx import GraphProto, ModelProto, ValueInfoProto, helper, numpy_helper
+
+from tensorwright.base import InternalError, UnsupportedError, output_error
+from tensorwright.graph.graph import Graph
+from tensorwright.graph.onnx_export.call import ONNX_DTYPES, ExportCall, ExportRule, Writing
+from tensorwright.graph.onnx_export.elementwise import ELEMENTWISE
+from tensorwright.graph.onnx_export.movement import MOVEMENT
+from tensorwright.graph.onnx_export.windows import WINDOWS
+from tensorwright.ops import TensorType
+
+RULES: dict[str, ExportRule] = dict((*ELEMENTWISE, *WINDOWS, *MOVEMENT))
+BASE_OPSET = 18
+_IR_VERSION = 10  # the first with metadata on nodes; readers of operator set 18 to 24 know it
+_SMALL_BYTES = 1 << 12
+_EXTERNAL_FROM_BYTES = 1 << 30
+
+
+def to_onnx(graph: Graph) -> ModelProto:
+    """The graph as an ONNX model, checked; layouts are left out, they are no part of the meaning.
+
+    The operator set is the oldest from 18 on that has all operators; tensors keep their names.
+    Raises:  UnsupportedError for an operator that ONNX cannot say; InternalError if the model does not check.
+    """
+    writing = Writing(set(graph.types), opset=BASE_OPSET)
+    for node in graph.nodes:
+        rule = RULES.get(node.operator)
+        if rule is None:
+            raise UnsupportedError(
+                stage="export",
+                where=node.label,
+                reason="ONNX has no such operator",
+                operator=node.operator,
+            )
+        rule(ExportCall(node, graph.types, writing))
+    held = [numpy_helper.from_array(array, name) for name, array in graph.constants.items()]
+    body = helper.make_graph(
+        writing.nodes,
+        graph.name,
+        [_info(name, type_) for name, type_ in graph.input_types.items()],
+        [_info(name, type_) for name, type_ in graph.output_types.items()],
+        [*held, *writing.initializers],
+    )
+    return _checked(body, writing.opset, graph)
+
+
+def _checked(body: GraphProto, oldest: int, graph: Graph) -> ModelProto:
+    """The model in the oldest operator set whose operators accept these element types."""
+    for version in range(oldest, onnx.defs.onnx_opset_version() + 1):
+        model = helper.make_model(
+            body,
+            producer_name="tensorwright",
+            ir_version=_IR_VERSION,
+            opset_imports=[helper.make_opsetid("", version)],
+        )
+        refusal = _refusal(model, graph)
+        if not refusal:
+            return model
+    raise InternalError(
+        stage="export", where=f"graph {graph.name}", reason=f"onnx refuses it: {refusal}"
+    )
+
+
+def _info(name: str, type_: TensorType) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, ONNX_DTYPES[type_.dtype], type_.shape)
+
+
+def _without_weights(model: ModelProto) -> ModelProto:
+    """The model with its large initialisers as inputs: what the checker needs, without gigabytes."""
+    small = [t for t in model.graph.initializer if len(t.raw_data) <= _SMALL_BYTES]
+    large = [t for t in model.graph.initializer if len(t.raw_data) > _SMALL_BYTES]
+    inputs = [helper.make_tensor_value_info(t.name, t.data_type, tuple(t.dims)) for t in large]
+    graph = helper.make_graph(
+        model.graph.node,
+        model.graph.name,
+        [*model.graph.input, *inputs],
+        model.graph.output,
+        small,
+    )
+    return helper.make_model(graph, ir_version=model.ir_version, opset_imports=model.opset_import)
+
+
+def _refusal(model: ModelProto, graph: Graph) -> str:
+    """What onnx's checker and its shape inference object to; its types must be ours, too."""
+    light = _without_weights(model)
+    try:
+        onnx.checker.check_model(light)
+        inferred = onnx.shape_inference.infer_shapes(light, check_type=True, strict_mode=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        return str(error)
+    for info in inferred.graph.value_info:
+        type_ = graph.types.get(info.name)
+        tensor = info.type.tensor_type
+        shape = tuple(d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim)
+        if type_ is None or None in shape:
+            continue
+        if shape != type_.shape or tensor.elem_type != ONNX_DTYPES[type_.dtype]:
+            return f"it infers shape {shape} for {info.name}, not {type_}"
+    return ""
+
+
+def save_onnx(graph: Graph, path: str | os.PathLike[str]) -> None:
+    """Write `to_onnx(graph)`; above 1 GiB the weights go to a file beside it, with the suffix .data.
+
+    Raises:  as `to_onnx`, and OutputError if a file cannot be written.
+    """
+    model = to_onnx(graph)
+    target = Path(path)
+    size = sum(array.nbytes for array in graph.constants.values())
+    try:
+        if size < _EXTERNAL_FROM_BYTES:
+            onnx.save_model(model, target)
+            return
+        beside = f"{target.name}.data"
+        (target.parent / beside).unlink(missing_ok=True)  # onnx appends to what is there
+        onnx.save_model(
+            model, target, save_as_external_data=True, location=beside, size_threshold=_SMALL_BYTES
+        )
+    except OSError as error:
+        raise output_error(target, error) from error

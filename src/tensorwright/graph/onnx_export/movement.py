@@ -1,0 +1,177 @@
+"""Rearrangements, reading and writing at positions, and what is made of indices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorwright.base import DType
+from tensorwright.graph.onnx_export.call import ExportCall, ExportRule, ExportTable, OnnxValue
+
+
+def _numbers(operator: str, attribute: str, **fixed: OnnxValue) -> ExportRule:
+    """A rule for an operator that takes one of our attributes as its second input."""
+
+    def rule(call: ExportCall) -> None:
+        values = call.ints(attribute)
+        second = (
+            [call.constant(np.asarray(values, np.int64))] if values or attribute == "shape" else []
+        )
+        call.emit(operator, [*call.node.inputs, *second], **fixed)
+
+    return rule
+
+
+def _integers(operator: str, *names: str) -> ExportRule:
+    return lambda call: call.emit(operator, **{name: call.integer(name) for name in names})
+
+
+def _transpose(call: ExportCall) -> None:
+    perm = call.ints("perm") or tuple(reversed(range(call.rank(0))))
+    call.emit("Transpose", perm=perm)
+
+
+def _depth_to_space(call: ExportCall) -> None:
+    call.emit("DepthToSpace", blocksize=call.integer("blocksize"), mode=str(call.attribute("mode")))
+
+
+def _split(call: ExportCall) -> None:
+    sizes = call.constant(call.ints("sizes"))
+    call.emit("Split", [*call.node.inputs, sizes], axis=call.integer("axis"))
+
+
+def _slice(call: ExportCall) -> None:
+    starts, ends = call.ints("starts"), call.ints("ends")
+    axes = call.ints("axes") or tuple(range(len(starts)))
+    steps = call.ints("steps") or (1,) * len(starts)
+    operands = [call.constant(each) for each in (starts, ends, axes, steps)]
+    call.emit("Slice", [*call.node.inputs, *operands])
+
+
+def _pad(call: ExportCall) -> None:
+    mode = str(call.attribute("mode"))
+    if mode == "wrap":
+        call.needs_opset(19)
+    inputs = [*call.node.inputs, call.constant(call.ints("pads"))]
+    if mode == "constant":
+        inputs.append(call.constant(call.number("value"), call.type(0).dtype))
+    call.emit("Pad", inputs, mode=mode)
+
+
+def _resize(call: ExportCall) -> None:
+    call.needs_opset(19)
+    scales, sizes = call.attribute("scales"), call.ints("sizes")
+    inputs = [*call.node.inputs, ""]
+    if isinstance(scales, tuple) and scales:
+        pairs = zip(call.type(0).shape, scales, sizes, strict=True)
+        if any(int(n * float(s) + 1e-5) != size for n, s, size in pairs):  # type: ignore[arg-type]
+            raise call.unsupported(f"ONNX does not get sizes {sizes} from scales {scales}")
+        inputs.append(call.constant(scales, DType.F32))
+    else:
+        inputs += ["", call.constant(sizes)]
+    call.emit(
+        "Resize",
+        inputs,
+        mode=str(call.attribute("mode")),
+        coordinate_transformation_mode=str(call.attribute("coordinates")),
+        nearest_mode=str(call.attribute("nearest_mode")),
+        cubic_coeff_a=call.number("cubic_a"),
+        exclude_outside=call.integer("exclude_outside"),
+    )
+
+
+def _one_hot(call: ExportCall) -> None:
+    indices, values = call.node.inputs
+    depth = call.constant(call.integer("depth"))
+    call.emit("OneHot", (indices, depth, values), axis=call.integer("axis"))
+
+
+def _scatter(operator: str, *names: str) -> ExportRule:
+    def rule(call: ExportCall) -> None:
+        more = {name: call.integer(name) for name in names}
+        call.emit(operator, reduction=str(call.attribute("reduction")), **more)
+
+    return rule
+
+
+def _topk(call: ExportCall) -> None:
+    more = {name: call.integer(name) for name in ("axis", "largest", "sorted")}
+    k = call.constant([call.integer("k")])
+    call.emit("TopK", [*call.node.inputs, k], **more)
+
+
+def _trilu(call: ExportCall) -> None:
+    k = call.constant(call.integer("k"))
+    call.emit("Trilu", [*call.node.inputs, k], upper=call.integer("upper"))
+
+
+def _cumsum(call: ExportCall) -> None:
+    axis = call.constant(call.integer("axis"))
+    more = {name: call.integer(name) for name in ("exclusive", "reverse")}
+    call.emit("CumSum", [*call.node.inputs, axis], **more)
+
+
+def _einsum(call: ExportCall) -> None:
+    call.emit("Einsum", equation=str(call.attribute("equation")))
+
+
+def _output_dtype(call: ExportCall) -> DType:
+    return call.types[call.node.outputs[0]].dtype
+
+
+def _full(call: ExportCall) -> None:
+    dtype = _output_dtype(call)
+    value = call.constant(call.number("value"), dtype)
+    call.emit("Expand", (value, call.constant(np.asarray(call.ints("shape"), np.int64))))
+
+
+def _range(call: ExportCall) -> None:
+    """The numbers themselves: they are known."""
+    start, step = call.number("start"), call.number("step")
+    values = start + np.arange(call.integer("size")) * step
+    call.emit("Identity", (call.constant(values, _output_dtype(call)),))
+
+
+def _eye_like(call: ExportCall) -> None:
+    rows, columns = call.type(0).shape
+    values = np.eye(rows, columns, call.integer("k"))
+    call.emit("Identity", (call.constant(values, _output_dtype(call)),))
+
+
+def _quantize(call: ExportCall) -> None:
+    inputs = list(call.node.inputs)
+    if len(inputs) == 2:
+        shape = call.type(1).shape
+        inputs.append(call.constant(np.zeros(shape), _output_dtype(call)))
+    call.emit("QuantizeLinear", inputs, axis=call.integer("axis"))
+
+
+MOVEMENT: ExportTable = (
+    ("reshape", _numbers("Reshape", "shape", allowzero=1)),
+    ("expand", _numbers("Expand", "shape")),
+    ("squeeze", _numbers("Squeeze", "axes")),
+    ("unsqueeze", _numbers("Unsqueeze", "axes")),
+    ("tile", _numbers("Tile", "repeats")),
+    ("transpose", _transpose),
+    ("depth_to_space", _depth_to_space),
+    ("space_to_depth", _integers("SpaceToDepth", "blocksize")),
+    ("concat", _integers("Concat", "axis")),
+    ("split", _split),
+    ("slice", _slice),
+    ("pad", _pad),
+    ("resize", _resize),
+    ("gather", _integers("Gather", "axis")),
+    ("gather_elements", _integers("GatherElements", "axis")),
+    ("gather_nd", _integers("GatherND", "batch_dims")),
+    ("one_hot", _one_hot),
+    ("scatter_elements", _scatter("ScatterElements", "axis")),
+    ("scatter_nd", _scatter("ScatterND")),
+    ("topk", _topk),
+    ("trilu", _trilu),
+    ("cumsum", _cumsum),
+    ("einsum", _einsum),
+    ("full", _full),
+    ("range", _range),
+    ("eye_like", _eye_like),
+    ("quantize_linear", _quantize),
+    ("dequantize_linear", _integers("DequantizeLinear", "axis")),
+)

@@ -1,0 +1,59 @@
+"""Which inputs of a model decide about shapes, so that their values must be known before it is compiled."""
+
+from __future__ import annotations
+
+import os
+
+from onnx import ModelProto
+
+from tensorwright.graph.onnx_import.read import read_model
+
+_REDUCTIONS = ("Sum", "Mean", "Prod", "Max", "Min", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
+_DECIDING: dict[str, tuple[int, ...]] = {
+    **{f"Reduce{kind}": (1,) for kind in _REDUCTIONS},
+    "AffineGrid": (1,),
+    "BlackmanWindow": (0,),
+    "CenterCropPad": (1,),
+    "Compress": (1,),
+    "ConstantOfShape": (0,),
+    "CumSum": (1,),
+    "Dropout": (2,),
+    "Expand": (1,),
+    "HammingWindow": (0,),
+    "HannWindow": (0,),
+    "If": (0,),
+    "Loop": (0, 1),
+    "NonZero": (0,),
+    "OneHot": (1,),
+    "Pad": (1, 2, 3),
+    "Range": (0, 1, 2),
+    "Reshape": (1,),
+    "Resize": (1, 2, 3),
+    "Slice": (1, 2, 3, 4),
+    "Split": (1,),
+    "Squeeze": (1,),
+    "Tile": (1,),
+    "TopK": (1,),
+    "Trilu": (1,),
+    "Unique": (0,),
+    "Unsqueeze": (1,),
+    "Upsample": (1,),
+}
+_STATIC = ("Shape", "Size")
+
+
+def value_inputs(source: str | os.PathLike[str] | bytes | ModelProto) -> tuple[str, ...]:
+    """The inputs whose values shapes depend on: what `load_onnx` may need in `input_values`.
+
+    Raises:  ModelError for what is no ONNX model.
+    """
+    graph = read_model(source).model.graph
+    needed: set[str] = set()
+    for node in reversed(graph.node):
+        for position in _DECIDING.get(node.op_type, ()):
+            if position < len(node.input):
+                needed.add(node.input[position])
+        if node.op_type not in _STATIC and needed.intersection(node.output):
+            needed.update(node.input)
+    held = {tensor.name for tensor in graph.initializer}
+    return tuple(i.name for i in graph.input if i.name in needed and i.name not in held)
