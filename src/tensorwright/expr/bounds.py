@@ -471,11 +471,11 @@ def _without_low_part(gap: Index, bounds: Bounds) -> Condition | None:
         low: Index = 0  # gap = scale*(high - low) + small; both parts are compared
         for monomial, coefficient in gap.terms:
             if not monomial or coefficient % scale:
-                small = small + (Poly(((monomial, coefficient),)) if monomial else coefficient)
+                small = small + _product(monomial, coefficient)
             elif coefficient > 0:
-                high = high + Poly(((monomial, coefficient // scale),)) * 1
+                high = high + _product(monomial, coefficient // scale)
             else:
-                low = low + Poly(((monomial, -coefficient // scale),)) * 1
+                low = low + _product(monomial, -coefficient // scale)
         ends = interval(small, bounds)
         if ends is None or not isinstance(ends.low, int) or not isinstance(ends.high, int):
             continue
@@ -485,3 +485,10 @@ def _without_low_part(gap: Index, bounds: Bounds) -> Condition | None:
                 return compare(Relation.LT, low, quotient + 1)
             return compare(Relation.LE, low - quotient, high)
     return None
+
+
+def _product(monomial: tuple[IndexExpr, ...], coefficient: int) -> Index:
+    product: Index = coefficient
+    for atom in monomial:
+        product = product * atom
+    return product
