@@ -12,11 +12,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorwright.base import InternalError, Target, UnsupportedError, knobs
+from tensorwright.base import InternalError, Target, UnsupportedError, UsageError, knobs
 from tensorwright.ops import Array, HostFunction, operator
 from tensorwright.runtime.buffers import Maker, empty, is_kernel_ready, kernel_ready
 from tensorwright.runtime.container import Contents, write_container
@@ -49,7 +49,8 @@ class Executable:
 
     Inputs may be NumPy arrays, or whatever exports DLPack, the buffer protocol or `__array__`, on
     the CPU. An input that is not dense, row-major and on a multiple of 64 bytes is copied first.
-    Outputs are fresh arrays of the caller's own; they export DLPack.
+    Outputs are fresh arrays of the caller's own; they export DLPack. In a process forked after a
+    first call on several threads, calls run on one thread.
     """
 
     def __init__(
@@ -215,6 +216,14 @@ class Executable:
     def trim(self) -> None:
         """Give the memory of idle calls back; the next call takes its own again."""
         self._pool.trim()
+
+    def __reduce__(self) -> NoReturn:
+        raise UsageError(
+            stage="runtime",
+            where=f"executable {self.plan.name}",
+            reason="it cannot be pickled: it holds machine code and memory of this process",
+            remedy="save(path), and tensorwright.load(path) in the other process",
+        )
 
     def __repr__(self) -> str:
         return (

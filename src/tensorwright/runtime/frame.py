@@ -16,6 +16,7 @@ import numpy as np
 
 from tensorwright.base import InternalError, UserError
 from tensorwright.ops import Array, HostFunction
+from tensorwright.runtime import forking
 from tensorwright.runtime.buffers import (
     address_of,
     byte_view,
@@ -49,6 +50,7 @@ class Frame:
     """The memory and the addresses of one call."""
 
     __slots__ = (
+        "__weakref__",
         "_arguments",
         "_bases",
         "_constants",
@@ -91,7 +93,7 @@ class Frame:
             bases=ctypes.addressof(self._bases),
             arguments=ctypes.addressof(self._arguments),
             workspace=address_of(self.workspace),
-            threads=threads,
+            threads=forking.join(self, threads),
             begin=0,
             end=len(plan.steps),
         )
@@ -142,6 +144,10 @@ class Frame:
         np.copyto(staged, array)
         self._bases[1 + position] = self._staged_addresses[position]
         return staged
+
+    def run_alone(self) -> None:
+        """Ask the kernels to use one thread."""
+        self._native.threads = 1
 
     def disconnect(self) -> None:
         """Let go of the caller's arrays."""

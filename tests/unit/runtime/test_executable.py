@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import pickle
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +29,14 @@ from tests.unit.runtime.networks import (
     weights,
 )
 
-from tensorwright.base import DType, InputError, InternalError, UnsupportedError, override
+from tensorwright.base import (
+    DType,
+    InputError,
+    InternalError,
+    UnsupportedError,
+    UsageError,
+    override,
+)
 from tensorwright.codegen.llvm import compile_module
 from tensorwright.loop import Role
 from tensorwright.runtime import (
@@ -40,6 +52,8 @@ from tensorwright.runtime import (
     empty,
     time_calls,
 )
+
+ROOT = Path(__file__).parents[3]
 
 
 def flip(arrays: tuple[Any, ...], attributes: Any) -> tuple[Any, ...]:
@@ -355,6 +369,12 @@ declare void @GOMP_parallel(ptr, ptr, i32, i32)
 declare i32 @omp_get_thread_num()
 declare i32 @omp_get_num_threads()
 define void @team(ptr %args, ptr %workspace, i32 %threads) {
+  %is_alone = icmp eq i32 %threads, 1
+  br i1 %is_alone, label %alone, label %fork
+alone:
+  call void @body(ptr %args)
+  ret void
+fork:
   call void @GOMP_parallel(ptr @body, ptr %args, i32 %threads, i32 0)
   ret void
 }
@@ -384,14 +404,18 @@ done:
 """
 
 
-def test_several_threads_call_kernels_that_fork() -> None:
+def forking_program() -> Executable:
     forking = plan(
         [KernelStep(0, (InputRef(0), OutputRef(0)), "team")],
         inputs=(tensor("x"),),
         constants=(),
         kernels=(KernelSpec("team", CHAIN.kernels[0].arguments),),
     )
-    program = Executable(forking, [compile_module(TEAM_IR, NATIVE)], [], threads=2)
+    return Executable(forking, [compile_module(TEAM_IR, NATIVE)], [], threads=2)
+
+
+def test_several_threads_call_kernels_that_fork() -> None:
+    program = forking_program()
 
     def work(seed: int) -> bool:
         x = chain_inputs(seed)["x"]
@@ -525,3 +549,38 @@ def test_properties_and_text() -> None:
     program.run(chain_inputs())
     program.trim()
     program.run(chain_inputs())
+
+
+def test_pickling_is_refused_with_advice() -> None:
+    with pytest.raises(UsageError, match="holds machine code and memory of this process"):
+        pickle.dumps(executable(CHAIN))
+
+
+def test_a_forked_child_does_not_hang() -> None:
+    """libgomp waits for ever for threads that did not survive the fork."""
+    code = """
+import os, numpy as np
+from tests.unit.runtime.test_executable import forking_program
+program = forking_program()
+x = np.arange(96, dtype=np.float32)
+bound = program.bind({"x": x})
+bound.run()
+program(x)
+child = os.fork()
+if child == 0:
+    ok = all(np.array_equal(z, 2 * x) for z in (bound.run()["z"], program(x), program(x)))
+    ok = ok and np.array_equal(forking_program()(x), 2 * x)
+    os._exit(0 if ok else 1)
+_, status = os.waitpid(child, 0)
+print(os.waitstatus_to_exitcode(status), np.array_equal(program(x), 2 * x))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.strip() == "0 True", done.stderr

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.unit.runtime.networks import (
     CHAIN,
     KERNELS,
@@ -206,3 +208,56 @@ def test_an_unbound_kernel_has_no_size() -> None:
     free = Parameter(Buffer("x", (Var("n"),), DType.F32), Role.INPUT)
     with pytest.raises(InternalError, match="its extents are not bound"):
         kernel_spec(type(source)("s", "", 0, 0, (free,)))
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Network:
+    """Random sums: each call reads two earlier tensors; some results are outputs or parts."""
+    names = ["x", "y", "w"]
+    calls: list[KernelCall] = []
+    parts: list[tuple[str, Inside]] = []
+    outputs = []
+    types = []
+    for number in range(draw(st.integers(1, 12))):
+        a, b = draw(st.sampled_from(names)), draw(st.sampled_from(names))
+        name = f"t{number}"
+        calls.append(add(a, b, name))
+        kind = draw(st.sampled_from(["plain", "plain", "pair", "output"]))
+        if kind == "output":
+            outputs.append(tensor(name))
+        else:
+            types.append((name, TENSOR))
+        if kind == "pair":  # beside a tensor that nobody writes
+            types.append((f"pair{number}", WIDE))
+            parts.append((name, Inside(f"pair{number}", draw(st.sampled_from([0, SIZE])))))
+        if draw(st.booleans()):
+            alias = f"alias{number}"
+            types.append((alias, TENSOR))
+            parts.append((alias, Inside(name, 0)))
+            name = alias
+        names.append(name)
+    for name in draw(st.lists(st.sampled_from(names), max_size=3, unique=True)):
+        if all(spec.name != name for spec in outputs):
+            outputs.append(tensor(name))
+    return replace(
+        network(*calls),
+        outputs=tuple(outputs),
+        types=tuple(types),
+        parts=tuple(parts),
+    )
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(networks())
+def test_random_networks_compute_what_they_say(drawn: Network) -> None:
+    inputs = chain_inputs()
+    values: dict[str, Any] = {**inputs, "w": weights()}
+    for call in drawn.calls:
+        assert isinstance(call, KernelCall)
+        a, b, result = call.arguments
+        values[result] = values[a] + values[b]
+        values["alias" + result[1:]] = values[result]
+    results = executable(make_plan(drawn)).run(inputs)
+    assert list(results) == [spec.name for spec in drawn.outputs]
+    for name, array in results.items():
+        np.testing.assert_array_equal(array, values[name])
