@@ -1,0 +1,45 @@
+"""What is tuned: a workload, and how much it matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from tensorwright.expr import Compute, Placeholder, topological_order
+
+
+class Workload(Protocol):
+    """A program to be scheduled. `key` names its structure; `constants` are names of inputs."""
+
+    @property
+    def name(self) -> str:
+        """For people."""
+
+    @property
+    def key(self) -> str:
+        """The same for every program of this structure."""
+
+    @property
+    def inputs(self) -> tuple[Placeholder, ...]:
+        """What the caller passes."""
+
+    @property
+    def constants(self) -> frozenset[str]:
+        """The names of the inputs that are known when the program is built."""
+
+    @property
+    def outputs(self) -> tuple[Compute, ...]:
+        """What the caller gets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A workload and its weight: how often it runs in what shall be fast."""
+
+    workload: Workload
+    weight: float = 1.0
+
+
+def workload_text(workload: Workload) -> str:
+    """The workload for people: one line per tensor."""
+    return "\n".join(map(str, topological_order(*workload.outputs)))
