@@ -26,6 +26,7 @@ from tensorwright.schedule.primitives import (
     ReverseComputeInline,
     Rfactor,
     Split,
+    Tensorize,
     Unroll,
     Vectorize,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "Stage",
     "StageScope",
     "Tail",
+    "Tensorize",
     "Trace",
     "Unroll",
     "Vectorize",

@@ -40,8 +40,10 @@ def refuse(
     mark: tuple[str, str] | None = None,
 ) -> ScheduleError:
     """The error for an illegal step, with the loops shown and the loop (stage, loop) marked."""
+    stage, loop = mark or ("", "")
+    where = f"loop {loop} of {stage}" if loop else f"stage {stage}" if stage else "refused"
     return ScheduleError(
-        where=str(step), step=str(step), reason=reason, remedy=remedy, program=render(state, mark)
+        where=where, step=str(step), reason=reason, remedy=remedy, program=render(state, mark)
     )
 
 

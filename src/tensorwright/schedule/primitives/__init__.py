@@ -11,6 +11,7 @@ from tensorwright.schedule.primitives.reduction import DecomposeReduction
 from tensorwright.schedule.primitives.reorder import Reorder
 from tensorwright.schedule.primitives.rfactor import Rfactor
 from tensorwright.schedule.primitives.split import Split
+from tensorwright.schedule.primitives.tensorize import Tensorize
 
 PRIMITIVES: tuple[type, ...] = (
     Split,
@@ -29,6 +30,7 @@ PRIMITIVES: tuple[type, ...] = (
     Rfactor,
     DecomposeReduction,
     PackConstant,
+    Tensorize,
     Prefetch,
 )
 
@@ -49,6 +51,7 @@ __all__ = [
     "ReverseComputeInline",
     "Rfactor",
     "Split",
+    "Tensorize",
     "Unroll",
     "Vectorize",
 ]

@@ -1,0 +1,138 @@
+"""Let one hardware instruction do the work of the innermost loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorwright.expr import (
+    Compute,
+    Index,
+    Load,
+    Value,
+    Var,
+    children,
+    free_vars,
+    simplify,
+    substitute,
+    terms_of,
+)
+from tensorwright.schedule.analysis import Nest, analyse
+from tensorwright.schedule.intrinsics import INTRINSICS, find_meaning
+from tensorwright.schedule.primitive import need_loop, need_stage, refuse
+from tensorwright.schedule.state import ScheduleState, Stage
+from tensorwright.schedule.text import step_text
+
+
+@dataclass(frozen=True, slots=True)
+class Tensorize:
+    """Replace the loops from one inwards by an intrinsic.
+
+    Rewrite:  for q in 0..16: for m in 0..4: C[q] += i32(A[m]) * i32(B[q, m])
+              ->   dot4_u8i8_i32(&C[0], &A[0], &B[0, 0])
+    Requires: the loops from `loop` inwards are those of the intrinsic's meaning, with its extents;
+              the stage folds as the meaning does, its expression is that of the meaning, and its
+              operands have the same strides along the loops (constants packed by an earlier
+              pack_constant do).
+    Source:   TVM's tensorize (Chen et al., OSDI 2018, section 4.3).
+    """
+
+    stage: str
+    loop: str
+    intrinsic: str
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the loops do not do what the intrinsic does."""
+        stage = need_stage(self, state, self.stage)
+        need_loop(self, state, stage, self.loop)
+        here = (self.stage, self.loop)
+        meaning = find_meaning(self.intrinsic)
+        if meaning is None:
+            known = ", ".join(each.name for each in INTRINSICS)
+            raise refuse(self, state, f"there is no intrinsic {self.intrinsic}", f"one of {known}")
+        nest = analyse(state).nests[self.stage]
+        inner = stage.loops[stage.loops.index(self.loop) :]
+        wanted = (*meaning.axes, *meaning.reduce_axes)
+        found = tuple(nest.extents[loop] for loop in inner)
+        if found != tuple(axis.extent for axis in wanted):
+            shape = " x ".join(str(axis.extent) for axis in wanted)
+            reason = f"the loops run {' x '.join(map(str, found))} times, the intrinsic {shape}"
+            raise refuse(self, state, reason, "split and reorder the loops first", here)
+        reducing = [loop in stage.reduce_loops for loop in inner]
+        if reducing != [axis in meaning.reduce_axes for axis in wanted]:
+            raise refuse(self, state, "other loops carry the reduction than in the intrinsic")
+        if nest.guards is not True:
+            raise refuse(self, state, f"the loops are guarded by {nest.guards}", "", here)
+        # Theorem: equal folds of equal expressions over equal boxes, whose operands lie at equal
+        # distances, read and write the same elements and compute the same.
+        loops = [nest.variables[loop] for loop in inner]
+        match = _Match(state, stage, nest, dict(zip((a.var for a in wanted), loops, strict=True)))
+        difference = match.difference(meaning)
+        if difference:
+            raise refuse(self, state, difference, "", (self.stage, ""))
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the loops standing for the intrinsic."""
+        stage = state.stage(self.stage)
+        return state.with_stage(replace(stage, intrinsic=(self.loop, self.intrinsic)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """A comparison of a stage with a meaning; `loops` maps the meaning's axes to loop variables."""
+
+    state: ScheduleState
+    stage: Stage
+    nest: Nest
+    loops: dict[Var, Var]
+
+    def difference(self, meaning: Compute) -> str:
+        """What differs, "" if nothing does."""
+        tensor = self.stage.tensor
+        if tensor.reduction is None or meaning.reduction is None:
+            return f"{tensor.name} folds nothing"
+        if tensor.reduction.combiner is not meaning.reduction.combiner:
+            return f"{tensor.name} folds with {tensor.reduction.combiner.value}"
+        result = Load(tensor, tuple(axis.var for axis in tensor.axes))
+        wanted = Load(meaning, tuple(axis.var for axis in meaning.axes))
+        return self._load(result, wanted) or self._value(tensor.body, meaning.body)
+
+    def _value(self, mine: Value, theirs: Value) -> str:
+        if isinstance(mine, Load) and isinstance(theirs, Load):
+            return self._load(mine, theirs)
+        same_kind = type(mine) is type(theirs) and mine.dtype is theirs.dtype
+        same_function = getattr(mine, "fn", None) is getattr(theirs, "fn", None)
+        if not same_kind or not same_function or not children(mine):
+            return f"{mine} is not {theirs}"
+        pairs = zip(children(mine), children(theirs), strict=True)
+        return next((text for a, b in pairs if (text := self._value(a, b))), "")
+
+    def _load(self, mine: Load, theirs: Load) -> str:
+        if mine.dtype is not theirs.dtype:
+            return f"{mine.source.name} is {mine.dtype}, the intrinsic wants {theirs.dtype}"
+        if (mine.source.name, self.stage.name) in self.state.packed:
+            return ""
+        values = self.nest.axis_values
+        bounds = analyse(self.state).bounds
+        indices = tuple(simplify(substitute(i, values), bounds) for i in mine.indices)
+        for axis, loop in self.loops.items():
+            found, wanted = _stride(mine, indices, loop), _stride(theirs, theirs.indices, axis)
+            if found != wanted:
+                return f"{mine.source.name} has stride {found} along {loop}, not {wanted}"
+        return ""
+
+
+def _stride(load: Load, indices: tuple[Index, ...], var: Var) -> Index | None:
+    """The distance of two reads that differ by one in `var`; None where it is not constant."""
+    stride: Index = 0
+    step: Index = 1
+    for index, extent in zip(reversed(indices), reversed(load.source.shape), strict=True):
+        for monomial, coefficient in terms_of(index):
+            if monomial == (var,):
+                stride = stride + step * coefficient
+            elif var in free_vars(*monomial):
+                return None
+        step = step * extent
+    return stride
