@@ -3,6 +3,7 @@
 Each other file is one family; it opens with a table of its operators, inputs and attributes.
 """
 
+from tensorwright.ops.catalogue import catalogue
 from tensorwright.ops.operator import (
     Array,
     Attribute,
@@ -35,6 +36,7 @@ __all__ = [
     "TensorType",
     "automatic_pads",
     "broadcast_shapes",
+    "catalogue",
     "infer_types",
     "operator",
     "stage_work",

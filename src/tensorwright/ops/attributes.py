@@ -80,6 +80,12 @@ def float_of(attributes: Attributes, name: str) -> float:
     return value
 
 
+def scalar_of(attributes: Attributes, name: str) -> float | int | bool:
+    """A number or bool attribute: the value of an element."""
+    value = attributes[name]
+    return value if isinstance(value, bool) else float_of(attributes, name)
+
+
 def bool_of(attributes: Attributes, name: str) -> bool:
     """A bool attribute; 0 and 1 are taken too."""
     value = attributes[name]

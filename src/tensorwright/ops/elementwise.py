@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import reduce
 
 from tensorwright.base import DType
@@ -62,11 +61,11 @@ def elementwise(
     *,
     inputs: tuple[str, ...] = ("x",),
     attributes: tuple[Attribute, ...] = (),
-    result: DType | None = None,
 ) -> Operator:
     """An operator whose rule gets (attributes, element of each input) and gives the output element.
 
-    All inputs have one element type, among `accepts`; the output has it too, or `result`.
+    All inputs have one element type, among `accepts`; that of the output is the rule's, which is
+    tried on constants to find it and to check the attributes.
     """
 
     def infer(types: tuple[TensorType, ...], given: Attributes) -> tuple[TensorType, ...]:
@@ -75,7 +74,8 @@ def elementwise(
             require_dtype(label, each, accepts)
         require_same_dtype(names, types)
         shape = broadcast_shapes(*(each.shape for each in types))
-        return (TensorType(result or types[0].dtype, shape),)
+        example = rule(given, *(constant(0, each.dtype) for each in types))
+        return (TensorType(example.dtype, shape),)
 
     def meaning(tensors: tuple[Tensor, ...], given: Attributes) -> tuple[Compute, ...]:
         shape = broadcast_shapes(*(extents(tensor) for tensor in tensors))
@@ -104,8 +104,7 @@ def _pair(
     def rule(_: Attributes, a: Value, b: Value) -> Value:
         return apply(fn, b, a) if swap else apply(fn, a, b)
 
-    result = DType.BOOL if fn.gives_bool else None
-    return elementwise(name, doc, rule, accepts, inputs=("a", "b"), result=result)
+    return elementwise(name, doc, rule, accepts, inputs=("a", "b"))
 
 
 def _fold(name: str, fn: Fn, doc: str) -> Operator:
@@ -134,6 +133,8 @@ def _isinf(attributes: Attributes, x: Value) -> Value:
 
 def _clip(attributes: Attributes, x: Value) -> Value:
     low, high = float_of(attributes, "min"), float_of(attributes, "max")
+    if math.isnan(low) or math.isnan(high):
+        raise fault("attributes min and max must be numbers, not NaN")
     if low > x.dtype.lowest:
         x = apply(Fn.MAX, x, low)
     if high < x.dtype.highest:
@@ -179,25 +180,6 @@ def _cast(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute,
     target = dtype_of(attributes, "to")
     return (pointwise("cast", tensors, extents(tensors[0]), lambda x: cast(x, target)),)
 
-
-def _infer_clip(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    require_dtype("x", types[0], NUMBERS)
-    low, high = float_of(attributes, "min"), float_of(attributes, "max")
-    if math.isnan(low) or math.isnan(high):
-        raise fault("attributes min and max must be numbers, not NaN")
-    return (types[0],)
-
-
-_CLIP = elementwise(
-    "clip",
-    "min(max(x, attribute min), attribute max)",
-    _clip,
-    NUMBERS,
-    attributes=(
-        Attribute("min", -math.inf, "the least value of the output"),
-        Attribute("max", math.inf, "the greatest value of the output; wins over min"),
-    ),
-)
 
 ELEMENTWISE_OPERATORS = (
     _pair("add", Fn.ADD, "a + b", NUMBERS),
@@ -265,9 +247,7 @@ ELEMENTWISE_OPERATORS = (
     _pair("bitwise_xor", Fn.BITXOR, "bits set in exactly one", INTS),
     _pair("shift_left", Fn.SHL, "a * 2**b", INTS),
     _pair("shift_right", Fn.SHR, "a / 2**b, rounded down", INTS),
-    elementwise(
-        "isnan", "whether x is NaN", lambda _, x: apply(Fn.ISNAN, x), FLOATS, result=DType.BOOL
-    ),
+    elementwise("isnan", "whether x is NaN", lambda _, x: apply(Fn.ISNAN, x), FLOATS),
     elementwise(
         "isinf",
         "whether x is infinite, of the signs that are asked for",
@@ -277,7 +257,6 @@ ELEMENTWISE_OPERATORS = (
             Attribute("detect_negative", default=True, doc="minus infinity counts"),
             Attribute("detect_positive", default=True, doc="plus infinity counts"),
         ),
-        result=DType.BOOL,
     ),
     Operator(
         name="where",
@@ -302,5 +281,14 @@ ELEMENTWISE_OPERATORS = (
         layout=LayoutWish.ANY,
         doc="x converted: float to int drops the fraction, anything to bool is x != 0",
     ),
-    replace(_CLIP, infer=_infer_clip),
+    elementwise(
+        "clip",
+        "min(max(x, attribute min), attribute max)",
+        _clip,
+        NUMBERS,
+        attributes=(
+            Attribute("min", -math.inf, "the least value of the output"),
+            Attribute("max", math.inf, "the greatest value of the output; wins over min"),
+        ),
+    ),
 )

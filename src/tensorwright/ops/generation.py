@@ -39,6 +39,7 @@ from tensorwright.ops.attributes import (
     ints_of,
     require_dtype,
     require_rank,
+    scalar_of,
 )
 from tensorwright.ops.operator import (
     Attribute,
@@ -57,18 +58,13 @@ def _infer_full(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tens
     shape = ints_of(attributes, "shape")
     if min(shape, default=0) < 0:
         raise fault(f"attribute shape {shape} has a negative extent")
-    _full_value(attributes)
+    scalar_of(attributes, "value")
     return (TensorType(dtype_of(attributes, "dtype"), shape),)
-
-
-def _full_value(attributes: Attributes) -> float | int | bool:
-    value = attributes["value"]
-    return value if isinstance(value, bool) else float_of(attributes, "value")
 
 
 def _full(_: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     shape = ints_of(attributes, "shape")
-    value = constant(_full_value(attributes), dtype_of(attributes, "dtype"))
+    value = constant(scalar_of(attributes, "value"), dtype_of(attributes, "dtype"))
     return (compute("full", shape, lambda *_: value, axis_names(len(shape))),)
 
 
@@ -185,7 +181,7 @@ GENERATION_OPERATORS = (
     ),
     _operator(
         "range",
-        "start, start + step, start + 2*step, ...",
+        "start + step * i for i in 0..size",
         (),
         (
             Attribute("size", None, "how many"),

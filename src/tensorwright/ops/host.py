@@ -6,7 +6,7 @@
 | scatter_elements | x, indices, updates | axis=0, reduction="none" (add, mul, max, min) |
 | scatter_nd | x, indices (..., count), updates | reduction="none" |
 | nonzero | x -> (rank, number found) | of constants only: its shape depends on values |
-| unique | x -> values, first, inverse, counts | axis=-1, flat=True, sorted=True; of constants only |
+| unique | x -> values, first, inverse, counts | axis=-1, flat=True, sorted=True |
 """
 
 from __future__ import annotations

@@ -30,10 +30,10 @@ from tensorwright.expr import (
 from tensorwright.ops.access import axis_names, extents, padded
 from tensorwright.ops.attributes import (
     fault,
-    float_of,
     int_of,
     ints_of,
     require_same_dtype,
+    scalar_of,
     text_of,
 )
 from tensorwright.ops.operator import (
@@ -182,7 +182,7 @@ def _pads(
 
 
 def _infer_pad(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    float_of(attributes, "value")
+    scalar_of(attributes, "value")
     return (TensorType(types[0].dtype, _pads(types[0].shape, attributes)[1]),)
 
 
@@ -205,7 +205,7 @@ def _pad(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, 
     mode = text_of(attributes, "mode")
     names = axis_names(len(large))
     if mode == "constant":
-        value = float_of(attributes, "value")
+        value = scalar_of(attributes, "value")
         fill = value if x.dtype.is_float else bool(value) if x.dtype is DType.BOOL else int(value)
         result = padded("pad", x, begins, large, names, fill)
         if isinstance(result, Compute) and result is not x:

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from tensorwright.base import ModelError, UnsupportedError
 from tensorwright.ops.activation import ACTIVATION_OPERATORS
 from tensorwright.ops.attention import ATTENTION_OPERATORS
+from tensorwright.ops.attributes import bool_of, scalar_of, text_of
 from tensorwright.ops.convolution import CONVOLUTION_OPERATORS
 from tensorwright.ops.einsum import EINSUM_OPERATORS
 from tensorwright.ops.elementwise import ELEMENTWISE_OPERATORS
@@ -90,6 +91,7 @@ def infer_types(
         ) from None
     _require_count(found, len(input_types), place)
     try:
+        _require_kinds(found, complete)
         return found.infer(input_types, complete), complete
     except ModelError as error:
         raise ModelError(
@@ -103,6 +105,20 @@ def infer_types(
             remedy=error.remedy,
             operator=name,
         ) from None
+
+
+def _require_kinds(found: Operator, attributes: Attributes) -> None:
+    """Refuse an attribute of another kind than its default, as its reader does."""
+    for attribute in found.attributes:
+        match attribute.default:
+            case bool():
+                bool_of(attributes, attribute.name)
+            case float():
+                scalar_of(attributes, attribute.name)
+            case str():
+                text_of(attributes, attribute.name)
+            case _:
+                pass
 
 
 def _require_count(found: Operator, count: int, place: str) -> None:

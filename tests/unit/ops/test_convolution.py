@@ -11,11 +11,11 @@ import torch
 import torch.nn.functional as nn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.ops.apply import apply, check, floats, ints, meaning
 
 from tensorwright.base import DType
 from tensorwright.expr import Apply, Compute, Fn, topological_order
 from tensorwright.ops import TensorType, work
-from tests.unit.ops.apply import apply, check, floats, ints, meaning
 
 CONV = {1: nn.conv1d, 2: nn.conv2d, 3: nn.conv3d}
 CONV_TRANSPOSE = {1: nn.conv_transpose1d, 2: nn.conv_transpose2d, 3: nn.conv_transpose3d}
@@ -84,14 +84,17 @@ def test_conv_of_codes() -> None:
 
 def test_stages_and_axes_of_conv() -> None:
     shown = stages("conv", (1, 4, 6, 6), (8, 4, 3, 3), pads=(1, 1, 1, 1))
-    assert [str(stage) for stage in shown] == [
+    pad, conv = map(str, shown)
+    assert pad == (
         "conv_pad[n, c, h, w] = select(1 <= h and h < 7 and 1 <= w and w < 7,"
         " x0[n, c, h - 1, w - 1], 0.0)"
-        "    for n in 0..1, c in 0..4, h in 0..8, w in 0..8",
+        "    for n in 0..1, c in 0..4, h in 0..8, w in 0..8"
+    )
+    assert conv == (
         "conv[n, oc, h, w] = sum over ic in 0..4, kh in 0..3, kw in 0..3 of"
         " conv_pad[n, ic, h + kh, kw + w] * x1[oc, ic, kh, kw]"
-        "    for n in 0..1, oc in 0..8, h in 0..6, w in 0..6",
-    ]
+        "    for n in 0..1, oc in 0..8, h in 0..6, w in 0..6"
+    )
 
 
 def test_no_reduction_over_an_axis_of_one() -> None:
@@ -160,7 +163,7 @@ def multiplications(computes: list[Compute]) -> int:
 def needed_products(
     shape: tuple[int, ...], kernel: tuple[int, ...], attributes: dict[str, Any]
 ) -> int:
-    """Kernel positions that meet the grid of inputs, for every output: none of them an inserted 0."""
+    """Kernel positions that meet the grid of inputs, for every output."""
     types = [TensorType(DType.F32, shape), TensorType(DType.F32, kernel)]
     _, (result,) = meaning("conv_transpose", *types, **attributes)
     rank = len(shape) - 2

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as nn
+from tests.unit.ops.apply import apply, check, floats, ints
 
 from tensorwright.base import DType
-from tests.unit.ops.apply import apply, check, floats, ints
 
 Function = Callable[..., Any]
 

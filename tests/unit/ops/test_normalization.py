@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as nn
+from tests.unit.ops.apply import apply, check, floats, ints, meaning, type_of
 
 from tensorwright.ops import operator
-from tests.unit.ops.apply import apply, check, floats, ints, meaning, type_of
 
 T = torch.from_numpy
 

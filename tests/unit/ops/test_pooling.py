@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as nn
+from tests.unit.ops.apply import apply, check, floats, ints
 
 from tensorwright.ops import automatic_pads
-from tests.unit.ops.apply import apply, check, floats, ints
 
 MAX = {1: nn.max_pool1d, 2: nn.max_pool2d, 3: nn.max_pool3d}
 AVERAGE = {1: nn.avg_pool1d, 2: nn.avg_pool2d, 3: nn.avg_pool3d}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-
 from tests.unit.ops.apply import apply, check, floats, ints
 
 FOLDS: dict[str, Callable[..., Any]] = {

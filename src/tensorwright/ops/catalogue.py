@@ -1,0 +1,36 @@
+"""The page of all operators, written from their records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tensorwright.ops.operator import Attribute, Operator
+
+_OPENING = """\
+# Operators
+
+Written from the records in `src/tensorwright/ops`; do not edit by hand.
+An input with `?` may be left out; `*` stands for one or more inputs. An attribute without a
+default is required. Compiled operators have a tensor expression; host operators run in NumPy.
+"""
+
+
+def catalogue(operators: Sequence[Operator]) -> str:
+    """A Markdown page with one row per operator, in alphabetical order."""
+    rows = ["| operator | inputs | attributes | pattern | what it gives |", "|---|---|---|---|---|"]
+    rows += [_row(each) for each in sorted(operators, key=lambda each: each.name)]
+    return _OPENING + "\n" + "\n".join(rows) + "\n"
+
+
+def _row(each: Operator) -> str:
+    attributes = "<br>".join(_attribute(attribute) for attribute in each.attributes)
+    pattern = each.pattern.value if each.meaning is not None else "host"
+    cells = (f"`{each.name}`", ", ".join(each.inputs), attributes, pattern, each.doc)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _attribute(attribute: Attribute) -> str:
+    if attribute.default is None:
+        return f"`{attribute.name}`: {attribute.doc}"
+
+    return f"`{attribute.name}={attribute.default}`: {attribute.doc}"

@@ -1,0 +1,106 @@
+"""Quantization, and what runs on the host, against NumPy and PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.unit.ops.apply import apply, check, floats, ints
+
+from tensorwright.base import DType
+from tensorwright.ops import operator
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.uint16])
+def test_quantize_one_scale(dtype: Any) -> None:
+    x, scale, zero = floats(5, 6, low=-50, high=50), np.float32(0.25), np.array(3, dtype)
+    limits = np.iinfo(dtype)
+    expected = np.clip(np.rint(x / scale) + 3, limits.min, limits.max).astype(dtype)
+    check("quantize_linear", expected, x, np.array(scale), zero)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_codes_with_a_scale_per_axis(axis: int) -> None:
+    x = floats(3, 4, 5, low=-50, high=50)
+    n = x.shape[axis]
+    scale, zero = floats(n, low=0.3, high=1), ints(n, dtype=np.int8)
+    stretched = [1, 1, 1]
+    stretched[axis] = n
+    codes = np.rint(x / scale.reshape(stretched)) + zero.reshape(stretched).astype(np.float32)
+    codes = np.clip(codes, -128, 127).astype(np.int8)
+    check("quantize_linear", codes, x, scale, zero, axis=axis)
+    back = (codes.astype(np.float32) - zero.reshape(stretched)) * scale.reshape(stretched)
+    check("dequantize_linear", back, codes, scale, zero, axis=axis)
+
+
+def test_codes_without_zero_point() -> None:
+    x, scale = floats(6, low=-3, high=3), np.array([0.5], np.float32)
+    expected = np.clip(np.rint(x / 0.5), -128, 127).astype(np.int8)
+    check("quantize_linear", expected, x, scale, dtype=DType.I8)
+    n = ints(6, dtype=np.int32)
+    check("dequantize_linear", n * np.float32(0.5), n, scale)
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("largest", [True, False])
+def test_topk(axis: int, largest: bool) -> None:
+    x = floats(5, 6)
+    values, indices = apply("topk", x, k=3, axis=axis, largest=largest)
+    expected = torch.topk(torch.from_numpy(x), 3, axis, largest)
+    np.testing.assert_array_equal(values, expected.values)
+    np.testing.assert_array_equal(indices, expected.indices)
+
+
+def test_topk_gives_the_first_of_equals() -> None:
+    x = np.array([1, 3, 3, 1, 3])
+    assert apply("topk", x, k=4)[1].tolist() == [1, 2, 4, 0]
+    assert apply("topk", x, k=3, largest=False)[1].tolist() == [0, 3, 1]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(
+    ("reduction", "known"),
+    [("add", "sum"), ("mul", "prod"), ("max", "amax"), ("min", "amin")],
+)
+def test_scatter_elements(axis: int, reduction: str, known: str) -> None:
+    x, updates = floats(4, 5), floats(3, 5)
+    indices = ints(3, 5, low=0, high=4)
+    expected = torch.from_numpy(x).scatter_reduce(
+        axis, torch.from_numpy(indices), torch.from_numpy(updates), known
+    )
+    check("scatter_elements", expected, x, indices, updates, axis=axis, reduction=reduction)
+
+
+def test_scatter_replaces() -> None:
+    x, updates = floats(4, 3), floats(2, 3)
+    indices = np.array([[0, 1, 2], [-1, 0, 1]])
+    expected = torch.from_numpy(x).scatter(
+        0, torch.from_numpy(indices % 4), torch.from_numpy(updates)
+    )
+    check("scatter_elements", expected, x, indices, updates)
+
+
+def test_scatter_of_slices() -> None:
+    x, updates = floats(4, 3), floats(2, 3)
+    expected = x.copy()
+    expected[[2, 0]] = updates
+    check("scatter_nd", expected, x, np.array([[2], [-4]]), updates)
+    twice = x.copy()
+    twice[1] += updates[0] + updates[1]
+    check("scatter_nd", twice, x, np.array([[1], [1]]), updates, reduction="add")
+
+
+def test_shapes_that_depend_on_values_are_known_to_the_host() -> None:
+    nonzero, unique = operator("nonzero").host, operator("unique").host
+    assert nonzero is not None
+    assert unique is not None
+    x = np.array([[0, 5], [7, 0]])
+    assert nonzero((x,), {})[0].tolist() == [[0, 1], [1, 0]]
+    repeated = np.array([3, 1, 3, 2])
+    attributes = {"axis": -1, "flat": True, "sorted": True}
+    found = unique((repeated,), attributes)
+    assert [part.tolist() for part in found] == [[1, 2, 3], [1, 3, 0], [2, 0, 2, 1], [1, 1, 2]]
+    found = unique((repeated,), {**attributes, "sorted": False})
+    assert [part.tolist() for part in found] == [[3, 1, 2], [0, 1, 3], [0, 1, 0, 2], [2, 1, 1]]
