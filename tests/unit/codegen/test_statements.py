@@ -488,3 +488,78 @@ def test_cast_of_a_gathered_value() -> None:
     x, y = buffer("x", 40, dtype=DType.I32), buffer("y", 20)
     body = For(i, 20, VECTOR, Store(y, (i,), Cast(Load(x, (i * 2,)), F32)))
     check(program(body, (x,), y))
+
+
+def stack_is_used(source: LoopProgram, target: Target) -> bool:
+    """Whether the machine code holds anything but register saves on the stack."""
+    text = assembly(emit(source, target).ir_text, target)
+    return re.search(r"-?\d*\(%rsp|\(%rbp", text) is not None
+
+
+@each_target
+def test_serial_loops_over_a_tile_are_unrolled(target: Target) -> None:
+    """Zeroing and storing a tile in plain loops does not push it out of the registers."""
+    lanes = target.lanes(F32)
+    a, b = buffer("a", 20, 4), buffer("b", 20, lanes)
+    c, acc = buffer("c", 4, lanes), local("acc", 4, lanes)
+    here = Load(acc, (i, j))
+    product = Load(a, (k, i)) * Load(b, (k, j))
+    rows, columns = (i, 4, SERIAL), (j, lanes, VECTOR)
+    body = block(
+        loops(rows, columns, body=Store(acc, (i, j), constant(0, F32))),
+        loops((k, 20, SERIAL), (i, 4, UNROLLED), columns, body=Store(acc, (i, j), here + product)),
+        loops(rows, columns, body=Store(c, (i, j), here)),
+    )
+    source = program(Allocate(acc, body), (a, b), c)
+    assert not stack_is_used(source, target)
+    check(source, target, tolerance=1e-4)
+
+
+@each_target
+def test_lanes_of_a_tile_are_added_up(target: Target) -> None:
+    """A reduction split over lanes: vectors in the loop, single elements after it."""
+    lanes = target.lanes(F32)
+    x, y, part = buffer("x", 3, 9, lanes), buffer("y", 3), local("part", lanes)
+    total = local("total")
+    body = block(
+        For(j, lanes, VECTOR, Store(part, (j,), constant(0, F32))),
+        loops(
+            (k, 9, SERIAL),
+            (j, lanes, VECTOR),
+            body=Store(part, (j,), Load(part, (j,)) + Load(x, (i, k, j))),
+        ),
+        Store(total, (), constant(0, F32)),
+        For(j, lanes, SERIAL, Store(total, (), Load(total, ()) + Load(part, (j,)))),
+        Store(part, (3,), Load(total, ())),
+        Store(y, (i,), Load(part, (3,)) * 2),
+    )
+    source = program(For(i, 3, SERIAL, Allocate(total, Allocate(part, body))), (x,), y)
+    assert not stack_is_used(source, target)
+    check(source, target, tolerance=1e-4)
+
+
+@each_target
+def test_vectors_side_by_side_around_a_loop(target: Target) -> None:
+    lanes = target.lanes(F32)
+    x, y, total = buffer("x", 30, 4 * lanes), buffer("y", 4 * lanes), local("total")
+    body = block(
+        Store(total, (), constant(0, F32)),
+        For(k, 30, SERIAL, Store(total, (), Load(total, ()) + Load(x, (k, i)))),
+        Store(y, (i,), Load(total, ())),
+    )
+    source = program(For(i, 4 * lanes, VECTOR, Allocate(total, body)), (x,), y)
+    assert emit(source, target).ir_text.count("phi") == 1
+    assert not stack_is_used(source, target)
+    check(source, target, tolerance=1e-4)
+
+
+@each_target
+def test_a_tile_moved_by_a_vector_loop_that_stays_a_loop(target: Target) -> None:
+    """The name i is a serial loop's here and a long vector loop's there."""
+    x, y, t = buffer("x", 512), buffer("y", 512), local("t", 512)
+    body = block(
+        For(i, 512, VECTOR, Store(t, (i,), Load(x, (i,)))),
+        For(i, 3, SERIAL, Store(t, (i,), constant(2, F32))),
+        For(i, 512, VECTOR, Store(y, (i,), Load(t, (i,)))),
+    )
+    check(program(Allocate(t, body), (x,), y), target)

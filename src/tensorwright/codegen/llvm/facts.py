@@ -10,6 +10,7 @@ from tensorwright.expr import Apply, Cast, Load, Value, children
 from tensorwright.loop import For, ForKind, Stmt, Store, children_of, walk
 
 _MOST_CHUNKS = 8  # vectors of one loop that are written out; more become a loop
+_INTERLEAVED = (4, 2)  # vectors side by side where a loop runs inside, to hide latency
 _MOST_COPIES = 1 << 14  # of a statement by unrolling; beyond, the loop stays a loop
 _CPU_KINDS = (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL)
 
@@ -37,6 +38,7 @@ class Facts:
         self._chunks: dict[int, Chunks] = {}
         self._copies: dict[int, int] = {}
         self._kinds: dict[int, ForKind] = {}
+        self.tiles: dict[object, int | None] = {}  # what `tile_width` found
 
     def written(self, statement: Stmt) -> frozenset[str]:
         """The names of the buffers that a statement writes."""
@@ -71,6 +73,14 @@ class Facts:
             known = self._kinds[id(loop)] = self._find_kind(loop)
         return known
 
+    def unroll(self, loop: For) -> None:
+        """Write a serial loop out, because a register tile needs it."""
+        self._kinds[id(loop)] = ForKind.UNROLLED
+
+    def copies(self, loop: For) -> int:
+        """How many statements a loop becomes if it is written out."""
+        return self.extent(loop) * self._copied(loop.body)
+
     def _find_kind(self, loop: For) -> ForKind:
         if loop.kind not in _CPU_KINDS:
             raise UnsupportedError(
@@ -86,7 +96,7 @@ class Facts:
             for part in walk(loop.body)
         ):
             kind = ForKind.UNROLLED
-        if kind is ForKind.UNROLLED and self.extent(loop) * self._copied(loop.body) > _MOST_COPIES:
+        if kind is ForKind.UNROLLED and self.copies(loop) > _MOST_COPIES:
             kind = ForKind.SERIAL
         return kind
 
@@ -109,8 +119,8 @@ class Facts:
         """The vectors that a vector loop becomes.
 
         The width is that of a register of the widest float type in the body, or else of the widest
-        type. What remains is one masked vector where masks are free or a power of two is near,
-        else vectors of powers of two.
+        type; some registers side by side where loops run inside. What remains is one masked vector
+        where masks are free and it is no power of two, else vectors of powers of two.
         """
         known = self._chunks.get(id(loop))
         if known is None:
@@ -125,6 +135,8 @@ class Facts:
         if DType.F16 in dtypes or DType.BF16 in dtypes:
             sizes.append(DType.F32.size_bytes)  # computed so
         width = self.target.vector_bytes // max(sizes, default=4)
+        if any(self._is_serial(part) for part in walk(loop.body)):
+            width *= next((f for f in _INTERLEAVED if extent % (width * f) == 0), 1)
         count, rest = divmod(extent, width)
         start = extent - rest
         rests: list[tuple[int, int, int]] = []
@@ -137,12 +149,22 @@ class Facts:
                     start += 1 << power
         return Chunks(width, count, tuple(rests))
 
+    def _is_serial(self, statement: Stmt) -> bool:
+        if not isinstance(statement, For):
+            return False
+        return self.kind(statement) is ForKind.SERIAL and self.extent(statement) > 1
+
 
 def values_below(value: Value) -> Iterator[Value]:
-    """A value and all its operands."""
-    yield value
-    for child in children(value):
-        yield from values_below(child)
+    """A value and all its operands, shared ones once."""
+    seen: set[int] = set()
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if id(found) not in seen:
+            seen.add(id(found))
+            yield found
+            waiting += children(found)
 
 
 def dtypes_below(statement: Stmt) -> Iterator[DType]:

@@ -20,6 +20,7 @@ from tensorwright.codegen.llvm.linear import Linear, combine, scaled
 from tensorwright.expr import Index, Value, loads_of
 from tensorwright.loop import Buffer
 
+_SLOT_ALIGN = 64
 _MOST_HOISTED = 8  # loads that leave one loop: each holds a register all the way through it
 
 
@@ -31,6 +32,11 @@ class Slots:
     width: int
     private: int = 1
     pointers: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def align(self) -> int:
+        """The alignment of each slot."""
+        return min(_SLOT_ALIGN, self.dtype.size_bytes * self.width)
 
 
 class Memory(Accesses):
@@ -106,7 +112,7 @@ class Memory(Accesses):
         pointer = storage.pointers.get(offset)
         if pointer is None:
             kind = memory_type(storage.dtype, storage.width)
-            pointer = self.function.alloca(kind, storage.dtype.size_bytes * storage.width)
+            pointer = self.function.alloca(kind, storage.align)
             storage.pointers[offset] = pointer
         return pointer
 
@@ -160,28 +166,52 @@ class Memory(Accesses):
         return depth
 
     def _load_slot(self, storage: Slots, buffer: str, place: Linear) -> Val:
-        known = self.function.known(buffer, place.const)
+        lane = place.const % storage.width if not place.step else 0
+        whole = self._load_whole(storage, buffer, place.const - lane)
+        if place.step or storage.width == 1:
+            return whole
+        return self._one_lane(whole, lane)
+
+    def _load_whole(self, storage: Slots, buffer: str, offset: int) -> Val:
+        known = self.function.known(buffer, offset)
         if known is not None:
             return known
-        pointer = self.slot(storage, place.const)
         kind = memory_type(storage.dtype, storage.width)
-        raw = self.function.emit(f"load {kind}, ptr {pointer}")
+        pointer = self.slot(storage, offset)
+        raw = self.function.emit(f"load {kind}, ptr {pointer}, align {storage.align}")
         value = self.from_memory(raw, storage.dtype, storage.width)
-        here = len(self.function.scopes) - 1
-        self.function.remember(here, buffer, place.const, value)
+        self.function.remember(len(self.function.scopes) - 1, buffer, offset, value)
         return value
 
     def _store_slot(self, storage: Slots, buffer: str, place: Linear, value: Val) -> None:
-        value = self.function.splat(value, storage.width)
+        lane = place.const % storage.width if not place.step else 0
+        offset = place.const - lane
+        if not place.step:
+            value = self._one_lane(value, 0)
+        if place.step or storage.width == 1:
+            value = self.function.splat(value, storage.width)
+        else:
+            value = self._with_lane(self._load_whole(storage, buffer, offset), lane, value)
         if self.guard is not None:
-            old = self._load_slot(storage, buffer, place)
-            value = self.chosen(self.guard, value, old)
-        self.function.forget(buffer, place.const)
+            value = self.chosen(self.guard, value, self._load_whole(storage, buffer, offset))
+        self.function.forget(buffer, offset)
         raw = self.to_memory(value, storage.dtype)
         kind = memory_type(storage.dtype, storage.width)
-        self.function.effect(f"store {kind} {raw}, ptr {self.slot(storage, place.const)}")
-        here = len(self.function.scopes) - 1
-        self.function.remember(here, buffer, place.const, value)
+        pointer = self.slot(storage, offset)
+        self.function.effect(f"store {kind} {raw}, ptr {pointer}, align {storage.align}")
+        self.function.remember(len(self.function.scopes) - 1, buffer, offset, value)
+
+    def _one_lane(self, value: Val, lane: int) -> Val:
+        if value.lanes == 1:
+            return value
+        kind = register_type(value.dtype, value.lanes)
+        name = self.function.pure(f"extractelement {kind} {value.name}, i64 {lane}", value.name)
+        return Val(name, value.dtype)
+
+    def _with_lane(self, whole: Val, lane: int, value: Val) -> Val:
+        kind, element = register_type(whole.dtype, whole.lanes), register_type(whole.dtype, 1)
+        text = f"insertelement {kind} {whole.name}, {element} {value.name}, i64 {lane}"
+        return whole._replace(name=self.function.pure(text, whole.name, value.name))
 
     def chosen(self, mask: Val, then: Val, otherwise: Val) -> Val:
         """`then` in the lanes of the mask, `otherwise` in the rest."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import gcd
 from typing import NamedTuple
 
@@ -27,7 +27,8 @@ from tensorwright.loop import (
     children_of,
 )
 
-_TILE_BYTES = 8 << 10  # the largest buffer kept in registers: twice what there are
+_TILE_BYTES = 8 << 10  # the largest buffer kept in registers: four times what there are
+_MOST_FORCED = 512  # statements that a serial loop becomes which is unrolled for a tile's sake
 
 
 class Access(NamedTuple):
@@ -39,38 +40,67 @@ class Access(NamedTuple):
 
 _ONE = Access(1, 1)
 _IN_MEMORY = Access(0, 0)  # an access that registers cannot have
-_Moves = Mapping[str, Access]  # _ONE for unrolled variables; those of other loops are absent
+_SERIAL = Access(0, 1)  # a variable of a serial loop
+_Moves = Mapping[str, Access]  # by the names of variables; those from outside may be absent
 
 
 def tile_width(
     allocate: Allocate, env: Mapping[str, object], lanes: int, facts: Facts
 ) -> int | None:
-    """The vector width in which a small local buffer is accessed everywhere, or None.
+    """The vector width in which a small local buffer lives in registers, or None.
 
-    None unless every access is at an offset that is constant after unrolling, and any two accesses
-    touch the same elements or none in common: such a buffer lives in registers. `env` holds an int
-    for the variables around that are unrolled; each of the `lanes` around has a buffer of its own.
+    None unless every access is at an offset that is constant after unrolling, and any two vectors
+    accessed are the same or have no element in common. Serial loops that stand in the way are
+    unrolled if the buffer fits in the registers. `env` holds an int for the variables around that
+    are unrolled; each of the `lanes` around has a buffer of its own.
     """
-    buffer = allocate.buffer
+    fixed = frozenset(name for name, value in env.items() if isinstance(value, int))
+    key = id(allocate), lanes, fixed
+    if key not in facts.tiles:
+        facts.tiles[key] = _find_width(allocate, fixed, lanes, facts)
+    return facts.tiles[key]
+
+
+def _find_width(allocate: Allocate, fixed: frozenset[str], lanes: int, facts: Facts) -> int | None:
+    buffer, target = allocate.buffer, facts.target
     size = buffer.dtype.size_bytes * lanes
     for extent in buffer.shape:
         size *= extent if isinstance(extent, int) else _TILE_BYTES + 1
     if buffer.scope is not Scope.LOCAL or size > _TILE_BYTES:
         return None
-    moves = {name: _ONE for name, value in env.items() if isinstance(value, int)}
-    found = set(_Search(buffer, lanes, facts).accesses(allocate.body, moves))
-    if len(found) != 1 or _IN_MEMORY in found:
+    search = _Search(buffer, lanes, facts)
+    found = set(search.accesses(allocate.body, dict.fromkeys(fixed, _ONE)))
+    forced = search.needed.values()
+    fits = size <= target.vector_registers * target.vector_bytes
+    if forced and not (fits and all(facts.copies(loop) <= _MOST_FORCED for loop in forced)):
         return None
-    return found.pop().width
+    width = _common_width(found)
+    if width is not None:
+        for loop in forced:
+            facts.unroll(loop)
+    return width
+
+
+def _common_width(found: set[Access]) -> int | None:
+    """The width of all vectors; single elements may be parts of them where there are no rests."""
+    vectors = found - {_ONE}
+    if not vectors:
+        return 1 if found else None
+    if len(vectors) > 1 or _IN_MEMORY in vectors:
+        return None
+    width, period = next(iter(vectors))
+    return width if width == period or _ONE not in found else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Finds the accesses of one buffer."""
+    """Finds the accesses of one buffer, and the serial loops that move them."""
 
     buffer: Buffer
     lanes: int
     facts: Facts
+    serial: dict[str, For] = field(default_factory=dict)  # the loop around, by its variable
+    needed: dict[int, For] = field(default_factory=dict)  # serial loops that index the buffer
 
     def accesses(self, statement: Stmt, moves: _Moves) -> Iterator[Access]:
         """Every access inside a statement."""
@@ -98,10 +128,14 @@ class _Search:
                     yield from self.accesses(part, moves)
 
     def _in_loop(self, loop: For, moves: _Moves) -> Iterator[Access]:
-        inner = {name: access for name, access in moves.items() if name != loop.var.name}
+        name = loop.var.name
+        inner = {**moves, name: _IN_MEMORY}
         kind, extent = self.facts.kind(loop), self.facts.extent(loop)
         if extent == 1 or kind is ForKind.UNROLLED:
-            inner[loop.var.name] = _ONE
+            inner[name] = _ONE
+        elif kind is ForKind.SERIAL:
+            self.serial[name] = loop
+            inner[name] = _SERIAL
         elif kind is ForKind.VECTOR and self.lanes == 1:
             chunks = self.facts.chunks(loop)
             widths = {width for _, width, _ in chunks.rests}
@@ -109,7 +143,7 @@ class _Search:
                 widths.add(chunks.width)
             if chunks.is_unrolled and len(widths) == 1:
                 width = widths.pop()
-                inner[loop.var.name] = Access(width, extent if chunks.rests else width)
+                inner[name] = Access(width, extent if chunks.rests else width)
         for access in self.accesses(loop.body, inner):
             yield _IN_MEMORY if kind is ForKind.PARALLEL and extent > 1 else access
 
@@ -134,8 +168,12 @@ class _Search:
                 continue
             move = None
             if len(monomial) == 1 and isinstance(monomial[0], Var):
-                move = moves.get(monomial[0].name)
-            if move is None:
+                name = monomial[0].name
+                move = moves.get(name)
+                if move == _SERIAL:
+                    self.needed[id(self.serial[name])] = self.serial[name]
+                    move = _ONE
+            if move is None or move == _IN_MEMORY:
                 return _IN_MEMORY
             if move == _ONE:
                 step = gcd(step, coefficient)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tensorwright.base import DType, InternalError, Target
 from tensorwright.codegen.llvm.builder import Function, Val, literal_text, register_type
+from tensorwright.codegen.llvm.facts import values_below
 from tensorwright.codegen.llvm.linear import Linear
 from tensorwright.codegen.llvm.memory import Memory
 from tensorwright.codegen.llvm.operations import Operations
@@ -21,7 +22,6 @@ from tensorwright.expr import (
     Or,
     Select,
     Value,
-    children,
 )
 
 
@@ -135,14 +135,9 @@ class Values(Memory):
             self._shared = {}
             with function.branch(mask.name, frozenset()):
                 result = function.splat(self._value(side), lanes)
-                function.effect(f"store {kind} {result.name}, ptr {slot}")
+                function.effect(f"store {kind} {result.name}, ptr {slot}, align 64")
             self._shared = kept
-        return Val(function.emit(f"load {kind}, ptr {slot}"), then.dtype, lanes)
-
-
-def is_heavy(value: Value, budget: int = 6) -> bool:
-    """Whether computing a value in vain costs more than a branch."""
-    return _cost(value) > budget
+        return Val(function.emit(f"load {kind}, ptr {slot}, align 64"), then.dtype, lanes)
 
 
 _CHEAP = frozenset(
@@ -151,15 +146,21 @@ _CHEAP = frozenset(
         *(Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.AND, Fn.OR, Fn.NOT),
     )
 )
+_BRANCH_COST = 6  # in cheap operations
 
 
-def _cost(value: Value) -> int:
-    own = 0
+def is_heavy(value: Value) -> bool:
+    """Whether computing a value in vain costs more than a branch."""
+    return sum(_own_cost(part) for part in values_below(value)) > _BRANCH_COST
+
+
+def _own_cost(value: Value) -> int:
     match value:
         case Apply(fn, _):
-            own = 1 if fn in _CHEAP else 8
+            return 1 if fn in _CHEAP else 8
         case Load():
-            own = 2
+            return 2
         case Select() | Cast():
-            own = 1
-    return own + sum(_cost(child) for child in children(value))
+            return 1
+        case _:
+            return 0
