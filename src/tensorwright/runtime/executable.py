@@ -16,7 +16,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorwright.base import InternalError, Target, UnsupportedError, UsageError, knobs
+from tensorwright.base import (
+    InternalError,
+    MachineError,
+    Target,
+    UnsupportedError,
+    UsageError,
+    knobs,
+)
 from tensorwright.ops import Array, HostFunction, operator
 from tensorwright.runtime.buffers import Maker, empty, is_kernel_ready, kernel_ready
 from tensorwright.runtime.container import Contents, write_container
@@ -68,13 +75,14 @@ class Executable:
         threads   how many the kernels use; the knob `threads` where None
         sources   texts to keep in a saved file, from which it can be built for another processor
         hosts     NumPy functions of the operators that run on the host; those of `ops` where None
-        Raises:  MachineError if several threads are demanded and there is no libgomp;
+        Raises:  UsageError for fewer than one thread;
+                 MachineError if several threads are demanded and there is no libgomp;
                  UnsupportedError for a host step whose operator has no host function;
                  InternalError if plan, objects and constants do not fit together.
         """
         verify_plan(plan)
         _check_constants(plan, constants)
-        wanted = knobs.THREADS.get() if threads is None else threads
+        wanted = knobs.THREADS.get() if threads is None else knobs.THREADS.read(threads)
         self._threads = usable_threads(wanted, is_demanded=threads is not None)
         ready = tuple(kernel_ready(array) for array in constants)
         self._contents = Contents(plan, tuple(objects), ready, tuple(sources))
@@ -138,7 +146,8 @@ class Executable:
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """Compute all outputs.
 
-        Raises:  InputError for a wrong name, shape or element type.
+        Raises:  InputError for a wrong name, shape or element type; MachineError where there is
+                 not enough memory for one more call.
         """
         return self._named(self._call(check_inputs(self._ports, inputs)))
 
@@ -254,7 +263,15 @@ class Executable:
         return dict(zip(self._names, results, strict=True))
 
     def _frame(self) -> Frame:
-        return Frame(self._program, self._contents.constants, self._hosts, self._threads)
+        try:
+            return Frame(self._program, self._contents.constants, self._hosts, self._threads)
+        except MemoryError as error:
+            raise MachineError(
+                stage="run",
+                where=f"executable {self.plan.name}",
+                reason=f"a call needs {self.peak_memory_bytes} bytes of memory, more than is free",
+                remedy="make fewer calls at once, or compile for a smaller batch",
+            ) from error
 
 
 class Bound:

@@ -33,6 +33,7 @@ from tensorwright.base import (
     DType,
     InputError,
     InternalError,
+    MachineError,
     UnsupportedError,
     UsageError,
     override,
@@ -584,3 +585,15 @@ print(os.waitstatus_to_exitcode(status), np.array_equal(program(x), 2 * x))
         check=False,
     )
     assert done.stdout.strip() == "0 True", done.stderr
+
+
+def test_an_arena_that_does_not_fit_into_memory() -> None:
+    program = executable(replace(CHAIN, arena_bytes=1 << 60))
+    with pytest.raises(MachineError, match=f"a call needs {1 << 60} bytes of memory"):
+        program.run(chain_inputs())
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_fewer_than_one_thread(threads: int) -> None:
+    with pytest.raises(UsageError, match="give a whole number, at least 1"):
+        executable(CHAIN, threads=threads)
