@@ -24,6 +24,7 @@ from tensorwright.expr import (
     condition_sides,
     free_vars,
     identity_of,
+    is_nonnegative,
     loads_of,
     map_elements,
     rebuild,
@@ -231,10 +232,27 @@ class _Lowering:
 
     def _guards(self, stage: Stage, without: frozenset[Var] | set[Var]) -> Condition:
         """The guards of a stage in real variables, but for those that mention `without`."""
-        guards = self.analysis.nests[stage.name].guards
+        nest = self.analysis.nests[stage.name]
+        guards = nest.guards
+        if nest.overhang is not True and not self._may_overhang(stage):
+            guards = all_of(guards, nest.overhang)
         parts = guards.parts if isinstance(guards, And) else (guards,)
         real = [substitute_condition(part, self.analysis.real) for part in parts]
         return all_of(*(p for p in real if not free_vars(*condition_sides(p)) & without))
+
+    def _may_overhang(self, stage: Stage) -> bool:
+        """Whether elements beyond the tensor may be computed: it has room for them and reads exist.
+
+        Theorem: no reader reads them, since a reader's own guards keep it inside the tensor.
+        """
+        if self.homes[stage.name].allocated_at is None:
+            return False
+        bounds = self.analysis.bounds
+        return all(
+            is_nonnegative(index, bounds) and is_nonnegative(extent - 1 - index, bounds)
+            for load in loads_of(self._value(stage, stage.tensor.body))
+            for index, extent in zip(load.indices, load.source.shape, strict=True)
+        )
 
     def _guarded(self, condition: Condition, statement: Stmt) -> Stmt:
         if isinstance(condition, bool):

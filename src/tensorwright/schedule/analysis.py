@@ -65,7 +65,8 @@ class Nest:
     extents      of every loop, leaves and others
     variables    the variable of each leaf loop of more than one iteration
     axis_values  tensor axis -> its value, over real and virtual variables
-    guards       conditions, over the same, under which an iteration may run
+    guards       conditions, over the same, under which an iteration is one of the loops' box
+    overhang     conditions under which it is in the tensor: the region may reach beyond that
     """
 
     region: Region
@@ -73,6 +74,7 @@ class Nest:
     variables: Mapping[str, Var]
     axis_values: Mapping[Var, Index]
     guards: Condition
+    overhang: Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +160,18 @@ class _Analyser:
             else:
                 self._fuse_values(stage, relation, extents, values)
         axis_values: dict[Var, Index] = {}
+        overhang: list[Condition] = []
         for axis, low in zip(stage.tensor.axes, region.low, strict=True):
             axis_values[axis.var] = low + values[axis.name]
             if low != 0 or extents[axis.name] != axis.extent:
-                guards.append(axis_values[axis.var] < axis.extent)
-                guards.append(axis_values[axis.var] >= 0)
+                overhang.append(axis_values[axis.var] < axis.extent)
+                overhang.append(axis_values[axis.var] >= 0)
         for axis in stage.tensor.reduce_axes:
             axis_values[axis.var] = values[axis.name]
-        condition = all_of(*(simplify_condition(guard, self.bounds) for guard in guards))
-        return Nest(region, extents, variables, axis_values, condition)
+        return Nest(region, extents, variables, axis_values, self._all(guards), self._all(overhang))
+
+    def _all(self, conditions: list[Condition]) -> Condition:
+        return all_of(*(simplify_condition(each, self.bounds) for each in conditions))
 
     def _split_value(
         self,

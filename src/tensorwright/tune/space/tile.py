@@ -425,7 +425,7 @@ def default_tile(columns: int, rows: int, more_rows: int, target: Target) -> tup
                 held = c * r * second
                 if held + c + 1 > target.vector_registers:
                     continue
-                cycles = max(held / 2, (c + r * second) / 2, 4.0)
+                cycles = max(held / 2, (c + r * second) / 2, 1.3 * c, 4.0)
                 share = held / 2 / cycles
                 for size, extent in ((c, columns), (r, rows), (second, more_rows)):
                     share *= extent / (-(-extent // size) * size)
