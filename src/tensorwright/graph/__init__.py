@@ -1,4 +1,5 @@
-"""Graphs: networks as lists of operator applications. Read `graph.py` first, then `builder.py` and `interpret.py`.
+"""Graphs: networks as lists of operator applications. Read `graph.py` first, then `builder.py` and
+`interpret.py`.
 
 `onnx_import/` reads ONNX models, `onnx_export/` writes them, `passes/` simplifies.
 """

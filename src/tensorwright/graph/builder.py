@@ -25,9 +25,11 @@ def frozen_array(value: ArrayLike) -> Array:
 
 
 class GraphBuilder:
-    """Collects inputs, constants and nodes; mutable, used inside one function, then turned into a Graph.
+    """Collects inputs, constants and nodes; mutable, used inside one function, then turned into a
+    Graph.
 
-    Names that are not given are made from the operator and a number; a name that is taken gets a number behind it.
+    Names that are not given are made from the operator and a number; a name that is taken gets a
+    number behind it.
 
     Example
         >>> b = GraphBuilder("double")
@@ -60,7 +62,9 @@ class GraphBuilder:
         return name
 
     def constant(self, array: ArrayLike, name: str = "") -> str:
-        """Hold an array (not copied) as a constant of the graph; the same array without a name is held once."""
+        """Hold an array (not copied) as a constant of the graph; the same array without a name is
+        held once.
+        """
         known = self._constant_names.get(id(array))
         if known is not None and not name:
             return known[0]
@@ -84,12 +88,14 @@ class GraphBuilder:
         operator: str,
         inputs: Sequence[str],
         outputs: Sequence[str] = (),
+        /,
         **attributes: AttributeValue,
     ) -> tuple[str, ...]:
         """Append a node; returns the names of all its outputs.
 
         `outputs` wishes names for the first outputs.
-        Raises:  UnsupportedError for an unknown operator, ModelError for attributes or inputs that do not fit.
+        Raises:  UnsupportedError for an unknown operator, ModelError for attributes or inputs that
+                 do not fit.
         """
         first = self.fresh(outputs[0]) if outputs else self._numbered(operator)
         draft, types = typed_node(operator, tuple(inputs), first, attributes, self._types)

@@ -2,11 +2,13 @@
 
 Grammar
     graph ::= Graph(name, inputs, constants, nodes, outputs)
-    node  ::= Node(operator, inputs, attributes, outputs)           every tensor has one name and one definition
+    node  ::= Node(operator, inputs, attributes, outputs)           every tensor has one name and
+          one definition
 
-Semantics.  A graph is a pure function of its inputs.  Shapes and dtypes are static; the types of all tensors follow
-from the inputs, the constants and the operators' shape rules, and are kept in `types`.  A layout says how a tensor lies
-in memory and nothing about its meaning: shapes and axes of operators are always those of the plain tensor.
+Semantics.  A graph is a pure function of its inputs.  Shapes and dtypes are static; the types of all
+tensors follow from the inputs, the constants and the operators' shape rules, and are kept in `types`.
+A layout says how a tensor lies in memory and nothing about its meaning: shapes and axes of operators
+are always those of the plain tensor.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from tensorwright.base import ModelError
 from tensorwright.graph.printing import format_graph, format_layout, format_node, graph_to_html
 from tensorwright.ops import Array, AttributeValue, TensorType
 
@@ -33,6 +36,31 @@ class Node:
         """The attributes by name."""
         return dict(self.attributes)
 
+    def ints(self, name: str) -> tuple[int, ...]:
+        """An attribute that is a tuple of integers."""
+        value = self.attribute_map[name]
+        if isinstance(value, tuple):
+            return tuple(item for item in value if isinstance(item, int))
+        raise self._wrong(name, "a tuple of integers")
+
+    def integer(self, name: str) -> int:
+        """An integer or bool attribute, as an integer."""
+        value = self.attribute_map[name]
+        if isinstance(value, int):
+            return int(value)
+        raise self._wrong(name, "an integer")
+
+    def number(self, name: str) -> float:
+        """A number attribute."""
+        value = self.attribute_map[name]
+        if isinstance(value, int | float):
+            return float(value)
+        raise self._wrong(name, "a number")
+
+    def _wrong(self, name: str, wanted: str) -> ModelError:
+        reason = f"attribute {name} is not {wanted}"
+        return ModelError(stage="graph", where=self.label, reason=reason)
+
     @property
     def label(self) -> str:
         """How messages call it: the operator and its first output."""
@@ -44,10 +72,13 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a tensor lies in memory: plain row-major, or dimension `axis` split with the inner part of `block` last.
+    """How a tensor lies in memory: plain row-major, or dimension `axis` split with the inner part
+    of `block` last.
 
-    "NCHW16c" is Layout(axis=1, block=16): physical shape (N, C/16, H, W, 16).  `block` divides the extent.
-    `order` is a permutation of the logical dimensions that is applied first (NHWC is order (0, 2, 3, 1)); empty: none.
+    "NCHW16c" is Layout(axis=1, block=16): physical shape (N, C/16, H, W, 16).
+    `block` divides the extent.
+    `order` is a permutation of the logical dimensions that is applied first (NHWC is order (0, 2,
+    3, 1)); empty: none.
     """
 
     axis: int = -1

@@ -29,7 +29,8 @@ def typed_node(
     attributes: Attributes,
     types: Mapping[str, TensorType],
 ) -> tuple[Node, tuple[TensorType, ...]]:
-    """A node with complete attributes that names its first output, and the types of all its outputs.
+    """A node with complete attributes that names its first output, and the types of all its
+    outputs.
 
     Raises:  UnsupportedError for an unknown operator; ModelError that names the node if an input is
              not defined, or inputs or attributes do not fit.

@@ -1,4 +1,4 @@
-"""The reference interpreter: what a graph means, computed slowly and with nothing of the compiler."""
+"""The reference interpreter: what a graph means, computed without the compiler."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def interpret(
     """Run a graph on arrays; values are freed after their last use.
 
     `hook` is called after each node with its arguments and results.
-    Raises:  InputError for inputs that do not fit; InternalError if a node gives other types than its shape rule.
+    Raises:  InputError for inputs that do not fit; InternalError if a node gives other types than
+             its shape rule.
     """
     values: dict[str, Array] = {**graph.constants, **check_inputs(graph, inputs)}
     for node, dying in zip(graph.nodes, last_uses(graph), strict=True):

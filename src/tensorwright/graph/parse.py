@@ -240,7 +240,8 @@ def parse(text: str, constants: Mapping[str, Array] | None = None) -> Graph:
     """Read a graph's text back: `str(parse(str(g), g.constants)) == str(g)`.
 
     `constants` gives the array of each constant by name.
-    Raises:  ModelError naming the line; or the constant that is missing or has another digest; or what `verify` finds.
+    Raises:  ModelError naming the line; or the constant that is missing or has another digest; or
+             what `verify` finds.
     """
     reader, name = _read(text)
     given = constants or {}

@@ -3,7 +3,8 @@
 Grammar
     graph     ::= "graph" name NEWLINE (line NEWLINE)*
     line      ::= "input" name ":" type | "constant" name ":" type "=" digest
-                | name ("," name)* "=" operator "(" (name | key "=" value) ("," ...)* ")" ":" type ("," type)*
+                | name ("," name)* "=" operator "(" (name | key "=" value) ("," ...)* ")" ":" type
+                ("," type)*
                 | "output" name ("," name)*
     type      ::= dtype "(" (int ("," int)*)? ")" ("layout" "(" ... ")")?
     value     ::= int | float | True | False | "text" | dtype | "(" value ("," value)* ","? ")"

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from tensorwright.graph.graph import Graph
 from tensorwright.base import InternalError
+from tensorwright.graph.graph import Graph
 
 
 def rename_tensors(graph: Graph, names: Mapping[str, str]) -> Graph:
-    """The same graph under new names; a tensor that is not in `names` keeps its own, numbered where that is taken.
+    """The same graph under new names; a tensor that is not in `names` keeps its own, numbered where
+    that is taken.
 
     Raises:  InternalError if two tensors would get one name.
     """

@@ -14,9 +14,11 @@ from tensorwright.ops import Array
 
 
 def save_text(graph: Graph, path: str | Path) -> None:
-    """Write `path` and, where the graph has constants, the file of the same name with the suffix .npz.
+    """Write `path` and, where the graph has constants, the file of the same name with the suffix
+    .npz.
 
-    The arrays are stored as bytes under their position, so that any name and any element type survives.
+    The arrays are stored as bytes under their position, so that any name and any element type
+    survives.
     Raises:  OutputError if a file cannot be written.
     """
     target = Path(path)
@@ -54,7 +56,8 @@ def _load_arrays(path: Path, text: str) -> dict[str, Array]:
 def load_text(path: str | Path) -> Graph:
     """Read what `save_text` wrote.
 
-    Raises:  ModelError if a file cannot be read, the text does not parse or an array has another digest.
+    Raises:  ModelError if a file cannot be read, the text does not parse or an array has another
+             digest.
     """
     source = Path(path)
     try:

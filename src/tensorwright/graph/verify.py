@@ -69,8 +69,9 @@ def _check_layout(name: str, layout: Layout, shape: tuple[int, ...]) -> None:
 def verify(graph: Graph) -> Graph:
     """Check a graph and return it.
 
-    Requires: every tensor has one definition, before its first use; operators are known and attributes complete;
-              types are those of the shape rules; constants have their types and are read-only; layouts fit.
+    Requires: every tensor has one definition, before its first use; operators are known and their
+              attributes complete; types are those of the shape rules; constants have their types
+              and are read-only; layouts fit.
     Raises:   ModelError (UnsupportedError for an unknown operator) that names the node.
     """
     seen: dict[str, None] = {}

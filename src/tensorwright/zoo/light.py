@@ -1,6 +1,7 @@
 """The structures of well-known networks that the onnx package carries, with seeded random weights.
 
-Their own weights are all 0.02, so that every class gets the same score and a wrong order of channels goes unseen.
+Their own weights are all 0.02, so that every class gets the same score and
+a wrong order of channels goes unseen.
 """
 
 from __future__ import annotations
@@ -78,9 +79,9 @@ def _draw(
 
 
 def seeded_weights(model: ModelProto, seed: int) -> ModelProto:
-    """A copy of the model with random initialisers in the place of weights that are constant-filled.
+    """A copy of the model with random initialisers in the place of constant-filled weights.
 
-    Every tensor has its own stream, drawn from the seed and its name: the order of nodes does not matter.
+    Every tensor is drawn from the seed and its name: the order of nodes does not matter.
     """
     shapes = {
         tensor.name: tuple(int(n) for n in numpy_helper.to_array(tensor).reshape(-1))
@@ -115,7 +116,7 @@ def seeded_weights(model: ModelProto, seed: int) -> ModelProto:
 def load_light(name: str, seed: int = 0) -> ModelProto:
     """One of `LIGHT_MODELS` with seeded weights; input (1, 3, 224, 224).
 
-    Raises:  UsageError for another name, ModelError if the onnx package here does not carry its test data.
+    Raises:  UsageError for another name, ModelError if the onnx package lacks its test data.
     """
     if name not in LIGHT_MODELS:
         raise UsageError(

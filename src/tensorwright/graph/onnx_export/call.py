@@ -64,24 +64,23 @@ class ExportCall:
 
     def ints(self, name: str) -> tuple[int, ...]:
         """An attribute that is a tuple of integers."""
-        value = self.attribute(name)
-        return tuple(n for n in value if isinstance(n, int)) if isinstance(value, tuple) else ()
+        return self.node.ints(name)
 
     def integer(self, name: str) -> int:
         """An integer or bool attribute, as an integer."""
-        return int(self.attribute(name))  # type: ignore[arg-type]
+        return self.node.integer(name)
 
     def number(self, name: str) -> float:
         """A number attribute."""
-        return float(self.attribute(name))  # type: ignore[arg-type]
+        return self.node.number(name)
 
-    def type(self, position: int) -> TensorType:
+    def type_at(self, position: int) -> TensorType:
         """The type of an input."""
         return self.types[self.node.inputs[position]]
 
     def rank(self, position: int) -> int:
         """How many dimensions an input has."""
-        return len(self.type(position).shape)
+        return len(self.type_at(position).shape)
 
     def constant(self, value: ArrayLike, dtype: DType = DType.I64) -> str:
         """An initialiser with these numbers."""
@@ -99,12 +98,17 @@ class ExportCall:
         operator: str,
         inputs: Sequence[str] | None = None,
         outputs: Sequence[str] | None = None,
+        /,
         **attributes: OnnxValue,
     ) -> str:
-        """Write an ONNX node from our inputs to our outputs where nothing else is said; returns its first output."""
+        """Write an ONNX node from our inputs to our outputs where nothing else is said; returns its
+        first output.
+        """
         sources = self.node.inputs if inputs is None else inputs
         targets = self.node.outputs if outputs is None else outputs
-        self.writing.nodes.append(helper.make_node(operator, sources, targets, **attributes))
+        written = helper.make_node(operator, sources, targets)
+        written.attribute.extend(helper.make_attribute(*each) for each in attributes.items())
+        self.writing.nodes.append(written)
         return targets[0]
 
     def step(self, operator: str, *inputs: str, **attributes: OnnxValue) -> str:

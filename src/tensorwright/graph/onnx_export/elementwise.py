@@ -31,7 +31,7 @@ def _with_floats(operator: str, names: tuple[str, ...]) -> ExportRule:
 
 
 def _clip(call: ExportCall) -> None:
-    dtype = call.type(0).dtype
+    dtype = call.type_at(0).dtype
     inputs = [call.node.inputs[0]]
     for name, open_at in (("min", -math.inf), ("max", math.inf)):
         value = call.number(name)
@@ -55,7 +55,7 @@ def _fmod(call: ExportCall) -> None:
 
 
 def _floormod(call: ExportCall) -> None:
-    if call.type(0).dtype.is_float:
+    if call.type_at(0).dtype.is_float:
         call.needs_opset(defs.get_schema("Mod").since_version)  # integers only before
     call.emit("Mod")
 
@@ -70,12 +70,12 @@ def _rsqrt(call: ExportCall) -> None:
 
 
 def _expm1(call: ExportCall) -> None:
-    one = call.constant(1, call.type(0).dtype)
+    one = call.constant(1, call.type_at(0).dtype)
     call.emit("Sub", (call.step("Exp", call.node.inputs[0]), one))
 
 
 def _log1p(call: ExportCall) -> None:
-    one = call.constant(1, call.type(0).dtype)
+    one = call.constant(1, call.type_at(0).dtype)
     call.emit("Log", (call.step("Add", call.node.inputs[0], one),))
 
 
@@ -100,7 +100,7 @@ def _gelu(call: ExportCall) -> None:
 def _reduce(operator: str) -> ExportRule:
     def rule(call: ExportCall) -> None:
         axes = call.ints("axes")
-        call.needs_opset(20 if call.type(0).dtype is DType.BOOL else 18)
+        call.needs_opset(20 if call.type_at(0).dtype is DType.BOOL else 18)
         inputs = [call.node.inputs[0]]
         if axes:
             inputs.append(call.constant(axes))

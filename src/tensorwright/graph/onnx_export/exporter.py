@@ -27,7 +27,8 @@ def to_onnx(graph: Graph) -> ModelProto:
     """The graph as an ONNX model, checked; layouts are left out, they are no part of the meaning.
 
     The operator set is the oldest from 18 on that has all operators; tensors keep their names.
-    Raises:  UnsupportedError for an operator that ONNX cannot say; InternalError if the model does not check.
+    Raises:  UnsupportedError for an operator that ONNX cannot say; InternalError if the model does
+             not check.
     """
     writing = Writing(set(graph.types), opset=BASE_OPSET)
     for node in graph.nodes:
@@ -73,7 +74,7 @@ def _info(name: str, type_: TensorType) -> ValueInfoProto:
 
 
 def _without_weights(model: ModelProto) -> ModelProto:
-    """The model with its large initialisers as inputs: what the checker needs, without gigabytes."""
+    """The model with its large initialisers as inputs: what the checker needs."""
     small = [t for t in model.graph.initializer if len(t.raw_data) <= _SMALL_BYTES]
     large = [t for t in model.graph.initializer if len(t.raw_data) > _SMALL_BYTES]
     inputs = [helper.make_tensor_value_info(t.name, t.data_type, tuple(t.dims)) for t in large]
@@ -107,7 +108,8 @@ def _refusal(model: ModelProto, graph: Graph) -> str:
 
 
 def save_onnx(graph: Graph, path: str | os.PathLike[str]) -> None:
-    """Write `to_onnx(graph)`; above 1 GiB the weights go to a file beside it, with the suffix .data.
+    """Write `to_onnx(graph)`; above 1 GiB the weights go to a file beside it, with the suffix
+    .data.
 
     Raises:  as `to_onnx`, and OutputError if a file cannot be written.
     """

@@ -53,17 +53,18 @@ def _pad(call: ExportCall) -> None:
         call.needs_opset(19)
     inputs = [*call.node.inputs, call.constant(call.ints("pads"))]
     if mode == "constant":
-        inputs.append(call.constant(call.number("value"), call.type(0).dtype))
+        inputs.append(call.constant(call.number("value"), call.type_at(0).dtype))
     call.emit("Pad", inputs, mode=mode)
 
 
 def _resize(call: ExportCall) -> None:
     call.needs_opset(19)
-    scales, sizes = call.attribute("scales"), call.ints("sizes")
+    given, sizes = call.attribute("scales"), call.ints("sizes")
+    scales = tuple(s for s in given if isinstance(s, float)) if isinstance(given, tuple) else ()
     inputs = [*call.node.inputs, ""]
-    if isinstance(scales, tuple) and scales:
-        pairs = zip(call.type(0).shape, scales, sizes, strict=True)
-        if any(int(n * float(s) + 1e-5) != size for n, s, size in pairs):  # type: ignore[arg-type]
+    if scales:
+        pairs = zip(call.type_at(0).shape, scales, sizes, strict=True)
+        if any(int(n * s + 1e-5) != size for n, s, size in pairs):
             raise call.unsupported(f"ONNX does not get sizes {sizes} from scales {scales}")
         inputs.append(call.constant(scales, DType.F32))
     else:
@@ -132,7 +133,7 @@ def _range(call: ExportCall) -> None:
 
 
 def _eye_like(call: ExportCall) -> None:
-    rows, columns = call.type(0).shape
+    rows, columns = call.type_at(0).shape
     values = np.eye(rows, columns, call.integer("k"))
     call.emit("Identity", (call.constant(values, _output_dtype(call)),))
 
@@ -140,7 +141,7 @@ def _eye_like(call: ExportCall) -> None:
 def _quantize(call: ExportCall) -> None:
     inputs = list(call.node.inputs)
     if len(inputs) == 2:
-        shape = call.type(1).shape
+        shape = call.type_at(1).shape
         inputs.append(call.constant(np.zeros(shape), _output_dtype(call)))
     call.emit("QuantizeLinear", inputs, axis=call.integer("axis"))
 

@@ -1,4 +1,6 @@
-"""Read ONNX models. Start with `importer.py`, then `call.py`; each file of `converters/` is one family of operators."""
+"""Read ONNX models. Start with `importer.py`, then `call.py`; each file of `converters/` is one
+family of operators.
+"""
 
 from tensorwright.graph.onnx_import.importer import load_onnx
 from tensorwright.graph.onnx_import.value_inputs import value_inputs

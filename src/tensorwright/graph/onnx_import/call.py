@@ -1,7 +1,9 @@
 """What a converter sees: one ONNX node with its operands, and the graph that is being built.
 
-A converter is a function from a `Call` to its results.  An operand is a tensor of the graph under construction (its
-name) or an array whose value is known at import.  Shape arithmetic stays in arrays and leaves no node behind.
+A converter is a function from a `Call` to its results.  An operand is a tensor of the graph under
+construction (its
+name) or an array whose value is known at import.  Shape arithmetic stays in arrays and leaves no
+node behind.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class Call:
     builder: GraphBuilder
     folder: Path | None = None
 
-    # -- operands ------------------------------------------------------------------------------------------------
+    # -- operands ----------------------------------------------------------------------------------
+    # --------------
 
     def has(self, position: int) -> bool:
         """Whether the optional input is given."""
@@ -80,7 +83,7 @@ class Call:
         """A tensor of the graph."""
         return operand if isinstance(operand, str) else self.builder.constant(operand)
 
-    def type(self, position: int) -> TensorType:
+    def type_at(self, position: int) -> TensorType:
         """The type of an input."""
         return self.type_of(self.operand(position))
 
@@ -92,7 +95,7 @@ class Call:
 
     def shape(self, position: int) -> tuple[int, ...]:
         """The shape of an input."""
-        return self.type(position).shape
+        return self.type_at(position).shape
 
     def rank(self, position: int) -> int:
         """How many dimensions an input has."""
@@ -113,7 +116,8 @@ class Call:
         found = self.known(position)
         if found is None:
             raise self.unsupported(
-                f"the value of its {what} is only known when the model runs, and shapes depend on it",
+                f"the value of its {what} is only known when the model runs, "
+                "and shapes depend on it",
                 "export the model with fixed shapes, or give the input that it depends on a value",
             )
         return found
@@ -130,13 +134,14 @@ class Call:
         item: int | float = array.reshape(-1)[0].item()
         return item
 
-    # -- attributes ----------------------------------------------------------------------------------------------
+    # -- attributes
+    # ----------------------------------------------------------------------------------------------
 
-    def int(self, name: str, default: int | None = None) -> int:
+    def integer(self, name: str, default: int | None = None) -> int:
         """An integer attribute."""
         return int(self._get(name, default, (int,)))  # type: ignore[call-overload,no-any-return]
 
-    def float(self, name: str, default: float | None = None) -> float:
+    def real(self, name: str, default: float | None = None) -> float:
         """A number attribute."""
         return float(self._get(name, default, (int, float)))  # type: ignore[arg-type]
 
@@ -144,15 +149,15 @@ class Call:
         """A text attribute."""
         return str(self._get(name, default, (str,)))
 
-    def flag(self, name: str, default: bool | None = None) -> bool:
+    def flag(self, name: str, *, default: bool | None = None) -> bool:
         """An integer attribute that means a bool."""
         return bool(self._get(name, default, (int,)))
 
-    def tuple(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
+    def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
         """An attribute that is a list of integers."""
         return self._get(name, default, (tuple,))  # type: ignore[return-value]
 
-    def floats(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+    def reals(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
         """An attribute that is a list of numbers."""
         return self._get(name, default, (tuple,))  # type: ignore[return-value]
 
@@ -168,19 +173,21 @@ class Call:
             raise self.unsupported(f"its attribute {name} is a {type(value).__name__}")
         return value
 
-    # -- results -------------------------------------------------------------------------------------------------
+    # -- results -----------------------------------------------------------------------------------
+    # --------------
 
-    def add(self, operator: str, *inputs: Operand, **attributes: AttributeValue) -> str:
+    def add(self, operator: str, /, *inputs: Operand, **attributes: AttributeValue) -> str:
         """Append a node to the graph and return its first output."""
-        return self.builder.add(operator, *map(self.as_tensor, inputs), **attributes)
+        return self.apply(operator, *inputs, **attributes)[0]
 
     def apply(
-        self, operator: str, *inputs: Operand, **attributes: AttributeValue
+        self, operator: str, /, *inputs: Operand, **attributes: AttributeValue
     ) -> tuple[str, ...]:
         """Append a node to the graph and return all its outputs."""
-        return self.builder.apply(operator, tuple(map(self.as_tensor, inputs)), **attributes)
+        operands = tuple(map(self.as_tensor, inputs))
+        return self.builder.apply(operator, operands, (), **attributes)
 
-    def number(self, value: float, dtype: DType) -> Array:
+    def as_array(self, value: float, dtype: DType) -> Array:
         """A scalar array."""
         return np.asarray(value).astype(dtype.numpy)
 

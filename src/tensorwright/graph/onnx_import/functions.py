@@ -1,4 +1,6 @@
-"""Replace a node by the nodes of its function: one of the model's own, or one that the ONNX standard defines."""
+"""Replace a node by the nodes of its function: one of the model's own, or one that the ONNX
+standard defines.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def has_standard_function(operator: str, opset: int) -> bool:
         schema = defs.get_schema(operator, opset, "")
     except defs.SchemaError:
         return False
-    return bool(schema.has_function or schema.has_context_dependent_function)
+    fixed: bool = schema.has_function  # type: ignore[attr-defined]
+    by_context: bool = schema.has_context_dependent_function  # type: ignore[attr-defined]
+    return fixed or by_context
 
 
 def expand_standard(
@@ -72,7 +76,7 @@ def _with_defaults(node: NodeProto, opset: int) -> NodeProto:
 def expand_local(function: FunctionProto, node: NodeProto, prefix: str) -> tuple[NodeProto, ...]:
     """The nodes of one of the model's functions, with the node's operands and attributes put in."""
     names = dict(zip(function.input, node.input, strict=False))
-    names |= {name: "" for name in function.input[len(node.input) :]}
+    names |= dict.fromkeys(function.input[len(node.input) :], "")
     names |= dict(zip(function.output, node.output, strict=False))
     given = {attribute.name: attribute for attribute in node.attribute}
     values = {**{a.name: a for a in function.attribute_proto}, **given}
@@ -130,7 +134,9 @@ def _renamed(
 
 
 def _rename_node(node: NodeProto, rename: Callable[[str], str]) -> None:
-    """Rename operands in place, those of nested graphs too: every name stays the same word everywhere."""
+    """Rename operands in place, those of nested graphs too: every name stays the same word
+    everywhere.
+    """
     node.input[:] = [rename(name) if name else "" for name in node.input]
     node.output[:] = [rename(name) if name else "" for name in node.output]
     for attribute in node.attribute:

@@ -1,6 +1,7 @@
 """Turn an ONNX model into a Graph, node by node.
 
-Every ONNX value is an operand (see `call.py`).  A node whose inputs are all known is computed at once, so shape
+Every ONNX value is an operand (see `call.py`).  A node whose inputs are all known is computed at
+once, so shape
 arithmetic is gone when Reshape, Slice and their like ask for numbers.
 """
 
@@ -48,9 +49,11 @@ def load_onnx(
 ) -> Graph:
     """Import an ONNX model: a path, the bytes of a file, or a ModelProto.
 
-    `input_shapes` gives shapes by input name ({"x": (1, 3, 224, 224)}) or extents by the name of an open dimension.
+    `input_shapes` gives shapes by input name ({"x": (1, 3, 224, 224)}) or extents by the name of an
+    open dimension.
     `input_values` fixes inputs that shapes depend on (axes, sizes, ...): they become constants.
-    Raises:  ModelError for what is no valid model or leaves shapes open, UnsupportedError for what we cannot express
+    Raises:  ModelError for what is no valid model or leaves shapes open, UnsupportedError for what
+             we cannot express
              (names the operator, the node and why), InputError for shapes that do not fit.
     """
     return _Import(read_model(source)).run(input_shapes, input_values or {})
@@ -122,7 +125,8 @@ class _Import:
             name = sparse.values.name
             self.values[name] = dense(sparse, self.folder, f"sparse initializer {name}")
 
-    # -- nodes ---------------------------------------------------------------------------------------------------
+    # -- nodes -------------------------------------------------------------------------------------
+    # --------------
 
     def convert_nodes(self, nodes: Sequence[NodeProto], opset: int) -> None:
         for node in nodes:
@@ -165,7 +169,9 @@ class _Import:
         raise call.unsupported("it is not supported")
 
     def convert_known(self, call: Call) -> Results | None:
-        """The results of an operator that we have a converter for, computed at once where that is little work."""
+        """The results of an operator that we have a converter for, computed at once where that is
+        little work.
+        """
         at_import = AT_IMPORT.get(call.operator)
         if at_import is not None:
             return at_import(call)
@@ -207,7 +213,8 @@ class _Import:
         computed = interpret(graph, {})
         return tuple(computed[name] if isinstance(name, str) else name for name in results)
 
-    # -- functions and branches ----------------------------------------------------------------------------------
+    # -- functions and branches
+    # ----------------------------------------------------------------------------------
 
     def prefix(self, node: NodeProto) -> str:
         self.expansions += 1
@@ -248,7 +255,8 @@ class _Import:
             raise ModelError(stage="import", where=where, reason=f"nothing defines {name}")
         return found
 
-    # -- the end -------------------------------------------------------------------------------------------------
+    # -- the end -----------------------------------------------------------------------------------
+    # --------------
 
     def finish(self, outputs: Sequence[str]) -> Graph:
         """The graph, its tensors under their ONNX names where they have one."""
@@ -270,10 +278,10 @@ class _Import:
             results.append(operand)
         for theirs, operand in self.values.items():
             ours = operand if isinstance(operand, str) else self.builder.name_of_constant(operand)
-            if ours is not None and ours not in names and theirs not in taken:
-                if ours not in self.builder.inputs:
-                    names[ours] = theirs
-                    taken.add(theirs)
+            unnamed = ours is not None and ours not in names and ours not in self.builder.inputs
+            if ours is not None and unnamed and theirs not in taken:
+                names[ours] = theirs
+                taken.add(theirs)
         return rename_tensors(self.builder.finish(results), names)
 
 

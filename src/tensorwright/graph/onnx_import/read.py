@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import ModelProto
 
 from tensorwright.base import ModelError, UnsupportedError
@@ -20,7 +20,9 @@ DEFAULT_DOMAINS = ("", "ai.onnx")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A model and where it comes from: the folder that external data must lie in, and how messages call it."""
+    """A model and where it comes from: the folder that external data must lie in, and how messages
+    call it.
+    """
 
     model: ModelProto
     folder: Path | None
@@ -99,7 +101,8 @@ def opset_of(model: ModelProto, where: str) -> int:
         raise UnsupportedError(
             stage="import",
             where=where,
-            reason=f"operator set {version} is newer than {NEWEST_OPSET}, the newest that the onnx package here knows",
+            reason=f"operator set {version} is newer than {NEWEST_OPSET}, "
+            "the newest that the onnx package here knows",
             remedy="update the onnx package, or export the model with an older operator set",
             operator="opset",
         )

@@ -1,4 +1,6 @@
-"""Static types of a model's inputs, with the shapes that the caller gives where the model leaves them open."""
+"""Static types of a model's inputs, with the shapes that the caller gives where the model leaves
+them open.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ InputShapes = Mapping[str, Sequence[int] | int]
 
 
 def _dims(info: ValueInfoProto) -> list[int | str] | None:
-    """An extent, the name of an open dimension, or "" for an open one without a name; None without a shape."""
+    """An extent, the name of an open dimension, or "" for an open one without a name; None without
+    a shape.
+    """
     tensor = info.type.tensor_type
     if not tensor.HasField("shape"):
         return None
@@ -39,7 +43,7 @@ def _as_extents(name: str, given: Sequence[int] | int) -> tuple[int, ...]:
 
 
 def _bind(infos: Iterable[ValueInfoProto], given: InputShapes) -> dict[str, int]:
-    """The extents of named open dimensions: given by their own name, or by the shape of an input."""
+    """The extents of named open dimensions: given by their name or by an input's shape."""
     infos = tuple(infos)
     params = {d for info in infos for d in _dims(info) or () if isinstance(d, str) and d}
     bound: dict[str, int] = {}
@@ -92,9 +96,11 @@ def input_types(
 ) -> dict[str, TensorType]:
     """The type of each input.
 
-    `shapes` gives extents by input name, or one extent by the name of an open dimension; it also overrides extents
+    `shapes` gives extents by input name, or one extent by the name of an open dimension; it also
+    overrides extents
     that the model fixes.
-    Raises:  InputError for a shape that does not fit, ModelError for dimensions that stay open, UnsupportedError for
+    Raises:  InputError for a shape that does not fit, ModelError for dimensions that stay open,
+             UnsupportedError for
              sequences, optional values and element types.
     """
     given = shapes or {}

@@ -1,4 +1,6 @@
-"""ONNX tensors as arrays: every encoding, external data with its dangers refused, sparse tensors made dense."""
+"""ONNX tensors as arrays: every encoding, external data with its dangers refused, sparse tensors
+made dense.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def _fail(where: str, reason: str, remedy: str = "") -> ModelError:
 
 
 def onnx_type_name(data_type: int) -> str:
-    """ "FLOAT8E4M3FN" and its like; the number where onnx does not know it."""
+    """The name of an element type, as FLOAT8E4M3FN; the number where onnx has none."""
     known: dict[int, str] = {number: name for name, number in TensorProto.DataType.items()}
     return known.get(data_type, str(data_type))
 
@@ -59,7 +61,8 @@ def dtype_of(data_type: int, where: str, operator: str = "tensor") -> DType:
 def _external_file(location: str, folder: Path | None, where: str) -> Path:
     """The file with external data: inside the model's folder whatever the model says.
 
-    Refused: absolute paths (of any system), `..`, symbolic links that lead out of the folder, what is no plain file.
+    Refused: absolute paths (of any system), `..`, symbolic links that lead out of the folder, what
+             is no plain file.
     """
     if folder is None:
         raise _fail(
@@ -128,7 +131,8 @@ def to_array(tensor: TensorProto, folder: Path | None, where: str) -> Array:
 
 
 def dense(sparse: SparseTensorProto, folder: Path | None, where: str) -> Array:
-    """A sparse tensor with its zeros written out; indices are linear, or one row of coordinates per value.
+    """A sparse tensor with its zeros written out; indices are linear, or one row of coordinates per
+    value.
 
     Raises:  ModelError if an index lies outside the shape.
     """

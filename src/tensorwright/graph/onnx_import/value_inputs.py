@@ -1,4 +1,6 @@
-"""Which inputs of a model decide about shapes, so that their values must be known before it is compiled."""
+"""Which inputs of a model decide about shapes, so that their values must be known before it is
+compiled.
+"""
 
 from __future__ import annotations
 

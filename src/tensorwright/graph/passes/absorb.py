@@ -1,49 +1,57 @@
-"""Put a scale or a shift per channel into the weights and the bias of the convolution or gemm before it."""
+"""Put a scale or a shift per channel into the weights and the bias of the convolution or gemm
+before it.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.passes.channels import channel_vector, constant_operand
 from tensorwright.graph.passes.rebuild import Copy, rewrite
 from tensorwright.ops import Array
 
+Vector: TypeAlias = NDArray[np.float64]
 _ANCHORS = ("conv", "conv_transpose", "gemm")
 
 
-def _scaled_weights(anchor: Node, weights: Array, factor: Array) -> Array:
+def _scaled_weights(anchor: Node, weights: Array, factor: Vector) -> Array:
     """The weights times one factor per output channel, multiplied in f64."""
-    wide, attributes = weights.astype(np.float64), anchor.attribute_map
+    wide = weights.astype(np.float64)
     if anchor.operator == "conv":
         column = factor.reshape(-1, *(1,) * (weights.ndim - 1))
     elif anchor.operator == "gemm":
-        column = factor.reshape(-1, 1) if attributes["trans_b"] else factor.reshape(1, -1)
+        column = factor.reshape(-1, 1) if anchor.integer("trans_b") else factor.reshape(1, -1)
     else:  # (channels, outputs / groups, ...): the group of a channel decides which outputs
-        groups = int(attributes["groups"])  # type: ignore[call-overload]
-        per_group = factor.reshape(groups, -1)
-        repeated = np.repeat(per_group, weights.shape[0] // groups, axis=0)
+        groups = anchor.integer("groups")
+        repeated = np.repeat(factor.reshape(groups, -1), weights.shape[0] // groups, axis=0)
         column = repeated.reshape(*repeated.shape, *(1,) * (weights.ndim - 2))
-    return (wide * column).astype(weights.dtype)
+    scaled: Array = (wide * column).astype(weights.dtype)
+    return scaled
 
 
-def _bias(copy: Copy, anchor: Node, channels: int) -> Array | None:
-    """The bias per output channel that the anchor adds, zeros where it has none; None if it is not known."""
-    dtype = copy.type_of(anchor.inputs[1]).dtype.numpy
+def _bias(copy: Copy, anchor: Node, channels: int) -> Vector | None:
+    """The bias per output channel that the anchor adds, zeros where it has none.
+
+    None if it is not known, or is not one number per channel.
+    """
     if len(anchor.inputs) < 3:
-        return np.zeros(channels, dtype)
+        return np.zeros(channels)
     held = copy.constant(anchor.inputs[2])
-    if held is None or held.size not in (1, channels) or held.shape[-1:] not in ((1,), (channels,)):
+    if held is None or held.size != math.prod(held.shape[-1:]) or held.size not in (1, channels):
         return None
-    flat = np.broadcast_to(held.reshape(-1), (channels,)).astype(np.float64)
-    beta = anchor.attribute_map.get("beta", 1.0)
-    return flat * float(beta)  # type: ignore[arg-type]
+    beta = anchor.number("beta") if anchor.operator == "gemm" else 1.0
+    flat: Vector = np.broadcast_to(held.reshape(-1), (channels,)).astype(np.float64)
+    return flat * beta
 
 
-def _match(copy: Copy, graph: Graph, node: Node) -> tuple[Node, Array] | None:
-    """The anchor in front of a `mul` or `add` that is its only reader, and the numbers per channel."""
+def _match(copy: Copy, graph: Graph, node: Node) -> tuple[Node, Vector] | None:
+    """The anchor before a `mul` or `add`, its only reader, and the numbers per channel."""
     found = constant_operand(copy, node)
     if found is None:
         return None
@@ -61,7 +69,8 @@ def _match(copy: Copy, graph: Graph, node: Node) -> tuple[Node, Array] | None:
 def absorb_scale(graph: Graph) -> tuple[Graph, int]:
     """Rewrite:  conv(x, w, b) * s    ->    conv(x, w * s, b * s)
 
-    Requires: s is constant and one number per channel; w and b are constants; nobody else reads the conv.
+    Requires: s is constant and one number per channel; w and b are constants; nobody else reads the
+              conv.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
@@ -86,7 +95,8 @@ def absorb_scale(graph: Graph) -> tuple[Graph, int]:
 def absorb_shift(graph: Graph) -> tuple[Graph, int]:
     """Rewrite:  conv(x, w, b) + s    ->    conv(x, w, b + s)
 
-    Requires: s is constant and one number per channel; b is constant or absent; nobody else reads the conv.
+    Requires: s is constant and one number per channel; b is constant or absent; nobody else reads
+              the conv.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:

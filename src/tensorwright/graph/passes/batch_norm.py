@@ -11,9 +11,11 @@ from tensorwright.graph.passes.rebuild import Copy, rewrite
 
 
 def lower_batch_norm(graph: Graph) -> tuple[Graph, int]:
-    """Write an inference-time batch normalisation as a scale and a shift, which fold into what stands before.
+    """Write an inference-time batch normalisation as a scale and a shift, which fold into what
+    stands before.
 
-    Rewrite:  batch_norm(x, scale, bias, mean, var)    ->    x * f + (bias - mean * f)    f = scale / sqrt(var + epsilon)
+    Rewrite:  batch_norm(x, scale, bias, mean, var)    ->    x * f + (bias - mean * f)    f = scale
+              / sqrt(var + epsilon)
     Requires: scale, bias, mean and var are constants.  The factors are computed in f64.
     """
 
@@ -25,7 +27,7 @@ def lower_batch_norm(graph: Graph) -> tuple[Graph, int]:
         if len(known) < 4:
             return None
         scale, bias, mean, var = known
-        epsilon = float(node.attribute_map["epsilon"])  # type: ignore[arg-type]
+        epsilon = node.number("epsilon")
         factor = scale / np.sqrt(var + epsilon)
         type_ = copy.type_of(node.inputs[0])
         column = (-1, *(1,) * (len(type_.shape) - 2))

@@ -24,7 +24,7 @@ def constant_operand(copy: Copy, node: Node) -> tuple[str, Array] | None:
 
 
 def channel_vector(array: Array, shape: tuple[int, ...]) -> Array | None:
-    """The numbers per channel if `array` broadcasts to `shape` along channels (dimension 1) only."""
+    """The numbers per channel, if `array` differs along channels (dimension 1) only."""
     if array.ndim > len(shape) or len(shape) < 2:
         return None
     full = (1,) * (len(shape) - array.ndim) + array.shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tensorwright.graph.graph import Graph, Node
@@ -11,7 +12,6 @@ from tensorwright.ops import TensorType
 
 def _changes_nothing(node: Node, source: TensorType, result: TensorType) -> bool:
     """Whether the output is the first input, element for element."""
-    attributes = node.attribute_map
     match node.operator:
         case "identity":
             return True
@@ -22,32 +22,25 @@ def _changes_nothing(node: Node, source: TensorType, result: TensorType) -> bool
         case "split":
             return len(node.outputs) == 1
         case "transpose":
-            kept = [n for n in _perm(node, len(source.shape)) if source.shape[n] != 1]
+            perm = node.ints("perm") or tuple(reversed(range(len(source.shape))))
+            kept = [n for n in perm if source.shape[n] != 1]
             return source == result and kept == sorted(kept)
         case "pad":
-            return attributes["pads"] == (0,) * (2 * len(source.shape))
+            return not any(node.ints("pads"))
         case "slice":
-            steps = attributes["steps"]
-            forward = isinstance(steps, tuple) and all(step == 1 for step in steps)
-            return forward and source == result
+            return source == result and all(step == 1 for step in node.ints("steps"))
         case "clip":
-            return attributes["min"] == float("-inf") and attributes["max"] == float("inf")
+            return node.number("min") == -math.inf and node.number("max") == math.inf
     return False
-
-
-def _perm(node: Node, rank: int) -> tuple[int, ...]:
-    given = node.attribute_map["perm"]
-    ints = tuple(n for n in given if isinstance(n, int)) if isinstance(given, tuple) else ()
-    return ints or tuple(reversed(range(rank)))
 
 
 def remove_identities(graph: Graph) -> tuple[Graph, int]:
     """Let the readers of a node that changes nothing read its input.
 
     Rewrite:  y = identity(x); f(y)    ->    f(x)
-    So too casts to the same type, reshapes to the same shape, empty pads, full slices, single concats.
+    So too casts to the same type, reshapes to the same shape, empty pads, full slices, single
+    concats.
     """
-
     outputs = frozenset(graph.outputs)
     fixed = outputs.union(graph.inputs)
 

@@ -30,11 +30,6 @@ def merge_reshapes(graph: Graph) -> tuple[Graph, int]:
     return rewrite(graph, rule)
 
 
-def _perm(node: Node) -> tuple[int, ...]:
-    given = node.attribute_map["perm"]
-    return tuple(n for n in given if isinstance(n, int)) if isinstance(given, tuple) else ()
-
-
 def merge_transposes(graph: Graph) -> tuple[Graph, int]:
     """One transposition for two; one that moves only extents of 1 is a reshape.
 
@@ -45,7 +40,7 @@ def merge_transposes(graph: Graph) -> tuple[Graph, int]:
         if node.operator != "transpose":
             return None
         shape = copy.type_of(node.inputs[0]).shape
-        perm = _perm(node) or tuple(reversed(range(len(shape))))
+        perm = node.ints("perm") or tuple(reversed(range(len(shape))))
         kept = [n for n in perm if shape[n] != 1]
         if kept == sorted(kept):
             target = graph.types[node.outputs[0]].shape
@@ -53,7 +48,7 @@ def merge_transposes(graph: Graph) -> tuple[Graph, int]:
         before = copy.producer(node.inputs[0])
         if before is None or before.operator != "transpose":
             return None
-        first = _perm(before) or tuple(reversed(range(len(shape))))
+        first = before.ints("perm") or tuple(reversed(range(len(shape))))
         both = tuple(first[n] for n in perm)
         return copy.emit("transpose", before.inputs, node.outputs, perm=both)
 

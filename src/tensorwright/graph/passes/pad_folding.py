@@ -8,10 +8,6 @@ from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.passes.rebuild import Copy, rewrite
 
 
-def _ints(value: object) -> tuple[int, ...]:
-    return tuple(n for n in value if isinstance(n, int)) if isinstance(value, tuple) else ()
-
-
 def fold_pads(graph: Graph) -> tuple[Graph, int]:
     """Rewrite:  conv(pad(x, p), w, pads=q)    ->    conv(x, w, pads=p+q)
 
@@ -26,7 +22,7 @@ def fold_pads(graph: Graph) -> tuple[Graph, int]:
         if before is None or before.operator != "pad":
             return None
         attributes = before.attribute_map
-        pads = _ints(attributes["pads"])
+        pads = before.ints("pads")
         rank = len(pads) // 2
         begins, ends = pads[:rank], pads[rank:]
         if attributes["mode"] != "constant" or attributes["value"] != 0 or min(pads) < 0:
@@ -34,7 +30,7 @@ def fold_pads(graph: Graph) -> tuple[Graph, int]:
         if any((*begins[:2], *ends[:2])):
             return None
         moved = (*begins[2:], *ends[2:])
-        own = _ints(node.attribute_map["pads"]) or (0,) * len(moved)
+        own = node.ints("pads") or (0,) * len(moved)
         both = tuple(a + b for a, b in zip(moved, own, strict=True))
         changes: dict[str, bool] = {}
         if node.operator == "average_pool":

@@ -1,9 +1,12 @@
-"""How a pass changes a graph: copy it node by node, and let a rule put something else in a node's place.
+"""How a pass changes a graph: copy it node by node, and let a rule put something else in a node's
+place.
 
     graph, count = rewrite(graph, rule)
 
-A rule gets the copy under construction and a node whose inputs already have their names in the copy.  It returns the
-tensors that stand for the node's outputs, or None to copy the node as it is.  Tensors that are copied keep their names,
+A rule gets the copy under construction and a node whose inputs already have their names in the
+copy.  It returns the
+tensors that stand for the node's outputs, or None to copy the node as it is.  Tensors that are
+copied keep their names,
 and outputs of the graph do so in any case.
 """
 
@@ -53,7 +56,9 @@ class Copy:
         return self.builder.type_of(name)
 
     def free(self, wish: str) -> str:
-        """A name that neither the old graph nor the copy has: the wish, or the wish with a number behind it."""
+        """A name that neither the old graph nor the copy has: the wish, or the wish with a number
+        behind it.
+        """
         name, number = wish, 0
         while name in self._reserved or name in self.builder:
             name, number = f"{wish}.{number}", number + 1
@@ -68,6 +73,7 @@ class Copy:
         operator: str,
         inputs: Sequence[str],
         outputs: Sequence[str],
+        /,
         **attributes: AttributeValue,
     ) -> tuple[str, ...]:
         """Append a node; `outputs` are names of the old graph that it now defines."""
@@ -108,7 +114,9 @@ def rewrite(graph: Graph, rule: Rule) -> tuple[Graph, int]:
 
 
 def _finish(graph: Graph, builder: GraphBuilder, renamed: dict[str, str]) -> Graph:
-    """Keep the names of the outputs: rename what stands for them, or add an identity where it has to keep its own."""
+    """Keep the names of the outputs: rename what stands for them, or add an identity where it has
+    to keep its own.
+    """
     fixed = set(graph.inputs) | {name for name in graph.outputs if renamed[name] == name}
     names: dict[str, str] = {}
     outputs = []

@@ -15,7 +15,7 @@ def _heads(call: Call, position: int, attribute: str) -> str:
     x, shape = call.tensor(position), call.shape(position)
     if len(shape) == 4:
         return x
-    heads = call.int(attribute)
+    heads = call.integer(attribute)
     split = call.add("reshape", x, shape=(*shape[:2], heads, shape[2] // heads))
     return call.add("transpose", split, perm=(0, 2, 1, 3))
 
@@ -31,7 +31,7 @@ def _attention(call: Call) -> Results | None:
         or any(call.wanted[1:])
         or any(call.type_of(each).dtype not in _WIDE for each in inputs)
         or not call.attributes.keys() <= _SIMPLE
-        or (call.has(_MASK) and call.type(_MASK).dtype is DType.BOOL)
+        or (call.has(_MASK) and call.type_at(_MASK).dtype is DType.BOOL)
     )
     if special:
         return None
@@ -47,9 +47,9 @@ def _attention(call: Call) -> Results | None:
         k,
         v,
         *mask,
-        scale=call.float("scale", 0.0),
-        causal=call.flag("is_causal", False),
-        softcap=call.float("softcap", 0.0),
+        scale=call.real("scale", 0.0),
+        causal=call.flag("is_causal", default=False),
+        softcap=call.real("softcap", 0.0),
     )
     if call.rank(0) == 4:
         return (y,)

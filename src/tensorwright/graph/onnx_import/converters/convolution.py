@@ -15,7 +15,7 @@ from tensorwright.graph.onnx_import.converters.windows import (
 
 def _kernel(call: Call) -> tuple[int, ...]:
     kernel = call.shape(1)[2:]
-    declared = call.tuple("kernel_shape", kernel)
+    declared = call.integers("kernel_shape", kernel)
     if declared != kernel:
         raise call.unsupported(f"its kernel_shape {declared} is not that of its weights {kernel}")
     return kernel
@@ -29,7 +29,7 @@ def _convolve(call: Call, operator: str, inputs: tuple[Operand, ...], window: Wi
             strides=window.strides,
             pads=window.pads,
             dilations=window.dilations,
-            groups=call.int("group", 1),
+            groups=call.integer("group", 1),
         ),
     )
 
@@ -42,7 +42,7 @@ def _zero_points(call: Call, first: int) -> tuple[Operand, ...]:
     """The zero points that are given; one that is left out before another is a zero."""
     if not call.has(first + 1):
         return (call.operand(first),) if call.has(first) else ()
-    left: Operand = np.zeros((), call.type(0).dtype.numpy)
+    left: Operand = np.zeros((), call.type_at(0).dtype.numpy)
     if call.has(first):
         left = call.operand(first)
     return left, call.operand(first + 1)
@@ -60,16 +60,18 @@ def _transposed_pads(
     dilations: tuple[int, ...],
     extra: tuple[int, ...],
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Pads and output padding; `output_shape` and SAME_* say how large the result is and so what is cut off."""
+    """Pads and output padding; `output_shape` and SAME_* say how large the result is and so what is
+    cut off.
+    """
     extents = call.shape(0)[2:]
     count = len(extents)
     mode = auto_pad_of(call)
     if call.given("output_shape"):
-        wanted = call.tuple("output_shape")[-count:]
+        wanted = call.integers("output_shape")[-count:]
     elif mode in ("SAME_UPPER", "SAME_LOWER"):
         wanted = tuple(n * stride for n, stride in zip(extents, strides, strict=True))
     else:
-        pads = call.tuple("pads", (0,) * (2 * count)) if mode == "NOTSET" else (0,) * (2 * count)
+        pads = call.integers("pads", (0,) * (2 * count)) if mode == "NOTSET" else (0,) * (2 * count)
         return pads or (0,) * (2 * count), extra
     begins, ends, more = [], [], []
     for n, k, s, d, e, size in zip(extents, kernel, strides, dilations, extra, wanted, strict=True):
@@ -96,7 +98,7 @@ def _conv_transpose(call: Call) -> Results:
             strides=strides,
             pads=pads,
             dilations=dilations,
-            groups=call.int("group", 1),
+            groups=call.integer("group", 1),
             output_padding=extra,
         ),
     )
@@ -116,10 +118,10 @@ def _gemm(call: Call) -> Results:
         call.add(
             "gemm",
             *call.tensors(),
-            alpha=call.float("alpha", 1.0),
-            beta=call.float("beta", 1.0),
-            trans_a=call.flag("transA", False),
-            trans_b=call.flag("transB", False),
+            alpha=call.real("alpha", 1.0),
+            beta=call.real("beta", 1.0),
+            trans_a=call.flag("transA", default=False),
+            trans_b=call.flag("transB", default=False),
         ),
     )
 

@@ -88,7 +88,7 @@ def _variadic(operator: str) -> Converter:
 
 def _with_floats(operator: str, defaults: tuple[tuple[str, float], ...]) -> Converter:
     def convert(call: Call) -> Results:
-        values = {name: call.float(name, default) for name, default in defaults}
+        values = {name: call.real(name, default) for name, default in defaults}
         return (call.add(operator, call.tensor(0), **values),)
 
     return convert
@@ -104,14 +104,14 @@ def _dropout(call: Call) -> Results:
         raise call.unsupported("it is in training mode", "export the model for inference")
     if not call.wants(1):
         return (call.operand(0),)
-    mask = call.number(1, DType.BOOL if call.opset >= 10 else call.type(0).dtype)
+    mask = call.as_array(1, DType.BOOL if call.opset >= 10 else call.type_at(0).dtype)
     return call.operand(0), call.add("expand", mask, shape=call.shape(0))
 
 
 def _clip(call: Call) -> Results:
     x = call.tensor(0)
     if call.opset < 11:
-        limits = {name: call.float(name) for name in ("min", "max") if call.given(name)}
+        limits = {name: call.real(name) for name in ("min", "max") if call.given(name)}
         return (call.add("clip", x, **limits),)
     limits = {}
     for position, name in ((1, "min"), (2, "max")):
@@ -127,21 +127,21 @@ def _clip(call: Call) -> Results:
 
 
 def _cast(call: Call) -> Results:
-    target = dtype_of(call.int("to"), call.label, call.operator)
-    if call.type(0).dtype is target:
+    target = dtype_of(call.integer("to"), call.label, call.operator)
+    if call.type_at(0).dtype is target:
         return (call.operand(0),)
     return (call.add("cast", call.tensor(0), to=target),)
 
 
 def _cast_like(call: Call) -> Results:
-    target = call.type(1).dtype
-    if call.type(0).dtype is target:
+    target = call.type_at(1).dtype
+    if call.type_at(0).dtype is target:
         return (call.operand(0),)
     return (call.add("cast", call.tensor(0), to=target),)
 
 
 def _mod(call: Call) -> Results:
-    operator = "fmod" if call.flag("fmod", False) else "floormod"
+    operator = "fmod" if call.flag("fmod", default=False) else "floormod"
     return (call.add(operator, call.tensor(0), call.tensor(1)),)
 
 
@@ -151,7 +151,10 @@ def _bit_shift(call: Call) -> Results:
 
 
 def _is_inf(call: Call) -> Results:
-    negative, positive = call.flag("detect_negative", True), call.flag("detect_positive", True)
+    negative, positive = (
+        call.flag("detect_negative", default=True),
+        call.flag("detect_positive", default=True),
+    )
     x = call.tensor(0)
     return (call.add("isinf", x, detect_negative=negative, detect_positive=positive),)
 

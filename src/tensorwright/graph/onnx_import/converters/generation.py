@@ -7,7 +7,7 @@ from tensorwright.graph.onnx_import.call import Call, Results, Table
 
 def _trilu(call: Call) -> Results:
     k = int(call.scalar(1, "k")) if call.has(1) else 0
-    return (call.add("trilu", call.tensor(0), upper=call.flag("upper", True), k=k),)
+    return (call.add("trilu", call.tensor(0), upper=call.flag("upper", default=True), k=k),)
 
 
 def _cumsum(call: Call) -> Results:
@@ -16,8 +16,8 @@ def _cumsum(call: Call) -> Results:
             "cumsum",
             call.tensor(0),
             axis=int(call.scalar(1, "axis")),
-            exclusive=call.flag("exclusive", False),
-            reverse=call.flag("reverse", False),
+            exclusive=call.flag("exclusive", default=False),
+            reverse=call.flag("reverse", default=False),
         ),
     )
 

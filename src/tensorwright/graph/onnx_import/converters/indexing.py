@@ -12,30 +12,30 @@ from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
 
 def _positions(call: Call, position: int) -> Operand:
     """Indices as i32 or i64."""
-    if call.type(position).dtype in (DType.I32, DType.I64):
+    if call.type_at(position).dtype in (DType.I32, DType.I64):
         return call.operand(position)
     return call.add("cast", call.tensor(position), to=DType.I64)
 
 
 def _gather(call: Call) -> Results:
-    axis = call.int("axis", 0)
+    axis = call.integer("axis", 0)
     return (call.add("gather", call.tensor(0), _positions(call, 1), axis=axis),)
 
 
 def _gather_elements(call: Call) -> Results:
-    axis = call.int("axis", 0)
+    axis = call.integer("axis", 0)
     return (call.add("gather_elements", call.tensor(0), _positions(call, 1), axis=axis),)
 
 
 def _gather_nd(call: Call) -> Results:
-    batch = call.int("batch_dims", 0)
+    batch = call.integer("batch_dims", 0)
     return (call.add("gather_nd", call.tensor(0), _positions(call, 1), batch_dims=batch),)
 
 
 def _one_hot(call: Call) -> Results:
     depth = int(call.scalar(1, "depth"))
     indices: Operand = _positions(call, 0)
-    axis = call.int("axis", -1)
+    axis = call.integer("axis", -1)
     return (call.add("one_hot", indices, call.tensor(2), depth=depth, axis=axis),)
 
 
@@ -46,7 +46,7 @@ def _scatter_elements(call: Call) -> Results:
             call.tensor(0),
             _positions(call, 1),
             call.tensor(2),
-            axis=call.int("axis", 0),
+            axis=call.integer("axis", 0),
             reduction=call.text("reduction", "none"),
         ),
     )
@@ -59,21 +59,21 @@ def _scatter_nd(call: Call) -> Results:
 
 
 def _top_k(call: Call) -> Results:
-    k = call.int("k") if call.opset < 10 else int(call.scalar(1, "k"))
+    k = call.integer("k") if call.opset < 10 else int(call.scalar(1, "k"))
     return call.apply(
         "topk",
         call.tensor(0),
         k=k,
-        axis=call.int("axis", -1),
-        largest=call.flag("largest", True),
-        sorted=call.flag("sorted", True),
+        axis=call.integer("axis", -1),
+        largest=call.flag("largest", default=True),
+        sorted=call.flag("sorted", default=True),
     )
 
 
 def _compress(call: Call) -> Results:
     """The chosen slices; which ones must be known."""
     chosen = np.flatnonzero(call.array(1, "condition"))
-    x, axis = call.tensor(0), call.int("axis", 0)
+    x, axis = call.tensor(0), call.integer("axis", 0)
     if not call.given("axis"):
         x = call.add("reshape", x, shape=(math.prod(call.shape(0)),))
     return (call.add("gather", x, chosen.astype(np.int64), axis=axis),)

@@ -11,7 +11,7 @@ from tensorwright.graph.onnx_import.call import Call, Results, Table
 
 def _reshape(call: Call) -> Results:
     shape, wanted = call.shape(0), call.ints(1, "shape")
-    if not call.flag("allowzero", False):
+    if not call.flag("allowzero", default=False):
         if any(n == 0 and at >= len(shape) for at, n in enumerate(wanted)):
             raise call.unsupported(
                 f"its shape {wanted} keeps a dimension that {shape} does not have"
@@ -29,7 +29,7 @@ def _reshape(call: Call) -> Results:
 
 def _flatten(call: Call) -> Results:
     shape = call.shape(0)
-    axis = call.int("axis", 1)
+    axis = call.integer("axis", 1)
     axis += len(shape) if axis < 0 else 0
     flat = (math.prod(shape[:axis]), math.prod(shape[axis:]))
     return (call.add("reshape", call.tensor(0), shape=flat),)
@@ -38,7 +38,7 @@ def _flatten(call: Call) -> Results:
 def _axes(call: Call) -> tuple[int, ...]:
     """`axes`, an attribute before operator set 13 and an input since."""
     if call.opset < 13:
-        return call.tuple("axes", ())
+        return call.integers("axes", ())
     return call.ints(1, "axes") if call.has(1) else ()
 
 
@@ -51,7 +51,7 @@ def _unsqueeze(call: Call) -> Results:
 
 
 def _transpose(call: Call) -> Results:
-    perm = call.tuple("perm", tuple(reversed(range(call.rank(0)))))
+    perm = call.integers("perm", tuple(reversed(range(call.rank(0)))))
     return (call.add("transpose", call.tensor(0), perm=perm),)
 
 
@@ -64,18 +64,18 @@ def _tile(call: Call) -> Results:
 
 
 def _concat(call: Call) -> Results:
-    return (call.add("concat", *call.tensors(), axis=call.int("axis")),)
+    return (call.add("concat", *call.tensors(), axis=call.integer("axis")),)
 
 
 def _split(call: Call) -> Results:
-    axis = call.int("axis", 0)
+    axis = call.integer("axis", 0)
     extent = call.shape(0)[axis]
     if call.opset < 13:
-        sizes = call.tuple("split", ())
+        sizes = call.integers("split", ())
     else:
         sizes = call.ints(1, "split") if call.has(1) else ()
     if not sizes:
-        count = call.int("num_outputs", len(call.wanted))
+        count = call.integer("num_outputs", len(call.wanted))
         size = -(-extent // count)
         sizes = tuple(max(min(size, extent - size * at), 0) for at in range(count))
     return call.apply("split", call.tensor(0), sizes=sizes, axis=axis)
@@ -83,8 +83,8 @@ def _split(call: Call) -> Results:
 
 def _slice(call: Call) -> Results:
     if call.opset < 10:
-        starts, ends = call.tuple("starts"), call.tuple("ends")
-        axes, steps = call.tuple("axes", ()), tuple[int, ...]()
+        starts, ends = call.integers("starts"), call.integers("ends")
+        axes, steps = call.integers("axes", ()), tuple[int, ...]()
     else:
         starts, ends = call.ints(1, "starts"), call.ints(2, "ends")
         axes = call.ints(3, "axes") if call.has(3) else ()
@@ -98,7 +98,7 @@ def _pad(call: Call) -> Results:
     mode = call.text("mode", "constant")
     value: float
     if call.opset < 11:
-        pads, value = call.tuple("pads"), call.float("value", 0.0)
+        pads, value = call.integers("pads"), call.real("value", 0.0)
     else:
         pads = call.ints(1, "pads")
         value = call.scalar(2, "constant_value") if call.has(2) else 0.0
@@ -111,14 +111,14 @@ def _pad(call: Call) -> Results:
 
 
 def _depth_to_space(call: Call) -> Results:
-    size, mode = call.int("blocksize"), call.text("mode", "DCR")
+    size, mode = call.integer("blocksize"), call.text("mode", "DCR")
     return (call.add("depth_to_space", call.tensor(0), blocksize=size, mode=mode),)
 
 
 def _space_to_depth(call: Call) -> Results | None:
     if call.text("mode", "DCR") != "DCR":
         return None
-    return (call.add("space_to_depth", call.tensor(0), blocksize=call.int("blocksize")),)
+    return (call.add("space_to_depth", call.tensor(0), blocksize=call.integer("blocksize")),)
 
 
 MOVEMENT: Table = (

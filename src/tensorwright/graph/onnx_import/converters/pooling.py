@@ -8,7 +8,7 @@ from tensorwright.ops import AttributeValue
 
 
 def _pool(call: Call, operator: str, **attributes: AttributeValue) -> Results:
-    window = window_of(call, call.tuple("kernel_shape"))
+    window = window_of(call, call.integers("kernel_shape"))
     return (
         call.add(
             operator,
@@ -17,7 +17,7 @@ def _pool(call: Call, operator: str, **attributes: AttributeValue) -> Results:
             strides=window.strides,
             pads=window.pads,
             dilations=window.dilations,
-            ceil_mode=call.flag("ceil_mode", False),
+            ceil_mode=call.flag("ceil_mode", default=False),
             **attributes,
         ),
     )
@@ -28,11 +28,13 @@ def _max_pool(call: Call) -> Results:
 
 
 def _average_pool(call: Call) -> Results:
-    return _pool(call, "average_pool", count_include_pad=call.flag("count_include_pad", False))
+    return _pool(
+        call, "average_pool", count_include_pad=call.flag("count_include_pad", default=False)
+    )
 
 
 def _lp_pool(call: Call) -> Results:
-    return _pool(call, "lp_pool", p=call.int("p", 2))
+    return _pool(call, "lp_pool", p=call.integer("p", 2))
 
 
 def _global(operator: str) -> Converter:
@@ -40,7 +42,7 @@ def _global(operator: str) -> Converter:
 
 
 def _global_lp_pool(call: Call) -> Results:
-    return (call.add("global_lp_pool", call.tensor(0), p=call.int("p", 2)),)
+    return (call.add("global_lp_pool", call.tensor(0), p=call.integer("p", 2)),)
 
 
 POOLING: Table = (

@@ -11,7 +11,9 @@ from tensorwright.graph.onnx_import.tensors import dtype_of
 
 
 def _stretched(call: Call, operand: Operand, position: int, axis: int, block: int) -> str:
-    """A scale or zero point so that it broadcasts to input `position`: per tensor, per axis or per block."""
+    """A scale or zero point so that it broadcasts to input `position`: per tensor, per axis or per
+    block.
+    """
     shape, own = call.shape(position), call.type_of(operand).shape
     tensor = call.as_tensor(operand)
     if int(np.prod(own)) == 1:
@@ -34,29 +36,29 @@ def _saturate(call: Call, x: str, target: DType) -> str:
 
 def _is_plain(call: Call, numbers: int) -> bool:
     """Whether our own operators do it: f32, one scale or one per extent of an axis."""
-    if call.int("block_size", 0) or call.int("output_dtype", 0) or call.rank(1) > 1:
+    if call.integer("block_size", 0) or call.integer("output_dtype", 0) or call.rank(1) > 1:
         return False
-    return call.type(numbers).dtype is DType.F32 and call.type(1).dtype is DType.F32
+    return call.type_at(numbers).dtype is DType.F32 and call.type_at(1).dtype is DType.F32
 
 
 def _quantize(call: Call) -> Results:
-    axis, block = call.int("axis", 1), call.int("block_size", 0)
-    if _is_plain(call, 0) and (not call.has(2) or call.type(2).dtype.is_int):
+    axis, block = call.integer("axis", 1), call.integer("block_size", 0)
+    if _is_plain(call, 0) and (not call.has(2) or call.type_at(2).dtype.is_int):
         return (call.add("quantize_linear", *call.tensors(), axis=_valid(call, axis)),)
     target = DType.U8
     if call.has(2):
-        target = call.type(2).dtype
-    elif call.int("output_dtype", 0):
-        target = dtype_of(call.int("output_dtype"), call.label, call.operator)
+        target = call.type_at(2).dtype
+    elif call.integer("output_dtype", 0):
+        target = dtype_of(call.integer("output_dtype"), call.label, call.operator)
     if not target.is_int:
         raise call.unsupported(f"quantising to {target} is not supported")
-    source = call.type(0).dtype
+    source = call.type_at(0).dtype
     wide = source if source is DType.F64 else DType.F32
     x: Operand = call.operand(0)
     scale = _stretched(call, call.operand(1), 0, axis, block)
     if source is not wide:
         x, scale = call.add("cast", x, to=wide), call.add("cast", scale, to=wide)
-    elif call.type(1).dtype is not wide:
+    elif call.type_at(1).dtype is not wide:
         scale = call.add("cast", scale, to=wide)
     y = call.add("round", call.add("div", x, scale))
     if call.has(2):
@@ -71,12 +73,12 @@ def _valid(call: Call, axis: int) -> int:
 
 
 def _dequantize(call: Call) -> Results:
-    axis, block = call.int("axis", 1), call.int("block_size", 0)
+    axis, block = call.integer("axis", 1), call.integer("block_size", 0)
     if _is_plain(call, 1):
         return (call.add("dequantize_linear", *call.tensors(), axis=_valid(call, axis)),)
-    target = call.type(1).dtype
-    if call.int("output_dtype", 0):
-        target = dtype_of(call.int("output_dtype"), call.label, call.operator)
+    target = call.type_at(1).dtype
+    if call.integer("output_dtype", 0):
+        target = dtype_of(call.integer("output_dtype"), call.label, call.operator)
     x = call.add("cast", call.tensor(0), to=DType.I32)
     if call.has(2):
         zero = _stretched(call, call.operand(2), 0, axis, block)
@@ -87,7 +89,9 @@ def _dequantize(call: Call) -> Results:
 
 
 def _requantized(call: Call, product: str, scales: tuple[int, int], target: int) -> Results:
-    """An i32 product times its two scales, quantised with the scale and zero point from `target` on."""
+    """An i32 product times its two scales, quantised with the scale and zero point from `target`
+    on.
+    """
     first, second = (call.add("cast", call.tensor(at), to=DType.F32) for at in scales)
     rank = len(call.builder.shape_of(product))
     if call.operator == "QLinearConv" and call.shape(scales[1]) not in ((), (1,)):
@@ -120,7 +124,7 @@ def _qlinear_conv(call: Call) -> Results:
         strides=window.strides,
         pads=window.pads,
         dilations=window.dilations,
-        groups=call.int("group", 1),
+        groups=call.integer("group", 1),
     )
     if call.has(8):
         column = (call.shape(8)[0], *(1,) * len(kernel))

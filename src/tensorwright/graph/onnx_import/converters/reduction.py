@@ -23,14 +23,14 @@ _ON_BOOLS = {"reduce_max": "reduce_any", "reduce_min": "reduce_all"}
 def _reduce(operator: str, axes_are_input_from: int) -> Converter:
     def convert(call: Call) -> Results:
         chosen = operator
-        if call.type(0).dtype is DType.BOOL:
+        if call.type_at(0).dtype is DType.BOOL:
             chosen = _ON_BOOLS.get(operator, operator)
         if call.opset >= axes_are_input_from:
             axes = call.ints(1, "axes") if call.has(1) else ()
         else:
-            axes = call.tuple("axes", ())
-        keepdims = call.flag("keepdims", True)
-        if not axes and call.flag("noop_with_empty_axes", False):
+            axes = call.integers("axes", ())
+        keepdims = call.flag("keepdims", default=True)
+        if not axes and call.flag("noop_with_empty_axes", default=False):
             return _without_axes(call, operator)
         if call.rank(0) == 0:
             return _without_axes(call, operator)
@@ -59,9 +59,9 @@ def _arg(operator: str) -> Converter:
             call.add(
                 operator,
                 call.tensor(0),
-                axis=call.int("axis", 0),
-                keepdims=call.flag("keepdims", True),
-                select_last_index=call.flag("select_last_index", False),
+                axis=call.integer("axis", 0),
+                keepdims=call.flag("keepdims", default=True),
+                select_last_index=call.flag("select_last_index", default=False),
             ),
         )
 

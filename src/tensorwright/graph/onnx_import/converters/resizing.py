@@ -30,7 +30,7 @@ def _floats(call: Call, position: int, what: str) -> tuple[float, ...]:
 
 def _old(call: Call) -> Results:
     """Upsample, and Resize 10: positions are multiplied by the scale and rounded down."""
-    scales = call.floats("scales") if call.given("scales") else _floats(call, 1, "scales")
+    scales = call.reals("scales") if call.given("scales") else _floats(call, 1, "scales")
     mode = call.text("mode", "nearest")
     return _scaled(
         call,
@@ -46,7 +46,7 @@ def _all_axes(call: Call, values: tuple[float, ...], fill: tuple[float, ...]) ->
     if not call.given("axes"):
         return values
     full = list(fill)
-    for axis, value in zip(call.tuple("axes"), values, strict=True):
+    for axis, value in zip(call.integers("axes"), values, strict=True):
         full[axis] = value
     return tuple(full)
 
@@ -62,8 +62,8 @@ def _resize(call: Call) -> Results:
         "mode": call.text("mode", "nearest"),
         "coordinates": coordinates,
         "nearest_mode": call.text("nearest_mode", "round_prefer_floor"),
-        "cubic_a": call.float("cubic_coeff_a", -0.75),
-        "exclude_outside": call.flag("exclude_outside", False),
+        "cubic_a": call.real("cubic_coeff_a", -0.75),
+        "exclude_outside": call.flag("exclude_outside", default=False),
     }
     scales = _floats(call, 2, "scales") if call.has(2) else ()
     if scales:
@@ -76,7 +76,7 @@ def _resize(call: Call) -> Results:
     if policy == "stretch":
         _refuse_antialias(call, tuple(a / b for a, b in zip(sizes, shape, strict=True)))
         return (call.add("resize", call.tensor(0), sizes=sizes, **more),)
-    chosen = call.tuple("axes", tuple(range(len(shape))))
+    chosen = call.integers("axes", tuple(range(len(shape))))
     ratios = [sizes[axis] / shape[axis] for axis in chosen]
     ratio = min(ratios) if policy == "not_larger" else max(ratios)
     scales = _all_axes(call, (ratio,) * len(chosen), (1.0,) * len(shape))
@@ -86,7 +86,7 @@ def _resize(call: Call) -> Results:
 
 
 def _refuse_antialias(call: Call, scales: tuple[float, ...]) -> None:
-    if call.flag("antialias", False) and min(scales) < 1:
+    if call.flag("antialias", default=False) and min(scales) < 1:
         raise call.unsupported("antialias is not supported where it makes an image smaller")
 
 

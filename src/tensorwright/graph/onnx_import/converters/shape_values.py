@@ -18,13 +18,13 @@ def _constant(call: Call) -> Results:
     if isinstance(sparse, SparseTensorProto):
         return (dense(sparse, call.folder, call.label),)
     if call.given("value_int"):
-        return (np.asarray(call.int("value_int"), np.int64),)
+        return (np.asarray(call.integer("value_int"), np.int64),)
     if call.given("value_float"):
-        return (np.asarray(call.float("value_float"), np.float32),)
+        return (np.asarray(call.real("value_float"), np.float32),)
     if call.given("value_ints"):
-        return (np.asarray(call.tuple("value_ints"), np.int64),)
+        return (np.asarray(call.integers("value_ints"), np.int64),)
     if call.given("value_floats"):
-        return (np.asarray(call.floats("value_floats"), np.float32),)
+        return (np.asarray(call.reals("value_floats"), np.float32),)
     raise call.unsupported("its value is text or missing")
 
 
@@ -41,8 +41,8 @@ def _constant_of_shape(call: Call) -> Results:
 
 def _shape(call: Call) -> Results:
     shape = call.shape(0)
-    start = call.int("start", 0)
-    end = call.int("end", len(shape))
+    start = call.integer("start", 0)
+    end = call.integer("end", len(shape))
     return (np.asarray(shape[start:end], np.int64),)
 
 
@@ -51,7 +51,7 @@ def _size(call: Call) -> Results:
 
 
 def _range(call: Call) -> Results:
-    dtype = call.type(0).dtype.numpy
+    dtype = call.type_at(0).dtype.numpy
     start, limit, delta = (
         call.scalar(at, name) for at, name in enumerate(("start", "limit", "delta"))
     )
@@ -63,11 +63,13 @@ def _range(call: Call) -> Results:
 
 def _eye_like(call: Call) -> Results:
     rows, columns = call.shape(0)
-    source = call.type(0).dtype
+    source = call.type_at(0).dtype
     dtype = (
-        dtype_of(call.int("dtype"), call.label, call.operator) if call.given("dtype") else source
+        dtype_of(call.integer("dtype"), call.label, call.operator)
+        if call.given("dtype")
+        else source
     )
-    return (np.eye(rows, columns, call.int("k", 0), dtype.numpy),)
+    return (np.eye(rows, columns, call.integer("k", 0), dtype.numpy),)
 
 
 def _nonzero(call: Call) -> Results:
@@ -80,8 +82,8 @@ def _unique(call: Call) -> Results:
     host = operator("unique").host
     if host is None:
         raise call.unsupported("it is not supported")
-    axis = {"axis": call.int("axis"), "flat": False} if call.given("axis") else {"flat": True}
-    attributes = operator("unique").complete({**axis, "sorted": call.flag("sorted", True)})
+    axis = {"axis": call.integer("axis"), "flat": False} if call.given("axis") else {"flat": True}
+    attributes = operator("unique").complete({**axis, "sorted": call.flag("sorted", default=True)})
     return host((call.array(0, "data"),), attributes)
 
 

@@ -27,7 +27,7 @@ def auto_pad_of(call: Call) -> str:
 
 def per_dimension(call: Call, name: str, count: int, default: int) -> tuple[int, ...]:
     """A list attribute with one number per spatial dimension."""
-    values = call.tuple(name, (default,) * count) or (default,) * count
+    values = call.integers(name, (default,) * count) or (default,) * count
     if len(values) != count:
         raise call.unsupported(
             f"its attribute {name} {values} has {len(values)} values, not {count}"
@@ -42,7 +42,7 @@ def same_pads(
     strides: tuple[int, ...],
     dilations: tuple[int, ...],
 ) -> tuple[int, ...]:
-    """The pads that give ceil(extent / stride) windows; the odd element goes last for SAME_UPPER."""
+    """The pads that give ceil(extent / stride) windows; SAME_UPPER puts the odd element last."""
     begins, ends = [], []
     for extent, taps, stride, dilation in zip(extents, kernel, strides, dilations, strict=True):
         windows = -(-extent // stride)
@@ -63,7 +63,7 @@ def window_of(call: Call, kernel: tuple[int, ...]) -> Window:
     dilations = per_dimension(call, "dilations", count, 1)
     mode = auto_pad_of(call)
     if mode == "NOTSET":
-        pads = call.tuple("pads", (0,) * (2 * count)) or (0,) * (2 * count)
+        pads = call.integers("pads", (0,) * (2 * count)) or (0,) * (2 * count)
     elif mode == "VALID":
         pads = (0,) * (2 * count)
     else:
