@@ -1,0 +1,338 @@
+"""Run kernels, check their answers and time them: the part that a child process does.
+
+Whatever machine code may do to the process happens here and nowhere else. A kernel gets buffers
+with guard zones around its outputs; first it runs once and its answer is compared, then it is
+timed in native loops, so that Python's time between calls does not count.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tensorwright.base import DType, InternalError, detect_target
+from tensorwright.codegen.llvm import compile_module
+from tensorwright.expr import Array
+from tensorwright.loop import Parameter, Role, pack
+from tensorwright.records import Status
+from tensorwright.runtime import LoadedObject, empty, load_object
+from tensorwright.tune.build import Built
+from tensorwright.tune.reference import Reference, make_inputs
+
+_TOLERANCE = {DType.F64: 1e-10, DType.F32: 1e-4, DType.F16: 1e-2, DType.BF16: 4e-2}
+_GUARD_BYTES = 4096
+_UNWRITTEN = 0xFF  # NaN for floats
+_PAUSE_S = 0.001  # regions back to back may be stuck on one core under foreign load
+_COLD_RATIO = 4.0
+_COLD_SLACK_S = 0.05  # a first call may wait for a core
+_RACE_SAMPLES = 2
+_MOST_ROUNDS = 3
+_STEADY_RATIO = 1.1
+_LEAST_MEMORY_BYTES = 4 << 30
+
+REPEAT_IR = """
+define void @tw_repeat(ptr %kernel, ptr %args, ptr %workspace, i32 %threads, i64 %count) {
+entry:
+  br label %again
+again:
+  %i = phi i64 [0, %entry], [%next, %again]
+  call void %kernel(ptr %args, ptr %workspace, i32 %threads)
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %count
+  br i1 %more, label %again, label %done
+done:
+  ret void
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureOptions:
+    """How candidates are measured.
+
+    repeats        samples of a candidate that is not dropped; up to three times as many are
+                   taken where they differ, and the fastest kept
+    min_sample_s   shortest time of a sample; short kernels run often in it
+    most_s         after so long, no further sample is begun
+    drop_ratio     dropped if the first sample is so many times slower than the best
+    limit_s        longest a candidate may take in all; then its process is killed
+    memory_bytes   address space of the child; three quarters of the machine's memory where 0
+    flush_bytes    before each call, so much other memory is read; 0 leaves caches warm
+    """
+
+    repeats: int = 5
+    min_sample_s: float = 0.006
+    most_s: float = 0.5
+    drop_ratio: float = 1.5
+    limit_s: float = 10.0
+    memory_bytes: int = 0
+    flush_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """How a candidate did: seconds per call, one per sample, or why there are none."""
+
+    status: Status
+    times_s: tuple[float, ...] = ()
+    error: str = ""
+
+
+@dataclass(slots=True)
+class _Prepared:
+    """The workload that this process has inputs and answers for."""
+
+    key: str = ""
+    inputs: dict[str, Array] | None = None
+    answers: dict[str, Array] | None = None
+    allowed: dict[str, Array] | None = None
+
+
+_PREPARED = _Prepared()
+
+
+def limit_process(memory_bytes: int) -> None:
+    """Bound the address space of this process, and let it crash without leaving a core file."""
+    if not memory_bytes:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory_bytes = max(_LEAST_MEMORY_BYTES, physical * 3 // 4)
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def prepare(reference: Reference) -> None:
+    """Make the inputs of a workload and read its answer; forgets the workload before."""
+    _PREPARED.key, _PREPARED.inputs, _PREPARED.answers, _PREPARED.allowed = "", None, None, None
+    answers = {name: np.load(path, allow_pickle=False) for name, path in reference.outputs}
+    _PREPARED.inputs = make_inputs(reference.recipe)
+    _PREPARED.allowed = {
+        name: allowed_error(answer, reference.has_floats) for name, answer in answers.items()
+    }
+    _PREPARED.answers = answers
+    _PREPARED.key = reference.key
+
+
+def try_kernels(
+    key: str,
+    kernels: tuple[Built, ...],
+    threads: int,
+    best_s: float,
+    options: MeasureOptions,
+) -> tuple[Measurement, ...]:
+    """Check kernels of the prepared workload, then time those that are right.
+
+    A single one races: it is dropped as soon as it is clearly slower than `best_s`. Several take
+    turns, sample by sample, so that a slow moment of the machine hits them all alike.
+    """
+    if key != _PREPARED.key:
+        raise InternalError(stage="tune", where="runner", reason=f"{key} was not prepared")
+    runs = [_Run(kernel, threads, options.flush_bytes) for kernel in kernels]
+    errors = [run.check() for run in runs]
+    if len(runs) == 1 and not errors[0]:
+        return (_race(runs[0], best_s, options),)
+    good = [run for run, error in zip(runs, errors, strict=True) if not error]
+    times = iter(_take_turns(good, options))
+    return tuple(
+        Measurement(Status.WRONG_ANSWER, error=error)
+        if error
+        else Measurement(Status.OK, next(times))
+        for error in errors
+    )
+
+
+def _race(run: _Run, best_s: float, options: MeasureOptions) -> Measurement:
+    """Time one kernel; drop it where two short runs say that it is clearly slower.
+
+    Foreign load only ever adds time: where samples differ, more are taken and the fastest kept.
+    """
+    if run.cold_s > _COLD_RATIO * best_s + _COLD_SLACK_S:
+        return Measurement(Status.CENSORED, (run.cold_s,))
+    if run.cold_s > options.most_s:
+        return Measurement(Status.OK, (run.cold_s,))
+    count = run.calls_for(options.min_sample_s)
+    started = time.perf_counter()
+    times: list[float] = []
+    for taken in range(1, _MOST_ROUNDS * options.repeats + 1):
+        times.append(run.sample(count))
+        if taken == _RACE_SAMPLES and min(times) > options.drop_ratio * best_s:
+            return Measurement(Status.CENSORED, tuple(times))
+        fastest = sorted(times)[: options.repeats]
+        is_steady = statistics.median(fastest) <= _STEADY_RATIO * fastest[0]
+        is_late = time.perf_counter() - started > options.most_s
+        if is_late or (taken >= options.repeats and is_steady):
+            break
+        time.sleep(_PAUSE_S)
+    return Measurement(Status.OK, tuple(sorted(times)[: options.repeats]))
+
+
+def _take_turns(runs: list[_Run], options: MeasureOptions) -> list[tuple[float, ...]]:
+    counts = [run.calls_for(options.min_sample_s) for run in runs]
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(options.repeats):
+        for run, count, samples in zip(runs, counts, times, strict=True):
+            time.sleep(_PAUSE_S)
+            samples.append(run.sample(count))
+    return [tuple(samples) for samples in times]
+
+
+class _Run:
+    """A loaded kernel with its buffers."""
+
+    def __init__(self, kernel: Built, threads: int, flush_bytes: int) -> None:
+        self._code = load_object(kernel.object_code, (kernel.symbol,))
+        self._address = self._code.address(kernel.symbol)
+        self._threads = threads
+        self._flush = empty((flush_bytes,), DType.U8) if flush_bytes else None
+        if self._flush is not None:
+            self._flush[...] = 1
+        workspace_bytes = kernel.total_workspace_bytes(threads)
+        self._workspace = empty((max(64, workspace_bytes),), DType.U8)
+        self._outputs: list[tuple[str, Guarded]] = []
+        self._kept: list[Array] = []
+        addresses = [
+            self._argument(parameter, name)
+            for parameter, name in zip(kernel.parameters, kernel.arguments, strict=True)
+        ]
+        self._arguments = np.array(addresses, np.uint64)
+        self.cold_s = math.inf
+
+    def check(self) -> str:
+        """Run once; what is wrong with the answer, "" for nothing."""
+        self.cold_s = self.sample(1)
+        answers, allowed = _PREPARED.answers, _PREPARED.allowed
+        assert answers is not None, "prepared"
+        assert allowed is not None, "prepared"
+        for name, output in self._outputs:
+            if not output.is_intact():
+                return f"it wrote outside of {name}"
+            difference = find_difference(output.array, answers[name], allowed[name])
+            if difference:
+                return f"{name}: {difference}"
+        return ""
+
+    def calls_for(self, min_sample_s: float) -> int:
+        """How many calls make a sample; one where caches are flushed between calls."""
+        if self._flush is not None:
+            return 1
+        if self.cold_s >= 2 * min_sample_s:
+            return 1
+        warm_s = min(self.sample(1), self.sample(1))
+        if warm_s < min_sample_s / 20:
+            warm_s = self.sample(10)
+        return max(1, math.ceil(min_sample_s / max(warm_s, 1e-8)))
+
+    def sample(self, count: int) -> float:
+        """Seconds per call of so many calls in a row."""
+        if self._flush is not None:
+            self._flush.max()
+        repeat = _repeat().run
+        arguments, workspace = self._arguments.ctypes.data, self._workspace.ctypes.data
+        start = time.perf_counter()
+        repeat(self._address, arguments, workspace, self._threads, count)
+        return (time.perf_counter() - start) / count
+
+    def _argument(self, parameter: Parameter, name: str) -> int:
+        assert _PREPARED.inputs is not None, "prepared"
+        if parameter.role is Role.OUTPUT:
+            output = Guarded(_shape(parameter), parameter.buffer.dtype)
+            self._outputs.append((name, output))
+            return int(output.array.ctypes.data)
+        array = _PREPARED.inputs[name]
+        if parameter.packing is not None:
+            packed = pack(array, parameter.packing)
+            array = empty(packed.shape, parameter.buffer.dtype)
+            array[...] = packed
+        self._kept.append(array)
+        return int(array.ctypes.data)
+
+
+class Guarded:
+    """An output with zones before and after it that nobody may write."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: DType) -> None:
+        size = math.prod(shape) * dtype.size_bytes
+        room = -(-size // 64) * 64 + 2 * _GUARD_BYTES
+        self._memory = empty((room,), DType.U8)
+        self._memory[...] = _UNWRITTEN
+        self._end = _GUARD_BYTES + size
+        self.array: Array = np.ndarray(shape, dtype.numpy, self._memory.data, _GUARD_BYTES)
+
+    def is_intact(self) -> bool:
+        """Whether the zones are as they were."""
+        zones = (self._memory[:_GUARD_BYTES], self._memory[self._end :])
+        return all(bool((zone == _UNWRITTEN).all()) for zone in zones)
+
+
+def allowed_error(answer: Array, has_floats: bool) -> Array:
+    """How far each element may be from the answer, as float64 or float32, by broadcasting.
+
+    Floats: so much of the element itself and of what elements of this answer usually are. Whole
+    numbers are exact, but for 8 bits that were rounded from floats: one off.
+    """
+    if answer.dtype.kind in "iub":
+        may_round = has_floats and answer.dtype.itemsize == 1 and answer.dtype.kind != "b"
+        return np.array(1 if may_round else 0)
+    kind = DType.from_numpy(answer.dtype)
+    size = np.abs(answer if answer.dtype.itemsize >= 4 else answer.astype(np.float32))
+    finite = size[np.isfinite(size)]
+    usual = float(np.quantile(finite, 0.9)) if finite.size else 0.0
+    usual = usual or (float(finite.max()) if finite.size else 0.0)
+    allowed: Array = _TOLERANCE[kind] * (size + size.dtype.type(usual))
+    return allowed
+
+
+def find_difference(found: Array, answer: Array, allowed: Array) -> str:
+    """What is wrong with an answer, "" if nothing is."""
+    wide = np.float64 if answer.dtype.kind in "iub" else answer.dtype
+    if answer.dtype.kind == "b":
+        found = found.view(np.uint8)
+        answer = answer.view(np.uint8)
+    found = found.astype(wide, copy=False)
+    answer = answer.astype(wide, copy=False)
+    with np.errstate(all="ignore"):
+        error = np.abs(found - answer)
+        is_right = (error <= allowed) | (found == answer) | (np.isnan(found) & np.isnan(answer))
+    if is_right.all():
+        return ""
+    wrong = np.argwhere(~is_right)
+    place = tuple(int(i) for i in wrong[0])
+    share = 100 * len(wrong) / max(1, answer.size)
+    return (
+        f"{len(wrong)} elements ({share:.3g} %) are wrong, first at {list(place)}: "
+        f"{found[place]} and not {answer[place]}"
+    )
+
+
+def _shape(parameter: Parameter) -> tuple[int, ...]:
+    extents = parameter.buffer.shape
+    if not all(isinstance(extent, int) for extent in extents):
+        raise InternalError(stage="tune", where=str(parameter.buffer), reason="an open extent")
+    return tuple(extent for extent in extents if isinstance(extent, int))
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeat:
+    """The native loop of calls; `code` keeps it in memory."""
+
+    code: LoadedObject
+    run: Callable[..., Any]
+
+
+@lru_cache(maxsize=1)
+def _repeat() -> _Repeat:
+    code = load_object(compile_module(REPEAT_IR, detect_target()), ("tw_repeat",))
+    pointer = ctypes.c_void_p
+    kind = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, ctypes.c_int32, ctypes.c_int64)
+    return _Repeat(code, kind(code.address("tw_repeat")))
