@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tensorwright.expr.grid import Span
 from tensorwright.expr.index import (
     And,
     Compare,
@@ -19,6 +18,7 @@ from tensorwright.expr.index import (
 )
 from tensorwright.expr.tensor import Axis
 from tensorwright.expr.value import FromIndex, Load, Select, Value, children
+from tensorwright.expr.window import Span
 
 __all__ = ["Spans", "extent_of", "halves", "spans_of", "volume", "working_bytes"]
 

@@ -18,7 +18,7 @@ from tensorwright.base import InputError
 from tensorwright.expr.blocks import Spans, extent_of, halves, spans_of, volume, working_bytes
 from tensorwright.expr.contraction import contract_box, find_product_sum, product_bytes
 from tensorwright.expr.domain import Array, Domain
-from tensorwright.expr.grid import Grid, Span
+from tensorwright.expr.grid import Grid
 from tensorwright.expr.numpy_domain import NUMPY
 from tensorwright.expr.refine import refine_axes
 from tensorwright.expr.tensor import (
@@ -31,6 +31,7 @@ from tensorwright.expr.tensor import (
     topological_order,
 )
 from tensorwright.expr.value import loads_of
+from tensorwright.expr.window import Span
 
 __all__ = ["LIMIT_BYTES", "evaluate", "evaluate_one"]
 

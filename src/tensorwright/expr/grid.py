@@ -7,11 +7,11 @@ extent 1 there, so nothing is repeated before it must be.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 import numpy as np
 
+from tensorwright.base import DType
 from tensorwright.expr.domain import Array, Domain
 from tensorwright.expr.index import (
     And,
@@ -29,7 +29,6 @@ from tensorwright.expr.index import (
     Poly,
     Relation,
     Var,
-    terms_of,
 )
 from tensorwright.expr.value import (
     Apply,
@@ -40,22 +39,9 @@ from tensorwright.expr.value import (
     Select,
     Value,
 )
+from tensorwright.expr.window import Affine, Span, inner_box, read_affine, strided_view
 
-__all__ = ["Grid", "Span"]
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The values start..stop-1 of a variable."""
-
-    var: Var
-    start: int
-    stop: int
-
-    @property
-    def extent(self) -> int:
-        """How many values."""
-        return self.stop - self.start
+__all__ = ["Grid"]
 
 
 class Grid:
@@ -72,6 +58,7 @@ class Grid:
         self.rank = 1 + len(spans)
         self._arrays = arrays
         self._domain = domain
+        self._all_spans = (Span(Var(""), 0, 1), *spans)
         self._place = {span.var: position for position, span in enumerate(spans, 1)}
         self._shared: dict[tuple[int, bool], tuple[Value, Array]] = {}
 
@@ -139,8 +126,7 @@ class Grid:
             case Const(number, dtype):
                 return domain.const(number, dtype)
             case Load(source, indices):
-                view = self._strided(self._arrays[source], indices)
-                return self._gather(source, indices, guarded) if view is None else view
+                return self._load(source, indices, guarded)
             case FromIndex(index, dtype):
                 return domain.from_index(np.asarray(self.index(index, guarded), np.int64), dtype)
             case Apply(fn, args):
@@ -174,32 +160,37 @@ class Grid:
         shape[position] = span.extent
         return np.arange(span.start, span.stop, dtype=np.int64).reshape(shape)
 
-    def _strided(self, array: Array, indices: tuple[Index, ...]) -> Array | None:
-        """A view without copying where every index is affine and stays inside, else None."""
-        starts = []
-        strides = [0] * self.rank
-        shape = [1] * self.rank
-        for index, extent, stride in zip(indices, array.shape, array.strides, strict=True):
-            first = low = high = 0
-            for monomial, coefficient in terms_of(index):
-                if not monomial:
-                    first, low, high = first + coefficient, low + coefficient, high + coefficient
-                    continue
-                atom = monomial[0]
-                position = self._place.get(atom) if isinstance(atom, Var) else None
-                if position is None or len(monomial) > 1:
-                    return None
-                span = self.spans[position - 1]
-                first += coefficient * span.start
-                ends = coefficient * span.start, coefficient * (span.stop - 1)
-                low, high = low + min(ends), high + max(ends)
-                strides[position] += coefficient * stride
-                shape[position] = span.extent
-            if low < 0 or high >= extent:
-                return None
-            starts.append(slice(first, None))
-        corner = array[tuple(starts)]
-        return np.lib.stride_tricks.as_strided(corner, shape, strides, writeable=False)
+    def _load(self, source: Any, indices: tuple[Index, ...], guarded: bool) -> Array:
+        """A view where every index is affine and stays inside; a copy of what is inside; a gather.
+
+        What a guarded load reads outside its tensor is zero or clamped: it is never chosen.
+        """
+        array = self._arrays[source]
+        affine = read_affine(indices, self._place)
+        if affine is not None:
+            view = strided_view(array, affine, self._all_spans)
+            if view is not None:
+                return view
+            inner = inner_box(array.shape, affine, self._all_spans) if guarded else None
+            view = strided_view(array, affine, inner) if inner is not None else None
+            if inner is not None and view is not None:
+                return self._framed(view, inner, affine, source.dtype)
+        return self._gather(source, indices, guarded)
+
+    def _framed(
+        self, view: Array, inner: tuple[Span, ...], affine: list[Affine], dtype: DType
+    ) -> Array:
+        """A view of the inner box with zeros around it."""
+        used = {place for index in affine for place, _ in index.scales}
+        shape = [s.extent if p in used else 1 for p, s in enumerate(self._all_spans)]
+        result = np.empty(shape, view.dtype)
+        result[...] = self._domain.const(0, dtype)
+        place = tuple(
+            slice(part.start - whole.start, part.stop - whole.start) if p in used else slice(None)
+            for p, (part, whole) in enumerate(zip(inner, self._all_spans, strict=True))
+        )
+        result[place] = view
+        return result
 
     def _gather(self, source: Any, indices: tuple[Index, ...], guarded: bool) -> Array:
         array = self._arrays[source]

@@ -132,6 +132,18 @@ def pooled_relu() -> Compute:
     return compute("y", (3, 4), lambda i, j: max_over(relu[i, j * 2 + k.var], k))
 
 
+def framed_flip() -> Compute:
+    """Guarded loads that run backwards, with a stride, and leave the tensor on both sides."""
+    x = placeholder("x", (5, 4))
+
+    def body(i, j):
+        row, column = 7 - i * 2, j * 3 - 2
+        inside = all_of(row >= 0, row < 5, column >= 0, column < 4)
+        return select(inside, x[row, column], -1.0)
+
+    return compute("y", (6, 4), body)
+
+
 def scalar() -> Compute:
     x, k = placeholder("x", (7,)), reduce_axis("k", 7)
     return compute("y", (), lambda: sum_over(x[k] * x[k], k))
@@ -175,6 +187,7 @@ PROGRAMS = {
     "argmin of fused": argmin_of_fused(),
     "product and cast": product_and_cast(),
     "pooled relu": pooled_relu(),
+    "framed flip": framed_flip(),
     "scalar": scalar(),
     "triangle": triangle(),
     "one axis sum": one_axis_sum(),
