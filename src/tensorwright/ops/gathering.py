@@ -5,6 +5,7 @@
 | gather | x, indices (i32 or i64) | axis=0; an embedding look-up is axis 0 of the table |
 | gather_elements | x, indices (rank of x) | axis=0 |
 | gather_nd | x, indices (..., count) | batch_dims=0 |
+| reverse_sequence | x, lengths (i32 or i64) | batch_axis=1, time_axis=0 |
 | one_hot | indices, values (2): off and on | depth, axis=-1 |
 
 Negative positions count from the end.
@@ -15,6 +16,7 @@ from __future__ import annotations
 from tensorwright.base import DType
 from tensorwright.expr import (
     Compute,
+    Element,
     Fn,
     FromIndex,
     Index,
@@ -24,6 +26,7 @@ from tensorwright.expr import (
     apply,
     cast,
     compute,
+    mod,
     select,
 )
 from tensorwright.ops.access import at_position, axis_names, extents
@@ -135,6 +138,32 @@ def _nd(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, .
     return (compute("gather_nd", shape, body, axis_names(len(shape))),)
 
 
+def _infer_reverse(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    x, lengths = types
+    require_dtype("lengths", lengths, POSITIONS)
+    batch = axis_in(int_of(attributes, "batch_axis"), len(x.shape), "batch_axis")
+    time = axis_in(int_of(attributes, "time_axis"), len(x.shape), "time_axis")
+    if batch == time:
+        raise fault(f"attributes batch_axis and time_axis are both dimension {batch}")
+    require_shape("lengths", lengths, (x.shape[batch],))
+    return (x,)
+
+
+def _reverse(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x, lengths = tensors
+    shape = extents(x)
+    batch = int_of(attributes, "batch_axis") % len(shape)
+    time = int_of(attributes, "time_axis") % len(shape)
+
+    def body(*at: Index) -> Value:
+        length = Element(lengths, (at[batch],))
+        mirrored = mod(length - 1 - at[time], max(shape[time], 1))
+        inside = Load(x, (*at[:time], mirrored, *at[time + 1 :]))
+        return select(at[time] < length, inside, Load(x, at))
+
+    return (compute("reverse_sequence", shape, body, axis_names(len(shape))),)
+
+
 def _one_hot_axis(rank: int, attributes: Attributes) -> tuple[int, int]:
     depth = int_of(attributes, "depth")
     if depth < 0:
@@ -213,6 +242,17 @@ GATHERING_OPERATORS = (
         (Attribute("batch_dims", 0, "leading dimensions that x and indices share"),),
         _infer_nd,
         _nd,
+    ),
+    _operator(
+        "reverse_sequence",
+        "x with the first lengths[b] elements of each example b in reverse order",
+        ("x", "lengths"),
+        (
+            Attribute("batch_axis", 1, "the dimension of the examples"),
+            Attribute("time_axis", 0, "the dimension that is reversed"),
+        ),
+        _infer_reverse,
+        _reverse,
     ),
     _operator(
         "one_hot",

@@ -6,10 +6,12 @@
 | range | | size, start=0, step=1, dtype=i64 |
 | eye_like | x (m, n; for its shape) | dtype=f32, k=0 |
 | trilu | x (..., m, n) | upper=True, k=0 |
-| cumsum | x | axis=0, exclusive=False, reverse=False |
+| cumsum cumprod | x | axis=0, exclusive=False, reverse=False |
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from tensorwright.base import DType
 from tensorwright.expr import (
@@ -24,6 +26,7 @@ from tensorwright.expr import (
     compare,
     compute,
     constant,
+    prod_over,
     reduce_axis,
     select,
     sum_over,
@@ -126,24 +129,35 @@ def _trilu(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute
     return (compute("trilu", extents(x), body, axis_names(len(x.shape))),)
 
 
-def _infer_cumsum(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_running(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     require_dtype("x", types[0], NUMBERS)
     axis_in(int_of(attributes, "axis"), len(types[0].shape))
     return types
 
 
-def _cumsum(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    (x,) = tensors
-    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
-    exclusive, reverse = bool_of(attributes, "exclusive"), bool_of(attributes, "reverse")
-    k = reduce_axis("k", extents(x)[axis])
+def _running(name: str, doc: str, fold: Callable[..., Reduce], start: int) -> Operator:
+    """A fold of the elements up to each place; `start` is what elements behind it count."""
 
-    def body(*at: Index) -> Reduce:
-        first, last = (at[axis], k.var) if reverse else (k.var, at[axis])
-        inside = first < last if exclusive else first <= last
-        return sum_over(select(inside, Load(x, (*at[:axis], k.var, *at[axis + 1 :])), 0), k)
+    def meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+        (x,) = tensors
+        axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+        exclusive, reverse = bool_of(attributes, "exclusive"), bool_of(attributes, "reverse")
+        k = reduce_axis("k", extents(x)[axis])
 
-    return (compute("cumsum", extents(x), body, axis_names(len(x.shape))),)
+        def body(*at: Index) -> Reduce:
+            first, last = (at[axis], k.var) if reverse else (k.var, at[axis])
+            inside = first < last if exclusive else first <= last
+            value = Load(x, (*at[:axis], k.var, *at[axis + 1 :]))
+            return fold(select(inside, value, start), k)
+
+        return (compute(name, extents(x), body, axis_names(len(x.shape))),)
+
+    attributes = (
+        Attribute("axis", 0, "the dimension; negative counts from the last"),
+        Attribute("exclusive", default=False, doc="without the element itself"),
+        Attribute("reverse", default=False, doc="from the end"),
+    )
+    return _operator(name, doc, ("x",), attributes, _infer_running, meaning, Pattern.REDUCTION)
 
 
 def _operator(
@@ -204,17 +218,6 @@ GENERATION_OPERATORS = (
         _infer_trilu,
         _trilu,
     ),
-    _operator(
-        "cumsum",
-        "sum of the elements up to each place along the axis",
-        ("x",),
-        (
-            Attribute("axis", 0, "the dimension; negative counts from the last"),
-            Attribute("exclusive", default=False, doc="without the element itself"),
-            Attribute("reverse", default=False, doc="from the end"),
-        ),
-        _infer_cumsum,
-        _cumsum,
-        Pattern.REDUCTION,
-    ),
+    _running("cumsum", "sum of the elements up to each place along the axis", sum_over, 0),
+    _running("cumprod", "product of the elements up to each place along the axis", prod_over, 1),
 )

@@ -5,6 +5,7 @@
 | topk | x -> values, indices (i64) | k, axis=-1, largest=True, sorted=True |
 | scatter_elements | x, indices, updates | axis=0, reduction="none" (add, mul, max, min) |
 | scatter_nd | x, indices (..., count), updates | reduction="none" |
+| bitcast | x | to: DType of the same size |
 | nonzero | x -> (rank, number found) | of constants only: its shape depends on values |
 | unique | x -> values, first, inverse, counts | axis=-1, flat=True, sorted=True |
 """
@@ -23,6 +24,7 @@ from tensorwright.ops.attributes import (
     NUMBERS,
     POSITIONS,
     bool_of,
+    dtype_of,
     fault,
     int_of,
     require_dtype,
@@ -143,6 +145,17 @@ def _scatter_nd(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Arra
     return (result,)
 
 
+def _infer_bitcast(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    to = dtype_of(attributes, "to")
+    if to.size_bytes != types[0].dtype.size_bytes:
+        raise fault(f"elements of {types[0].dtype} and {to} differ in size")
+    return (TensorType(to, types[0].shape),)
+
+
+def _bitcast(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+    return (np.ascontiguousarray(arrays[0]).view(dtype_of(attributes, "to").numpy),)
+
+
 def _refuse(name: str) -> InferRule:
     def infer(_: tuple[TensorType, ...], __: Attributes) -> tuple[TensorType, ...]:
         raise UnsupportedError(
@@ -228,6 +241,14 @@ HOST_OPERATORS = (
         (_REDUCTION,),
         _infer_nd,
         _scatter_nd,
+    ),
+    _operator(
+        "bitcast",
+        "the same bytes read as another element type",
+        ("x",),
+        (Attribute("to", None, "the element type of the output"),),
+        _infer_bitcast,
+        _bitcast,
     ),
     _operator(
         "nonzero",

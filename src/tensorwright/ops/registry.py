@@ -23,6 +23,7 @@ from tensorwright.ops.pooling import POOLING_OPERATORS
 from tensorwright.ops.quantization import QUANTIZATION_OPERATORS
 from tensorwright.ops.reduction import REDUCTION_OPERATORS
 from tensorwright.ops.resizing import RESIZING_OPERATORS
+from tensorwright.ops.sampling import SAMPLING_OPERATORS
 from tensorwright.ops.softmax import SOFTMAX_OPERATORS
 from tensorwright.ops.transposed_convolution import TRANSPOSED_CONVOLUTION_OPERATORS
 
@@ -43,6 +44,7 @@ OPERATORS: tuple[Operator, ...] = (
     *GENERATION_OPERATORS,
     *EINSUM_OPERATORS,
     *RESIZING_OPERATORS,
+    *SAMPLING_OPERATORS,
     *QUANTIZATION_OPERATORS,
     *HOST_OPERATORS,
 )

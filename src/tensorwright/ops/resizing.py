@@ -163,7 +163,7 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
     return (TensorType(x.dtype, _sizes(x.shape, attributes)),)
 
 
-def _weights(fraction: Value, mode: str, a: float) -> tuple[tuple[int, Value], ...]:
+def tap_weights(fraction: Value, mode: str, a: float) -> tuple[tuple[int, Value], ...]:
     """The offsets from the floor, and their weights, for a fraction in 0..1."""
     rest = 1.0 - fraction
     if mode == "linear":
@@ -201,7 +201,7 @@ def _interpolated(x: Tensor, axis: int, grid: Grid, attributes: Attributes) -> C
         fraction = FromIndex(part, x.dtype) * (1 / grid.unit)
         total: Value = constant(0, x.dtype)
         norm: Value = constant(0, x.dtype)
-        for step, weight in _weights(fraction, mode, float_of(attributes, "cubic_a")):
+        for step, weight in tap_weights(fraction, mode, float_of(attributes, "cubic_a")):
             if excludes:
                 inside = all_of(low + step >= 0, low + step < grid.extent)
                 weight = select(inside, weight, constant(0, x.dtype))

@@ -104,3 +104,8 @@ def test_shapes_that_depend_on_values_are_known_to_the_host() -> None:
     assert [part.tolist() for part in found] == [[1, 2, 3], [1, 3, 0], [2, 0, 2, 1], [1, 1, 2]]
     found = unique((repeated,), {**attributes, "sorted": False})
     assert [part.tolist() for part in found] == [[3, 1, 2], [0, 1, 3], [0, 1, 0, 2], [2, 1, 1]]
+
+
+def test_bitcast() -> None:
+    x = floats(2, 3)
+    check("bitcast", x.view(np.int32), x, to=DType.I32)

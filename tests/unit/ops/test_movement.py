@@ -201,3 +201,22 @@ def test_cumsum(axis: int) -> None:
     check("cumsum", back, x, axis=axis, reverse=True)
     check("cumsum", np.cumsum(x, axis) - x, x, axis=axis, exclusive=True, tolerance=1e-4)
     check("cumsum", back - x, x, axis=axis, exclusive=True, reverse=True, tolerance=1e-4)
+
+
+def test_cumprod() -> None:
+    x = floats(3, 4)
+    check("cumprod", np.cumprod(x, 1), x, axis=1)
+    back = np.flip(np.cumprod(np.flip(x, 0), 0), 0)
+    check("cumprod", back, x, axis=0, reverse=True)
+    before = np.concatenate([np.ones((3, 1), np.float32), np.cumprod(x, 1)[:, :-1]], 1)
+    check("cumprod", before, x, axis=1, exclusive=True)
+
+
+@pytest.mark.parametrize(("batch", "time"), [(1, 0), (0, 1)])
+def test_reverse_sequence(batch: int, time: int) -> None:
+    x, lengths = floats(4, 4, 2), np.array([1, 4, 0, 3])
+    expected = x.copy()
+    for b, length in enumerate(lengths):
+        example = expected[:, b] if batch == 1 else expected[b]
+        example[:length] = example[:length][::-1].copy()
+    check("reverse_sequence", expected, x, lengths, batch_axis=batch, time_axis=time)

@@ -367,6 +367,19 @@ REFUSALS: list[tuple[str, tuple[TensorType, ...], dict[str, Any], str]] = [
     ),
     ("topk", (f32(3),), {"k": 1, "largest": 5}, "attribute largest must be true or false, not 5"),
     ("elu", (f32(3),), {"alpha": "a"}, "attribute alpha must be a number, not 'a'"),
+    ("bitcast", (f32(3),), {"to": DType.I64}, "elements of f32 and i64 differ in size"),
+    (
+        "reverse_sequence",
+        (f32(3, 2), i64(2)),
+        {"batch_axis": 0},
+        "attributes batch_axis and time_axis are both dimension 0",
+    ),
+    (
+        "grid_sample",
+        (f32(1, 2, 3, 3), f32(1, 2, 2, 3)),
+        {},
+        "input grid (1, 2, 2, 3) does not fit x (1, 2, 3, 3)",
+    ),
     ("topk", (f32(3),), {"k": 4}, "attribute k is 4, but dimension 0 has 3 elements"),
     (
         "scatter_nd",

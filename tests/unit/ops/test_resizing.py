@@ -95,3 +95,24 @@ def test_nothing_to_resize() -> None:
     check("resize", x, x, sizes=(2, 3))
     (result,) = apply("resize", floats(1, 4), sizes=(1, 1), coordinates="pytorch_half_pixel")
     assert result.shape == (1, 1)
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("aligned", [True, False])
+def test_grid_sample(mode: str, padding: Any, aligned: bool) -> None:
+    x, grid = floats(2, 3, 5, 6), floats(2, 4, 3, 2, low=-1.6, high=1.6)
+    known: Any = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}[mode]
+    expected = nn.grid_sample(torch.from_numpy(x), torch.from_numpy(grid), known, padding, aligned)
+    attributes = {"mode": mode, "padding": padding, "align_corners": aligned}
+    check("grid_sample", expected, x, grid, tolerance=1e-4, **attributes)
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_grid_sample_of_volumes(mode: str) -> None:
+    x, grid = floats(1, 2, 3, 4, 5), floats(1, 2, 3, 2, 3, low=-1.6, high=1.6)
+    known: Any = "bilinear" if mode == "linear" else mode
+    expected = nn.grid_sample(
+        torch.from_numpy(x), torch.from_numpy(grid), known, align_corners=False
+    )
+    check("grid_sample", expected, x, grid, mode=mode, tolerance=1e-4)

@@ -1,0 +1,189 @@
+"""Reading an image between its pixels.
+
+| operators | inputs | attributes |
+|---|---|---|
+| grid_sample | x (n, c, *spatial), grid (n, *output, number of spatial) | see below |
+
+Attributes: mode="linear" ("nearest", "cubic"), padding="zeros" ("border", "reflection"),
+align_corners=False.  The last number of a grid point is about the first spatial dimension, the
+first number about the last; -1 and 1 are the ends of x: the edges of its outer pixels, or their
+centres with align_corners.
+
+Stages: per dimension the coordinate and the pixel at or before it (rounded for nearest), then the
+weighted sum of the pixels around.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Compute,
+    Condition,
+    Element,
+    Fn,
+    Index,
+    Load,
+    Tensor,
+    Value,
+    all_of,
+    apply,
+    cast,
+    compute,
+    constant,
+    maximum,
+    minimum,
+    mod,
+    select,
+)
+from tensorwright.ops.access import axis_names, extents, pointwise, spatial_names
+from tensorwright.ops.attributes import (
+    FLOATS,
+    bool_of,
+    fault,
+    require_dtype,
+    require_rank,
+    require_same_dtype,
+    text_of,
+)
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    LayoutWish,
+    Operator,
+    Pattern,
+    TensorType,
+)
+from tensorwright.ops.resizing import tap_weights
+
+_MODES = ("linear", "nearest", "cubic")
+_PADDINGS = ("zeros", "border", "reflection")
+_CUBIC_A = -0.75
+
+
+def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    x, grid = types
+    require_dtype("x", x, FLOATS)
+    require_rank("x", x, 3)
+    require_rank("grid", grid, len(x.shape), len(x.shape))
+    require_same_dtype(("x", "grid"), types)
+    text_of(attributes, "mode", _MODES)
+    text_of(attributes, "padding", _PADDINGS)
+    if grid.shape[0] != x.shape[0] or grid.shape[-1] != len(x.shape) - 2:
+        raise fault(f"input grid {grid.shape} does not fit x {x.shape}")
+    if 0 in x.shape:
+        raise fault(f"input x {x.shape} is empty: nothing can be read")
+    return (TensorType(x.dtype, (*x.shape[:2], *grid.shape[1:-1])),)
+
+
+def _reflected(value: Value, low: float, span: float) -> Value:
+    """A coordinate folded back into low..low+span, as a ray between two mirrors."""
+    if span == 0:
+        return constant(0, value.dtype)
+    distance = apply(Fn.ABS, value - low)
+    extra = apply(Fn.MOD, distance, span)
+    turns = apply(Fn.MOD, apply(Fn.FLOOR, distance / span), 2.0)
+    return select(apply(Fn.EQ, turns, 0.0), extra, span - extra) + low
+
+
+def _coordinate(value: Value, extent: int, attributes: Attributes) -> Value:
+    """Where a grid number lies among the pixels; brought inside for border and reflection."""
+    aligned = bool_of(attributes, "align_corners")
+    place = (value + 1.0) * ((extent - 1) / 2 if aligned else extent / 2)
+    place = place if aligned else place - 0.5
+    padding = text_of(attributes, "padding")
+    if padding == "zeros" or text_of(attributes, "mode") == "cubic":
+        return place
+    if padding == "reflection":
+        low, span = (0.0, extent - 1.0) if aligned else (-0.5, float(extent))
+        place = _reflected(place, low, span)
+    return apply(Fn.MIN, apply(Fn.MAX, place, 0.0), extent - 1.0)
+
+
+def _inside(index: Index, extent: int, attributes: Attributes) -> Index:
+    """The pixel that the padding puts at an index, which may lie outside."""
+    cubic = text_of(attributes, "mode") == "cubic"
+    if text_of(attributes, "padding") == "reflection" and cubic:
+        if extent == 1:
+            return 0
+        edge = 0 if bool_of(attributes, "align_corners") else 1
+        period = 2 * (extent - 1 + edge)
+        ahead = mod(index, period)
+        return minimum(ahead, period - edge - ahead)
+    return maximum(minimum(index, extent - 1), 0)
+
+
+def _taps(fraction: Value, mode: str) -> tuple[tuple[int, Value | None], ...]:
+    """Distances from the pixel before a coordinate, with their weights; None is 1."""
+    return ((0, None),) if mode == "nearest" else tap_weights(fraction, mode, _CUBIC_A)
+
+
+def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    x, grid = tensors
+    shape, points = extents(x), extents(grid)[:-1]
+    rank = len(shape) - 2
+    mode = text_of(attributes, "mode")
+    guards = text_of(attributes, "padding") == "zeros"
+    places: list[Compute] = []
+    pixels: list[Compute] = []
+    for at, name in enumerate(spatial_names(rank)):
+
+        def coordinate(*point: Index, number: int = rank - 1 - at, n: int = shape[2 + at]) -> Value:
+            return _coordinate(Load(grid, (*point, number)), n, attributes)
+
+        names = axis_names(len(points))
+        place = compute(f"grid_sample_{name}", points, coordinate, names)
+        rounding = Fn.ROUND if mode == "nearest" else Fn.FLOOR
+
+        def pixel(value: Value, fn: Fn = rounding) -> Value:
+            return cast(apply(fn, value), DType.I64)
+
+        places.append(place)
+        pixels.append(pointwise(f"grid_sample_{name}_pixel", (place,), points, pixel))
+
+    def body(n: Index, c: Index, *output: Index) -> Value:
+        point = (n, *output)
+        total: Value = constant(0, x.dtype)
+        fractions = (Load(p, point) - apply(Fn.FLOOR, Load(p, point)) for p in places)
+        for taps in product(*(_taps(fraction, mode) for fraction in fractions)):
+            total = total + _term(n, c, point, taps)
+        return total
+
+    def _term(
+        n: Index, c: Index, point: tuple[Index, ...], taps: tuple[tuple[int, Value | None], ...]
+    ) -> Value:
+        indices = [Element(p, point) + step for p, (step, _) in zip(pixels, taps, strict=True)]
+        inside: list[Condition] = []
+        if guards:
+            for index, extent in zip(indices, shape[2:], strict=True):
+                inside += [index >= 0, index < extent]
+        else:
+            ends = zip(indices, shape[2:], strict=True)
+            indices = [_inside(index, extent, attributes) for index, extent in ends]
+        value: Value = select(all_of(*inside), Load(x, (n, c, *indices)), 0)
+        for _, weight in taps:
+            value = value if weight is None else value * weight
+        return value
+
+    result = (*shape[:2], *points[1:])
+    return (compute("grid_sample", result, body, axis_names(len(result))),)
+
+
+SAMPLING_OPERATORS = (
+    Operator(
+        name="grid_sample",
+        inputs=("x", "grid"),
+        attributes=(
+            Attribute("mode", "linear", "linear, nearest or cubic"),
+            Attribute("padding", "zeros", "outside of x: zeros, border or reflection"),
+            Attribute("align_corners", default=False, doc="-1 and 1 are centres of pixels"),
+        ),
+        infer=_infer,
+        meaning=_meaning,
+        host=None,
+        pattern=Pattern.REDUCTION,
+        layout=LayoutWish.PLAIN,
+        doc="x interpolated at the points of a grid",
+    ),
+)
