@@ -75,6 +75,10 @@ def interval(expression: Index, bounds: Bounds) -> Range | None:
         case Var():
             return bounds.get(expression, Range(expression, expression))
         case Poly(terms):
+            least = _least_number(expression, bounds)
+            most = _least_number(-expression, bounds) if least is not None else None
+            if least is not None and most is not None:
+                return Range(least, -most)
             lows: list[Index] = []
             highs: list[Index] = []
             for monomial, coefficient in terms:

@@ -124,6 +124,9 @@ class Var(IndexExpr):
 
     name: str
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __str__(self) -> str:
         return self.name
 
@@ -133,6 +136,9 @@ class Decision(IndexExpr):
     """A named positive integer that a search binds (a tile size, an unroll depth)."""
 
     name: str
+
+    def __hash__(self) -> int:
+        return hash((self.name, True))
 
     def __str__(self) -> str:
         return f"?{self.name}"
@@ -440,15 +446,13 @@ def negate(condition: Condition) -> Condition:
             return all_of(*(negate(part) for part in parts))
 
 
-def terms_of(expression: Index) -> Iterator[tuple[Monomial, int]]:
+def terms_of(expression: Index) -> tuple[tuple[Monomial, int], ...]:
     """The monomials of an expression with coefficients; the constant has the empty monomial."""
+    if isinstance(expression, Poly):
+        return expression.terms
     if isinstance(expression, int):
-        if expression:
-            yield (), expression
-    elif isinstance(expression, Poly):
-        yield from expression.terms
-    else:
-        yield (expression,), 1
+        return (((), expression),) if expression else ()
+    return (((expression,), 1),)
 
 
 def divide_terms(dividend: Index, divisor: Index) -> tuple[Index, Index]:
