@@ -10,27 +10,59 @@ from tensorwright.graph.interpret import check_inputs, interpret, last_uses, run
 from tensorwright.graph.onnx_export import save_onnx, to_onnx
 from tensorwright.graph.onnx_import import load_onnx, value_inputs
 from tensorwright.graph.parse import parse
+from tensorwright.graph.partition import (
+    DEFAULT_LIMITS,
+    AliasCall,
+    ConcatInPlace,
+    HostCall,
+    KernelCall,
+    Limits,
+    Partition,
+    Step,
+    elide_concats,
+    partition,
+    reads_of_step,
+    writes_of_step,
+)
 from tensorwright.graph.passes import PASSES, Simplification, simplify, simplify_with_report
+from tensorwright.graph.physical import physical_shape, to_physical, to_plain
 from tensorwright.graph.printing import digest
 from tensorwright.graph.rename import rename_tensors
 from tensorwright.graph.text_file import load_text, save_text
 from tensorwright.graph.verify import verify
+from tensorwright.graph.workload import BoundWorkload, Workload, build_workload, reference
 
 __all__ = [
+    "DEFAULT_LIMITS",
     "PASSES",
     "PLAIN",
+    "AliasCall",
+    "BoundWorkload",
+    "ConcatInPlace",
     "Graph",
     "GraphBuilder",
+    "HostCall",
+    "KernelCall",
     "Layout",
+    "Limits",
     "Node",
+    "Partition",
     "Simplification",
+    "Step",
+    "Workload",
+    "build_workload",
     "check_inputs",
     "digest",
+    "elide_concats",
     "interpret",
     "last_uses",
     "load_onnx",
     "load_text",
     "parse",
+    "partition",
+    "physical_shape",
+    "reads_of_step",
+    "reference",
     "rename_tensors",
     "run_node",
     "save_onnx",
@@ -38,6 +70,9 @@ __all__ = [
     "simplify",
     "simplify_with_report",
     "to_onnx",
+    "to_physical",
+    "to_plain",
     "value_inputs",
     "verify",
+    "writes_of_step",
 ]

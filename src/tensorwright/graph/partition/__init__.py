@@ -1,0 +1,30 @@
+"""Cutting a graph into workloads. Read `grouping.py` first (the rules), then `steps.py`."""
+
+from tensorwright.graph.partition.concat import elide_concats
+from tensorwright.graph.partition.grouping import Limits
+from tensorwright.graph.partition.partition import DEFAULT_LIMITS, partition
+from tensorwright.graph.partition.steps import (
+    AliasCall,
+    ConcatInPlace,
+    HostCall,
+    KernelCall,
+    Partition,
+    Step,
+    reads_of_step,
+    writes_of_step,
+)
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "AliasCall",
+    "ConcatInPlace",
+    "HostCall",
+    "KernelCall",
+    "Limits",
+    "Partition",
+    "Step",
+    "elide_concats",
+    "partition",
+    "reads_of_step",
+    "writes_of_step",
+]

@@ -1,0 +1,41 @@
+"""Concatenations that need no kernel: their parts are written where the whole lies."""
+
+from __future__ import annotations
+
+from tensorwright.graph.graph import Graph
+from tensorwright.graph.infer import operator_of
+from tensorwright.graph.partition.steps import ConcatInPlace
+from tensorwright.graph.partition.views import concat_offsets, view_offsets
+
+
+def elide_concats(graph: Graph) -> tuple[ConcatInPlace, ...]:
+    """The concats of a graph that are free under its layouts, in order.
+
+    A concat is free where its dimension is the outermost one in memory, its parts begin at aligned
+    bytes, and each part is computed by a kernel (or is such a concat itself, as in DenseNet), is no
+    output of the graph, and lies in no other whole.
+    """
+    producers = graph.producers()
+    placed: set[str] = set(graph.outputs)
+    wholes: set[str] = set()
+    found: list[ConcatInPlace] = []
+
+    def is_free_to_place(name: str) -> bool:
+        if name in placed or name not in producers:
+            return False
+        node = producers[name]
+        if name in wholes:
+            return True
+        has_kernel = operator_of(node.operator, node.label).meaning is not None
+        return has_kernel and view_offsets(graph, node) is None
+
+    for node in graph.nodes:
+        offsets = concat_offsets(graph, node)
+        is_repeated = len(set(node.inputs)) < len(node.inputs)
+        if offsets is None or is_repeated or not all(map(is_free_to_place, node.inputs)):
+            continue
+        placed.update(node.inputs)
+        wholes.add(node.outputs[0])
+        parts = tuple(zip(node.inputs, offsets, strict=True))
+        found.append(ConcatInPlace(node.outputs[0], parts, node))
+    return tuple(found)

@@ -1,0 +1,287 @@
+"""Which nodes share a kernel, after the post-dominator rule of TVM's FuseOps.
+
+A group is a set of nodes with one result, that of its last node; nobody outside reads anything else
+of it.  Groups grow in two directions, and neither can make a cycle:
+    forward   from the last node to its immediate post-dominator, with everything between
+    backward  to a node that only the group reads
+
+The rules, in the order in which they are applied:
+ 1. No group has views, concats in place (they cost nothing) and host operators; a reshape that
+    is a view joins only where the group goes on behind it.
+ 2. An anchor (convolution, matrix product) takes what follows it: element-wise nodes of its
+    result's shape, and rearrangements of the whole result.  The larger anchor goes first.
+    A product of two activations also takes row operators over its last dimension (attention:
+    product, scale, mask and softmax are one kernel); one with constants does so only by option.
+ 3. A row operator (a reduction, softmax, layer normalisation) takes what follows it: element-wise
+    nodes and row operators over the same rows.  So normalisations written as primitives join.
+ 4. Any other reduction (pooling) takes element-wise nodes of its result's shape.
+ 5. Anchors and row operators take what comes before: element-wise nodes and rearrangements that
+    nobody else reads.  Pooling does so where its windows do not overlap.
+ 6. What is left are chains of element-wise nodes and rearrangements: each takes what comes before.
+Source:  Chen et al., TVM, OSDI 2018, section 3.1 (operator fusion).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+
+from tensorwright.base import InternalError
+from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.infer import operator_of
+from tensorwright.graph.partition.dominators import between, post_dominators
+from tensorwright.graph.partition.rows import Rows, is_row_operator, rows_of
+from tensorwright.graph.partition.views import RESHAPES, view_offsets
+from tensorwright.ops import Operator, Pattern
+
+_REARRANGING = RESHAPES | {"transpose", "depth_to_space", "space_to_depth", "identity"}
+_CHEAP = _REARRANGING | {"pad", "slice", "split", "expand"}
+_GLOBAL_POOLING = frozenset({"global_max_pool", "global_average_pool", "global_lp_pool"})
+_PRODUCTS = frozenset({"matmul", "gemm", "einsum"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a group may grow.
+
+    inputs           tensors that it reads, without constants of one element
+    nodes            nodes in it
+    dense_with_rows  whether a product with a constant takes row operators behind it
+    """
+
+    inputs: int = 12
+    nodes: int = 30
+    dense_with_rows: bool = False
+
+
+class Kind(Enum):
+    """What a group is built around."""
+
+    ANCHOR = "anchor"
+    ROWS = "rows"
+    POOLING = "pooling"
+    CHAIN = "chain"
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group while it grows; mutable, used inside this file."""
+
+    kind: Kind
+    members: set[int]
+    last: int
+    rows: Rows | None
+
+
+def group_nodes(
+    graph: Graph, alone: Iterable[Node], limits: Limits
+) -> tuple[tuple[Node, ...], ...]:
+    """The groups, each in topological order, in an order in which they can run.
+
+    alone  nodes that shall stay by themselves (concats in place); they come as groups of one, as do
+           views and what runs on the host
+    """
+    return _Grouping(graph, frozenset(node.outputs[0] for node in alone), limits).run()
+
+
+class _Grouping:
+    """Mutable working state of one partition; nodes are their positions in the graph."""
+
+    def __init__(self, graph: Graph, alone: frozenset[str], limits: Limits) -> None:
+        self.graph = graph
+        self.limits = limits
+        self.nodes = graph.nodes
+        self.operators = tuple(operator_of(node.operator, node.label) for node in graph.nodes)
+        self.producer = {name: at for at, node in enumerate(self.nodes) for name in node.outputs}
+        self.readers = self._readers()
+        self.next = post_dominators(self.readers)
+        self.views = tuple(view_offsets(graph, node) is not None for node in self.nodes)
+        self.alone = tuple(
+            self.views[at] or node.outputs[0] in alone or self.operators[at].meaning is None
+            for at, node in enumerate(self.nodes)
+        )
+        self.owner: dict[int, _Group] = {}
+
+    def run(self) -> tuple[tuple[Node, ...], ...]:
+        anchors = [at for at, each in enumerate(self.operators) if each.pattern is Pattern.ANCHOR]
+        depths = self._depths()
+        anchors.sort(key=lambda at: (-self._work(at), -depths[at], at))
+        folding = [
+            at
+            for at, each in enumerate(self.operators)
+            if each.pattern in (Pattern.REDUCTION, Pattern.COMPOSITE)
+        ]
+        groups: list[_Group] = []
+        for at in (*anchors, *folding):
+            if at not in self.owner and not self.alone[at]:
+                groups.append(self._seed(at))
+                self._grow_forward(groups[-1])
+        for group in groups:
+            self._grow_backward(group)
+        for at in reversed(range(len(self.nodes))):
+            if at not in self.owner:
+                groups.append(self._seed(at))
+                if not self.alone[at]:
+                    self._grow_backward(groups[-1])
+        groups.sort(key=lambda group: group.last)
+        return tuple(self._finished(group) for group in groups)
+
+    def _readers(self) -> tuple[tuple[int, ...], ...]:
+        found: list[dict[int, None]] = [{} for _ in self.nodes]
+        for at, node in enumerate(self.nodes):
+            for name in node.inputs:
+                if name in self.producer:
+                    found[self.producer[name]][at] = None
+        for name in self.graph.outputs:
+            if name in self.producer:
+                found[self.producer[name]][len(self.nodes)] = None
+        return tuple(tuple(each) for each in found)
+
+    def _depths(self) -> list[int]:
+        depths: list[int] = []
+        for node in self.nodes:
+            before = [depths[self.producer[x]] for x in node.inputs if x in self.producer]
+            depths.append(1 + max(before, default=0))
+        return depths
+
+    def _shape(self, at: int) -> tuple[int, ...]:
+        return self.graph.types[self.nodes[at].outputs[0]].shape
+
+    def _work(self, at: int) -> int:
+        """Products that an anchor multiplies out, roughly: only their order matters."""
+        shapes = [self.graph.types[name].shape for name in self.nodes[at].inputs[:2]]
+        out = self._shape(at)
+        if self.nodes[at].operator.startswith("conv"):
+            return prod(out) * prod(shapes[-1][1:])
+        return prod(out) * (shapes[0][-1] if shapes and shapes[0] else 1)
+
+    def _seed(self, at: int) -> _Group:
+        match self.operators[at].pattern:
+            case Pattern.ANCHOR:
+                kind, rows = Kind.ANCHOR, self._product_rows(at)
+            case Pattern.REDUCTION | Pattern.COMPOSITE if is_row_operator(self.nodes[at]):
+                kind, rows = Kind.ROWS, rows_of(self.graph, self.nodes[at])
+            case Pattern.REDUCTION | Pattern.COMPOSITE:
+                kind, rows = Kind.POOLING, None
+            case _:
+                kind, rows = Kind.CHAIN, None
+        group = _Group(kind, {at}, at, rows)
+        self.owner[at] = group
+        return group
+
+    def _product_rows(self, at: int) -> Rows | None:
+        """The rows that may be folded behind an anchor: the last dimension of a product."""
+        node, shape = self.nodes[at], self._shape(at)
+        if node.operator not in _PRODUCTS or len(shape) < 2:
+            return None
+        is_dense = any(name in self.graph.constants for name in node.inputs[:2])
+        if is_dense and not self.limits.dense_with_rows:
+            return None
+        return Rows(shape, frozenset({len(shape) - 1}))
+
+    def _grow_forward(self, group: _Group) -> None:
+        """Take the post-dominator and all before it, again and again; views only in between."""
+        pending: set[int] = set()
+        last = group.last
+        while self.next[last] < len(self.nodes) and len(self.nodes[last].outputs) == 1:
+            target = self.next[last]
+            region = between(last, target, self.readers)
+            if not self._may_follow(group, last, region):
+                break
+            pending |= region
+            if not self._is_within_limits(group.members | pending):
+                break
+            last = target
+            if not self.views[target]:
+                self._take(group, pending)
+                group.last = target
+                pending = set()
+
+    def _may_follow(self, group: _Group, last: int, region: frozenset[int]) -> bool:
+        """Rules 2 to 4: whether a group whose result is that of `last` may take the region."""
+        if any(at in self.owner or (self.alone[at] and not self.views[at]) for at in region):
+            return False
+        if all(self._is_pointwise(at, self._shape(last)) for at in region):
+            return True
+        if group.rows is not None and all(self._fits_rows(at, group.rows) for at in region):
+            return True
+        if group.kind is not Kind.ANCHOR or len(region) > 1:
+            return False
+        (only,) = region
+        return self.nodes[only].operator in _REARRANGING
+
+    def _is_pointwise(self, at: int, shape: tuple[int, ...]) -> bool:
+        is_elementwise = self.operators[at].pattern is Pattern.ELEMENTWISE
+        return is_elementwise and self._shape(at) == shape and len(self.nodes[at].outputs) == 1
+
+    def _fits_rows(self, at: int, rows: Rows) -> bool:
+        node = self.nodes[at]
+        if is_row_operator(node):
+            return rows_of(self.graph, node) == rows and len(node.outputs) == 1
+        is_simple = self.operators[at].pattern is Pattern.ELEMENTWISE or self.views[at]
+        return is_simple and rows.has_shape(self._shape(at))
+
+    def _grow_backward(self, group: _Group) -> None:
+        """Rules 5 and 6: take nodes that only the group reads, until there is none."""
+        if group.kind is Kind.POOLING and self.nodes[group.last].operator not in _GLOBAL_POOLING:
+            return
+        pending = self._sources(group.members)
+        while pending:
+            at = pending.pop(0)
+            found = self._may_precede(group, at)
+            if found and self._is_within_limits(group.members | found):
+                self._take(group, found)
+                pending.extend(self._sources(found))
+
+    def _sources(self, members: Iterable[int]) -> list[int]:
+        names = (name for at in sorted(members) for name in self.nodes[at].inputs)
+        return list(dict.fromkeys(self.producer[x] for x in names if x in self.producer))
+
+    def _may_precede(self, group: _Group, at: int) -> set[int]:
+        """The nodes to take when `at` shall join; a view joins with what it is a view of."""
+        if at in self.owner or not set(self.readers[at]) <= group.members:
+            return set()
+        if self.views[at] and group.kind is not Kind.ANCHOR:
+            sources = self._sources([at])
+            if len(sources) == 1 and self.readers[sources[0]] == (at,):
+                is_simple = not self.alone[sources[0]] and sources[0] not in self.owner
+                if is_simple and self._is_simple(group, sources[0]):
+                    return {at, sources[0]}
+            return set()
+        is_taken = not self.alone[at] and self._is_simple(group, at)
+        return {at} if is_taken else set()
+
+    def _is_simple(self, group: _Group, at: int) -> bool:
+        """Whether a node may be computed again wherever the group reads it."""
+        operator: Operator = self.operators[at]
+        if operator.pattern is Pattern.ELEMENTWISE:
+            return True
+        if group.kind is Kind.ROWS and group.rows is not None and is_row_operator(self.nodes[at]):
+            return self._fits_rows(at, group.rows)
+        if operator.pattern is not Pattern.INJECTIVE:
+            return False
+        return group.kind is Kind.CHAIN or self.nodes[at].operator in _CHEAP
+
+    def _is_within_limits(self, members: set[int]) -> bool:
+        if len(members) > self.limits.nodes:
+            return False
+        inside = {name for at in members for name in self.nodes[at].outputs}
+        read = {name for at in members for name in self.nodes[at].inputs} - inside
+        constants = self.graph.constants
+        counted = [name for name in read if name not in constants or constants[name].size != 1]
+        return len(counted) <= self.limits.inputs
+
+    def _take(self, group: _Group, nodes: Iterable[int]) -> None:
+        for at in nodes:
+            self.owner[at] = group
+            group.members.add(at)
+
+    def _finished(self, group: _Group) -> tuple[Node, ...]:
+        for at in group.members - {group.last}:
+            if not set(self.readers[at]) <= group.members:
+                raise InternalError(
+                    stage="partition", where=self.nodes[at].label, reason="its group hides it"
+                )
+        return tuple(self.nodes[at] for at in sorted(group.members))

@@ -1,0 +1,55 @@
+"""Cut a graph into steps: kernels, host calls, and statements about where tensors lie."""
+
+from __future__ import annotations
+
+from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.infer import operator_of
+from tensorwright.graph.partition.concat import elide_concats
+from tensorwright.graph.partition.grouping import Limits, group_nodes
+from tensorwright.graph.partition.steps import (
+    AliasCall,
+    ConcatInPlace,
+    HostCall,
+    KernelCall,
+    Partition,
+    Step,
+)
+from tensorwright.graph.partition.views import view_offsets
+from tensorwright.graph.workload import Workload, build_workload
+
+DEFAULT_LIMITS = Limits()
+
+
+def partition(graph: Graph, limits: Limits = DEFAULT_LIMITS) -> Partition:
+    """The steps that compute a graph, under its layouts, in an order in which they can run.
+
+    Equal workloads are one object.  Nodes that nothing reads get steps too: remove dead code first.
+    """
+    in_place = elide_concats(graph)
+    by_output = {concat.output: concat for concat in in_place}
+    workloads: dict[str, Workload] = {}
+    steps: list[Step] = []
+    for nodes in group_nodes(graph, (concat.node for concat in in_place), limits):
+        steps.extend(_steps_of(graph, nodes, by_output, workloads))
+    return Partition(graph, tuple(steps))
+
+
+def _steps_of(
+    graph: Graph,
+    nodes: tuple[Node, ...],
+    in_place: dict[str, ConcatInPlace],
+    workloads: dict[str, Workload],
+) -> tuple[Step, ...]:
+    node = nodes[-1]
+    if len(nodes) == 1:
+        if node.outputs[0] in in_place:
+            return (in_place[node.outputs[0]],)
+        offsets = view_offsets(graph, node)
+        if offsets is not None:
+            pairs = zip(node.outputs, offsets, strict=True)
+            return tuple(AliasCall(name, node.inputs[0], offset, node) for name, offset in pairs)
+        if operator_of(node.operator, node.label).meaning is None:
+            return (HostCall(node),)
+    bound = build_workload(graph, nodes)
+    shared = workloads.setdefault(bound.workload.key, bound.workload)
+    return (KernelCall(shared, bound.inputs, bound.outputs, nodes),)

@@ -1,0 +1,47 @@
+"""Row operators: what they fold, and which tensors belong to the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorwright.graph.graph import Graph, Node
+
+_SOFTMAX = frozenset({"softmax", "log_softmax", "hardmax", "lp_normalization"})
+_TRAILING = frozenset({"layer_norm", "rms_norm"})
+_POSITIONS = frozenset({"argmax", "argmin"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A box of `shape` seen as rows: each runs over the dimensions `axes` and is folded alone."""
+
+    shape: tuple[int, ...]
+    axes: frozenset[int]
+
+    def has_shape(self, shape: tuple[int, ...]) -> bool:
+        """Whether a tensor has one element per element of the box, or one per row."""
+        kept = tuple(1 if at in self.axes else n for at, n in enumerate(self.shape))
+        dropped = tuple(n for at, n in enumerate(self.shape) if at not in self.axes)
+        return shape in (self.shape, kept, dropped)
+
+
+def is_row_operator(node: Node) -> bool:
+    """Whether a node folds whole dimensions (and not windows)."""
+    name = node.operator
+    return name.startswith("reduce_") or name in _SOFTMAX | _TRAILING | _POSITIONS
+
+
+def rows_of(graph: Graph, node: Node) -> Rows:
+    """The rows that a row operator folds."""
+    shape = graph.types[node.inputs[0]].shape
+    rank = len(shape)
+    attributes = node.attribute_map
+    if node.operator.startswith("reduce_"):
+        given = attributes["axes"]
+        listed = given if isinstance(given, tuple) else ()
+        axes = [axis % rank for axis in listed if isinstance(axis, int)] or list(range(rank))
+    else:
+        axis = attributes["axis"]
+        first = axis % rank if isinstance(axis, int) and rank else 0
+        axes = list(range(first, rank)) if node.operator in _TRAILING else [first]
+    return Rows(shape, frozenset(axes))

@@ -1,0 +1,126 @@
+"""Nodes that move nothing: their outputs are pieces of the memory of an input."""
+
+from __future__ import annotations
+
+from math import prod
+
+from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
+from tensorwright.graph.physical import is_row_major, memory_order, outer_extent
+
+ALIGNMENT_BYTES = 64  # every argument of a kernel begins at a multiple of this
+RESHAPES = frozenset({"reshape", "squeeze", "unsqueeze"})
+
+
+def view_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
+    """Where each output begins in the memory of the first input, in bytes; None for no view.
+
+    Views are identities and reshapes of tensors that lie in row-major order, transpositions that
+    move no dimension past another, and aligned pieces along the outermost dimension.
+    """
+    if node.operator in ("split", "slice"):
+        return _piece_offsets(graph, node)
+    if node.operator in RESHAPES:
+        is_same = _is_row_major(graph, node.inputs[0]) and _is_row_major(graph, node.outputs[0])
+    elif node.operator == "identity":
+        is_same = _memory(graph, node.inputs[0]) == _memory(graph, node.outputs[0])
+    elif node.operator == "transpose":
+        is_same = _is_still(graph, node)
+    else:
+        return None
+    return (0,) if is_same else None
+
+
+def concat_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
+    """Where each input lies in the output, in bytes, if every one is an aligned piece of it."""
+    if node.operator != "concat":
+        return None
+    whole = graph.types[node.outputs[0]]
+    axis = _number(node, "axis") % len(whole.shape)
+    starts: list[int] = []
+    start = 0
+    for name in node.inputs:
+        starts.append(start)
+        start += graph.types[name].shape[axis]
+    return _offsets(graph, node.outputs[0], node.inputs, axis, starts)
+
+
+def _piece_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
+    source = graph.types[node.inputs[0]].shape
+    if node.operator == "split":
+        axis = _number(node, "axis") % len(source)
+        sizes = [graph.types[name].shape[axis] for name in node.outputs]
+        starts = [sum(sizes[:at]) for at in range(len(sizes))]
+        return _offsets(graph, node.inputs[0], node.outputs, axis, starts)
+    cut = _contiguous_cut(node, source)
+    if cut is None:
+        return None
+    return _offsets(graph, node.inputs[0], node.outputs, cut[0], [cut[1]])
+
+
+def _contiguous_cut(node: Node, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """(dimension, first index) of a slice that shortens one dimension at most, with step 1."""
+    given = {key: value for key, value in node.attributes if isinstance(value, tuple)}
+    starts, ends, axes, steps = (given.get(key, ()) for key in ("starts", "ends", "axes", "steps"))
+    if any(step != 1 for step in steps):
+        return None
+    found = (0, 0)
+    changed = 0
+    for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        axis = axes[at] if axes else at
+        if not (isinstance(start, int) and isinstance(end, int) and isinstance(axis, int)):
+            return None
+        taken = range(shape[axis])[start:end]
+        if len(taken) != shape[axis]:
+            changed += 1
+            found = (axis % len(shape), taken.start)
+    return found if changed <= 1 else None
+
+
+def _offsets(
+    graph: Graph, whole: str, parts: tuple[str, ...], axis: int, starts: list[int]
+) -> tuple[int, ...] | None:
+    """Byte offsets of parts along a dimension of a tensor with nothing outside that dimension."""
+    layout = graph.layouts.get(whole, PLAIN)
+    type_ = graph.types[whole]
+    if outer_extent(type_.shape, layout, axis) != 1 or 0 in type_.shape:
+        return None
+    if any(not _lies_alike(graph, part, layout) for part in parts):
+        return None
+    step = prod(type_.shape[:axis]) * prod(type_.shape[axis + 1 :]) * type_.dtype.size_bytes
+    grain = layout.block if layout.axis == axis else 1
+    if any(start % grain for start in starts):
+        return None
+    offsets = tuple(start * step for start in starts)
+    is_inner_blocked = layout.block > 1 and layout.axis != axis
+    if any(offset % ALIGNMENT_BYTES for offset in offsets) or is_inner_blocked:
+        return None
+    return offsets
+
+
+def _lies_alike(graph: Graph, name: str, layout: Layout) -> bool:
+    own = graph.layouts.get(name, PLAIN)
+    shape = graph.types[name].shape
+    fits = layout.block == 1 or shape[layout.axis] % layout.block == 0
+    return fits and (own == layout or memory_order(shape, own) == memory_order(shape, layout))
+
+
+def _is_row_major(graph: Graph, name: str) -> bool:
+    return is_row_major(graph.types[name].shape, graph.layouts.get(name, PLAIN))
+
+
+def _memory(graph: Graph, name: str) -> tuple[tuple[int, int], ...]:
+    return memory_order(graph.types[name].shape, graph.layouts.get(name, PLAIN))
+
+
+def _is_still(graph: Graph, node: Node) -> bool:
+    """Whether a transposition leaves the order of the elements as it is."""
+    rank = len(graph.types[node.inputs[0]].shape)
+    given = node.attribute_map.get("perm", ())
+    perm = given if isinstance(given, tuple) and given else tuple(reversed(range(rank)))
+    before = tuple((perm.index(at), extent) for at, extent in _memory(graph, node.inputs[0]))
+    return before == _memory(graph, node.outputs[0])
+
+
+def _number(node: Node, name: str) -> int:
+    value = node.attribute_map[name]
+    return value if isinstance(value, int) else 0

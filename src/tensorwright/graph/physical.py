@@ -1,0 +1,197 @@
+"""Tensors as they lie in memory: shapes, arrays and tensor expressions under a `Layout`.
+
+Rewrite:  x[n, c, h, w]    ->    x[n, c//16, h, w, c%16]                     for NCHW16c
+          t[n, c, h, w]    ->    t[n, c_o, h, w, c_i] with c := c_o*16 + c_i
+Every index is simplified under the ranges of all axes, so that (c_o*16 + c_i)//16 is c_o again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from tensorwright.expr import (
+    And,
+    Axis,
+    Compare,
+    Compute,
+    Condition,
+    Const,
+    Element,
+    Index,
+    Load,
+    Not,
+    Or,
+    Range,
+    Tensor,
+    Value,
+    Var,
+    all_of,
+    any_of,
+    compare,
+    floor_div,
+    map_elements,
+    mod,
+    negate,
+    rebuild,
+    simplify,
+    simplify_condition,
+    substitute,
+    substitute_condition,
+)
+from tensorwright.graph.graph import PLAIN, Layout
+from tensorwright.ops import Array
+
+
+def _order(layout: Layout, rank: int) -> tuple[int, ...]:
+    return layout.order or tuple(range(rank))
+
+
+def physical_shape(shape: Sequence[int], layout: Layout) -> tuple[int, ...]:
+    """The extents in memory: NCHW16c of (1, 64, 7, 7) is (1, 4, 7, 7, 16)."""
+    found = [
+        shape[at] // layout.block if at == layout.axis else shape[at]
+        for at in _order(layout, len(shape))
+    ]
+    return (*found, layout.block) if layout.block > 1 else tuple(found)
+
+
+def to_physical(array: Array, layout: Layout) -> Array:
+    """A plain array in the order in which the layout puts it into memory, contiguous."""
+    if layout.is_plain:
+        return np.ascontiguousarray(array)
+    order = _order(layout, array.ndim)
+    moved = array.transpose(order)
+    if layout.block > 1:
+        at = order.index(layout.axis)
+        shape = moved.shape
+        split = (shape[at] // layout.block, layout.block)
+        moved = moved.reshape(*shape[:at], *split, *shape[at + 1 :])
+        moved = np.moveaxis(moved, at + 1, -1)
+    return np.ascontiguousarray(moved)
+
+
+def to_plain(array: Array, layout: Layout) -> Array:
+    """The inverse of `to_physical`."""
+    if layout.is_plain:
+        return np.ascontiguousarray(array)
+    moved = array
+    order = _order(layout, array.ndim - (layout.block > 1))
+    if layout.block > 1:
+        at = order.index(layout.axis)
+        moved = np.moveaxis(moved, -1, at + 1)
+        shape = moved.shape
+        moved = moved.reshape(*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :])
+    return np.ascontiguousarray(moved.transpose(np.argsort(order)))
+
+
+def memory_order(shape: Sequence[int], layout: Layout) -> tuple[tuple[int, int], ...]:
+    """(dimension, extent) from the outermost to the innermost, without what has extent 1.
+
+    Neighbouring parts of one dimension count as one: blocked and plain are the same order where
+    nothing lies between block and lanes.
+    """
+    order = _order(layout, len(shape))
+    dimensions = (*order, layout.axis) if layout.block > 1 else order
+    found: list[tuple[int, int]] = []
+    for at, extent in zip(dimensions, physical_shape(shape, layout), strict=True):
+        if extent == 1:
+            continue
+        if found and found[-1][0] == at:
+            found[-1] = (at, found[-1][1] * extent)
+        else:
+            found.append((at, extent))
+    return tuple(found)
+
+
+def is_row_major(shape: Sequence[int], layout: Layout) -> bool:
+    """Whether the elements lie in memory as in the plain layout."""
+    return memory_order(shape, layout) == memory_order(shape, PLAIN)
+
+
+def outer_extent(shape: Sequence[int], layout: Layout, axis: int) -> int:
+    """The product of the physical extents outside dimension `axis` (outside its blocks)."""
+    order = _order(layout, len(shape))
+    return prod(physical_shape(shape, layout)[: order.index(axis)])
+
+
+def physical_compute(
+    tensor: Compute, layouts: Mapping[Tensor, Layout], sources: Mapping[Tensor, Tensor | Const]
+) -> Compute:
+    """The tensor with its own axes, and its reads, in the order of memory.
+
+    layouts  of the tensor and of all that it reads (plain tensors); missing ones are plain
+    sources  what stands for each tensor that it reads; a number for one that holds one element
+    """
+    substitution: dict[Var, Index] = {}
+    axes = _physical_axes(tensor, layouts.get(tensor, PLAIN), substitution)
+    every = (*axes, *tensor.reduce_axes)
+    bounds = {axis.var: Range.of_extent(axis.extent) for axis in every}
+
+    def place(source: Tensor, indices: tuple[Index, ...]) -> tuple[Index, ...]:
+        found = physical_indices(indices, layouts.get(source, PLAIN))
+        return tuple(simplify(index, bounds) for index in found)
+
+    def on_element(element: Element) -> Index:
+        source = sources[element.source]
+        if isinstance(source, Const):
+            return int(source.value)
+        return Element(source, place(element.source, element.indices))
+
+    def on_index(index: Index) -> Index:
+        return map_elements(simplify(substitute(index, substitution), bounds), on_element)
+
+    def on_load(load: Load) -> Value:
+        source = sources[load.source]
+        if isinstance(source, Const):
+            return source
+        return Load(source, place(load.source, load.indices))
+
+    def on_condition(condition: Condition) -> Condition:
+        decided = simplify_condition(substitute_condition(condition, substitution), bounds)
+        return _map_sides(decided, lambda side: map_elements(side, on_element))
+
+    body = rebuild(tensor.body, on_load, on_index, on_condition)
+    return replace(tensor, axes=axes, body=body)
+
+
+def _map_sides(condition: Condition, change: Callable[[Index], Index]) -> Condition:
+    """The condition with both sides of every comparison changed."""
+    match condition:
+        case bool():
+            return condition
+        case Compare(relation, left, right):
+            return compare(relation, change(left), change(right))
+        case And(parts):
+            return all_of(*(_map_sides(part, change) for part in parts))
+        case Or(parts):
+            return any_of(*(_map_sides(part, change) for part in parts))
+        case Not(part):
+            return negate(_map_sides(part, change))
+
+
+def physical_indices(indices: tuple[Index, ...], layout: Layout) -> tuple[Index, ...]:
+    """Indices into the plain tensor as indices into memory."""
+    found = [
+        floor_div(indices[at], layout.block) if at == layout.axis else indices[at]
+        for at in _order(layout, len(indices))
+    ]
+    return (*found, mod(indices[layout.axis], layout.block)) if layout.block > 1 else tuple(found)
+
+
+def _physical_axes(
+    tensor: Compute, layout: Layout, substitution: dict[Var, Index]
+) -> tuple[Axis, ...]:
+    if layout.is_plain:
+        return tensor.axes
+    axes = [tensor.axes[at] for at in _order(layout, len(tensor.axes))]
+    if layout.block == 1:
+        return tuple(axes)
+    split = tensor.axes[layout.axis]
+    outer = Axis(Var(f"{split.name}_o"), floor_div(split.extent, layout.block))
+    inner = Axis(Var(f"{split.name}_i"), layout.block)
+    substitution[split.var] = outer.var * layout.block + inner.var
+    return (*(outer if axis is split else axis for axis in axes), inner)

@@ -1,0 +1,238 @@
+"""Workloads: fused pieces of a network as tensor programs, the unit that is scheduled and tuned.
+
+A workload speaks of memory: its inputs and outputs have physical shapes, so a blocked tensor has
+one dimension more.  Nothing in it comes from the names or the order of the network around it: equal
+pieces of different networks are equal workloads and share their records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tensorwright.base import InternalError, Printer
+from tensorwright.expr import (
+    Compute,
+    Const,
+    Placeholder,
+    Tensor,
+    canonical_text,
+    constant,
+    evaluate,
+    topological_order,
+)
+from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
+from tensorwright.graph.infer import operator_of
+from tensorwright.graph.physical import physical_compute, physical_shape
+from tensorwright.ops import Array, TensorType
+
+_NAMED_OPERATORS = 5
+_UNNAMED = frozenset({"reshape", "squeeze", "unsqueeze", "identity"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workload:
+    """A tensor program with what is known of its inputs.
+
+    name       readable, from the operators: conv2d_add_relu; not unique
+    inputs     in the order in which the outputs reach them, with physical shapes
+    constants  the names of the inputs whose values are known when the program is compiled
+    outputs    stages with physical shapes; every stage and input has a name of its own
+    key        16 hexadecimal digits of the program, its names and its constants: what holds for a
+               workload (a trace, a time) holds for every one with this key
+    """
+
+    name: str
+    inputs: tuple[Placeholder, ...]
+    constants: frozenset[str]
+    outputs: tuple[Compute, ...]
+    key: str
+
+    @property
+    def stages(self) -> tuple[Compute, ...]:
+        """Every tensor that is computed, in an order in which they could run."""
+        order = topological_order(*self.outputs)
+        return tuple(tensor for tensor in order if isinstance(tensor, Compute))
+
+    @property
+    def input_types(self) -> tuple[TensorType, ...]:
+        """Element types and physical shapes of the inputs."""
+        return tuple(_type_of(tensor) for tensor in self.inputs)
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        """Element types and physical shapes of the outputs."""
+        return tuple(_type_of(tensor) for tensor in self.outputs)
+
+    def __str__(self) -> str:
+        page = Printer()
+        with page.block(f"workload {self.name} {self.key}"):
+            for tensor in self.inputs:
+                page.line(f"{'constant' if tensor.name in self.constants else 'input'} {tensor}")
+            for stage in self.stages:
+                page.line(str(stage))
+            page.line(f"output {', '.join(tensor.name for tensor in self.outputs)}")
+        return str(page)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundWorkload:
+    """A workload and the tensors of a graph that it reads and writes, in its order."""
+
+    workload: Workload
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def build_workload(
+    graph: Graph, nodes: Sequence[Node], outputs: Sequence[str] = ()
+) -> BoundWorkload:
+    """The tensor program of some nodes, which are in topological order.
+
+    outputs  the tensors that it gives; those of the last node where none are named
+
+    Constants of one element become numbers in the program, other constants stay inputs.
+    Raises:  InternalError for a node that only the host can run.
+    """
+    given = tuple(outputs) or nodes[-1].outputs
+    plain, layouts = _plain_program(graph, nodes)
+    order = topological_order(*(plain[name] for name in given))
+    numbers = {tensor: number for tensor in order if (number := _number(graph, tensor)) is not None}
+    names = _short_names([tensor for tensor in order if tensor not in numbers], graph)
+    sources: dict[Tensor, Tensor | Const] = dict(numbers)
+    origin: dict[Tensor, str] = {}
+    for tensor in order:
+        if tensor in numbers:
+            continue
+        if isinstance(tensor, Compute):
+            physical = physical_compute(tensor, layouts, sources)
+            sources[tensor] = replace(physical, name=names[tensor])
+        else:
+            entry = _physical_input(graph, tensor, names[tensor])
+            origin[entry] = tensor.name
+            sources[tensor] = entry
+    results = tuple(made for name in given if isinstance(made := sources[plain[name]], Compute))
+    inputs = tuple(t for t in topological_order(*results) if isinstance(t, Placeholder))
+    fixed = frozenset(each.name for each in inputs if origin[each] in graph.constants)
+    key = _key(results, inputs, fixed)
+    workload = Workload(workload_name(graph, nodes), inputs, fixed, results, key)
+    return BoundWorkload(workload, tuple(origin[each] for each in inputs), given)
+
+
+def reference(workload: Workload, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    """The outputs from arrays for the inputs, all in physical layout, by the evaluator."""
+    return evaluate(workload.outputs, dict(zip(workload.inputs, arrays, strict=True)))
+
+
+def workload_name(graph: Graph, nodes: Sequence[Node]) -> str:
+    """The operators of a group, in order: conv2d_add_relu; long ones end in and_7_more."""
+    parts = [_operator_name(graph, node) for node in nodes if node.operator not in _UNNAMED]
+    if len(parts) > _NAMED_OPERATORS + 1:
+        hidden = len(parts) - _NAMED_OPERATORS
+        parts = [*parts[:_NAMED_OPERATORS], f"and_{hidden}_more"]
+    return "_".join(parts) or nodes[-1].operator
+
+
+def _operator_name(graph: Graph, node: Node) -> str:
+    if node.operator in ("conv", "conv_transpose"):
+        name = f"{node.operator}{len(graph.types[node.inputs[0]].shape) - 2}d"
+        groups = node.attribute_map.get("groups", 1)
+        channels = graph.types[node.inputs[0]].shape[1]
+        if groups != 1:
+            name = f"{'depthwise' if groups == channels else 'grouped'}_{name}"
+        return name
+    return node.operator
+
+
+def _type_of(tensor: Tensor) -> TensorType:
+    return TensorType(tensor.dtype, tuple(n for n in tensor.shape if isinstance(n, int)))
+
+
+def _plain_program(
+    graph: Graph, nodes: Sequence[Node]
+) -> tuple[dict[str, Tensor], dict[Tensor, Layout]]:
+    """Every tensor of the nodes by its name in the graph, and the layouts of all stages."""
+    tensors: dict[str, Tensor] = {}
+    layouts: dict[Tensor, Layout] = {}
+    for node in nodes:
+        operator = operator_of(node.operator, node.label)
+        if operator.meaning is None:
+            raise InternalError(
+                stage="workload", where=node.label, reason="only the host can run it"
+            )
+        for name in node.inputs:
+            if name not in tensors:
+                type_ = graph.types[name]
+                tensors[name] = Placeholder(name, type_.shape, type_.dtype)
+                layouts[tensors[name]] = graph.layouts.get(name, PLAIN)
+        results = operator.meaning(tuple(tensors[n] for n in node.inputs), node.attribute_map)
+        for name, result in zip(node.outputs, results, strict=True):
+            tensors[name] = result
+            layouts[result] = graph.layouts.get(name, PLAIN)
+        for stage in topological_order(*results):
+            if stage not in layouts:
+                layouts[stage] = _stage_layout(graph, node, stage)
+    return tensors, layouts
+
+
+def _stage_layout(graph: Graph, node: Node, stage: Tensor) -> Layout:
+    """The layout of a tensor inside an operator's meaning.
+
+    That of the output where the shapes are equal; else that of the first input where both have one
+    extent along the blocked dimension (padding); else that of the output, likewise; else plain.
+    """
+    neighbours = [node.outputs[0], *node.inputs[:1]]
+    for name in neighbours:
+        if graph.types[name].shape == stage.shape:
+            return graph.layouts.get(name, PLAIN)
+    for name in reversed(neighbours):
+        layout = graph.layouts.get(name, PLAIN)
+        shape = graph.types[name].shape
+        is_alike = len(shape) == len(stage.shape)
+        if is_alike and (layout.block == 1 or shape[layout.axis] == stage.shape[layout.axis]):
+            return layout
+    return PLAIN
+
+
+def _number(graph: Graph, tensor: Tensor) -> Const | None:
+    """The value of an input that is a constant of one element."""
+    array = graph.constants.get(tensor.name) if isinstance(tensor, Placeholder) else None
+    if array is None or array.size != 1:
+        return None
+    return constant(array.reshape(()).item(), tensor.dtype)
+
+
+def _physical_input(graph: Graph, tensor: Placeholder, name: str) -> Placeholder:
+    type_ = graph.types[tensor.name]
+    layout = graph.layouts.get(tensor.name, PLAIN)
+    return Placeholder(name, physical_shape(type_.shape, layout), tensor.dtype)
+
+
+def _short_names(order: Iterable[Tensor], graph: Graph) -> Mapping[Tensor, str]:
+    """x, x_1, ... for inputs, w, w_1, ... for constants; stages keep theirs, numbered if taken."""
+    names: dict[Tensor, str] = {}
+    taken: set[str] = set()
+    for tensor in order:
+        wish = tensor.name
+        if isinstance(tensor, Placeholder):
+            wish = "w" if tensor.name in graph.constants else "x"
+        name, number = wish, 0
+        while name in taken:
+            number += 1
+            name = f"{wish}_{number}"
+        taken.add(name)
+        names[tensor] = name
+    return names
+
+
+def _key(
+    outputs: tuple[Compute, ...], inputs: tuple[Placeholder, ...], constants: frozenset[str]
+) -> str:
+    """The names are part of the key, because traces speak of stages and axes by name."""
+    fixed = frozenset(tensor for tensor in inputs if tensor.name in constants)
+    lines = [canonical_text(outputs, fixed)]
+    for tensor in topological_order(*outputs):
+        axes = (*tensor.axes, *tensor.reduce_axes) if isinstance(tensor, Compute) else ()
+        lines.append(" ".join([tensor.name, *(axis.name for axis in axes)]))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
