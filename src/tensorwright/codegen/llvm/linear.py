@@ -140,8 +140,8 @@ class Arithmetic:
         return total
 
     def narrowed(self, name: str, wide: str, narrow: str) -> str:
-        """Truncate an integer; literals stay."""
-        if not name.startswith("%"):
+        """Truncate an integer; a number stays."""
+        if name.lstrip("-").isdigit():
             return name
         return self.function.pure(f"trunc {wide} {name} to {narrow}", name)
 

@@ -15,6 +15,7 @@ from tensorwright.codegen.llvm.builder import (
     Val,
     memory_type,
     register_type,
+    scalar_literal,
 )
 from tensorwright.codegen.llvm.linear import Linear, combine, scaled
 from tensorwright.expr import Index, Value, loads_of
@@ -137,14 +138,15 @@ class Memory(Accesses):
             raise InternalError(
                 stage="codegen", where=f"index {buffer.name}", reason=f"{dtype} is no integer"
             )
+        number = scalar_literal(value)
+        if number is not None:
+            return Linear(int(number))
         name = value.name
-        if dtype.size_bytes < 8 and name.startswith("%"):
+        if dtype.size_bytes < 8:
             kind = register_type(DType.I64, value.lanes)
             extend = "sext" if dtype.is_signed else "zext"
             source = register_type(dtype, value.lanes)
             name = self.function.pure(f"{extend} {source} {name} to {kind}", name)
-        elif not name.startswith("%"):
-            return Linear(int(name))
         return self.atom(name, None, varies=value.lanes > 1)
 
     def _load_depth(self, buffer: str, place: Linear, guard: Val | None) -> int:

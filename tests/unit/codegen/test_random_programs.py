@@ -1,0 +1,132 @@
+"""Random nests as machine code, alone and as the lanes or iterations of one more loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.codegen.kernels import NATIVE, PARALLEL, TARGETS, VECTOR, run
+from tests.unit.loop.programs import arrays_for, loop_programs, same
+
+from tensorwright.base import Target
+from tensorwright.codegen.llvm import Level, compile_module, emit
+from tensorwright.expr import (
+    Condition,
+    Element,
+    Index,
+    Load,
+    Value,
+    Var,
+    map_elements,
+    rebuild,
+)
+from tensorwright.loop import (
+    Allocate,
+    Block,
+    Buffer,
+    For,
+    ForKind,
+    If,
+    LoopProgram,
+    Parameter,
+    Scope,
+    Stmt,
+    Store,
+    block,
+    interpret,
+)
+from tensorwright.loop.traversal import map_condition
+
+each_target = pytest.mark.parametrize("target", TARGETS, ids=str)
+LANE = Var("lane")
+
+
+class _Widened:
+    """A program done for every value of LANE: each buffer gets it as one more dimension."""
+
+    def __init__(self, extent: int, *, is_first: bool) -> None:
+        self.extent = extent
+        self.is_first = is_first  # of the dimensions: the lanes are then far apart
+
+    def buffer(self, old: Buffer) -> Buffer:
+        if old.scope is Scope.LOCAL:
+            return old
+        return Buffer(old.name, self.with_lane(old.shape, self.extent), old.dtype, old.scope)
+
+    def with_lane(self, items: tuple[Index, ...], extra: Index) -> tuple[Index, ...]:
+        return (extra, *items) if self.is_first else (*items, extra)
+
+    def indices(self, buffer: Buffer, indices: tuple[Index, ...]) -> tuple[Index, ...]:
+        if buffer.scope is Scope.LOCAL:
+            return indices
+        return self.with_lane(indices, LANE)
+
+    def index(self, index: Index) -> Index:
+        return map_elements(
+            index, lambda e: Element(self.buffer(e.source), self.indices(e.source, e.indices))
+        )
+
+    def condition(self, condition: Condition) -> Condition:
+        return map_condition(condition, self.index)
+
+    def load(self, load: Load) -> Value:
+        return Load(self.buffer(load.source), self.indices(load.source, load.indices))
+
+    def statement(self, statement: Stmt) -> Stmt:
+        match statement:
+            case Block(parts):
+                return block(*(self.statement(part) for part in parts))
+            case For(var, extent, kind, body):
+                return For(var, extent, kind, self.statement(body))
+            case If(condition, then):
+                return If(self.condition(condition), self.statement(then))
+            case Allocate(buffer, body):
+                return Allocate(buffer, self.statement(body))
+            case Store(buffer, indices, value):
+                moved = tuple(self.index(index) for index in indices)
+                new = rebuild(value, self.load, self.index, self.condition)
+                return Store(self.buffer(buffer), self.indices(buffer, moved), new)
+        raise TypeError(f"not drawn: {statement}")
+
+    def program(self, source: LoopProgram, kind: ForKind) -> LoopProgram:
+        parameters = tuple(Parameter(self.buffer(p.buffer), p.role) for p in source.parameters)
+        body = For(LANE, self.extent, kind, self.statement(source.body))
+        return LoopProgram(source.name, parameters, body)
+
+
+@each_target
+@given(source=loop_programs())
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_random_nests(target: Target, source: LoopProgram) -> None:
+    arrays = arrays_for(source)
+    same(run(source, arrays, target), interpret(source, arrays))
+
+
+@each_target
+@given(source=loop_programs(), extent=st.sampled_from((2, 5, 8, 16, 19)), is_first=st.booleans())
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_random_nests_in_lanes(
+    target: Target, source: LoopProgram, extent: int, is_first: bool
+) -> None:
+    wide = _Widened(extent, is_first=is_first).program(source, VECTOR)
+    arrays = arrays_for(wide)
+    same(run(wide, arrays, target), interpret(wide, arrays))
+
+
+@given(source=loop_programs(), threads=st.integers(1, 3))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_random_nests_in_threads(source: LoopProgram, threads: int) -> None:
+    wide = _Widened(5, is_first=True).program(source, PARALLEL)
+    arrays = arrays_for(wide)
+    same(run(wide, arrays, NATIVE, threads), interpret(wide, arrays))
+
+
+@given(source=loop_programs())
+@settings(max_examples=10, deadline=None, derandomize=True)
+def test_any_level_of_optimisation_takes_the_text(source: LoopProgram) -> None:
+    wide = _Widened(19, is_first=False).program(source, VECTOR)
+    text = emit(wide, NATIVE).ir_text
+    assert emit(wide, NATIVE).ir_text == text
+    for level in Level:
+        assert np.frombuffer(compile_module(text, NATIVE, level), np.uint8).size
