@@ -139,6 +139,13 @@ def test_what_an_outer_guard_ensures_is_not_asked_again() -> None:
     assert found == ["for i in 0..8:", "if i < 3 and 1 <= i:", "y[i] = 0.0"]
 
 
+def test_a_guard_of_a_read_stays_around_it() -> None:
+    m = buffer("m", 4, dtype=DType.I32)
+    reads = If(Compare(Relation.LT, Element(m, (i,)), 3), Store(m, (i,), number(5, DType.I32)))
+    nest = program(loop(i, 8, If(i < 4, reads)), (m,))
+    assert rows_of(simplify_loops(nest)) == rows_of(nest) == rows_of(hoist_conditions(nest))
+
+
 def test_mixed_radix_indices_become_plain() -> None:
     index = (i * 4 + j) // 4 * 4 + (i * 4 + j) % 4
     nest = loop(i, 2, loop(j, 4, Store(Y, (index,), ZERO)))

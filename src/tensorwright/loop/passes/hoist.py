@@ -43,7 +43,7 @@ def _hoist(statement: Stmt) -> Stmt:
             rest = all_of(*(part for part in _parts(condition) if part not in out))
             body = then if rest is True else If(rest, then)
             return _guarded(all_of(*out), Allocate(buffer, body))
-        case If(outer, If(condition, then)):
+        case If(outer, If(condition, then)) if _is_pure(condition):
             return If(all_of(outer, condition), then)
         case _:
             return moved

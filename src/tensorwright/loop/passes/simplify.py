@@ -125,7 +125,7 @@ def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[C
     body = simplify_statement(then, inside, known | holds)
     if is_empty(body):
         return EMPTY
-    if isinstance(body, If):
+    if isinstance(body, If) and not _reads_memory(body.condition):  # else it may need the guard
         return If(all_of(decided, body.condition), body.then)
     return If(decided, body)
 
