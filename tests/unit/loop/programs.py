@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tensorwright.base import DType
 from tensorwright.expr import (
     Condition,
+    Const,
     Element,
     FromIndex,
     Index,
@@ -66,6 +67,15 @@ def filled(target: Buffer, value: Value = ZERO) -> Stmt:
     for var, extent in reversed(tuple(zip(variables, target.shape, strict=True))):
         body = loop(var, extent, body)
     return body
+
+
+def rows_of(nest: LoopProgram) -> list[str]:
+    """The printed statements, without indentation."""
+    return [row.strip() for row in str(nest).splitlines()[1:]]
+
+
+def number(value: float, dtype: DType = F32) -> Const:
+    return constant(value, dtype)
 
 
 def arrays_for(of: LoopProgram, seed: int = 0) -> dict[str, NDArray[Any]]:

@@ -17,27 +17,24 @@ from tests.unit.loop.programs import (
     loop,
     loop_programs,
     matmul,
+    number,
     padded_copy,
     program,
+    rows_of,
     same,
 )
 
 from tensorwright.base import DType, InternalError, override
 from tensorwright.expr import (
-    Apply,
     Compare,
-    Const,
     Decision,
     Element,
-    Fn,
     Index,
     Load,
     Relation,
-    Select,
     Value,
     Var,
     all_of,
-    constant,
     exact_div,
 )
 from tensorwright.loop import (
@@ -69,6 +66,9 @@ from tensorwright.loop import (
 )
 
 i, j, k = Var("i"), Var("j"), Var("k")
+Y, X = buffer("y", 8), buffer("x", 8)
+X0 = Load(X, (0,))
+N = buffer("n", 8, dtype=DType.I32)
 DEEP = Pass("deep partition", lambda nest: partition_loops(nest, depth=4, max_body=99))
 
 
@@ -103,109 +103,6 @@ def test_the_pipeline_keeps_every_result_and_simplifying_again_changes_nothing(
 def test_a_pass_keeps_a_matmul(step: Pass, kind: ForKind) -> None:
     nest = matmul(14, 3, 5, 4, kind)
     kept(nest, step.run(nest))
-
-
-# simplify
-
-
-def rows_of(nest: LoopProgram) -> list[str]:
-    """The printed statements, without indentation."""
-    return [row.strip() for row in str(nest).splitlines()[1:]]
-
-
-def simplified(body: Stmt, *others: Buffer) -> list[str]:
-    y, x = buffer("y", 8), buffer("x", 8)
-    return rows_of(simplify_loops(program(body, (y, *others), (x,))))
-
-
-Y, X = buffer("y", 8), buffer("x", 8)
-
-
-def test_loops_of_one_iteration_and_of_none_go() -> None:
-    one = loop(i, 1, Store(Y, (i + 3,), ZERO), ForKind.PARALLEL)
-    assert simplified(block(one, loop(j, 0, Store(Y, (j,), ZERO)))) == ["y[3] = 0.0"]
-
-
-def test_guards_that_the_loops_decide_go() -> None:
-    body = If(all_of(i < 8, j + i < 20), Store(Y, (i,), ZERO))
-    assert simplified(loop(i, 8, loop(j, 3, body))) == ["for i, j in 0..8, 0..3:", "y[i] = 0.0"]
-    never = If(i - 9 >= 0, Store(Y, (i,), ZERO))
-    assert simplified(loop(i, 8, never)) == ["pass"]
-
-
-def test_what_an_outer_guard_ensures_is_not_asked_again() -> None:
-    inner = If(all_of(i < 3, i >= 1), Store(Y, (i,), Select(i < 3, ZERO, Load(X, (i,)))))
-    found = simplified(loop(i, 8, If(i < 3, inner)))
-    assert found == ["for i in 0..8:", "if i < 3 and 1 <= i:", "y[i] = 0.0"]
-
-
-def test_a_guard_of_a_read_stays_around_it() -> None:
-    m = buffer("m", 4, dtype=DType.I32)
-    reads = If(Compare(Relation.LT, Element(m, (i,)), 3), Store(m, (i,), number(5, DType.I32)))
-    nest = program(loop(i, 8, If(i < 4, reads)), (m,))
-    assert rows_of(simplify_loops(nest)) == rows_of(nest) == rows_of(hoist_conditions(nest))
-
-
-def test_mixed_radix_indices_become_plain() -> None:
-    index = (i * 4 + j) // 4 * 4 + (i * 4 + j) % 4
-    nest = loop(i, 2, loop(j, 4, Store(Y, (index,), ZERO)))
-    assert simplified(nest)[-1] == "y[i*4 + j] = 0.0"
-
-
-def test_buffers_that_nothing_reads_go() -> None:
-    t, s = buffer("t", 8, scope=Scope.LOCAL), buffer("s", 8, scope=Scope.LOCAL)
-    chain = block(Store(t, (0,), ZERO), Store(s, (0,), Load(t, (0,))), Store(Y, (0,), ZERO))
-    assert simplified(Allocate(t, Allocate(s, chain))) == ["y[0] = 0.0"]
-
-
-X0 = Load(X, (0,))
-N = buffer("n", 8, dtype=DType.I32)
-N0 = Load(N, (0,))
-
-
-def number(value: float, dtype: DType = F32) -> Const:
-    return constant(value, dtype)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (X0 * 1, X0),
-        (1 * X0, X0),
-        (X0 / 1, X0),
-        (X0 - 0, X0),
-        (X0 + -0.0, X0),
-        (X0 + 0, X0 + 0),  # -0 + 0 is 0
-        (0 + X0, 0 + X0),
-        (X0 * 0, X0 * 0),  # NaN * 0 is NaN
-        (0 - X0, 0 - X0),
-        (Apply(Fn.MAX, (X0, number(float("-inf")))), X0),
-        (Apply(Fn.MIN, (number(float("inf")), X0)), X0),
-        (number(2) * number(3) + X0, 6 + X0),
-        (number(1e-30) * number(1e-30), number(0)),  # as f32 computes it
-        (Select(Apply(Fn.LT, (number(1), number(2))), X0, ZERO), X0),
-    ],
-)
-def test_values_are_folded_where_that_is_exact(value: Value, expected: Value) -> None:
-    nest = simplify_loops(program(Store(Y, (0,), value), (Y,), (X,)))
-    assert isinstance(nest.body, Store)
-    assert nest.body.value == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (N0 + 0, N0),
-        (0 + N0, N0),
-        (N0 * 0, number(0, DType.I32)),
-        (number(100, DType.I8) + number(100, DType.I8), number(-56, DType.I8)),
-    ],
-)
-def test_integers_fold_more(value: Value, expected: Value) -> None:
-    y = Buffer("y", (8,), value.dtype)
-    nest = simplify_loops(program(Store(y, (0,), value), (y,), (N,)))
-    assert isinstance(nest.body, Store)
-    assert nest.body.value == expected
 
 
 # hoist
