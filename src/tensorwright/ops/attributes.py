@@ -13,6 +13,7 @@ INTS = frozenset(dtype for dtype in DType if dtype.is_int)
 NUMBERS = FLOATS | INTS
 SIGNED = frozenset(dtype for dtype in NUMBERS if dtype.is_signed)
 BOOLS = frozenset({DType.BOOL})
+NARROW = frozenset({DType.F16, DType.BF16})
 ANY_DTYPE = frozenset(DType)
 POSITIONS = frozenset({DType.I32, DType.I64})
 

@@ -31,6 +31,7 @@ from tensorwright.ops.attributes import (
     BOOLS,
     FLOATS,
     INTS,
+    NARROW,
     NUMBERS,
     SIGNED,
     bool_of,
@@ -65,8 +66,15 @@ def elementwise(
     """An operator whose rule gets (attributes, element of each input) and gives the output element.
 
     All inputs have one element type, among `accepts`; that of the output is the rule's, which is
-    tried on constants to find it and to check the attributes.
+    tried on constants to find it and to check the attributes.  Narrow floats are computed as f32.
     """
+
+    def widened(given: Attributes, *values: Value) -> Value:
+        narrow = values[0].dtype
+        if narrow not in NARROW:
+            return rule(given, *values)
+        result = rule(given, *(cast(value, DType.F32) for value in values))
+        return cast(result, narrow) if result.dtype is DType.F32 else result
 
     def infer(types: tuple[TensorType, ...], given: Attributes) -> tuple[TensorType, ...]:
         names = inputs if len(inputs) == len(types) else tuple(map(str, range(len(types))))
@@ -74,12 +82,12 @@ def elementwise(
             require_dtype(label, each, accepts)
         require_same_dtype(names, types)
         shape = broadcast_shapes(*(each.shape for each in types))
-        example = rule(given, *(constant(0, each.dtype) for each in types))
+        example = widened(given, *(constant(0, each.dtype) for each in types))
         return (TensorType(example.dtype, shape),)
 
     def meaning(tensors: tuple[Tensor, ...], given: Attributes) -> tuple[Compute, ...]:
         shape = broadcast_shapes(*(extents(tensor) for tensor in tensors))
-        return (pointwise(name, tensors, shape, lambda *values: rule(given, *values)),)
+        return (pointwise(name, tensors, shape, lambda *values: widened(given, *values)),)
 
     return Operator(
         name=name,

@@ -20,6 +20,7 @@ from tensorwright.ops.movement import MOVEMENT_OPERATORS
 from tensorwright.ops.normalization import NORMALIZATION_OPERATORS
 from tensorwright.ops.operator import Attributes, AttributeValue, Operator, TensorType
 from tensorwright.ops.pooling import POOLING_OPERATORS
+from tensorwright.ops.precision import in_single_precision
 from tensorwright.ops.quantization import QUANTIZATION_OPERATORS
 from tensorwright.ops.reduction import REDUCTION_OPERATORS
 from tensorwright.ops.resizing import RESIZING_OPERATORS
@@ -27,7 +28,7 @@ from tensorwright.ops.sampling import SAMPLING_OPERATORS
 from tensorwright.ops.softmax import SOFTMAX_OPERATORS
 from tensorwright.ops.transposed_convolution import TRANSPOSED_CONVOLUTION_OPERATORS
 
-OPERATORS: tuple[Operator, ...] = (
+_FAMILIES: tuple[Operator, ...] = (
     *ELEMENTWISE_OPERATORS,
     *ACTIVATION_OPERATORS,
     *REDUCTION_OPERATORS,
@@ -48,6 +49,7 @@ OPERATORS: tuple[Operator, ...] = (
     *QUANTIZATION_OPERATORS,
     *HOST_OPERATORS,
 )
+OPERATORS = tuple(in_single_precision(each) for each in _FAMILIES)
 _BY_NAME = {each.name: each for each in OPERATORS}
 
 

@@ -118,7 +118,8 @@ def place_outputs(extent: int, output: int, scale: Fraction, coordinates: str) -
     elif coordinates == "pytorch_half_pixel" and output <= 1:
         slope, offset = Fraction(0), Fraction(0)
     elif coordinates == "align_corners":
-        slope = Fraction(extent - 1, output - 1) if output > 1 else Fraction(0)
+        length = scale * extent  # as in ONNX: not rounded to the extent of the output
+        slope = (extent - 1) / (length - 1) if length != 1 else Fraction(0)
         offset = Fraction(0)
     elif coordinates == "half_pixel_symmetric":
         offset += Fraction(extent, 2) * (1 - Fraction(output) / (scale * extent))

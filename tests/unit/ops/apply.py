@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import torch
 
@@ -67,4 +68,6 @@ def check(
     if result.dtype.kind in "biu":
         np.testing.assert_array_equal(result, wanted)
     else:
+        if result.dtype == ml_dtypes.bfloat16:
+            result, wanted = result.astype(np.float32), wanted.astype(np.float32)
         np.testing.assert_allclose(result, wanted, rtol=tolerance, atol=tolerance)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -119,3 +120,19 @@ def test_rows_of_intermediates_stand_in_stages_of_their_own() -> None:
         "softmax[i, j] = softmax_exp[i, j] / softmax_sum[i, 0]    for i in 0..4, j in 0..8"
     )
     assert operator("softmax").doc == "exp(x) divided by its sum along the axis"
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_narrow_floats_are_summed_in_single_precision(dtype: Any) -> None:
+    x = (floats(4, 3000, low=0.5, high=1.5) * 100).astype(dtype)
+    wide = x.astype(np.float32)
+    check("reduce_mean", wide.mean(1, keepdims=True).astype(dtype), x, axes=(1,), tolerance=1e-2)
+    probabilities = torch.softmax(T(wide), -1).numpy().astype(dtype)
+    check("softmax", probabilities, x, tolerance=1e-2)
+    a, b = floats(3, 64).astype(dtype), floats(64, 5).astype(dtype)
+    product = (a.astype(np.float32) @ b.astype(np.float32)).astype(dtype)
+    check("matmul", product, a, b, tolerance=1e-2)
+    check("argmax", x.argmax(1), x, axis=1, keepdims=False)
+    small = floats(4, 30).astype(dtype)
+    expected = nn.gelu(T(small.astype(np.float32))).numpy().astype(dtype)
+    check("gelu", expected, small, tolerance=1e-2)
