@@ -36,7 +36,6 @@ _FAMILIES: tuple[Operator, ...] = (
     *CONVOLUTION_OPERATORS,
     *POOLING_OPERATORS,
     *NORMALIZATION_OPERATORS,
-    *SOFTMAX_OPERATORS,
     *MOVEMENT_OPERATORS,
     *JOINING_OPERATORS,
     *GATHERING_OPERATORS,
@@ -49,7 +48,7 @@ _FAMILIES: tuple[Operator, ...] = (
     *QUANTIZATION_OPERATORS,
     *HOST_OPERATORS,
 )
-OPERATORS = tuple(in_single_precision(each) for each in _FAMILIES)
+OPERATORS = (*(in_single_precision(each) for each in _FAMILIES), *SOFTMAX_OPERATORS)
 _BY_NAME = {each.name: each for each in OPERATORS}
 
 

@@ -5,9 +5,12 @@
 | softmax log_softmax hardmax | x | axis=-1 |
 
 Stages of softmax: greatest of the row, exponentials of the differences, their sum, quotients.
+Each stage rounds to the element type, as NumPy does; only the sum of narrow floats runs in f32.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from tensorwright.base import DType
 from tensorwright.expr import (
@@ -20,6 +23,7 @@ from tensorwright.expr import (
     Value,
     apply,
     argmax_over,
+    cast,
     compute,
     constant,
     max_over,
@@ -27,7 +31,7 @@ from tensorwright.expr import (
     sum_over,
 )
 from tensorwright.ops.access import axis_names, extents, pointwise
-from tensorwright.ops.attributes import AXIS, FLOATS, int_of, require_dtype
+from tensorwright.ops.attributes import AXIS, FLOATS, NARROW, int_of, require_dtype
 from tensorwright.ops.operator import Attributes, LayoutWish, Meaning, Operator, Pattern, TensorType
 from tensorwright.ops.reduction import fold_axes
 from tensorwright.ops.shapes import axis_in
@@ -39,12 +43,22 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
     return types
 
 
+def _total(name: str, x: Tensor, axis: int, rule: Callable[[Value], Value]) -> Compute:
+    """The sum of rule(element) along the axis, which is kept with extent 1."""
+    if x.dtype not in NARROW:
+        return fold_axes(name, x, (axis,), sum_over, lambda value, _: rule(value))
+    wide = fold_axes(
+        f"{name}_wide", x, (axis,), sum_over, lambda value, _: cast(rule(value), DType.F32)
+    )
+    return pointwise(name, (wide,), extents(wide), lambda value: cast(value, x.dtype))
+
+
 def normalized_exponentials(name: str, x: Tensor, axis: int) -> Compute:
     """Softmax along one axis, counted from the first."""
     shape = extents(x)
     best = fold_axes(f"{name}_max", x, (axis,), max_over)
     powers = pointwise(f"{name}_exp", (x, best), shape, lambda a, b: apply(Fn.EXP, a - b))
-    total = fold_axes(f"{name}_sum", powers, (axis,), sum_over)
+    total = _total(f"{name}_sum", powers, axis, lambda value: value)
     return pointwise(name, (powers, total), shape, lambda a, b: a / b)
 
 
@@ -60,7 +74,7 @@ def _log_softmax(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[C
     axis = axis_in(int_of(attributes, "axis"), len(shape))
     best = fold_axes("log_softmax_max", x, (axis,), max_over)
     moved = pointwise("log_softmax_shifted", (x, best), shape, lambda a, b: a - b)
-    total = fold_axes("log_softmax_sum", moved, (axis,), sum_over, lambda v, _: apply(Fn.EXP, v))
+    total = _total("log_softmax_sum", moved, axis, lambda value: apply(Fn.EXP, value))
     return (pointwise("log_softmax", (moved, total), shape, lambda a, b: a - apply(Fn.LOG, b)),)
 
 
