@@ -2,13 +2,12 @@
 
 Grammar
     graph ::= Graph(name, inputs, constants, nodes, outputs)
-    node  ::= Node(operator, inputs, attributes, outputs)           every tensor has one name and
-          one definition
+    node  ::= Node(operator, inputs, attributes, outputs)     every tensor has one name, one definition
 
-Semantics.  A graph is a pure function of its inputs.  Shapes and dtypes are static; the types of all
-tensors follow from the inputs, the constants and the operators' shape rules, and are kept in `types`.
-A layout says how a tensor lies in memory and nothing about its meaning: shapes and axes of operators
-are always those of the plain tensor.
+Semantics.  A graph is a pure function of its inputs.  Shapes and dtypes are static; the types of
+all tensors follow from the inputs, the constants and the operators' shape rules, and are kept in
+`types`.  A layout says how a tensor lies in memory and nothing about its meaning: shapes and axes
+of operators are always those of the plain tensor.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def _load_arrays(path: Path, text: str) -> dict[str, Array]:
     if not named:
         return {}
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             return {
                 constant.name: stored[f"c{position}"]
                 .view(constant.type.dtype.numpy)

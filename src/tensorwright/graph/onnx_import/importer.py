@@ -169,16 +169,27 @@ class _Import:
         raise call.unsupported("it is not supported")
 
     def convert_known(self, call: Call) -> Results | None:
-        """The results of an operator that we have a converter for, computed at once where that is
-        little work.
+        """The results of an operator that we have a converter for.
+
+        Raises:  what does not fit, in the name of the ONNX node.
         """
-        at_import = AT_IMPORT.get(call.operator)
-        if at_import is not None:
-            return at_import(call)
-        converter = CONVERTERS.get(call.operator)
-        if converter is None:
-            return None
-        return self.fold(call, converter) or converter(call)
+        try:
+            at_import = AT_IMPORT.get(call.operator)
+            if at_import is not None:
+                return at_import(call)
+            converter = CONVERTERS.get(call.operator)
+            if converter is None:
+                return None
+            return self.fold(call, converter) or converter(call)
+        except ModelError as error:
+            raise ModelError(
+                stage="import", where=call.label, reason=error.reason, remedy=error.remedy
+            ) from None
+        except UnsupportedError as error:
+            raise call.unsupported(error.reason, error.remedy) from None
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            reason = f"its inputs or attributes do not fit: {error}"
+            raise ModelError(stage="import", where=call.label, reason=reason) from error
 
     def call(self, node: NodeProto, label: str, opset: int) -> Call:
         missing = [name for name in node.input if name and name not in self.values]

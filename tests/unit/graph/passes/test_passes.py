@@ -1,0 +1,276 @@
+"""Each pass: what it rewrites, what it leaves alone, and that values stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tensorwright.graph import (
+    PASSES,
+    Graph,
+    GraphBuilder,
+    simplify,
+    simplify_with_report,
+    verify,
+)
+from tests.unit.graph.onnx_models import assert_same_values
+from tests.unit.graph.random_graphs import graphs
+
+RANDOM = np.random.default_rng(7)
+
+
+def normal(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    return RANDOM.normal(size=shape).astype(np.float32)
+
+
+def positive(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    return RANDOM.uniform(0.5, 2, shape).astype(np.float32)
+
+
+def build(body: Callable[[GraphBuilder, str], str], *shape: int) -> Graph:
+    b = GraphBuilder()
+    x = b.input("x", shape)
+    return b.finish([body(b, x)])
+
+
+def operators(graph: Graph) -> list[str]:
+    return [node.operator for node in graph.nodes]
+
+
+def becomes(graph: Graph, *expected: str) -> Graph:
+    """Simplify, check the operators that are left and the values."""
+    simple = verify(simplify(graph))
+    assert operators(simple) == list(expected)
+    assert_same_values(graph, simple)
+    return simple
+
+
+@given(graphs())
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_values_and_signatures_stay(graph: Graph) -> None:
+    simple = verify(simplify(graph))
+    assert_same_values(graph, simple)
+    assert len(simple.nodes) <= len(graph.nodes)
+    assert str(simplify(simple)) == str(simple)
+
+
+@pytest.mark.parametrize("each", PASSES, ids=lambda each: each.__name__)
+@given(graphs())
+@settings(max_examples=15, deadline=None, derandomize=True)
+def test_each_pass_alone(each: Callable[[Graph], tuple[Graph, int]], graph: Graph) -> None:
+    changed, count = each(graph)
+    assert_same_values(graph, verify(changed))
+    if not count:
+        assert operators(changed) == operators(graph)
+
+
+def batch_norm(b: GraphBuilder, x: str) -> str:
+    channels = b.shape_of(x)[1]
+    vectors = (positive(channels), normal(channels), normal(channels), positive(channels))
+    return b.add("batch_norm", x, *(b.constant(v) for v in vectors), epsilon=1e-3)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("bias", [False, True])
+def test_batch_norm_goes_into_the_convolution(groups: int, bias: bool) -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        inputs = [x, b.constant(normal(6, 4 // groups, 3, 3))]
+        inputs += [b.constant(normal(6))] if bias else []
+        return batch_norm(b, b.add("conv", *inputs, groups=groups, pads=(1, 1, 1, 1)))
+
+    simple = becomes(build(body, 2, 4, 5, 5), "conv")
+    assert len(simple.nodes[0].inputs) == 3
+    assert simple.outputs == ("batch_norm_0",)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_batch_norm_goes_into_the_transposed_convolution(groups: int) -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        w = b.constant(normal(4, 6 // groups, 3, 3))
+        return batch_norm(b, b.add("conv_transpose", x, w, groups=groups, strides=(2, 2)))
+
+    becomes(build(body, 1, 4, 5, 5), "conv_transpose")
+
+
+@pytest.mark.parametrize("trans_b", [False, True])
+def test_batch_norm_goes_into_gemm(trans_b: bool) -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        w = b.constant(normal(5, 3) if trans_b else normal(3, 5))
+        c = b.constant(normal(1, 5))
+        return batch_norm(b, b.add("gemm", x, w, c, alpha=0.5, beta=2.0, trans_b=trans_b))
+
+    becomes(build(body, 2, 3), "gemm")
+
+
+def test_a_bias_per_row_stays_outside() -> None:
+    """c (5, 1) adds a number per row of a (5, 5) product: it is no bias of the channels."""
+
+    def body(b: GraphBuilder, x: str) -> str:
+        y = b.add("gemm", x, b.constant(normal(3, 5)), b.constant(normal(5, 1)))
+        return b.add("add", y, b.constant(normal(5)))
+
+    becomes(build(body, 5, 3), "gemm", "add")
+
+
+def test_a_convolution_with_another_reader_keeps_its_weights() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (1, 4, 5, 5))
+    y = b.add("conv", x, b.constant(normal(4, 4, 1, 1)))
+    becomes(b.finish([b.add("relu", y), batch_norm(b, y)]), "conv", "relu", "mul", "add")
+
+
+def test_scales_and_shifts_per_channel_merge() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        y = b.add("mul", batch_norm(b, x), b.constant(normal(4, 1, 1)))
+        return b.add("relu", b.add("add", y, b.constant(normal(1, 4, 1, 1))))
+
+    becomes(build(body, 2, 4, 3, 3), "mul", "add", "relu")
+
+
+def test_a_shift_that_grows_the_shape_is_left_alone() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        y = b.add("conv", x, b.constant(normal(1, 4, 1, 1)))
+        return b.add("add", y, b.constant(normal(6, 1, 1)))
+
+    becomes(build(body, 1, 4, 3, 3), "conv", "add")
+
+
+def test_an_elementwise_shift_is_no_bias() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        y = b.add("conv", x, b.constant(normal(3, 4, 1, 1)))
+        return b.add("add", y, b.constant(normal(3, 2, 2)))
+
+    becomes(build(body, 1, 4, 2, 2), "conv", "add")
+
+
+def test_pads_go_into_windows() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        y = b.add("pad", x, pads=(0, 0, 1, 0, 0, 0, 2, 1))
+        return b.add("conv", y, b.constant(normal(3, 4, 3, 3)), pads=(1, 1, 1, 1))
+
+    simple = becomes(build(body, 1, 4, 5, 5), "conv")
+    assert simple.nodes[0].ints("pads") == (2, 1, 3, 2)
+
+
+def test_a_padded_average_counts_the_padding() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        y = b.add("pad", x, pads=(0, 0, 1, 1, 0, 0, 1, 1))
+        return b.add("average_pool", y, kernel=(3, 3))
+
+    becomes(build(body, 1, 4, 5, 5), "average_pool")
+
+
+@pytest.mark.parametrize(
+    ("pads", "value", "mode"),
+    [
+        ((0, 0, 1, 1, 0, 0, 1, 1), 1.0, "constant"),
+        ((0, 0, 1, 1, 0, 0, 1, 1), 0.0, "edge"),
+        ((1, 0, 1, 1, 0, 0, 1, 1), 0.0, "constant"),
+        ((0, 0, -1, 0, 0, 0, 1, 1), 0.0, "constant"),
+    ],
+)
+def test_other_pads_stay(pads: tuple[int, ...], value: float, mode: str) -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        y = b.add("pad", x, pads=pads, value=value, mode=mode)
+        return b.add("conv", y, b.constant(normal(3, 4, 3, 3)))
+
+    becomes(build(body, 1, 4, 5, 5), "pad", "conv")
+
+
+def test_transpositions_cancel() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        y = b.add("transpose", x, perm=(0, 2, 3, 1))
+        return b.add("relu", b.add("transpose", y, perm=(0, 3, 1, 2)))
+
+    becomes(build(body, 2, 3, 4, 5), "relu")
+
+
+def test_transpositions_merge_and_ones_are_moved_by_reshape() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        y = b.add("transpose", b.add("transpose", x), perm=(1, 2, 0))
+        return b.add("transpose", b.add("unsqueeze", y, axes=(0,)), perm=(1, 0, 2, 3))
+
+    becomes(build(body, 2, 3, 4), "transpose", "reshape")
+
+
+def test_reshapes_merge() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        y = b.add("squeeze", b.add("unsqueeze", x, axes=(0,)), axes=(0,))
+        return b.add("relu", b.add("reshape", b.add("reshape", y, shape=(6,)), shape=(2, 3)))
+
+    becomes(build(body, 2, 3), "relu")
+
+
+def test_constants_are_computed() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        c = b.add("transpose", b.constant(normal(3, 2)))
+        return b.add("add", x, b.add("exp", c))
+
+    simple = becomes(build(body, 2, 3), "add")
+    assert len(simple.constants) == 1
+
+
+def test_an_expansion_to_a_large_constant_is_not_computed() -> None:
+    graph = build(
+        lambda b, x: b.add("add", x, b.add("expand", b.constant(normal(1)), shape=(1024, 512))),
+        1024,
+        512,
+    )
+    assert operators(simplify(graph)) == ["expand", "add"]
+
+
+def test_the_same_thing_is_computed_once() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        left = b.add("clip", b.add("exp", x), min=0.0, max=1.0)
+        right = b.add("clip", b.add("exp", x), min=0.0, max=1.0)
+        other = b.add("clip", b.add("exp", x), min=-0.0, max=1.0)
+        return b.add("sub", b.add("mul", left, right), other)
+
+    becomes(build(body, 4), "exp", "clip", "clip", "mul", "sub")
+
+
+def test_equal_small_constants_are_one_input() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        left = b.add("mul", x, b.constant(np.full(4, 2, np.float32)))
+        right = b.add("mul", x, b.constant(np.full(4, 2, np.float32)))
+        return b.add("add", left, right)
+
+    becomes(build(body, 4), "mul", "add")
+
+
+def test_outputs_keep_their_names() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (3,))
+    y = b.add("relu", x)
+    first = b.add("identity", y, output="first")
+    second = b.add("identity", y, output="second")
+    third = b.add("identity", x, output="third")
+    constant = b.add("exp", b.constant(normal(2)), output="constant")
+    graph = b.finish([first, second, third, constant])
+    simple = becomes(graph, "relu", "identity", "identity")
+    assert simple.outputs == ("first", "second", "third", "constant")
+    assert list(simple.constants) == ["constant"]
+
+
+def test_dead_code_goes_and_inputs_stay() -> None:
+    b = GraphBuilder()
+    x, unused = b.input("x", (3,)), b.input("unused", (3,))
+    b.add("exp", unused)
+    b.constant(normal(3))
+    simple = becomes(b.finish([b.add("relu", x)]), "relu")
+    assert simple.inputs == ("x", "unused")
+    assert not simple.constants
+
+
+def test_the_report_counts() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        return batch_norm(b, b.add("conv", x, b.constant(normal(4, 4, 1, 1))))
+
+    report = simplify_with_report(build(body, 1, 4, 2, 2))
+    assert str(report) == (
+        "1 nodes after 2 rounds: remove_dead_code 2, lower_batch_norm 1, absorb_scale 1,"
+        " absorb_shift 1"
+    )
