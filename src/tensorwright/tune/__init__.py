@@ -1,0 +1,95 @@
+"""Search for fast schedules, measured on this machine.
+
+Read `space/` first (what may be tried), then `strategy.py` (who proposes), `build.py` and
+`measure.py` (how a candidate gets its times), and `session.py` (who puts it together). A new
+strategy or scheduler is one file that keeps the protocol, given to `tune` as an argument.
+"""
+
+from tensorwright.tune.assemble import assemble, assemble_workload
+from tensorwright.tune.best import best_record, best_trace
+from tensorwright.tune.build import (
+    Builder,
+    BuildFailed,
+    BuildRequest,
+    BuildResult,
+    BuildStopped,
+    Built,
+    PoolBuilder,
+    build,
+    build_request,
+)
+from tensorwright.tune.cached_build import build_cached
+from tensorwright.tune.interrupt import Interrupt
+from tensorwright.tune.jobs import Job
+from tensorwright.tune.measure import ChildRunner, Runner, hold_turn
+from tensorwright.tune.pool import WorkerPool
+from tensorwright.tune.progress import (
+    Callback,
+    LiveTable,
+    Phase,
+    PlainLines,
+    Progress,
+    TaskRow,
+    choose_callbacks,
+)
+from tensorwright.tune.random_search import RandomSearch, default_candidate
+from tensorwright.tune.reference import make_reference
+from tensorwright.tune.result import StopReason, TaskResult, TuneOptions, TuneResult
+from tensorwright.tune.scheduler import GreedyScheduler, Scheduler, TaskState
+from tensorwright.tune.session import tune
+from tensorwright.tune.space import Choice, Sketch, SketchBuilder, Space, space_of
+from tensorwright.tune.strategy import Candidate, Strategy, StrategyFactory
+from tensorwright.tune.task import Task
+from tensorwright.tune.trial import Measurement, MeasureOptions
+
+__all__ = [
+    "BuildFailed",
+    "BuildRequest",
+    "BuildResult",
+    "BuildStopped",
+    "Builder",
+    "Built",
+    "Callback",
+    "Candidate",
+    "ChildRunner",
+    "Choice",
+    "GreedyScheduler",
+    "Interrupt",
+    "Job",
+    "LiveTable",
+    "MeasureOptions",
+    "Measurement",
+    "Phase",
+    "PlainLines",
+    "PoolBuilder",
+    "Progress",
+    "RandomSearch",
+    "Runner",
+    "Scheduler",
+    "Sketch",
+    "SketchBuilder",
+    "Space",
+    "StopReason",
+    "Strategy",
+    "StrategyFactory",
+    "Task",
+    "TaskResult",
+    "TaskRow",
+    "TaskState",
+    "TuneOptions",
+    "TuneResult",
+    "WorkerPool",
+    "assemble",
+    "assemble_workload",
+    "best_record",
+    "best_trace",
+    "build",
+    "build_cached",
+    "build_request",
+    "choose_callbacks",
+    "default_candidate",
+    "hold_turn",
+    "make_reference",
+    "space_of",
+    "tune",
+]

@@ -79,9 +79,7 @@ Compile: TypeAlias = Callable[[str, Target], bytes]
 def build_request(workload: Workload, trace: str, target: Target) -> BuildRequest:
     """The request to build a workload by a trace."""
     tensors = topological_order(*workload.outputs)
-    return BuildRequest(
-        "kernel", tensors, workload.outputs, workload.constants, trace, target
-    )
+    return BuildRequest("kernel", tensors, workload.outputs, workload.constants, trace, target)
 
 
 def build(request: BuildRequest, compile_text: Compile = compile_module) -> Built:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
@@ -36,10 +37,11 @@ _GARBLED = (
 class Child:
     """A worker process with at most one job. Not for several threads.
 
-    The process starts at once and gets ready while the caller goes on.
+    The process starts at once and gets ready while the caller goes on. `variables` are added to its
+    environment, unless they are set there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, variables: Mapping[str, str] | None = None) -> None:
         ours, theirs = Pipe()
         self.connection: Connection[Any, Any] = ours
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
@@ -50,7 +52,7 @@ class Child:
                 stdout=self._errors,
                 stderr=self._errors,
                 pass_fds=(theirs.fileno(),),
-                env=_environment(),
+                env=_environment(variables or {}),
                 process_group=0,
             )
         self.is_ready = False
@@ -137,7 +139,7 @@ def _signal_text(number: int) -> str:
     return f"{name} ({signal.strsignal(number)})"
 
 
-def _environment() -> dict[str, str]:
+def _environment(variables: Mapping[str, str]) -> dict[str, str]:
     """The environment of the child: it finds modules where this process finds them."""
     paths = [os.path.abspath(path) for path in sys.path]  # noqa: PTH100 - "" stands for here
-    return os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+    return {**variables, **os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}

@@ -30,6 +30,9 @@ from tensorwright.tune.trial import (
 
 _PREPARE_S = 300.0
 _LOCK_TICK_S = 0.2
+_BINDING = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}
+# Measured beside one busy process on two cores: regions of two threads that should last 0.1 ms take
+# 7 ms for seconds on end, because both threads are kept on one core; bound to cores, they do not.
 
 
 class Runner(Protocol):
@@ -59,7 +62,7 @@ class ChildRunner:
     def __init__(self, options: MeasureOptions | None = None, seed: int = 0) -> None:
         self._options = options or MeasureOptions()
         self._seed = seed
-        self._pool = WorkerPool(1, Job(limit_process, (self._options.memory_bytes,)))
+        self._pool = WorkerPool(1, Job(limit_process, (self._options.memory_bytes,)), _BINDING)
         self._folder = tempfile.TemporaryDirectory(prefix="tensorwright-tune-")
         self._references: dict[str, Reference | str] = {}
         self._prepared = ""

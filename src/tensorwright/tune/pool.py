@@ -8,7 +8,7 @@ time is replaced.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import wait
 from typing import Self
 
@@ -28,12 +28,19 @@ class WorkerPool:
     """So many processes; use it in a `with` block. Not for several threads.
 
     count     how many                   first   a job that every process does before all others
+    variables added to the processes' environment, unless they are set there
     Jobs may come in any order to any process, so they must not depend on each other.
     """
 
-    def __init__(self, count: int, first: Job | None = None) -> None:
+    def __init__(
+        self,
+        count: int,
+        first: Job | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self._count = count
         self._first = first
+        self._variables = dict(variables or {})
         self._children: list[Child] = []
         self._is_closed = False
 
@@ -42,7 +49,7 @@ class WorkerPool:
         if self._is_closed:
             raise InternalError(stage="tune", where="worker pool", reason="it is closed")
         while len(self._children) < self._count:
-            self._children.append(Child())
+            self._children.append(Child(self._variables))
 
     def run(
         self, jobs: Sequence[Job], limit_s: float, should_stop: Callable[[], bool] = never

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from tensorwright.expr import Compute, Placeholder, topological_order
+from tensorwright.expr import Compute, Placeholder
 
 
 class Workload(Protocol):
-    """A program to be scheduled. `key` names its structure; `constants` are names of inputs."""
+    """A program to be scheduled; `str` of it is for people. `graph.Workload` is one."""
 
     @property
     def name(self) -> str:
@@ -21,7 +21,7 @@ class Workload(Protocol):
 
     @property
     def inputs(self) -> tuple[Placeholder, ...]:
-        """What the caller passes."""
+        """What the caller passes, in order."""
 
     @property
     def constants(self) -> frozenset[str]:
@@ -29,7 +29,7 @@ class Workload(Protocol):
 
     @property
     def outputs(self) -> tuple[Compute, ...]:
-        """What the caller gets."""
+        """What the caller gets, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,3 @@ class Task:
 
     workload: Workload
     weight: float = 1.0
-
-
-def workload_text(workload: Workload) -> str:
-    """The workload for people: one line per tensor."""
-    return "\n".join(map(str, topological_order(*workload.outputs)))

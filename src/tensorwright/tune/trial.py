@@ -180,11 +180,11 @@ def _race(run: _Run, best_s: float, options: MeasureOptions) -> Measurement:
 def _take_turns(runs: list[_Run], options: MeasureOptions) -> list[tuple[float, ...]]:
     counts = [run.calls_for(options.min_sample_s) for run in runs]
     times: list[list[float]] = [[] for _ in runs]
-    for _ in range(options.repeats):
+    for _ in range(2 * options.repeats):
         for run, count, samples in zip(runs, counts, times, strict=True):
             time.sleep(_PAUSE_S)
             samples.append(run.sample(count))
-    return [tuple(samples) for samples in times]
+    return [tuple(sorted(samples)[: options.repeats]) for samples in times]
 
 
 class _Run:

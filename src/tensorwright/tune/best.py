@@ -1,0 +1,65 @@
+"""Find the best schedule on record for a workload, and say so where a record is of no use."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+from tensorwright.base import Target, TensorwrightError
+from tensorwright.records import Record, RecordStore
+from tensorwright.schedule import Trace, initial_state, parse_trace, replay
+from tensorwright.tune.task import Workload
+
+_MOST_TRIED = 20
+
+
+def best_trace(
+    store: RecordStore,
+    workload: Workload,
+    target: Target,
+    hardware: str,
+    threads: int,
+    on_skip: Callable[[str], None] | None = None,
+) -> Trace | None:
+    """The fastest schedule on record that still replays; None where there is none.
+
+    on_skip   told of every record that is passed over, with the reason; a warning where None
+    """
+    found = best_record(store, workload, target, hardware, threads, on_skip)
+    return found[1] if found is not None else None
+
+
+def best_record(
+    store: RecordStore,
+    workload: Workload,
+    target: Target,
+    hardware: str,
+    threads: int,
+    on_skip: Callable[[str], None] | None = None,
+) -> tuple[Record, Trace] | None:
+    """As `best_trace`, with the record."""
+    state = initial_state(workload.outputs, workload.constants)
+    records = store.top(
+        _MOST_TRIED,
+        workload=workload.key,
+        target=target.key,
+        hardware=hardware,
+        threads=threads,
+    )
+    for record in records:
+        try:
+            trace = parse_trace(record.trace)
+            replay(state, trace)
+        except TensorwrightError as error:
+            text = (
+                f"workload {workload.name} ({workload.key}): the record of {record.when} "
+                f"by version {record.tool_version} is passed over: {error}"
+            )
+            (on_skip or _warn)(text)
+            continue
+        return record, trace
+    return None
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -1,0 +1,45 @@
+"""Ctrl-C as a wish: the first one is remembered, the second one interrupts at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Interrupt:
+    """Whether the user has asked to stop; also for a caller that wants to ask itself."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    @property
+    def is_set(self) -> bool:
+        """Whether somebody asked."""
+        return self._event.is_set()
+
+    def set(self) -> None:
+        """Ask; from any thread."""
+        self._event.set()
+
+    @contextmanager
+    def on_ctrl_c(self) -> Iterator[None]:
+        """Take SIGINT as asking, inside the block; elsewhere than in the main thread, nothing."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.getsignal(signal.SIGINT)
+
+        def ask(number: int, frame: FrameType | None) -> None:
+            if self.is_set:
+                signal.signal(signal.SIGINT, before)
+                raise KeyboardInterrupt
+            self.set()
+
+        signal.signal(signal.SIGINT, ask)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)

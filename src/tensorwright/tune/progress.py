@@ -1,0 +1,186 @@
+"""How a tuning session stands, and how it is shown: a live table, plain lines, or nothing."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from enum import Enum
+from typing import IO, Protocol
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+
+class Phase(Enum):
+    """What a session is doing."""
+
+    WARM_UP = "default schedules"
+    SEARCH = "search"
+    RANKING = "ranking the best again"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """One workload. Times are infinite where nothing was measured.
+
+    weight    how often it runs           trials   candidates on record
+    error     why nothing could be measured, "" otherwise
+    """
+
+    name: str
+    weight: float
+    trials: int
+    default_s: float
+    best_s: float
+    error: str = ""
+
+    @property
+    def speed_up(self) -> float:
+        """Default time over best time; NaN where one is missing."""
+        known = math.isfinite(self.default_s) and math.isfinite(self.best_s)
+        return self.default_s / self.best_s if known else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The whole session at one moment.
+
+    trials, elapsed_s               of the whole session, all its runs
+    trials_here, elapsed_here_s     of this run
+    trials_budget, seconds_budget   None where there is no such limit
+    """
+
+    phase: Phase
+    round: int
+    trials: int
+    elapsed_s: float
+    trials_here: int
+    elapsed_here_s: float
+    trials_budget: int | None
+    seconds_budget: float | None
+    rows: tuple[TaskRow, ...]
+
+    @property
+    def eta_s(self) -> float:
+        """Seconds until the budget is spent, at the present pace; infinite where unknown."""
+        rest = math.inf
+        if self.seconds_budget is not None:
+            rest = max(0.0, self.seconds_budget - self.elapsed_s)
+        if self.trials_budget is not None and self.trials_here:
+            pace_s = self.elapsed_here_s / self.trials_here
+            rest = min(rest, max(0, self.trials_budget - self.trials) * pace_s)
+        return rest
+
+    @property
+    def default_s(self) -> float:
+        """Weighted time of all default schedules, of the workloads that have one."""
+        return sum(row.weight * row.default_s for row in self.rows if math.isfinite(row.default_s))
+
+    @property
+    def best_s(self) -> float:
+        """Weighted time of the best schedules, of the workloads that have one."""
+        return sum(row.weight * row.best_s for row in self.rows if math.isfinite(row.best_s))
+
+
+class Callback(Protocol):
+    """Told how a session goes. Called from the session's thread, between measurements."""
+
+    def on_progress(self, progress: Progress) -> None:
+        """After the start, after every round, and at the end (phase DONE)."""
+
+
+class PlainLines:
+    """One line per round; for files and pipes."""
+
+    def __init__(self, stream: IO[str] | None = None) -> None:
+        self._stream = stream or sys.stderr
+
+    def on_progress(self, progress: Progress) -> None:
+        """As `Callback.on_progress`."""
+        print(summary(progress), file=self._stream, flush=True)
+
+
+class LiveTable:
+    """A table that is drawn anew after every round; for a terminal."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._live = Live(console=console or Console(stderr=True), auto_refresh=False)
+        self._is_started = False
+
+    def on_progress(self, progress: Progress) -> None:
+        """As `Callback.on_progress`."""
+        if not self._is_started:
+            self._live.start()
+            self._is_started = True
+        self._live.update(Group(_table(progress), Text(summary(progress))), refresh=True)
+        if progress.phase is Phase.DONE:
+            self._live.stop()
+            self._is_started = False
+
+
+def choose_callbacks(is_quiet: bool = False) -> tuple[Callback, ...]:
+    """The usual display: nothing if quiet, a table on a terminal, else plain lines."""
+    if is_quiet:
+        return ()
+    return (LiveTable(),) if sys.stderr.isatty() else (PlainLines(),)
+
+
+def summary(progress: Progress) -> str:
+    """The session in one line."""
+    budget = f"/{progress.trials_budget}" if progress.trials_budget is not None else ""
+    parts = [
+        f"round {progress.round} ({progress.phase.value})",
+        f"{progress.trials}{budget} trials",
+        f"{format_duration(progress.elapsed_s)} passed",
+    ]
+    if math.isfinite(progress.eta_s) and progress.phase is not Phase.DONE:
+        parts.append(f"{format_duration(progress.eta_s)} left")
+    if progress.best_s:
+        times = f"{format_time(progress.default_s)} -> {format_time(progress.best_s)}"
+        parts.append(f"{times} ({progress.default_s / progress.best_s:.2f}x)")
+    failing = sum(bool(row.error) for row in progress.rows)
+    if failing:
+        parts.append(f"{failing} workloads not measurable")
+    return ", ".join(parts)
+
+
+def _table(progress: Progress) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("workload")
+    for name in ("times", "trials", "default", "best", "speed-up", "share"):
+        table.add_column(name, justify="right")
+    total_s = progress.best_s
+    for row in progress.rows:
+        share = row.weight * row.best_s / total_s if total_s else math.nan
+        table.add_row(
+            row.name,
+            f"{row.weight:g}",
+            str(row.trials),
+            format_time(row.default_s),
+            format_time(row.best_s) if not row.error else "failed",
+            f"{row.speed_up:.2f}x" if math.isfinite(row.speed_up) else "-",
+            f"{share:.1%}" if math.isfinite(share) else "-",
+        )
+    return table
+
+
+def format_time(seconds: float) -> str:
+    """A short time for people: "1.23 ms"."""
+    if not math.isfinite(seconds):
+        return "-"
+    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "us")):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def format_duration(seconds: float) -> str:
+    """A long time for people: "3:05" or "1:02:33"."""
+    whole = int(seconds)
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
