@@ -31,13 +31,16 @@ from tests.unit.codegen.kernels import (
 
 from tensorwright.base import DType, InternalError, Target, UnsupportedError
 from tensorwright.codegen.llvm import assembly, emit
+from tensorwright.codegen.llvm.promote import promote_accumulators
 from tensorwright.expr import (
     Cast,
     Element,
     Fn,
     FromIndex,
+    Index,
     Load,
     Value,
+    Var,
     all_of,
     apply,
     cast,
@@ -563,3 +566,60 @@ def test_a_tile_moved_by_a_vector_loop_that_stays_a_loop(target: Target) -> None
         For(i, 512, VECTOR, Store(y, (i,), Load(t, (i,)))),
     )
     check(program(Allocate(t, body), (x,), y), target)
+
+
+def added_up(heads: tuple[tuple[Var, int, ForKind], ...], place: tuple[Index, ...]) -> LoopProgram:
+    """y[place] = 1, then y[place] += x[...] over all loops, in memory."""
+    x, y = buffer("x", 6, 5, 40), buffer("y", 20, 50)
+    body = Store(y, place, Load(y, place) + Load(x, (k, i, j)))
+    clear = loops((m, 20, SERIAL), (n, 50, VECTOR), body=Store(y, (m, n), constant(1, F32)))
+    return program(block(clear, loops(*heads, body=body)), (x,), y)
+
+
+@each_target
+@pytest.mark.parametrize(
+    ("heads", "place", "is_kept"),
+    [
+        (((k, 6, SERIAL), (i, 3, UNROLLED), (j, 40, VECTOR)), (i + 3, j), True),
+        (((k, 6, SERIAL), (i, 3, UNROLLED), (j, 40, VECTOR)), (i * 2, j + 1), True),
+        (((i, 5, SERIAL), (k, 6, SERIAL), (j, 40, VECTOR)), (i, j), True),
+        (((j, 40, SERIAL), (i, 5, SERIAL), (k, 6, SERIAL)), (1, 2), True),
+        (((j, 40, SERIAL), (k, 6, SERIAL), (i, 5, UNROLLED)), (1, floor_div(i, 2)), False),
+        (((k, 6, SERIAL), (i, 5, UNROLLED), (j, 40, SERIAL)), (1, i + j), False),
+        (((k, 6, SERIAL), (j, 40, UNROLLED), (i, 5, UNROLLED)), (1, i + j), False),
+        (((j, 40, VECTOR), (k, 6, SERIAL), (i, 5, UNROLLED)), (i, j), True),
+    ],
+)
+def test_accumulators_in_memory_are_kept_in_registers(
+    target: Target,
+    heads: tuple[tuple[Var, int, ForKind], ...],
+    place: tuple[Index, ...],
+    is_kept: bool,
+) -> None:
+    source = added_up(heads, place)
+    promoted = promote_accumulators(source.body, target)
+    assert ("y.kept" in str(LoopProgram("p", source.parameters, promoted))) is is_kept
+    check(source, target, tolerance=1e-4)
+
+
+def test_an_accumulator_that_an_index_reads_stays_in_memory() -> None:
+    y, at = buffer("y", 4), buffer("at", 4, dtype=DType.I32)
+    update = Load(at, (0,)) + FromIndex(Element(at, (0,)) + k, DType.I32)
+    body = block(
+        For(i, 4, SERIAL, Store(at, (i,), constant(0, DType.I32))),
+        For(k, 3, SERIAL, Store(at, (0,), update)),
+        For(i, 4, SERIAL, Store(y, (i,), Cast(Load(at, (0,)), F32))),
+    )
+    check(program(Allocate(at, body), (), y))
+
+
+@each_target
+def test_guards_around_an_accumulator_stay(target: Target) -> None:
+    x, y = buffer("x", 6, 19), buffer("y", 19)
+    update = Store(y, (i,), Load(y, (i,)) + Load(x, (k, i)))
+    for heads in (
+        lambda body: For(k, 6, SERIAL, For(i, 32, VECTOR, If(i < 19, body))),
+        lambda body: For(k, 6, SERIAL, If(k < 5, For(i, 19, VECTOR, body))),
+    ):
+        clear = For(i, 19, VECTOR, Store(y, (i,), constant(0, F32)))
+        check(program(block(clear, heads(update)), (x,), y), target, tolerance=1e-4)

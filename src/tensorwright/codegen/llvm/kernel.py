@@ -16,6 +16,7 @@ from tensorwright.codegen.llvm.access import Piece
 from tensorwright.codegen.llvm.builder import Function, Module
 from tensorwright.codegen.llvm.facts import Facts
 from tensorwright.codegen.llvm.parallel import write_entry
+from tensorwright.codegen.llvm.promote import promote_accumulators
 from tensorwright.codegen.llvm.statements import BUFFER_ALIGN, Arena, Kernel, Statements
 from tensorwright.loop import LoopProgram, Parameter
 
@@ -46,6 +47,7 @@ def emit(program: LoopProgram, target: Target) -> KernelSource:
              InternalError for a program that is not well formed.
     """
     name = re.sub(r"\W", "_", program.name)
+    body = promote_accumulators(program.body, target)
     module = Module()
     kernel = Kernel(name, target, module, Facts(target), Arena(), Arena(), [])
     pointers = [f"%p{position}" for position in range(len(program.parameters))]
@@ -61,7 +63,7 @@ def emit(program: LoopProgram, target: Target) -> KernelSource:
         for extent in buffer.shape:
             size *= main.scalar_int(extent)
         main.storages[buffer.name] = Piece(pointer, buffer.dtype, size, BUFFER_ALIGN)
-    main.statement(program.body)
+    main.statement(body)
     main.function.finish()
     for region in kernel.regions:
         write_entry(module, region, kernel.own.size)
