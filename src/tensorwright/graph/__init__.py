@@ -7,6 +7,13 @@
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.interpret import check_inputs, interpret, last_uses, run_node
+from tensorwright.graph.layout import (
+    Conversion,
+    choose_layouts,
+    conversions,
+    describe_layouts,
+    layout_cost,
+)
 from tensorwright.graph.onnx_export import save_onnx, to_onnx
 from tensorwright.graph.onnx_import import load_onnx, value_inputs
 from tensorwright.graph.parse import parse
@@ -39,6 +46,7 @@ __all__ = [
     "AliasCall",
     "BoundWorkload",
     "ConcatInPlace",
+    "Conversion",
     "Graph",
     "GraphBuilder",
     "HostCall",
@@ -52,10 +60,14 @@ __all__ = [
     "Workload",
     "build_workload",
     "check_inputs",
+    "choose_layouts",
+    "conversions",
+    "describe_layouts",
     "digest",
     "elide_concats",
     "interpret",
     "last_uses",
+    "layout_cost",
     "load_onnx",
     "load_text",
     "parse",

@@ -1,0 +1,221 @@
+"""Choose how every tensor of a network lies in memory.
+
+Candidates are the plain layout and channels (dimension 1) in blocks of a whole, half or quarter
+vector.  The sum of the costs of all nodes (`layout_cost.py`) is made small by changing tensors, and
+sets of tensors that want to be alike, one after the other until nothing helps: iterated conditional
+modes, from two starts.  Inputs, outputs and constants of the graph and what the host reads or
+writes stay plain.  No node is added: kernels read and write any layout, and what costs is counted.
+Source:  Besag, On the Statistical Analysis of Dirty Pictures, JRSS B 48(3), 1986 (the sweeps);
+         Liu et al., Optimizing CNN Model Inference on CPUs, USENIX ATC 2019 (blocked layouts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from tensorwright.base import DType, Target
+from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
+from tensorwright.graph.infer import operator_of
+from tensorwright.graph.layout_cost import CostModel, is_channelwise
+from tensorwright.graph.physical import is_row_major
+from tensorwright.graph.printing import format_name
+from tensorwright.ops import LayoutWish, Pattern
+
+_CHANNELS = 1
+_RANKS = (3, 4, 5)
+_LEAST_BLOCK = 4
+_MOST_SWEEPS = 20
+_LEAST_GAIN = 1e-6  # relative: ties stay as they are
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """An operand that a node reads in another layout than it writes."""
+
+    node: Node
+    operand: str
+    source: Layout
+    target: Layout
+
+    def __str__(self) -> str:
+        return f"{self.node.label}: {self.operand} {self.source} -> {self.target}"
+
+
+def choose_layouts(graph: Graph, target: Target) -> Graph:
+    """The graph with new layouts; deterministic, and the same for the same structure."""
+    candidates = _candidates(graph, target)
+    if not candidates:
+        return replace(graph, layouts=MappingProxyType({}))
+    units = _units(graph, candidates)
+    descent = _Descent(graph, candidates, CostModel.of(graph, target.lanes(DType.F32)))
+    best: dict[str, Layout] = {}
+    least = float("inf")
+    for start in (0, -1):
+        layouts, total = descent.run({name: at[start] for name, at in candidates.items()}, units)
+        if total < least * (1 - _LEAST_GAIN):
+            least, best = total, layouts
+    chosen = {name: layout for name, layout in best.items() if not layout.is_plain}
+    return replace(graph, layouts=MappingProxyType(chosen))
+
+
+def layout_cost(graph: Graph, target: Target) -> float:
+    """What the model says of a graph under its layouts, in cycles."""
+    model = CostModel.of(graph, target.lanes(DType.F32))
+    return sum(model.cost(node, graph.layouts) for node in graph.nodes)
+
+
+def conversions(graph: Graph) -> tuple[Conversion, ...]:
+    """The operands that are read in another order than their reader's output has.
+
+    Constants are left out (they are packed when the program is compiled), and so is what a
+    convolution with blocked output reads element by element, in whatever order.
+    """
+    found: list[Conversion] = []
+    for node in graph.nodes:
+        wanted = graph.layouts.get(node.outputs[0], PLAIN)
+        if not wanted.is_plain and _is_convolution(node) and not is_channelwise(graph, node):
+            continue
+        for name in dict.fromkeys(node.inputs):
+            own, shape = graph.layouts.get(name, PLAIN), graph.types[name].shape
+            is_broadcast = own.is_plain and shape != graph.types[node.outputs[0]].shape
+            is_still = is_row_major(shape, own) and (is_row_major(shape, wanted) or is_broadcast)
+            if name not in graph.constants and own != wanted and not is_still:
+                found.append(Conversion(node, name, own, wanted))
+    return tuple(found)
+
+
+def describe_layouts(graph: Graph) -> str:
+    """One line per tensor that is not plain, then the conversions that remain."""
+    lines = [
+        f"{format_name(name)}: {graph.types[name]} {layout}"
+        for name, layout in graph.layouts.items()
+        if not layout.is_plain
+    ]
+    left = conversions(graph)
+    counted = f"{len(lines)} of {len(graph.types) - len(graph.constants)} tensors are blocked"
+    head = f"layouts of {format_name(graph.name)}: {counted}, {len(left)} conversions"
+    return "\n".join([head, *(f"  {x}" for x in lines), *(f"  convert {x}" for x in left)])
+
+
+def _pattern(node: Node) -> Pattern:
+    return operator_of(node.operator, node.label).pattern
+
+
+def _is_convolution(node: Node) -> bool:
+    return _wishes_channels(node) and _pattern(node) is Pattern.ANCHOR
+
+
+def _wishes_channels(node: Node) -> bool:
+    return operator_of(node.operator, node.label).layout is LayoutWish.CHANNELS
+
+
+def _candidates(graph: Graph, target: Target) -> dict[str, tuple[Layout, ...]]:
+    """The layouts that each tensor may have: the widest block first, plain last."""
+    if not any(_wishes_channels(node) for node in graph.nodes):
+        return {}
+    fixed = {*graph.inputs, *graph.outputs, *graph.constants}
+    for node in graph.nodes:
+        if operator_of(node.operator, node.label).meaning is None:
+            fixed.update((*node.inputs, *node.outputs))
+    lanes = target.lanes(DType.F32)
+    widths = [lanes // part for part in (1, 2, 4) if lanes // part >= _LEAST_BLOCK]
+    found: dict[str, tuple[Layout, ...]] = {}
+    for node in graph.nodes:
+        for name in node.outputs:
+            shape = graph.types[name].shape
+            if name in fixed or len(shape) not in _RANKS or 0 in shape:
+                continue
+            fitting = [width for width in widths if shape[_CHANNELS] % width == 0]
+            if fitting:
+                found[name] = (*(Layout(_CHANNELS, width) for width in fitting), PLAIN)
+    return found
+
+
+def _units(graph: Graph, candidates: dict[str, tuple[Layout, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Sets of tensors that are changed together: large ones, small ones, single ones."""
+    wide = _Union(candidates)
+    narrow = _Union(candidates)
+    for node in graph.nodes:
+        pattern = _pattern(node)
+        names = [name for name in (*node.inputs, *node.outputs) if name in candidates]
+        if pattern is Pattern.ELEMENTWISE:
+            narrow.join(names)
+        is_pooling = pattern is Pattern.REDUCTION and _wishes_channels(node)
+        if pattern is Pattern.ELEMENTWISE or node.operator == "concat" or is_pooling:
+            wide.join(names)
+    singles = tuple((name,) for name in candidates)
+    return tuple(dict.fromkeys((*wide.sets(), *narrow.sets(), *singles)))
+
+
+class _Union:
+    """Disjoint sets of names."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.parent = {name: name for name in names}
+
+    def root(self, name: str) -> str:
+        while self.parent[name] != name:
+            self.parent[name] = self.parent[self.parent[name]]
+            name = self.parent[name]
+        return name
+
+    def join(self, names: list[str]) -> None:
+        for name in names[1:]:
+            self.parent[self.root(name)] = self.root(names[0])
+
+    def sets(self) -> tuple[tuple[str, ...], ...]:
+        found: dict[str, list[str]] = {}
+        for name in self.parent:
+            found.setdefault(self.root(name), []).append(name)
+        return tuple(tuple(each) for each in found.values())
+
+
+class _Descent:
+    """Sweeps over sets of tensors; mutable, used inside one function."""
+
+    def __init__(
+        self, graph: Graph, candidates: dict[str, tuple[Layout, ...]], model: CostModel
+    ) -> None:
+        self.nodes = graph.nodes
+        self.candidates = candidates
+        self.model = model
+        self.touching: dict[str, list[int]] = {name: [] for name in candidates}
+        for at, node in enumerate(graph.nodes):
+            for name in dict.fromkeys((*node.inputs, *node.outputs)):
+                if name in candidates:
+                    self.touching[name].append(at)
+
+    def run(
+        self, start: dict[str, Layout], units: tuple[tuple[str, ...], ...]
+    ) -> tuple[dict[str, Layout], float]:
+        """The layouts where nothing helps any more, and their cost."""
+        layouts = dict(start)
+        around = [sorted({at for name in unit for at in self.touching[name]}) for unit in units]
+        for _ in range(_MOST_SWEEPS):
+            changes = [
+                self._improve(layouts, unit, nodes)
+                for unit, nodes in zip(units, around, strict=True)
+            ]
+            if not any(changes):
+                break
+        return layouts, self._cost(layouts, range(len(self.nodes)))
+
+    def _improve(self, layouts: dict[str, Layout], unit: tuple[str, ...], nodes: list[int]) -> bool:
+        """Give the set the layout that costs least; a member that cannot have it becomes plain."""
+        kept = {name: layouts[name] for name in unit}
+        best, least = kept, self._cost(layouts, nodes)
+        for layout in dict.fromkeys(x for name in unit for x in self.candidates[name]):
+            trial = {name: layout if layout in self.candidates[name] else PLAIN for name in unit}
+            if trial == kept:
+                continue
+            layouts.update(trial)
+            total = self._cost(layouts, nodes)
+            if total < least * (1 - _LEAST_GAIN):
+                best, least = trial, total
+        layouts.update(best)
+        return best is not kept
+
+    def _cost(self, layouts: dict[str, Layout], nodes: Iterable[int]) -> float:
+        return sum(self.model.cost(self.nodes[at], layouts) for at in nodes)

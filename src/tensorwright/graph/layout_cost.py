@@ -1,0 +1,195 @@
+"""What a node costs under the layouts of its tensors: a small model whose order matters alone.
+
+Unit: cycles of one core that does two vector multiply-adds and moves 16 bytes a cycle.
+
+    convolution   2 * multiplications / (4 * lanes) / efficiency, and every tensor moved once
+    the rest      every tensor moved once; a read in another order than the output's counts more
+
+A convolution is efficient as far as its output is blocked by whole vectors, because lanes are then
+output channels and its input is broadcast, in whatever order that lies.  Plain output means lanes
+along the last dimension: strided inputs, short rows and unaligned windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
+from tensorwright.graph.infer import operator_of
+from tensorwright.graph.physical import memory_order
+from tensorwright.ops import LayoutWish, Pattern
+
+_BYTES_PER_CYCLE = 16
+_BLOCK_EFFICIENCY = {1: 1.0, 2: 0.55, 4: 0.3}  # by lanes / block
+_PLAIN_EFFICIENCY = 0.35
+_CROSSING_EFFICIENCY = 0.1  # a vector of output channels reads the channels of several groups
+_PLAIN_INPUT_EFFICIENCY = 0.95  # blocked output from a plain input that is no graph input
+_STRIDED_EFFICIENCY = 0.5  # plain output from a blocked input
+_OTHER_ORDER = 3  # a read that is strided, by how much more it costs
+_FUSED = 50  # the same where reader and read share a kernel, whose loops then fit one of the two
+_UNSUITED = 6  # an operator that divides and permutes dimensions, on a blocked tensor
+_UNSUITED_ANCHOR = 16  # the same where every element is read again and again
+_ALONG_CHANNELS = frozenset({"pad", "slice", "split", "resize", "expand", "tile"})
+
+Layouts = Mapping[str, Layout]
+
+
+@dataclass(frozen=True, slots=True)
+class CostModel:
+    """The model for one graph.
+
+    lanes   f32 elements of a vector
+    fused   tensors that a single node reads: an element-wise reader will share their kernel
+    """
+
+    graph: Graph
+    lanes: int
+    fused: frozenset[str]
+
+    @classmethod
+    def of(cls, graph: Graph, lanes: int) -> CostModel:
+        """The model for a graph and a vector length."""
+        readers = graph.consumers()
+        made = {name for node in graph.nodes for name in node.outputs} - {*graph.outputs}
+        return cls(graph, lanes, frozenset(name for name in made if len(readers[name]) == 1))
+
+    def cost(self, node: Node, layouts: Layouts) -> float:
+        """The cost of one node in cycles; tensors that are not in `layouts` are plain."""
+        return _cost(_Node(self.graph, node, layouts, self.fused), self.lanes)
+
+
+def _cost(data: _Node, lanes: int) -> float:
+    node = data.node
+    operator = operator_of(node.operator, node.label)
+    if operator.pattern is Pattern.ANCHOR and operator.layout is LayoutWish.CHANNELS:
+        return _convolution(data, lanes)
+    if node.operator == "concat":
+        return _concat(data)
+    if operator.pattern is Pattern.ELEMENTWISE:
+        return data.moved(_OTHER_ORDER, _FUSED)
+    if operator.layout is not LayoutWish.PLAIN:
+        return data.moved(_OTHER_ORDER)
+    if node.operator in _ALONG_CHANNELS:
+        return data.moved(_OTHER_ORDER if data.keeps_blocks() else _UNSUITED)
+    if node.operator.startswith("reduce_"):
+        axes = node.attribute_map["axes"]
+        if isinstance(axes, tuple) and axes and not {1, 1 - data.rank} & set(axes):
+            return data.moved(_OTHER_ORDER)
+    is_anchor = operator.pattern is Pattern.ANCHOR
+    return data.moved_plain(_UNSUITED_ANCHOR if is_anchor else _UNSUITED)
+
+
+class _Node:
+    """A node with the types and layouts of its tensors at hand."""
+
+    def __init__(self, graph: Graph, node: Node, layouts: Layouts, fused: frozenset[str]) -> None:
+        self.graph = graph
+        self.types = graph.types
+        self.fused = fused
+        self.node = node
+        self.layouts = layouts
+        self.output = node.outputs[0]
+        self.rank = len(self.types[node.inputs[0]].shape) if node.inputs else 0
+
+    def layout(self, name: str) -> Layout:
+        return self.layouts.get(name, PLAIN)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.types[name].shape
+
+    def cycles(self, name: str) -> float:
+        return self.types[name].size_bytes / _BYTES_PER_CYCLE
+
+    def is_alike(self, name: str) -> bool:
+        """Whether a tensor lies in memory in the order of the output."""
+        own, wanted = self.layout(name), self.layout(self.output)
+        if own == wanted or len(self.shape(name)) != len(self.shape(self.output)):
+            return True
+        return memory_order(self.shape(name), own) == memory_order(
+            self.shape(name), wanted if self.fits(name, wanted) else PLAIN
+        )
+
+    def fits(self, name: str, layout: Layout) -> bool:
+        return layout.block == 1 or self.shape(name)[layout.axis] % layout.block == 0
+
+    def keeps_blocks(self) -> bool:
+        """Whether the blocks of all tensors divide the channels of all others."""
+        names = [*self.node.inputs[:1], *self.node.outputs]
+        ranks = {len(self.shape(name)) for name in names}
+        blocks = [self.layout(name) for name in names]
+        return len(ranks) == 1 and all(self.fits(n, block) for n in names for block in blocks)
+
+    def moved(self, factor: float, fused: float = 0) -> float:
+        """Everything moved once, operands in another order `factor` times (or `fused` times)."""
+        total = sum(self.cycles(name) for name in self.node.outputs)
+        for name in dict.fromkeys(self.node.inputs):
+            is_fused = fused and name in self.fused and self.shape(name) == self.shape(self.output)
+            unlike = fused if is_fused else factor
+            total += self.cycles(name) * (1 if self.is_alike(name) else unlike)
+        return total
+
+    def moved_plain(self, factor: float) -> float:
+        """Everything moved once, whatever is not in row-major order `factor` times."""
+        total = 0.0
+        for name in dict.fromkeys((*self.node.inputs, *self.node.outputs)):
+            layout, shape = self.layout(name), self.shape(name)
+            is_plain = memory_order(shape, layout) == memory_order(shape, PLAIN)
+            total += self.cycles(name) * (1 if is_plain else factor)
+        return total
+
+
+def _convolution(data: _Node, lanes: int) -> float:
+    x, w = data.node.inputs[:2]
+    out = data.shape(data.output)
+    kernel = data.shape(w)
+    products = prod(out) * prod(kernel[1:])
+    moved = sum(data.cycles(name) for name in (x, w, data.output))
+    groups = data.node.attribute_map.get("groups", 1)
+    per_group = out[1] // groups if isinstance(groups, int) and groups else out[1]
+    block = data.layout(data.output).block
+    if is_channelwise(data.graph, data.node):
+        efficiency = _vector_efficiency(block, lanes)
+        if not data.is_alike(x):
+            efficiency /= _OTHER_ORDER
+    elif block > 1:
+        efficiency = _vector_efficiency(block, lanes)
+        if groups != 1 and per_group % block:
+            efficiency = min(efficiency, _CROSSING_EFFICIENCY)
+        elif data.layout(x).is_plain and x in data.layouts:
+            efficiency *= _PLAIN_INPUT_EFFICIENCY
+    elif prod(out[2:]) == 1:
+        efficiency = 1.0  # a product with a matrix, whatever the layouts are
+    else:
+        efficiency = _PLAIN_EFFICIENCY
+        if not data.is_alike(x):
+            efficiency *= _STRIDED_EFFICIENCY
+    return 2 * products / (4 * lanes) / efficiency + moved
+
+
+def is_channelwise(graph: Graph, node: Node) -> bool:
+    """Whether a convolution has as many groups as input and output channels (depthwise)."""
+    groups = node.attribute_map.get("groups", 1)
+    channels = graph.types[node.inputs[0]].shape[1]
+    return groups == channels == graph.types[node.outputs[0]].shape[1] and groups != 1
+
+
+def _vector_efficiency(block: int, lanes: int) -> float:
+    if block == 1:
+        return _PLAIN_EFFICIENCY
+    return _BLOCK_EFFICIENCY.get(lanes // block, block / lanes)
+
+
+def _concat(data: _Node) -> float:
+    axis = data.node.attribute_map["axis"]
+    shape = data.shape(data.output)
+    place = axis % len(shape) if isinstance(axis, int) else 0
+    parts = data.node.inputs
+    own = data.layout(data.output)
+    is_uniform = all(data.layout(name) == own for name in parts)
+    if is_uniform and prod(shape[:place]) == 1 and own.axis in (-1, place):
+        return 0.0  # the parts are written in place
+    if any(not data.fits(name, own) for name in parts):
+        return data.moved(1) * _UNSUITED
+    return data.moved(_OTHER_ORDER)
