@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from math import lcm
+from operator import add
 
 from tensorwright.expr import (
     Compute,
@@ -29,7 +31,6 @@ from tensorwright.expr import (
     all_of,
     ceil_div,
     compute,
-    constant,
     floor_div,
     maximum,
     minimum,
@@ -200,16 +201,16 @@ def _interpolated(x: Tensor, axis: int, grid: Grid, attributes: Attributes) -> C
         first, final = grid.floor(0), grid.floor(last)
         part = mod(at[axis] * grid.slope + grid.offset, grid.unit)
         fraction = FromIndex(part, x.dtype) * (1 / grid.unit)
-        total: Value = constant(0, x.dtype)
-        norm: Value = constant(0, x.dtype)
-        for step, weight in tap_weights(fraction, mode, float_of(attributes, "cubic_a")):
-            if excludes:
-                inside = all_of(low + step >= 0, low + step < grid.extent)
-                weight = select(inside, weight, constant(0, x.dtype))
-                norm = norm + weight
-            place = grid.clamped(low + step, first + step, final + step)
-            total = total + at_place(at, place) * weight
-        return total / norm if excludes else total
+        weights = tap_weights(fraction, mode, float_of(attributes, "cubic_a"))
+        if excludes:
+            weights = tuple(
+                (step, select(all_of(low + step >= 0, low + step < grid.extent), weight, 0))
+                for step, weight in weights
+            )
+        places = (grid.clamped(low + step, first + step, final + step) for step, _ in weights)
+        terms = zip(places, weights, strict=True)
+        total: Value = reduce(add, (at_place(at, place) * weight for place, (_, weight) in terms))
+        return total / reduce(add, (weight for _, weight in weights)) if excludes else total
 
     return compute(
         f"resize_{names[axis]}", shape, nearest if mode == "nearest" else weighted, names

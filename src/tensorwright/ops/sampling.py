@@ -15,7 +15,9 @@ weighted sum of the pixels around.
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import product
+from operator import add
 
 from tensorwright.base import DType
 from tensorwright.expr import (
@@ -144,11 +146,9 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
 
     def body(n: Index, c: Index, *output: Index) -> Value:
         point = (n, *output)
-        total: Value = constant(0, x.dtype)
         fractions = (Load(p, point) - apply(Fn.FLOOR, Load(p, point)) for p in places)
-        for taps in product(*(_taps(fraction, mode) for fraction in fractions)):
-            total = total + _term(n, c, point, taps)
-        return total
+        around = product(*(_taps(fraction, mode) for fraction in fractions))
+        return reduce(add, (_term(n, c, point, taps) for taps in around))
 
     def _term(
         n: Index, c: Index, point: tuple[Index, ...], taps: tuple[tuple[int, Value | None], ...]

@@ -28,12 +28,15 @@ from tensorwright.base import DType
 from tensorwright.expr import (
     Axis,
     Compute,
+    Condition,
     Index,
     Load,
     Reduce,
+    Relation,
     Tensor,
     Value,
     all_of,
+    compare,
     compute,
     constant,
     floor_div,
@@ -227,6 +230,15 @@ def _partial(
     return compute(name, tuple(shape), body, tuple(names))
 
 
+def _has_phase(o: Index, spread: Spread, run: Run) -> Condition:
+    """Whether an output's phase is one of a run's."""
+    phase = mod(o, spread.stride)
+    after = run.first + run.count
+    if run.count == 1 and spread.stride > 1:
+        return compare(Relation.EQ, phase, run.first)
+    return all_of(run.first == 0 or phase >= run.first, after >= spread.stride or phase < after)
+
+
 def _interleaved(
     name: str,
     parts: Sequence[tuple[tuple[Run, ...], Compute | None]],
@@ -252,11 +264,8 @@ def _interleaved(
         (last_runs, last), *others = reversed(parts)
         value = element(last, last_runs, at)
         for runs, part in others:
-            phases = [mod(o, spread.stride) for o, spread in zip(at[2:], spreads, strict=True)]
-            inside = all_of(
-                *(run.first <= phase for phase, run in zip(phases, runs, strict=True)),
-                *(phase < run.first + run.count for phase, run in zip(phases, runs, strict=True)),
-            )
+            places = zip(at[2:], spreads, runs, strict=True)
+            inside = all_of(*(_has_phase(o, spread, run) for o, spread, run in places))
             value = select(inside, element(part, runs, at), value)
         return value
 
