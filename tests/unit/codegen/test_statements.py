@@ -623,3 +623,15 @@ def test_guards_around_an_accumulator_stay(target: Target) -> None:
     ):
         clear = For(i, 19, VECTOR, Store(y, (i,), constant(0, F32)))
         check(program(block(clear, heads(update)), (x,), y), target, tolerance=1e-4)
+
+
+@each_target
+@pytest.mark.parametrize("dtype", [F32, DType.F64, DType.I32, DType.I64, DType.I8, DType.BOOL])
+def test_one_element_or_a_constant(target: Target, dtype: DType) -> None:
+    """A guarded scalar load, spread over the lanes of a vector loop or alone."""
+    x, y = buffer("x", 3, 5, dtype=dtype), buffer("y", 9, 20, dtype=dtype)
+    for other in (0, 1):
+        guarded = select(all_of(2 <= j, j < 7), Load(x, (2, j - 2)), constant(other, dtype))
+        for kind in (VECTOR, SERIAL):
+            body = loops((j, 9, SERIAL), (i, 20, kind), body=Store(y, (j, i), guarded))
+            check(program(body, (x,), y), target)

@@ -16,6 +16,8 @@ from tensorwright.codegen.llvm.builder import (
 from tensorwright.codegen.llvm.indices import Indices
 from tensorwright.codegen.llvm.linear import Linear, Terms
 
+_SMALLEST_VECTOR = 16  # bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -60,6 +62,28 @@ class Accesses(Indices):
         for _, coefficient in place.terms:
             bits |= coefficient * size
         return bits & -bits
+
+    def load_first(
+        self, storage: Piece, place: Linear, condition: Val, other: Val, depth: int
+    ) -> str:
+        """A scalar load, or another value where a condition fails: a masked load of one lane."""
+        function = self.function
+        lanes = _SMALLEST_VECTOR // storage.dtype.size_bytes
+        element = memory_element(storage.dtype)
+        kind, mask_kind = f"<{lanes} x {element}>", f"<{lanes} x i1>"
+        mask = function.pure(
+            f"insertelement {mask_kind} zeroinitializer, i1 {condition.name}, i64 0",
+            condition.name,
+        )
+        pointer = self.pointer(storage, place)
+        name = f"llvm.masked.load.{mangled(element, lanes)}.p0"
+        function.module.declare(f"declare {kind} @{name}(ptr, i32 immarg, {mask_kind}, {kind})")
+        some = function.emit_at(
+            depth,
+            f"call {kind} @{name}(ptr {pointer}, i32 {storage.dtype.size_bytes}, {mask_kind} "
+            f"{mask}, {kind} {splat_literal(element, other.name, lanes)})",
+        )
+        return function.pure(f"extractelement {kind} {some}, i64 0", some)
 
     def load_scalar(self, storage: Piece, place: Linear, guard: Val | None, depth: int) -> str:
         """A scalar load; where it is guarded, of the first element if the guard fails."""

@@ -71,6 +71,26 @@ class Memory(Accesses):
         self.function.remember(depth, buffer.name, access, value)
         return value
 
+    def load_or(
+        self, buffer: Buffer, indices: tuple[Index, ...], condition: Val, constant: Val
+    ) -> Val | None:
+        """Read one element where a scalar condition holds, else a constant: a masked load.
+
+        None where lanes differ, where the buffer is in registers, or under another guard.
+        """
+        storage = self._storage(buffer)
+        place = self._place(storage, buffer, indices)
+        if isinstance(storage, Slots) or self.guard is not None or not self.is_uniform(place):
+            return None
+        access = (place, 1, condition.name, constant.name)
+        known = self.function.known(buffer.name, access)
+        if known is None:
+            depth = self._load_depth(buffer.name, place, condition)
+            raw = self.load_first(storage, place, condition, constant, depth)
+            known = Val(raw, storage.dtype)
+            self.function.remember(depth, buffer.name, access, known)
+        return known
+
     def store(self, buffer: Buffer, indices: tuple[Index, ...], value: Val, source: Value) -> None:
         """Write an element, or one for each lane that is real and passes the guard.
 
@@ -223,7 +243,8 @@ class Memory(Accesses):
         if a.name == b.name:
             return a
         kind = register_type(a.dtype, lanes)
-        mask_kind = "i1" if mask.lanes == 1 else f"<{lanes} x i1>"
+        mask = function.splat(mask, lanes)  # a scalar one would become a branch
+        mask_kind = register_type(DType.BOOL, lanes)
         text = f"select {mask_kind} {mask.name}, {kind} {a.name}, {kind} {b.name}"
         return Val(function.pure(text, mask.name, a.name, b.name), a.dtype, lanes)
 

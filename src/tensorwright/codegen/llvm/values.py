@@ -110,12 +110,25 @@ class Values(Memory):
             return self._value(value.then if decided else value.otherwise)
         if decided.lanes == 1 and (is_heavy(value.then) or is_heavy(value.otherwise)):
             return self._branched(decided, value.then, value.otherwise)
+        if decided.lanes == 1 and isinstance(value.then, Load):
+            chosen = self._load_or(decided, value.then, value.otherwise)
+            if chosen is not None:
+                return chosen
         then = self._under(decided, value.then)
         otherwise = value.otherwise
         if isinstance(otherwise, Const):
             return self.chosen(decided, then, self._value(otherwise))
         rest = self._under(self.inverted(decided), otherwise)
         return self.chosen(decided, then, rest)
+
+    def _load_or(self, condition: Val, load: Load, otherwise: Value) -> Val | None:
+        """A load, or a constant where the condition fails, if there is a short way."""
+        if not isinstance(otherwise, Const) or load.dtype not in _PLAIN_IN_MEMORY:
+            return None
+        if not self.target.has_masks:
+            return None
+        constant = Val(literal_text(otherwise.value, otherwise.type), otherwise.type)
+        return self.load_or(load.source, load.indices, condition, constant)
 
     def _under(self, mask: Val, value: Value) -> Val:
         """Evaluate with a guard on the loads."""
@@ -140,6 +153,7 @@ class Values(Memory):
         return Val(function.emit(f"load {kind}, ptr {slot}, align 64"), then.dtype, lanes)
 
 
+_PLAIN_IN_MEMORY = (DType.F32, DType.F64, DType.I32, DType.I64)  # as in registers
 _CHEAP = frozenset(
     (
         *(Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG, Fn.ABS),
