@@ -2,7 +2,7 @@
 
 Grammar
     graph ::= Graph(name, inputs, constants, nodes, outputs)
-    node  ::= Node(operator, inputs, attributes, outputs)     every tensor has one name, one definition
+    node  ::= Node(operator, inputs, attributes, outputs)    every tensor has one definition
 
 Semantics.  A graph is a pure function of its inputs.  Shapes and dtypes are static; the types of
 all tensors follow from the inputs, the constants and the operators' shape rules, and are kept in

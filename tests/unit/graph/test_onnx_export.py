@@ -8,14 +8,14 @@ import numpy as np
 import onnx
 import pytest
 from hypothesis import given, settings
+from tests.unit.graph.onnx_models import assert_same_values, by_onnxruntime, random_inputs
+from tests.unit.graph.random_graphs import graphs
+from tests.unit.graph.test_onnx_import import CASES
 
 from tensorwright.base import OutputError, UnsupportedError
 from tensorwright.graph import Graph, GraphBuilder, interpret, load_onnx, save_onnx, to_onnx
 from tensorwright.graph.onnx_export import exporter
 from tensorwright.ops import OPERATORS
-from tests.unit.graph.onnx_models import assert_same_values, by_onnxruntime, random_inputs
-from tests.unit.graph.random_graphs import graphs
-from tests.unit.graph.test_onnx_import import CASES
 
 NOT_IN_ONNX = {"atan2", "nonzero", "unique"}
 

@@ -1,4 +1,4 @@
-"""Operators keep the meaning that their operator set gave them: values are those of ONNX Runtime."""
+"""Operators mean what their operator set says: values are those of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from tests.unit.graph.onnx_models import Shape, by_onnxruntime, model_of, random_inputs
 
 from tensorwright.base import InputError, UnsupportedError
 from tensorwright.graph import Graph, interpret, load_onnx, value_inputs, verify
 from tensorwright.ops import Array
-from tests.unit.graph.onnx_models import Shape, by_onnxruntime, model_of, random_inputs
 
 
 def check(model: ModelProto, tolerance: float = 1e-5) -> Graph:
@@ -183,7 +183,7 @@ def test_batch_norm_in_training_computes_the_statistics() -> None:
 
 
 def shape_arithmetic() -> list[NodeProto]:
-    """Reshape x to (rows, -1) by way of Shape, Gather, Unsqueeze and Concat, as exporters write it."""
+    """Reshape x to (rows, -1) by way of Shape, Gather and Concat, as exporters write it."""
     make = helper.make_node
     return [
         make("Shape", ["x"], ["shape"]),

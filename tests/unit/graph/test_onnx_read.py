@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from tests.unit.graph.onnx_models import model_of
 
 from tensorwright.base import InputError, ModelError, TensorwrightError, UnsupportedError
 from tensorwright.graph import load_onnx
-from tests.unit.graph.onnx_models import model_of
 
 REMEDY = "\n  try: export or download the model again"
 

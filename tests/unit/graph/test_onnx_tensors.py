@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import ml_dtypes
@@ -10,10 +9,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
+from tests.unit.graph.onnx_models import model_of
 
 from tensorwright.base import DType, ModelError, UnsupportedError
 from tensorwright.graph import load_onnx
-from tests.unit.graph.onnx_models import model_of
 
 VALUES = (0, 1, 2, 3, 5, 7)
 TYPES = [
@@ -130,15 +129,15 @@ def test_external_data_stays_in_the_folder(tmp_path: Path, location: str, reason
     inside = tmp_path / "inside"
     inside.mkdir()
     (tmp_path / "out.bin").write_bytes(bytes(24))
-    os.symlink(tmp_path / "out.bin", inside / "link.bin")
-    os.symlink(tmp_path, inside / "folder")
+    (inside / "link.bin").symlink_to(tmp_path / "out.bin")
+    (inside / "folder").symlink_to(tmp_path)
     with pytest.raises(ModelError) as caught:
         load_onnx(external(inside, location))
     assert str(caught.value) == f"initializer w: {reason}"
 
 
 def test_external_data_that_does_not_fit(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="its external data 'w.bin' is not a file"):
+    with pytest.raises(ModelError, match=r"its external data .w\.bin. is not a file"):
         load_onnx(external(tmp_path, "w.bin"))
     (tmp_path / "w.bin").write_bytes(bytes(20))
     with pytest.raises(ModelError, match=r"bytes 0 to 24 are not in w\.bin, which has 20"):

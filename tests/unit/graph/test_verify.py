@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tests.unit.graph.random_graphs import graphs
 
 from tensorwright.base import DType, InternalError, ModelError, UnsupportedError
 from tensorwright.graph import Graph, GraphBuilder, Layout, Node, verify
 from tensorwright.ops import TensorType
-from tests.unit.graph.random_graphs import graphs
 
 
 @given(graphs())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.unit.graph.onnx_models import by_onnxruntime, random_inputs
 
 from tensorwright.base import UsageError
 from tensorwright.graph import interpret, load_onnx, simplify, to_onnx, verify
 from tensorwright.zoo.light import LIGHT_MODELS, load_light
-from tests.unit.graph.onnx_models import by_onnxruntime, random_inputs
 
 
 @pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])

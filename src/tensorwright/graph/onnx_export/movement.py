@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from onnx import defs
 
 from tensorwright.base import DType
-from tensorwright.graph.onnx_export.call import ExportCall, ExportRule, ExportTable, OnnxValue
+from tensorwright.graph.onnx_export.call import (
+    ONNX_DTYPES,
+    ExportCall,
+    ExportRule,
+    ExportTable,
+    OnnxValue,
+)
 
 
 def _numbers(operator: str, attribute: str, **fixed: OnnxValue) -> ExportRule:
@@ -105,10 +112,37 @@ def _trilu(call: ExportCall) -> None:
     call.emit("Trilu", [*call.node.inputs, k], upper=call.integer("upper"))
 
 
-def _cumsum(call: ExportCall) -> None:
-    axis = call.constant(call.integer("axis"))
-    more = {name: call.integer(name) for name in ("exclusive", "reverse")}
-    call.emit("CumSum", [*call.node.inputs, axis], **more)
+def _running(operator: str) -> ExportRule:
+    def rule(call: ExportCall) -> None:
+        call.needs_opset(defs.get_schema(operator).since_version if operator == "CumProd" else 0)
+        axis = call.constant(call.integer("axis"))
+        more = {name: call.integer(name) for name in ("exclusive", "reverse")}
+        call.emit(operator, [*call.node.inputs, axis], **more)
+
+    return rule
+
+
+def _reverse_sequence(call: ExportCall) -> None:
+    x, lengths = call.node.inputs
+    if call.type_at(1).dtype is not DType.I64:
+        lengths = call.step("Cast", lengths, to=ONNX_DTYPES[DType.I64])
+    more = {name: call.integer(name) for name in ("batch_axis", "time_axis")}
+    call.emit("ReverseSequence", (x, lengths), **more)
+
+
+def _grid_sample(call: ExportCall) -> None:
+    call.needs_opset(20)
+    call.emit(
+        "GridSample",
+        mode=str(call.attribute("mode")),
+        padding_mode=str(call.attribute("padding")),
+        align_corners=call.integer("align_corners"),
+    )
+
+
+def _bitcast(call: ExportCall) -> None:
+    call.needs_opset(defs.get_schema("BitCast").since_version)
+    call.emit("BitCast", to=ONNX_DTYPES[_output_dtype(call)])
 
 
 def _einsum(call: ExportCall) -> None:
@@ -168,7 +202,11 @@ MOVEMENT: ExportTable = (
     ("scatter_nd", _scatter("ScatterND")),
     ("topk", _topk),
     ("trilu", _trilu),
-    ("cumsum", _cumsum),
+    ("cumsum", _running("CumSum")),
+    ("cumprod", _running("CumProd")),
+    ("reverse_sequence", _reverse_sequence),
+    ("grid_sample", _grid_sample),
+    ("bitcast", _bitcast),
     ("einsum", _einsum),
     ("full", _full),
     ("range", _range),

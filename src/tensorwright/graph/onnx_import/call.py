@@ -54,8 +54,7 @@ class Call:
     builder: GraphBuilder
     folder: Path | None = None
 
-    # -- operands ----------------------------------------------------------------------------------
-    # --------------
+    # -- operands
 
     def has(self, position: int) -> bool:
         """Whether the optional input is given."""
@@ -173,8 +172,7 @@ class Call:
             raise self.unsupported(f"its attribute {name} is a {type(value).__name__}")
         return value
 
-    # -- results -----------------------------------------------------------------------------------
-    # --------------
+    # -- results
 
     def add(self, operator: str, /, *inputs: Operand, **attributes: AttributeValue) -> str:
         """Append a node to the graph and return its first output."""

@@ -52,8 +52,7 @@ def expand_standard(
     graph = helper.make_graph(
         [_with_defaults(node, opset)], "expansion", inputs, outputs, value_info=nameless
     )
-    version = [helper.make_opsetid("", opset)]
-    model = helper.make_model(graph, opset_imports=version)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     inlined = inliner.inline_selected_functions(
         model, [("", node.op_type)], inline_schema_functions=True
     )

@@ -8,7 +8,8 @@ arithmetic is gone when Reshape, Slice and their like ask for numbers.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from tensorwright.graph.onnx_import.call import (
     Operand,
     Results,
 )
+from tensorwright.graph.onnx_import.control_flow import CONTROL_FLOW
 from tensorwright.graph.onnx_import.converters import AT_IMPORT, CONVERTERS
 from tensorwright.graph.onnx_import.functions import (
     expand_local,
@@ -39,6 +41,7 @@ from tensorwright.graph.onnx_import.shapes import InputShapes, input_types
 from tensorwright.graph.onnx_import.tensors import dense, to_array
 from tensorwright.graph.rename import rename_tensors
 
+_DEEPEST = 32
 _FOLD_LIMIT = 1 << 16  # elements; larger constants are folded by `simplify`
 
 
@@ -84,8 +87,9 @@ class _Import:
             (function.domain, function.name): function for function in source.model.functions
         }
         self.builder = GraphBuilder(source.model.graph.name or "graph")
-        self.values: dict[str, Operand] = {}
+        self.values: MutableMapping[str, Operand] = {}
         self.expansions = 0
+        self.depth = 0
 
     def run(self, shapes: InputShapes | None, values: Mapping[str, ArrayLike]) -> Graph:
         graph = self.model.graph
@@ -125,8 +129,7 @@ class _Import:
             name = sparse.values.name
             self.values[name] = dense(sparse, self.folder, f"sparse initializer {name}")
 
-    # -- nodes -------------------------------------------------------------------------------------
-    # --------------
+    # -- nodes
 
     def convert_nodes(self, nodes: Sequence[NodeProto], opset: int) -> None:
         for node in nodes:
@@ -137,7 +140,7 @@ class _Import:
 
     def convert(self, node: NodeProto, opset: int) -> Results:
         """The operands that the node's outputs stand for."""
-        label = f"node {node.name or node.output[0]} ({node.op_type})"
+        label = _label(node)
         function = self.functions.get((node.domain, node.op_type))
         if function is not None:
             return self.expand(
@@ -154,9 +157,10 @@ class _Import:
             raise UnsupportedError(
                 stage="import", where=label, reason=REFUSED[node.op_type], operator=node.op_type
             )
-        if node.op_type == "If":
-            return self.convert_if(node, label, opset)
         call = self.call(node, label, opset)
+        control_flow = CONTROL_FLOW.get(node.op_type)
+        if control_flow is not None:
+            return control_flow(call, lambda body, given: self.run_body(body, given, opset))
         results = self.convert_known(call)
         if results is not None:
             if any(call.wanted[len(results) :]):
@@ -232,31 +236,28 @@ class _Import:
         return f"{node.op_type}.{self.expansions}"
 
     def expand(self, node: NodeProto, body: Sequence[NodeProto], opset: int) -> Results:
+        if self.depth >= _DEEPEST:
+            reason = f"functions call each other more than {_DEEPEST} deep"
+            raise ModelError(stage="import", where=_label(node), reason=reason)
+        self.depth += 1
         self.convert_nodes(body, opset)
+        self.depth -= 1
         missing = [name for name in node.output if name and name not in self.values]
         if missing:
             raise ModelError(
                 stage="import",
-                where=f"node {node.name or node.output[0]} ({node.op_type})",
+                where=_label(node),
                 reason=f"its function does not define {', '.join(missing)}",
             )
         return tuple(self.values[name] if name else np.zeros(0) for name in node.output)
 
-    def convert_if(self, node: NodeProto, label: str, opset: int) -> Results:
-        call = self.call(node, label, opset)
-        condition = call.known(0)
-        if condition is None or condition.size != 1:
-            raise call.unsupported(
-                "its condition is computed when the model runs, and the nodes must be known before",
-                "export the model with the branch fixed",
-            )
-        branch = call.attributes["then_branch" if condition.reshape(-1)[0] else "else_branch"]
-        if not isinstance(branch, GraphProto):
-            raise call.unsupported("it has no branch for its condition")
-        outer = dict(self.values)
-        self.read_initializers(branch)
-        self.convert_nodes(branch.node, opset)
-        results = tuple(self.lookup(info.name, label) for info in branch.output)
+    def run_body(self, body: GraphProto, operands: Mapping[str, Operand], opset: int) -> Results:
+        """The outputs of a nested graph; its names are forgotten, those around it are seen."""
+        outer = self.values
+        self.values = ChainMap(dict(operands), outer)
+        self.read_initializers(body)
+        self.convert_nodes(body.node, opset)
+        results = tuple(self.lookup(info.name, f"graph {body.name}") for info in body.output)
         self.values = outer
         return results
 
@@ -266,8 +267,7 @@ class _Import:
             raise ModelError(stage="import", where=where, reason=f"nothing defines {name}")
         return found
 
-    # -- the end -----------------------------------------------------------------------------------
-    # --------------
+    # -- the end
 
     def finish(self, outputs: Sequence[str]) -> Graph:
         """The graph, its tensors under their ONNX names where they have one."""
@@ -294,6 +294,12 @@ class _Import:
                 names[ours] = theirs
                 taken.add(theirs)
         return rename_tensors(self.builder.finish(results), names)
+
+
+def _label(node: NodeProto) -> str:
+    """How messages call a node."""
+    name = node.name or (node.output[0] if node.output else "without a name")
+    return f"node {name} ({node.op_type})"
 
 
 def _opset(function: FunctionProto, fallback: int) -> int:

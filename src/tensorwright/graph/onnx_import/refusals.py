@@ -6,7 +6,6 @@ _SEQUENCE = "sequences are not tensors of a static shape"
 _OPTIONAL = "optional values are not tensors of a static shape"
 _TEXT = "text tensors are not supported"
 _RANDOM = "its result is random, and a graph is a function of its inputs"
-_LOOP = "loops are not supported"
 
 REFUSED: dict[str, str] = {
     "SequenceAt": _SEQUENCE,
@@ -32,7 +31,5 @@ REFUSED: dict[str, str] = {
     "RandomUniformLike": _RANDOM,
     "Bernoulli": _RANDOM,
     "Multinomial": _RANDOM,
-    "Loop": _LOOP,
-    "Scan": _LOOP,
     "ImageDecoder": "it reads compressed pictures",
 }

@@ -5,8 +5,9 @@ compiled.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
-from onnx import ModelProto
+from onnx import GraphProto, ModelProto, NodeProto
 
 from tensorwright.graph.onnx_import.read import read_model
 
@@ -18,16 +19,20 @@ _DECIDING: dict[str, tuple[int, ...]] = {
     "CenterCropPad": (1,),
     "Compress": (1,),
     "ConstantOfShape": (0,),
+    "CumProd": (1,),
     "CumSum": (1,),
     "Dropout": (2,),
     "Expand": (1,),
+    "GRU": (4,),
     "HammingWindow": (0,),
     "HannWindow": (0,),
     "If": (0,),
+    "LSTM": (4,),
     "Loop": (0, 1),
     "NonZero": (0,),
     "OneHot": (1,),
     "Pad": (1, 2, 3),
+    "RNN": (4,),
     "Range": (0, 1, 2),
     "Reshape": (1,),
     "Resize": (1, 2, 3),
@@ -44,6 +49,15 @@ _DECIDING: dict[str, tuple[int, ...]] = {
 _STATIC = ("Shape", "Size")
 
 
+def _all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
+    """The nodes of a graph and of those nested in it, definitions first."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _all_nodes(attribute.g)
+        yield node
+
+
 def value_inputs(source: str | os.PathLike[str] | bytes | ModelProto) -> tuple[str, ...]:
     """The inputs whose values shapes depend on: what `load_onnx` may need in `input_values`.
 
@@ -51,7 +65,7 @@ def value_inputs(source: str | os.PathLike[str] | bytes | ModelProto) -> tuple[s
     """
     graph = read_model(source).model.graph
     needed: set[str] = set()
-    for node in reversed(graph.node):
+    for node in reversed(tuple(_all_nodes(graph))):
         for position in _DECIDING.get(node.op_type, ()):
             if position < len(node.input):
                 needed.add(node.input[position])

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tests.unit.graph.onnx_models import assert_same_values
+from tests.unit.graph.random_graphs import graphs
 
 from tensorwright.graph import (
     PASSES,
@@ -16,8 +18,6 @@ from tensorwright.graph import (
     simplify_with_report,
     verify,
 )
-from tests.unit.graph.onnx_models import assert_same_values
-from tests.unit.graph.random_graphs import graphs
 
 RANDOM = np.random.default_rng(7)
 

@@ -10,6 +10,7 @@ from tensorwright.graph.onnx_import.converters.movement import MOVEMENT
 from tensorwright.graph.onnx_import.converters.normalization import NORMALIZATION
 from tensorwright.graph.onnx_import.converters.pooling import POOLING
 from tensorwright.graph.onnx_import.converters.quantization import QUANTIZATION
+from tensorwright.graph.onnx_import.converters.recurrent import RECURRENT
 from tensorwright.graph.onnx_import.converters.reduction import REDUCTION
 from tensorwright.graph.onnx_import.converters.resizing import RESIZING
 from tensorwright.graph.onnx_import.converters.shape_values import SHAPE_VALUES
@@ -28,6 +29,7 @@ CONVERTERS: dict[str, Converter] = dict(
         *ATTENTION,
         *QUANTIZATION,
         *RESIZING,
+        *RECURRENT,
     )
 )
 

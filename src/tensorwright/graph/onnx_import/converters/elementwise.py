@@ -133,6 +133,11 @@ def _cast(call: Call) -> Results:
     return (call.add("cast", call.tensor(0), to=target),)
 
 
+def _bit_cast(call: Call) -> Results:
+    target = dtype_of(call.integer("to"), call.label, call.operator)
+    return (call.add("bitcast", call.tensor(0), to=target),)
+
+
 def _cast_like(call: Call) -> Results:
     target = call.type_at(1).dtype
     if call.type_at(0).dtype is target:
@@ -172,6 +177,7 @@ ELEMENTWISE: Table = (
     ("Clip", _clip),
     ("Cast", _cast),
     ("CastLike", _cast_like),
+    ("BitCast", _bit_cast),
     ("Mod", _mod),
     ("BitShift", _bit_shift),
     ("IsInf", _is_inf),

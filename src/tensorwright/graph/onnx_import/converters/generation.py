@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorwright.graph.onnx_import.call import Call, Results, Table
+from tensorwright.graph.onnx_import.call import Call, Converter, Results, Table
 
 
 def _trilu(call: Call) -> Results:
@@ -10,16 +10,19 @@ def _trilu(call: Call) -> Results:
     return (call.add("trilu", call.tensor(0), upper=call.flag("upper", default=True), k=k),)
 
 
-def _cumsum(call: Call) -> Results:
-    return (
-        call.add(
-            "cumsum",
-            call.tensor(0),
-            axis=int(call.scalar(1, "axis")),
-            exclusive=call.flag("exclusive", default=False),
-            reverse=call.flag("reverse", default=False),
-        ),
-    )
+def _running(operator: str) -> Converter:
+    def convert(call: Call) -> Results:
+        return (
+            call.add(
+                operator,
+                call.tensor(0),
+                axis=int(call.scalar(1, "axis")),
+                exclusive=call.flag("exclusive", default=False),
+                reverse=call.flag("reverse", default=False),
+            ),
+        )
+
+    return convert
 
 
 def _einsum(call: Call) -> Results:
@@ -28,6 +31,7 @@ def _einsum(call: Call) -> Results:
 
 GENERATION: Table = (
     ("Trilu", _trilu),
-    ("CumSum", _cumsum),
+    ("CumSum", _running("cumsum")),
+    ("CumProd", _running("cumprod")),
     ("Einsum", _einsum),
 )

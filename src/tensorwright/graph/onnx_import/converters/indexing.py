@@ -79,7 +79,14 @@ def _compress(call: Call) -> Results:
     return (call.add("gather", x, chosen.astype(np.int64), axis=axis),)
 
 
+def _reverse_sequence(call: Call) -> Results:
+    batch, time = call.integer("batch_axis", 1), call.integer("time_axis", 0)
+    inputs = (call.tensor(0), _positions(call, 1))
+    return (call.add("reverse_sequence", *inputs, batch_axis=batch, time_axis=time),)
+
+
 INDEXING: Table = (
+    ("ReverseSequence", _reverse_sequence),
     ("ScatterElements", _scatter_elements),
     ("Scatter", _scatter_elements),
     ("ScatterND", _scatter_nd),

@@ -90,4 +90,18 @@ def _refuse_antialias(call: Call, scales: tuple[float, ...]) -> None:
         raise call.unsupported("antialias is not supported where it makes an image smaller")
 
 
-RESIZING: Table = (("Upsample", _old), ("Resize", _resize))
+def _grid_sample(call: Call) -> Results:
+    mode = call.text("mode", "bilinear").removeprefix("bi")  # bilinear before operator set 20
+    return (
+        call.add(
+            "grid_sample",
+            call.tensor(0),
+            call.tensor(1),
+            mode=mode,
+            padding=call.text("padding_mode", "zeros"),
+            align_corners=call.flag("align_corners", default=False),
+        ),
+    )
+
+
+RESIZING: Table = (("Upsample", _old), ("Resize", _resize), ("GridSample", _grid_sample))
