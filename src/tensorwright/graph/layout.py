@@ -18,7 +18,7 @@ from types import MappingProxyType
 from tensorwright.base import DType, Target
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.layout_cost import CostModel, is_channelwise
+from tensorwright.graph.layout_cost import CostModel, is_channelwise, lie_alike
 from tensorwright.graph.physical import is_row_major
 from tensorwright.graph.printing import format_name
 from tensorwright.ops import LayoutWish, Pattern
@@ -79,9 +79,13 @@ def conversions(graph: Graph) -> tuple[Conversion, ...]:
             continue
         for name in dict.fromkeys(node.inputs):
             own, shape = graph.layouts.get(name, PLAIN), graph.types[name].shape
-            is_broadcast = own.is_plain and shape != graph.types[node.outputs[0]].shape
-            is_still = is_row_major(shape, own) and (is_row_major(shape, wanted) or is_broadcast)
-            if name not in graph.constants and own != wanted and not is_still:
+            is_reshaped = len(shape) != len(graph.types[node.outputs[0]].shape)
+            is_still = (
+                is_row_major(shape, own)
+                if is_reshaped
+                else lie_alike(graph, graph.layouts, name, node.outputs[0])
+            )
+            if name not in graph.constants and not is_still:
                 found.append(Conversion(node, name, own, wanted))
     return tuple(found)
 

@@ -13,11 +13,13 @@ along the last dimension: strided inputs, short rows and unaligned windows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
+from types import MappingProxyType
 
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
+from tensorwright.graph.partition import Limits, elide_concats, group_nodes
 from tensorwright.graph.physical import memory_order
 from tensorwright.ops import LayoutWish, Pattern
 
@@ -41,7 +43,7 @@ class CostModel:
     """The model for one graph.
 
     lanes   f32 elements of a vector
-    fused   tensors that a single node reads: an element-wise reader will share their kernel
+    fused   tensors that never leave the kernel that computes them (when all is plain)
     """
 
     graph: Graph
@@ -51,9 +53,11 @@ class CostModel:
     @classmethod
     def of(cls, graph: Graph, lanes: int) -> CostModel:
         """The model for a graph and a vector length."""
-        readers = graph.consumers()
-        made = {name for node in graph.nodes for name in node.outputs} - {*graph.outputs}
-        return cls(graph, lanes, frozenset(name for name in made if len(readers[name]) == 1))
+        plain = replace(graph, layouts=MappingProxyType({}))
+        alone = (concat.node for concat in elide_concats(plain))
+        groups = group_nodes(plain, alone, Limits())
+        inner = (name for nodes in groups for node in nodes[:-1] for name in node.outputs)
+        return cls(graph, lanes, frozenset(inner))
 
     def cost(self, node: Node, layouts: Layouts) -> float:
         """The cost of one node in cycles; tensors that are not in `layouts` are plain."""
@@ -104,15 +108,10 @@ class _Node:
 
     def is_alike(self, name: str) -> bool:
         """Whether a tensor lies in memory in the order of the output."""
-        own, wanted = self.layout(name), self.layout(self.output)
-        if own == wanted or len(self.shape(name)) != len(self.shape(self.output)):
-            return True
-        return memory_order(self.shape(name), own) == memory_order(
-            self.shape(name), wanted if self.fits(name, wanted) else PLAIN
-        )
+        return lie_alike(self.graph, self.layouts, name, self.output)
 
     def fits(self, name: str, layout: Layout) -> bool:
-        return layout.block == 1 or self.shape(name)[layout.axis] % layout.block == 0
+        return _fits(self.shape(name), layout)
 
     def keeps_blocks(self) -> bool:
         """Whether the blocks of all tensors divide the channels of all others."""
@@ -136,8 +135,33 @@ class _Node:
         for name in dict.fromkeys((*self.node.inputs, *self.node.outputs)):
             layout, shape = self.layout(name), self.shape(name)
             is_plain = memory_order(shape, layout) == memory_order(shape, PLAIN)
-            total += self.cycles(name) * (1 if is_plain else factor)
+            unlike = _FUSED if name in self.fused else factor
+            total += self.cycles(name) * (1 if is_plain else unlike)
         return total
+
+
+def lie_alike(graph: Graph, layouts: Layouts, name: str, output: str) -> bool:
+    """Whether one pass through both tensors, index by index, is sequential in both.
+
+    Tensors of other ranks are broadcast: they count as alike.
+    """
+    own, wanted = layouts.get(name, PLAIN), layouts.get(output, PLAIN)
+    shapes = graph.types[name].shape, graph.types[output].shape
+    if own == wanted or len(shapes[0]) != len(shapes[1]):
+        return True
+    orders = ((_order_in(shape, own), _order_in(shape, wanted)) for shape in shapes)
+    return any(first == second and first is not None for first, second in orders)
+
+
+def _order_in(shape: tuple[int, ...], layout: Layout) -> tuple[tuple[int, int], ...] | None:
+    """The memory order of a shape; None where the block does not divide it."""
+    if _fits(shape, layout):
+        return memory_order(shape, layout)
+    return memory_order(shape, PLAIN) if shape[layout.axis] == 1 else None
+
+
+def _fits(shape: tuple[int, ...], layout: Layout) -> bool:
+    return layout.block == 1 or shape[layout.axis] % layout.block == 0
 
 
 def _convolution(data: _Node, lanes: int) -> float:

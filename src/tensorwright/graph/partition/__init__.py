@@ -1,7 +1,7 @@
 """Cutting a graph into workloads. Read `grouping.py` first (the rules), then `steps.py`."""
 
 from tensorwright.graph.partition.concat import elide_concats
-from tensorwright.graph.partition.grouping import Limits
+from tensorwright.graph.partition.grouping import Limits, group_nodes
 from tensorwright.graph.partition.partition import DEFAULT_LIMITS, partition
 from tensorwright.graph.partition.steps import (
     AliasCall,
@@ -24,6 +24,7 @@ __all__ = [
     "Partition",
     "Step",
     "elide_concats",
+    "group_nodes",
     "partition",
     "reads_of_step",
     "writes_of_step",
