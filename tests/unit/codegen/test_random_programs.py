@@ -97,7 +97,7 @@ class _Widened:
 
 @each_target
 @given(source=loop_programs())
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 def test_random_nests(target: Target, source: LoopProgram) -> None:
     arrays = arrays_for(source)
     same(run(source, arrays, target), interpret(source, arrays))
@@ -105,7 +105,7 @@ def test_random_nests(target: Target, source: LoopProgram) -> None:
 
 @each_target
 @given(source=loop_programs(), extent=st.sampled_from((2, 5, 8, 16, 19)), is_first=st.booleans())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 def test_random_nests_in_lanes(
     target: Target, source: LoopProgram, extent: int, is_first: bool
 ) -> None:
@@ -115,7 +115,7 @@ def test_random_nests_in_lanes(
 
 
 @given(source=loop_programs(), threads=st.integers(1, 3))
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 def test_random_nests_in_threads(source: LoopProgram, threads: int) -> None:
     wide = _Widened(5, is_first=True).program(source, PARALLEL)
     arrays = arrays_for(wide)
@@ -123,7 +123,7 @@ def test_random_nests_in_threads(source: LoopProgram, threads: int) -> None:
 
 
 @given(source=loop_programs())
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 def test_any_level_of_optimisation_takes_the_text(source: LoopProgram) -> None:
     wide = _Widened(19, is_first=False).program(source, VECTOR)
     text = emit(wide, NATIVE).ir_text

@@ -464,12 +464,24 @@ def test_scopes_of_locals_named_alike() -> None:
     check(program(For(j, 3, UNROLLED, inner), (x,), y))
 
 
-def test_names_are_made_safe() -> None:
+@pytest.mark.parametrize(
+    ("name", "symbol"),
+    [("conv 3x3/a", "conv_3x3_a"), ("3x3", "kernel_3x3"), ("sinf", "sinf_kernel"), ("é", "_")],
+)
+def test_names_are_made_safe(name: str, symbol: str) -> None:
     y = buffer("y", 4)
     source = program(For(i, 4, VECTOR, Store(y, (i,), constant(1, F32))), (), y)
-    assert (
-        emit(LoopProgram("conv 3x3/a", source.parameters, source.body), NATIVE).name == "conv_3x3_a"
-    )
+    source = LoopProgram(name, source.parameters, source.body)
+    assert emit(source, NATIVE).name == symbol
+    check(source)
+
+
+def test_unrolling_has_an_end() -> None:
+    y = buffer("y", 100, 100)
+    body = loops((j, 100, UNROLLED), (i, 100, UNROLLED), body=Store(y, (j, i), constant(1, F32)))
+    source = program(body, (), y)
+    assert emit(source, NATIVE).ir_text.count("store float") == 100
+    check(source)
 
 
 def test_a_workspace_beyond_the_stack() -> None:
@@ -631,7 +643,20 @@ def test_one_element_or_a_constant(target: Target, dtype: DType) -> None:
     """A guarded scalar load, spread over the lanes of a vector loop or alone."""
     x, y = buffer("x", 3, 5, dtype=dtype), buffer("y", 9, 20, dtype=dtype)
     for other in (0, 1):
-        guarded = select(all_of(2 <= j, j < 7), Load(x, (2, j - 2)), constant(other, dtype))
+        guarded = select(all_of(j >= 2, j < 7), Load(x, (2, j - 2)), constant(other, dtype))
         for kind in (VECTOR, SERIAL):
             body = loops((j, 9, SERIAL), (i, 20, kind), body=Store(y, (j, i), guarded))
             check(program(body, (x,), y), target)
+
+
+@pytest.mark.parametrize("name", ["x86-64-sse2", "aarch64-neon"])
+def test_targets_without_masks_or_wide_vectors(name: str) -> None:
+    """SSE2 runs on every x86-64; other processors' code is only compiled."""
+    target = Target.parse(name)
+    x, y = buffer("x", 4, 13), buffer("y", 4, 19)
+    padded = select(all_of(i + j >= 1, i + j < 13), apply(Fn.TANH, Load(x, (j, i + j))), 0.5)
+    body = loops((j, 4, PARALLEL), (i, 19, VECTOR), body=Store(y, (j, i), padded))
+    for source in (program(body, (x,), y), matmul_tile(4, 12, 5, 24)):
+        assert assembly(emit(source, target).ir_text, target)
+        if target.arch == NATIVE.arch:
+            check(source, target, tolerance=1e-4)

@@ -11,7 +11,7 @@ from tensorwright.loop import For, ForKind, Stmt, Store, children_of, walk
 
 _MOST_CHUNKS = 8  # vectors of one loop that are written out; more become a loop
 _INTERLEAVED = (4, 2)  # vectors side by side where a loop runs inside, to hide latency
-_MOST_COPIES = 1 << 14  # of a statement by unrolling; beyond, the loop stays a loop
+_MOST_COPIES = 1 << 12  # statements that unrolling makes of a loop; beyond, it stays a loop
 _CPU_KINDS = (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL)
 
 

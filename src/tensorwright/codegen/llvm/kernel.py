@@ -18,6 +18,7 @@ from tensorwright.codegen.llvm.facts import Facts
 from tensorwright.codegen.llvm.parallel import write_entry
 from tensorwright.codegen.llvm.promote import promote_accumulators
 from tensorwright.codegen.llvm.statements import BUFFER_ALIGN, Arena, Kernel, Statements
+from tensorwright.codegen.llvm.vector_math import LIBM_SYMBOLS
 from tensorwright.loop import LoopProgram, Parameter
 
 
@@ -46,7 +47,7 @@ def emit(program: LoopProgram, target: Target) -> KernelSource:
              none, and for f16 on a target without conversions;
              InternalError for a program that is not well formed.
     """
-    name = re.sub(r"\W", "_", program.name)
+    name = _symbol(program.name)
     body = promote_accumulators(program.body, target)
     module = Module()
     kernel = Kernel(name, target, module, Facts(target), Arena(), Arena(), [])
@@ -71,6 +72,14 @@ def emit(program: LoopProgram, target: Target) -> KernelSource:
     return KernelSource(
         name, module.text(), kernel.shared.size, kernel.own.size, program.parameters
     )
+
+
+def _symbol(name: str) -> str:
+    """A name that object code may define."""
+    safe = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    if not safe or safe[0].isdigit():
+        safe = f"kernel_{safe}"
+    return f"{safe}_kernel" if safe in LIBM_SYMBOLS else safe
 
 
 def _entry(name: str, pointers: list[str], shared_bytes: int) -> str:
