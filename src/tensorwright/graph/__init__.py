@@ -37,7 +37,13 @@ from tensorwright.graph.printing import digest
 from tensorwright.graph.rename import rename_tensors
 from tensorwright.graph.text_file import load_text, save_text
 from tensorwright.graph.verify import verify
-from tensorwright.graph.workload import BoundWorkload, Workload, build_workload, reference
+from tensorwright.graph.workload import (
+    BoundWorkload,
+    Workload,
+    build_workload,
+    program_workload,
+    reference,
+)
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -73,6 +79,7 @@ __all__ = [
     "parse",
     "partition",
     "physical_shape",
+    "program_workload",
     "reads_of_step",
     "reference",
     "rename_tensors",

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tensorwright.base import InternalError, Printer
+from tensorwright.base import InternalError, Printer, UsageError
 from tensorwright.expr import (
     Compute,
     Const,
@@ -118,6 +118,30 @@ def build_workload(
     key = _key(results, inputs, fixed)
     workload = Workload(workload_name(graph, nodes), inputs, fixed, results, key)
     return BoundWorkload(workload, tuple(origin[each] for each in inputs), given)
+
+
+def program_workload(
+    outputs: Sequence[Compute], constants: frozenset[str] = frozenset(), name: str = ""
+) -> Workload:
+    """A tensor expression of one's own as a workload; its tensors keep their names.
+
+    constants  names of the placeholders whose values are known when it is compiled
+    Raises:    UsageError if two tensors have one name, or a constant is no placeholder.
+    """
+    order = topological_order(*outputs)
+    names = [tensor.name for tensor in order]
+    inputs = tuple(tensor for tensor in order if isinstance(tensor, Placeholder))
+    where = f"expression {name or outputs[-1].name}"
+    repeated = next((each for each in names if names.count(each) > 1), "")
+    if repeated:
+        reason = f"two tensors are called {repeated}"
+        raise UsageError(stage="workload", where=where, reason=reason, remedy="rename one")
+    strange = sorted(constants - {tensor.name for tensor in inputs})
+    if strange:
+        reason = f"{strange[0]} is none of its placeholders"
+        raise UsageError(stage="workload", where=where, reason=reason)
+    key = _key(tuple(outputs), inputs, constants)
+    return Workload(name or outputs[-1].name, inputs, constants, tuple(outputs), key)
 
 
 def reference(workload: Workload, arrays: Sequence[Array]) -> tuple[Array, ...]:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.graph.small_networks import Maker
 
-from tensorwright.base import DType, InternalError
-from tensorwright.expr import Compute, loads_of
+from tensorwright.base import DType, InternalError, UsageError
+from tensorwright.expr import Compute, compute, loads_of, placeholder
 from tensorwright.graph import (
     PLAIN,
     Graph,
@@ -20,6 +20,7 @@ from tensorwright.graph import (
     Layout,
     build_workload,
     physical_shape,
+    program_workload,
     reference,
     to_physical,
     to_plain,
@@ -180,3 +181,23 @@ def test_host_operators_have_no_workload() -> None:
     graph = b.finish([])
     with pytest.raises(InternalError, match="only the host"):
         build_workload(graph, graph.nodes)
+
+
+def test_an_expression_of_ones_own_keeps_its_names() -> None:
+    a, b = placeholder("a", (3,)), placeholder("b", (3,))
+    total = compute("total", (3,), lambda i: a[i] + b[i])
+    workload = program_workload([total], frozenset({"b"}))
+    assert (workload.name, workload.inputs, workload.outputs) == ("total", (a, b), (total,))
+    assert workload.key == program_workload([total], frozenset({"b"})).key
+    assert workload.key != program_workload([total]).key
+    (found,) = reference(workload, [np.ones(3, np.float32), np.ones(3, np.float32)])
+    assert found.tolist() == [2, 2, 2]
+
+
+def test_an_expression_needs_different_names() -> None:
+    a, b = placeholder("a", (3,)), placeholder("a", (3,))
+    total = compute("total", (3,), lambda i: a[i] + b[i])
+    with pytest.raises(UsageError, match="two tensors are called a"):
+        program_workload([total])
+    with pytest.raises(UsageError, match="c is none of its placeholders"):
+        program_workload([compute("one", (3,), lambda i: a[i] + 1.0)], frozenset({"c"}))
