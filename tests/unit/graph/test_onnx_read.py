@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from pathlib import Path
 
@@ -10,8 +11,15 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from tests.unit.graph.onnx_models import model_of
+from tests.unit.graph.test_onnx_import import CASES
 
-from tensorwright.base import InputError, ModelError, TensorwrightError, UnsupportedError
+from tensorwright.base import (
+    InputError,
+    ModelError,
+    TensorwrightError,
+    UnsupportedError,
+    UserError,
+)
 from tensorwright.graph import load_onnx
 
 REMEDY = "\n  try: export or download the model again"
@@ -61,6 +69,22 @@ def test_a_model_cut_off_anywhere() -> None:
             load_onnx(data[:end])
         assert "it is not an ONNX model, or it is truncated" in str(caught.value)
     assert whole == str(load_onnx(relu()))
+
+
+def test_damaged_models_are_refused_or_read() -> None:
+    """Bytes changed, flipped or lost: no other error than one for the user comes out."""
+    generator = random.Random(0)
+    models = [model.SerializeToString() for model in CASES.values()]
+    for _ in range(400):
+        data = bytearray(generator.choice(models))
+        for _ in range(generator.randrange(1, 4)):
+            place = generator.randrange(len(data))
+            if generator.random() < 0.3:
+                del data[place : place + generator.randrange(1, 4)]
+            else:
+                data[place] ^= 1 << generator.randrange(8)
+        with contextlib.suppress(UserError):
+            load_onnx(bytes(data))
 
 
 def test_a_cut_in_the_weights() -> None:

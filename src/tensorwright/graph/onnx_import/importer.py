@@ -168,7 +168,11 @@ class _Import:
             return results
         if has_standard_function(node.op_type, opset):
             types = {name: call.type_of(self.values[name]) for name in node.input if name}
-            nodes, version = expand_standard(node, types, opset, self.prefix(node))
+            try:
+                nodes, version = expand_standard(node, types, opset, self.prefix(node))
+            except (RuntimeError, TypeError, ValueError) as error:  # onnx's inliner, in C++
+                reason = f"onnx cannot write its function out: {error}"
+                raise ModelError(stage="import", where=label, reason=reason) from error
             return self.expand(node, nodes, version)
         raise call.unsupported("it is not supported")
 

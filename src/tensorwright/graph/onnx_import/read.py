@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import ModelProto
+from onnx import GraphProto, ModelProto
 
 from tensorwright.base import ModelError, UnsupportedError
 
@@ -66,6 +67,27 @@ def _decode(data: bytes, where: str) -> ModelProto:
     return model
 
 
+def _names(graph: GraphProto) -> Iterator[object]:
+    """Names of the graph; protobuf gives those that are not UTF-8 as bytes."""
+    yield graph.name
+    for info in (*graph.input, *graph.output, *graph.initializer):
+        yield info.name
+    for node in graph.node:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        for attribute in node.attribute:
+            yield attribute.name
+            if attribute.HasField("g"):
+                yield from _names(attribute.g)
+
+
+def _all_names(model: ModelProto) -> Iterator[object]:
+    yield from _names(model.graph)
+    for function in model.functions:
+        yield from (function.name, function.domain, *function.input, *function.output)
+        for node in function.node:
+            yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+
+
 def _check(model: ModelProto, where: str) -> None:
     broken = ""
     if not model.HasField("graph"):
@@ -74,6 +96,8 @@ def _check(model: ModelProto, where: str) -> None:
         broken = "its graph has no outputs"
     elif not model.opset_import and model.ir_version >= 3:
         broken = "it does not say its operator set"
+    elif not all(isinstance(name, str) for name in _all_names(model)):
+        broken = "a name in it is not text"
     if broken:
         raise _fail(
             where,

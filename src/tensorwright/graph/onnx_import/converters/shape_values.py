@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from onnx import SparseTensorProto, TensorProto
 
 from tensorwright.graph.onnx_import.call import Call, Results, Table
 from tensorwright.graph.onnx_import.tensors import dense, dtype_of, to_array
 from tensorwright.ops import Array, operator
+
+_MOST_ELEMENTS = 1 << 31
 
 
 def _constant(call: Call) -> Results:
@@ -32,6 +36,8 @@ def _constant_of_shape(call: Call) -> Results:
     shape = call.ints(0, "shape")
     if any(extent < 0 for extent in shape):
         raise call.unsupported(f"its shape {shape} has a negative extent")
+    if math.prod(shape) > _MOST_ELEMENTS:
+        raise call.unsupported(f"its shape {shape} has more than {_MOST_ELEMENTS} elements")
     value = call.attributes.get("value")
     fill: Array = np.zeros(1, np.float32)
     if isinstance(value, TensorProto):
@@ -58,6 +64,8 @@ def _range(call: Call) -> Results:
     if delta == 0:
         raise call.unsupported("its delta is 0")
     count = max(int(np.ceil((limit - start) / delta)), 0)
+    if count > _MOST_ELEMENTS:
+        raise call.unsupported(f"it has more than {_MOST_ELEMENTS} elements")
     return ((start + np.arange(count) * delta).astype(dtype),)
 
 
