@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, Self
 
-from tensorwright.base import TensorwrightError, knobs, make_folder
+from tensorwright.base import OutputError, TensorwrightError, knobs, make_folder
 from tensorwright.records import Status, hold_lock
 from tensorwright.tune.build import Built
 from tensorwright.tune.jobs import Died, Done, Job, Outcome, Raised, Stopped, TimedOut
@@ -159,8 +159,12 @@ def hold_turn(should_stop: Callable[[], bool] = never) -> Iterator[bool]:
 
     Gives False, and does not hold the turn, where `should_stop` turned true while waiting.
     """
-    path = make_folder(knobs.HOME.get()) / "turn.lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        path = make_folder(knobs.HOME.get()) / "turn.lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except (OSError, OutputError):
+        yield True  # nobody can take turns with us there
+        return
     try:
         while not should_stop():
             try:

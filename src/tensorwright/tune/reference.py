@@ -63,11 +63,14 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A workload's trial: the recipe, and per output its name, dtype and file (.npy)."""
+    """A workload's trial: the recipe, and per output its name, type and file (.npy).
+
+    bf16, which NumPy's files do not know, is kept as f32.
+    """
 
     key: str
     recipe: Recipe
-    outputs: tuple[tuple[str, str], ...]
+    outputs: tuple[tuple[str, DType, str], ...]
     has_floats: bool
 
 
@@ -207,6 +210,6 @@ def _save(
         path = kept / f"{number}.npy"
         stored = array.astype(np.float32) if tensor.dtype is DType.BF16 else array
         np.save(path, stored)
-        files.append((tensor.name, str(path)))
+        files.append((tensor.name, tensor.dtype, str(path)))
     has_floats = any(tensor.dtype.is_float for tensor in tensors)
     return Reference(key, recipe, tuple(files), has_floats)

@@ -300,11 +300,12 @@ class _Session:
             case BuildFailed(status, error):
                 return self._record(search, candidate, status, (), error)
             case Built():
+                races = search.default is None or candidate.trace != search.default.trace
                 measured = self.tools.runner.measure(
                     search.state.task.workload,
                     [result],
                     self.setting.threads,
-                    search.state.best_s,
+                    search.state.best_s if races else math.inf,
                     self._should_abandon,
                 )
                 if not measured:

@@ -115,10 +115,11 @@ def limit_process(memory_bytes: int) -> None:
 def prepare(reference: Reference) -> None:
     """Make the inputs of a workload and read its answer; forgets the workload before."""
     _PREPARED.key, _PREPARED.inputs, _PREPARED.answers, _PREPARED.allowed = "", None, None, None
-    answers = {name: np.load(path, allow_pickle=False) for name, path in reference.outputs}
+    answers = {name: np.load(path, allow_pickle=False) for name, _, path in reference.outputs}
     _PREPARED.inputs = make_inputs(reference.recipe)
     _PREPARED.allowed = {
-        name: allowed_error(answer, reference.has_floats) for name, answer in answers.items()
+        name: allowed_error(answers[name], dtype, reference.has_floats)
+        for name, dtype, _ in reference.outputs
     }
     _PREPARED.answers = answers
     _PREPARED.key = reference.key
@@ -275,21 +276,20 @@ class Guarded:
         return all(bool((zone == _UNWRITTEN).all()) for zone in zones)
 
 
-def allowed_error(answer: Array, has_floats: bool) -> Array:
-    """How far each element may be from the answer, as float64 or float32, by broadcasting.
+def allowed_error(answer: Array, dtype: DType, has_floats: bool) -> Array:
+    """How far each element may be from the answer, by broadcasting; `dtype` is that of the kernel.
 
     Floats: so much of the element itself and of what elements of this answer usually are. Whole
     numbers are exact, but for 8 bits that were rounded from floats: one off.
     """
-    if answer.dtype.kind in "iub":
-        may_round = has_floats and answer.dtype.itemsize == 1 and answer.dtype.kind != "b"
-        return np.array(1 if may_round else 0)
-    kind = DType.from_numpy(answer.dtype)
+    if not dtype.is_float:
+        return np.array(1 if has_floats and dtype.is_int and dtype.size_bytes == 1 else 0)
     size = np.abs(answer if answer.dtype.itemsize >= 4 else answer.astype(np.float32))
     finite = size[np.isfinite(size)]
+    size = np.nan_to_num(size, copy=False, nan=0.0, posinf=0.0)
     usual = float(np.quantile(finite, 0.9)) if finite.size else 0.0
     usual = usual or (float(finite.max()) if finite.size else 0.0)
-    allowed: Array = _TOLERANCE[kind] * (size + size.dtype.type(usual))
+    allowed: Array = _TOLERANCE[dtype] * (size + size.dtype.type(usual))
     return allowed
 
 
