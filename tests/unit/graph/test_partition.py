@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.unit.graph import small_networks as networks
 from tests.unit.graph.partition_runner import check_partition
 from tests.unit.graph.random_graphs import graphs
@@ -27,6 +28,7 @@ from tensorwright.graph import (
     partition,
     reads_of_step,
     rename_tensors,
+    verify,
     writes_of_step,
 )
 
@@ -59,6 +61,27 @@ def test_steps_can_run_in_their_order(network: Network) -> None:
         assert not set(writes_of_step(step)) & known
         known.update(writes_of_step(step))
     assert set(graph.outputs) <= known
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(network=st.sampled_from(NETWORKS), seed=st.integers(0, 99))
+def test_any_layouts_give_the_same_results(network: Network, seed: int) -> None:
+    """Layouts at random, also of inputs and outputs; what the host touches stays plain."""
+    graph = network()
+    generator = np.random.default_rng(seed)
+    plain = {name for node in graph.nodes if node.operator == "topk" for name in node.inputs}
+    plain |= {name for node in graph.nodes if node.operator == "topk" for name in node.outputs}
+    layouts: dict[str, Layout] = {}
+    for name, type_ in graph.types.items():
+        rank = len(type_.shape)
+        if name in plain or generator.random() < 0.3:
+            continue
+        order = tuple(map(int, generator.permutation(rank))) if generator.random() < 0.3 else ()
+        axis = int(generator.integers(max(rank, 1)))
+        fitting = [block for block in (2, 4, 8) if rank and type_.shape[axis] % block == 0]
+        block = int(generator.choice(fitting)) if fitting else 1
+        layouts[name] = Layout(axis, block, order) if block > 1 else Layout(order=order)
+    check_partition(partition(verify(replace(graph, layouts=layouts))))
 
 
 def _reordered(graph: Graph) -> Graph:
