@@ -66,16 +66,13 @@ def _draw(
     operator, position = role
     kind = _NORM_INPUTS[position] if operator == "BatchNormalization" and position < 5 else ""
     if kind == "scale" and residual:
-        values = generator.uniform(0.35, 1.05, shape)
-    elif kind in ("scale", "var") or (operator == "Mul" and len(shape) < 4):
-        values = generator.uniform(0.5, 1.5, shape)
-    elif len(shape) < 2:
-        values = generator.normal(0.0, 0.1, shape)
-    else:
-        fan_in = math.prod(shape[1:])
-        gain = 1.0 if residual else 2.0
-        values = generator.normal(0.0, math.sqrt(gain / fan_in), shape)
-    return values.astype(np.float32)
+        return generator.uniform(0.35, 1.05, shape).astype(np.float32)
+    if kind in ("scale", "var") or (operator == "Mul" and len(shape) < 4):
+        return generator.uniform(0.5, 1.5, shape).astype(np.float32)
+    deviation = 0.1
+    if len(shape) > 1:
+        deviation = math.sqrt((1.0 if residual else 2.0) / math.prod(shape[1:]))
+    return generator.standard_normal(shape, np.float32) * np.float32(deviation)
 
 
 def seeded_weights(model: ModelProto, seed: int) -> ModelProto:

@@ -63,8 +63,7 @@ def simplify_with_report(graph: Graph) -> Simplification:
             graph, count = each(graph)
             counts[each.__name__] += count
             if count:
-                graph, dropped = remove_dead_code(graph)
-                counts[remove_dead_code.__name__] += dropped
+                graph, _ = remove_dead_code(graph)  # what it replaced
         if counts == before:
             return Simplification(graph, tuple(counts.items()), round_)
     raise InternalError(

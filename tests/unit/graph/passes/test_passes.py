@@ -271,6 +271,5 @@ def test_the_report_counts() -> None:
 
     report = simplify_with_report(build(body, 1, 4, 2, 2))
     assert str(report) == (
-        "1 nodes after 2 rounds: remove_dead_code 2, lower_batch_norm 1, absorb_scale 1,"
-        " absorb_shift 1"
+        "1 nodes after 2 rounds: lower_batch_norm 1, absorb_scale 1, absorb_shift 1"
     )
