@@ -153,7 +153,8 @@ def _infer_bitcast(types: tuple[TensorType, ...], attributes: Attributes) -> tup
 
 
 def _bitcast(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
-    return (np.ascontiguousarray(arrays[0]).view(dtype_of(attributes, "to").numpy),)
+    array = np.ascontiguousarray(arrays[0])  # which makes a scalar one-dimensional
+    return (array.view(dtype_of(attributes, "to").numpy).reshape(arrays[0].shape),)
 
 
 def _refuse(name: str) -> InferRule:
