@@ -204,7 +204,8 @@ def _stage_layout(graph: Graph, node: Node, stage: Tensor) -> Layout:
     """The layout of a tensor inside an operator's meaning.
 
     That of the output where the shapes are equal; else that of the first input where both have one
-    extent along the blocked dimension (padding); else that of the output, likewise; else plain.
+    extent along the blocked dimension (padding); else that of the output, likewise; else the blocks
+    of the output where both agree as far as the blocked dimension (phases); else plain.
     """
     neighbours = [node.outputs[0], *node.inputs[:1]]
     for name in neighbours:
@@ -216,7 +217,10 @@ def _stage_layout(graph: Graph, node: Node, stage: Tensor) -> Layout:
         is_alike = len(shape) == len(stage.shape)
         if is_alike and (layout.block == 1 or shape[layout.axis] == stage.shape[layout.axis]):
             return layout
-    return PLAIN
+    layout = graph.layouts.get(node.outputs[0], PLAIN)
+    leading = layout.axis + 1
+    is_led_alike = graph.types[node.outputs[0]].shape[:leading] == stage.shape[:leading]
+    return layout if layout.block > 1 and not layout.order and is_led_alike else PLAIN
 
 
 def _number(graph: Graph, tensor: Tensor) -> Const | None:

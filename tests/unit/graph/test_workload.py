@@ -22,6 +22,7 @@ from tensorwright.graph import (
     physical_shape,
     program_workload,
     reference,
+    run_node,
     to_physical,
     to_plain,
 )
@@ -105,6 +106,20 @@ def test_axes_are_divided_only_along_reductions() -> None:
             for index in map(str, load.indices):
                 divided = {name for name in own if f"{name}//" in index or f"{name}%" in index}
                 assert not divided
+
+
+def test_stages_of_another_rank_are_blocked_like_the_output() -> None:
+    m = Maker("transposed")
+    y = m.add("conv_transpose", m.image(), m.weight(16, 32, 4, 4), strides=(2, 2))
+    graph = replace(m.finish(y), layouts={y: BLOCKED})
+    workload = build_workload(graph, graph.nodes).workload
+    phases = next(stage for stage in workload.stages if stage.reduction is not None)
+    assert len(phases.axes) == 7
+    assert [axis.name for axis in phases.axes][-1] == "oc_i"
+    x = np.random.default_rng(0).normal(size=(1, 16, 6, 6)).astype(np.float32)
+    (found,) = reference(workload, [x, graph.constants["constant_0"]])
+    (expected,) = run_node(graph.nodes[0], [x, graph.constants["constant_0"]])
+    np.testing.assert_allclose(to_plain(found, BLOCKED), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_names_are_unique_and_independent_of_the_graph() -> None:
