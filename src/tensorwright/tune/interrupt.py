@@ -30,7 +30,7 @@ class Interrupt:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = signal.getsignal(signal.SIGINT)
+        before = signal.getsignal(signal.SIGINT) or signal.SIG_DFL
 
         def ask(number: int, frame: FrameType | None) -> None:
             if self.is_set:

@@ -51,12 +51,18 @@ class TaskResult:
 
 @dataclass(frozen=True, slots=True)
 class TuneResult:
-    """What came of a session."""
+    """What came of a session.
+
+    trials, elapsed_s    of all runs of the session
+    build_s, measure_s   of this run; the rest of its time was search
+    """
 
     session: str
     reason: StopReason
     trials: int
     elapsed_s: float
+    build_s: float
+    measure_s: float
     tasks: tuple[TaskResult, ...]
 
     @property

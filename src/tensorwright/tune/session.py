@@ -2,56 +2,30 @@
 
 First every workload gets its default schedule measured; then the scheduler gives rounds to
 workloads until the budget is spent; at last the best few of each are measured again, in turn, with
-the default among them. Records reach the store after every round, so that a killed session loses
-the round in flight and no more; Ctrl-C keeps even what that round has measured.
+the default among them. `rounds.py` is how.
 """
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack
+from dataclasses import replace
 
-from tensorwright.base import Target, TensorwrightError, UsageError
-from tensorwright.records import (
-    Record,
-    RecordStore,
-    Status,
-    WorkloadText,
-    detect_hardware,
-)
+from tensorwright.base import Target, UsageError
+from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import initial_state
-from tensorwright.tune.build import (
-    Builder,
-    BuildFailed,
-    BuildResult,
-    BuildStopped,
-    Built,
-    PoolBuilder,
-    build_request,
-)
+from tensorwright.tune.build import Builder, PoolBuilder
 from tensorwright.tune.interrupt import Interrupt
-from tensorwright.tune.measure import ChildRunner, Runner, hold_turn
-from tensorwright.tune.progress import Callback, Phase, Progress, TaskRow
-from tensorwright.tune.random_search import RandomSearch, default_candidate
-from tensorwright.tune.ranking import Ranking, Tools, records_of, standing, top_of
-from tensorwright.tune.result import Setting, StopReason, TaskResult, TuneOptions, TuneResult
-from tensorwright.tune.saved_state import (
-    Spent,
-    load_spent,
-    save_spent,
-    session_arguments,
-    session_id,
-)
-from tensorwright.tune.scheduler import GreedyScheduler, Scheduler, TaskState
+from tensorwright.tune.measure import ChildRunner, Runner
+from tensorwright.tune.progress import Callback
+from tensorwright.tune.random_search import RandomSearch
+from tensorwright.tune.ranking import Tools
+from tensorwright.tune.result import Setting, TuneOptions, TuneResult
+from tensorwright.tune.rounds import Session
+from tensorwright.tune.scheduler import GreedyScheduler, Scheduler
 from tensorwright.tune.space import Space, space_of
-from tensorwright.tune.strategy import Candidate, Strategy, StrategyFactory
+from tensorwright.tune.strategy import StrategyFactory
 from tensorwright.tune.task import Task
-
-_MOST_FAILURES = 48  # after so many trials without a good one, a workload is given up
-_RESERVE_SHARE = 0.05  # of the minutes, kept for the ranking at the end
-_RESERVE_PER_TASK_S = 0.5
 
 
 def make_space(task: Task, target: Target) -> Space:
@@ -97,35 +71,22 @@ def tune(
             reason="neither trials nor minutes are given",
             remedy="give one of them",
         )
-    owned_builder = None if builder else PoolBuilder()
-    owned_runner = None if runner else ChildRunner(seed=seed)
-    try:
-        for owned in (owned_builder, owned_runner):
-            if owned is not None:
-                owned.start()
-        tools = Tools(
-            builder or owned_builder,  # type: ignore[arg-type]  # one of them is there
-            runner or owned_runner,  # type: ignore[arg-type]  # one of them is there
-            scheduler or GreedyScheduler(),
-            make_strategy,
-            make_space,
-        )
-        setting = Setting(
-            target, threads, hardware or detect_hardware().fingerprint, seed, model, trials,
-            None if minutes is None else 60.0 * minutes,
-        )  # fmt: skip
-        asked = interrupt or Interrupt()
-        with asked.on_ctrl_c():
-            session = _Session(
-                merge(tasks), setting, store, tools, tuple(callbacks), asked,
-                options or TuneOptions(),
-            )  # fmt: skip
-            return session.run()
-    finally:
-        if owned_builder is not None:
-            owned_builder.close()
-        if owned_runner is not None:
-            owned_runner.close()
+    seconds = None if minutes is None else 60.0 * minutes
+    machine = hardware or detect_hardware().fingerprint
+    setting = Setting(target, threads, machine, seed, model, trials, seconds)
+    asked = interrupt or Interrupt()
+    with ExitStack() as owned:
+        if builder is None:
+            builder = owned.enter_context(PoolBuilder())
+            builder.start()
+        if runner is None:
+            runner = owned.enter_context(ChildRunner(seed=seed))
+            runner.start()
+        tools = Tools(builder, runner, scheduler or GreedyScheduler(), make_strategy, make_space)
+        owned.enter_context(asked.on_ctrl_c())
+        return Session(
+            merge(tasks), setting, store, tools, tuple(callbacks), asked, options or TuneOptions()
+        ).run()
 
 
 def merge(tasks: Sequence[Task]) -> tuple[Task, ...]:
@@ -137,322 +98,3 @@ def merge(tasks: Sequence[Task]) -> tuple[Task, ...]:
             task if known is None else replace(known, weight=known.weight + task.weight)
         )
     return tuple(merged.values())
-
-
-@dataclass(slots=True)
-class _Search:
-    """The search of one task: where it stands, and its strategy (None where it has no space)."""
-
-    state: TaskState
-    default: Candidate | None = None
-    strategy: Strategy | None = None
-    texts: list[WorkloadText] = field(default_factory=list)
-    is_default_known: bool = False
-
-
-class _Session:
-    """Mutable; lives inside one call of `tune`."""
-
-    def __init__(
-        self,
-        tasks: tuple[Task, ...],
-        setting: Setting,
-        store: RecordStore,
-        tools: Tools,
-        callbacks: tuple[Callback, ...],
-        interrupt: Interrupt,
-        options: TuneOptions,
-    ) -> None:
-        self.setting = setting
-        self.store = store
-        self.tools = tools
-        self.callbacks = callbacks
-        self.interrupt = interrupt
-        self.options = options
-        self.started = time.monotonic()
-        self.arguments = session_arguments(
-            tasks, setting.target.key, setting.hardware, setting.threads, setting.seed
-        )
-        self.identity = session_id(self.arguments)
-        self.spent = load_spent(store, self.identity) if options.should_resume else Spent()
-        self.trials_here = 0
-        self.rounds = self.spent.rounds
-        self.searches = [self._open(task) for task in tasks]
-
-    def run(self) -> TuneResult:
-        """The whole session."""
-        self._tell(Phase.WARM_UP)
-        self._warm_up()
-        reason = self._search()
-        if reason is not StopReason.INTERRUPTED and self.options.should_rank:
-            self._tell(Phase.RANKING)
-            self._rank()
-            if self.interrupt.is_set:
-                reason = StopReason.INTERRUPTED
-        self._save(is_finished=reason is not StopReason.INTERRUPTED)
-        self._tell(Phase.DONE)
-        return TuneResult(
-            self.identity,
-            reason,
-            self._trials(),
-            self._elapsed_s(),
-            tuple(self._result(search) for search in self.searches),
-        )
-
-    # Setting up
-
-    def _open(self, task: Task) -> _Search:
-        """Make the strategy of a task, and tell it what is on record."""
-        key = task.workload.key
-        state = TaskState(
-            task,
-            trials=dict(self.spent.counts).get(key, 0),
-            history=dict(self.spent.histories).get(key, ()),
-        )
-        search = _Search(state, texts=[WorkloadText(key, str(task.workload))])
-        try:
-            space = self.tools.make_space(task, self.setting.target)
-            search.default = default_candidate(space)
-            search.strategy = self.tools.make_strategy(task, space, self.setting.seed)
-        except TensorwrightError as error:
-            state.error = f"no schedule space: {error}"
-            state.is_exhausted = True
-            return search
-        known = records_of(self.store, self.setting, key)
-        search.strategy.observe(known)
-        search.is_default_known = any(one.trace == search.default.trace for one in known)
-        self._read_times(search)
-        return search
-
-    def _read_times(self, search: _Search) -> None:
-        """Default and best time, as the store has them."""
-        key = search.state.task.workload.key
-        top = top_of(self.store, self.setting, key, 1)
-        search.state.best_s = top[0].median_s if top else math.inf
-        if top:
-            search.state.error = ""
-        trace = search.default.trace if search.default is not None else ""
-        default = standing(records_of(self.store, self.setting, key), trace)
-        search.state.default_s = default.median_s if default is not None else math.inf
-
-    # Rounds
-
-    def _warm_up(self) -> None:
-        """Measure the default schedules that are not on record, many workloads to a round."""
-        waiting = [
-            (search, search.default)
-            for search in self.searches
-            if search.default is not None and not search.is_default_known
-        ]
-        size = max(self.options.round_size, 1)
-        for start in range(0, len(waiting), size):
-            if self._should_stop() or self._is_spent():
-                return
-            self._round(waiting[start : start + size], Phase.WARM_UP)
-
-    def _search(self) -> StopReason:
-        states = [search.state for search in self.searches]
-        while True:
-            if self.interrupt.is_set:
-                return StopReason.INTERRUPTED
-            if self._is_spent():
-                return StopReason.BUDGET_SPENT
-            chosen = self.tools.scheduler.choose(states)
-            if chosen is None:
-                return StopReason.EXHAUSTED
-            search = self.searches[chosen]
-            candidates = search.strategy.propose(self._room()) if search.strategy else ()
-            if not candidates:
-                search.state.is_exhausted = True
-                continue
-            self._round([(search, candidate) for candidate in candidates], Phase.SEARCH)
-            search.state.history = (*search.state.history, search.state.best_s)
-            self._save(is_finished=False)
-
-    def _round(self, pairs: Sequence[tuple[_Search, Candidate]], phase: Phase) -> None:
-        """Build all, measure one after the other, and put what came of it into the store."""
-        requests = [
-            build_request(search.state.task.workload, candidate.trace, self.setting.target)
-            for search, candidate in pairs
-        ]
-        results = self.tools.builder.build(requests, self._should_stop)
-        found: list[tuple[_Search, Record]] = []
-        with hold_turn(self._should_stop) as is_held:
-            if is_held:
-                for (search, candidate), result in zip(pairs, results, strict=True):
-                    record = self._try(search, candidate, result)
-                    if record is None:
-                        break
-                    found.append((search, record))
-                    self._note(search, candidate, record)
-        self._keep(found)
-        self.rounds += 1
-        self._save(is_finished=False)
-        self._tell(phase)
-
-    def _try(self, search: _Search, candidate: Candidate, result: BuildResult) -> Record | None:
-        """Measure a candidate that was built; None where the session shall stop."""
-        if self._should_stop():
-            return None
-        match result:
-            case BuildStopped():
-                return None
-            case BuildFailed(status, error):
-                return self._record(search, candidate, status, (), error)
-            case Built():
-                races = search.default is None or candidate.trace != search.default.trace
-                measured = self.tools.runner.measure(
-                    search.state.task.workload,
-                    [result],
-                    self.setting.threads,
-                    search.state.best_s if races else math.inf,
-                    self._should_abandon,
-                )
-                if not measured:
-                    return None
-                one = measured[0]
-                return self._record(search, candidate, one.status, one.times_s, one.error)
-
-    def _record(
-        self,
-        search: _Search,
-        candidate: Candidate,
-        status: Status,
-        times_s: tuple[float, ...],
-        error: str,
-    ) -> Record:
-        return Record(
-            workload=search.state.task.workload.key,
-            target=self.setting.target.key,
-            hardware=self.setting.hardware,
-            threads=self.setting.threads,
-            trace=candidate.trace,
-            times_s=times_s,
-            status=status,
-            error=error.encode(errors="replace").decode(),
-            decisions=candidate.decisions,
-            seed=self.setting.seed,
-            round=self.rounds,
-        )
-
-    def _note(self, search: _Search, candidate: Candidate, record: Record) -> None:
-        """Let the state of the task follow the record; the next candidate races against it."""
-        state = search.state
-        state.trials += 1
-        self.trials_here += 1
-        if record.status is Status.OK:
-            state.best_s = min(state.best_s, record.median_s)
-            state.error = ""
-        elif not math.isfinite(state.best_s) and record.error:
-            state.error = f"{record.status.value}: {record.error}"
-        if search.default is not None and candidate.trace == search.default.trace:
-            search.is_default_known = True
-            if record.status is Status.OK:
-                state.default_s = record.median_s
-        if state.trials >= _MOST_FAILURES and not math.isfinite(state.best_s):
-            state.is_exhausted = True
-
-    def _keep(self, found: Sequence[tuple[_Search, Record]]) -> None:
-        """Append to the store, then tell the strategies."""
-        texts = [text for search, _ in found for text in search.texts]
-        self.store.append([record for _, record in found], texts)
-        for search in self.searches:
-            own = [record for owner, record in found if owner is search]
-            if own and search.strategy is not None:
-                search.strategy.observe(own)
-
-    def _rank(self) -> None:
-        """Measure the best few of every workload again, in turn."""
-        ranking = Ranking(self.setting, self.store, self.tools, self._should_abandon)
-        for search in self.searches:
-            if self.interrupt.is_set:
-                return
-            if search.state.trials and search.default is not None:
-                ranking.rank(search.state.task.workload, search.default.trace)
-            self._read_times(search)
-
-    # Budget and state
-
-    def _should_stop(self) -> bool:
-        """Whether the round in flight shall end early."""
-        seconds = self.setting.seconds
-        return self.interrupt.is_set or (
-            seconds is not None and self._elapsed_s() >= seconds - self._reserve_s()
-        )
-
-    def _should_abandon(self) -> bool:
-        """Whether even the measurement in flight shall end."""
-        return self.interrupt.is_set
-
-    def _is_spent(self) -> bool:
-        trials = self.setting.trials
-        return self._should_stop() or (trials is not None and self._trials() >= trials)
-
-    def _room(self) -> int:
-        """How many candidates the next round may have."""
-        size = self.options.round_size
-        if self.setting.trials is None:
-            return size
-        return max(1, min(size, self.setting.trials - self._trials()))
-
-    def _reserve_s(self) -> float:
-        """What the ranking at the end will take."""
-        if self.setting.seconds is None or not self.options.should_rank:
-            return 0.0
-        return min(_RESERVE_SHARE * self.setting.seconds, _RESERVE_PER_TASK_S * len(self.searches))
-
-    def _trials(self) -> int:
-        return self.spent.trials + self.trials_here
-
-    def _elapsed_s(self) -> float:
-        return self.spent.seconds + self._elapsed_here_s()
-
-    def _elapsed_here_s(self) -> float:
-        return time.monotonic() - self.started
-
-    def _save(self, *, is_finished: bool) -> None:
-        states = [search.state for search in self.searches]
-        spent = Spent(
-            self._trials(),
-            self._elapsed_s(),
-            self.rounds,
-            is_finished,
-            {state.task.workload.key: state.trials for state in states},
-            {state.task.workload.key: state.history for state in states},
-        )
-        save_spent(self.store, self.identity, self.setting.model, self.arguments, spent)
-
-    def _tell(self, phase: Phase) -> None:
-        rows = tuple(_row(search.state) for search in self.searches)
-        progress = Progress(
-            phase,
-            self.rounds,
-            self._trials(),
-            self._elapsed_s(),
-            self.trials_here,
-            self._elapsed_here_s(),
-            self.setting.trials,
-            self.setting.seconds,
-            rows,
-        )
-        for callback in self.callbacks:
-            callback.on_progress(progress)
-
-    def _result(self, search: _Search) -> TaskResult:
-        state = search.state
-        top = top_of(self.store, self.setting, state.task.workload.key, 1)
-        trace = top[0].trace if top else ""
-        return TaskResult(
-            state.task, state.trials, state.default_s, state.best_s, trace, state.error
-        )
-
-
-def _row(state: TaskState) -> TaskRow:
-    return TaskRow(
-        state.task.workload.name,
-        state.task.weight,
-        state.trials,
-        state.default_s,
-        state.best_s,
-        state.error,
-    )
