@@ -226,6 +226,17 @@ def test_names_are_kept() -> None:
     assert graph.outputs == ("first", "second", "third")
 
 
+def test_names_that_our_own_builder_would_choose() -> None:
+    """The second tensor is called as we call the first: names must not swap values."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["relu_1"]),
+        helper.make_node("Identity", ["relu_1"], ["identity_0"]),
+        helper.make_node("Neg", ["x"], ["relu_0"]),
+    ]
+    check(model_of(nodes, {"x": (9,)}, ["identity_0", "relu_0"]))
+    check(model_of(nodes, {"x": (9,)}, ["relu_0", "identity_0", "relu_1"]))
+
+
 def test_a_constant_condition_chooses_the_branch() -> None:
     def branch(operator: str) -> Any:
         node = helper.make_node(operator, ["x"], ["inner"])

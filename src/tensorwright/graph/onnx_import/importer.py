@@ -276,24 +276,30 @@ class _Import:
     def finish(self, outputs: Sequence[str]) -> Graph:
         """The graph, its tensors under their ONNX names where they have one."""
         names: dict[str, str] = {}  # ours -> theirs
-        taken = set(self.builder.inputs)
+        inputs = frozenset(self.builder.inputs)
+        taken = set(inputs)
         results = []
         for output in outputs:
             operand = self.lookup(output, f"output {output}")
             if not isinstance(operand, str):
                 operand = self.builder.constant(operand)
-            if output in taken and operand != output:
+            if operand == output and operand in inputs:
+                results.append(operand)
+                continue
+            if output in taken:
                 raise ModelError(
-                    stage="import", where=f"output {output}", reason="an input has the same name"
+                    stage="import",
+                    where=f"output {output}",
+                    reason="an input or another output has the same name",
                 )
-            if operand != output and (operand in names or operand in taken):
+            if operand in inputs or operand in names:
                 operand = self.builder.add("identity", operand)
-            names.setdefault(operand, output)
+            names[operand] = output
             taken.add(output)
             results.append(operand)
         for theirs, operand in self.values.items():
             ours = operand if isinstance(operand, str) else self.builder.name_of_constant(operand)
-            unnamed = ours is not None and ours not in names and ours not in self.builder.inputs
+            unnamed = ours is not None and ours not in names and ours not in inputs
             if ours is not None and unnamed and theirs not in taken:
                 names[ours] = theirs
                 taken.add(theirs)
