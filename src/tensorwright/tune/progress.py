@@ -92,6 +92,9 @@ class Callback(Protocol):
     def on_progress(self, progress: Progress) -> None:
         """After the start, after every round, and at the end (phase DONE)."""
 
+    def close(self) -> None:
+        """After the session, however it ended."""
+
 
 class PlainLines:
     """One line per round; for files and pipes."""
@@ -102,6 +105,9 @@ class PlainLines:
     def on_progress(self, progress: Progress) -> None:
         """As `Callback.on_progress`."""
         print(summary(progress), file=self._stream, flush=True)
+
+    def close(self) -> None:
+        """Nothing is kept open."""
 
 
 class LiveTable:
@@ -118,6 +124,11 @@ class LiveTable:
             self._is_started = True
         self._live.update(Group(_table(progress), Text(summary(progress))), refresh=True)
         if progress.phase is Phase.DONE:
+            self.close()
+
+    def close(self) -> None:
+        """Leave the table as it stands, and give the cursor back."""
+        if self._is_started:
             self._live.stop()
             self._is_started = False
 

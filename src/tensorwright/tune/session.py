@@ -76,6 +76,8 @@ def tune(
     setting = Setting(target, threads, machine, seed, model, trials, seconds)
     asked = interrupt or Interrupt()
     with ExitStack() as owned:
+        for callback in callbacks:
+            owned.callback(callback.close)
         if builder is None:
             builder = owned.enter_context(PoolBuilder())
             builder.start()

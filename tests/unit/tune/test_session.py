@@ -36,9 +36,13 @@ NO_RANKING = TuneOptions(should_rank=False)
 class Listener:
     def __init__(self) -> None:
         self.seen: list[Progress] = []
+        self.is_closed = False
 
     def on_progress(self, progress: Progress) -> None:
         self.seen.append(progress)
+
+    def close(self) -> None:
+        self.is_closed = True
 
 
 def run(store: MemoryStore, **changes: object) -> TuneResult:
@@ -317,6 +321,7 @@ def test_callbacks_follow_the_session() -> None:
     assert [one.trials for one in listener.seen] == [0, 2, 12, 22, 30, 30, 30]
     last = listener.seen[-1]
     assert [row.best_s for row in last.rows] == [task.best_s for task in result.tasks]
+    assert listener.is_closed
     assert last.best_s == sum(task.task.weight * task.best_s for task in result.tasks)
 
 
@@ -351,3 +356,15 @@ def test_a_record_of_the_default_from_elsewhere_saves_the_warm_up() -> None:
     result = run(store, runner=runner, tasks=TASKS[:1], trials=5)
     assert ("one", default) not in runner.measured
     assert result.tasks[0].default_s == 0.5
+
+
+def test_a_session_that_fails_closes_what_it_opened() -> None:
+    class Falling(FakeRunner):
+        def measure(self, *_: object) -> None:  # type: ignore[override]
+            raise KeyboardInterrupt
+
+    store, listener = MemoryStore(), Listener()
+    with pytest.raises(KeyboardInterrupt):
+        run(store, runner=Falling(), callbacks=(listener,))
+    assert listener.is_closed
+    assert run(store).trials == 30
