@@ -121,8 +121,12 @@ class Session:
             return search
         known = records_of(self.store, self.setting, key)
         search.strategy.observe(known)
-        search.is_default_known = any(one.trace == search.default.trace for one in known)
+        search.is_default_known = any(
+            one.trace == search.default.trace and one.status is not Status.CENSORED for one in known
+        )
         self._read_times(search)
+        if known and not math.isfinite(state.best_s):
+            state.error = _failure_text(known[-1])
         return search
 
     def _read_times(self, search: _Search) -> None:
@@ -249,7 +253,7 @@ class Session:
             state.best_s = min(state.best_s, record.median_s)
             state.error = ""
         elif not math.isfinite(state.best_s) and record.error:
-            state.error = f"{record.status.value}: {record.error}"
+            state.error = _failure_text(record)
         if search.default is not None and candidate.trace == search.default.trace:
             search.is_default_known = True
             if record.status is Status.OK:
@@ -350,6 +354,10 @@ class Session:
         return TaskResult(
             state.task, state.trials, state.default_s, state.best_s, trace, state.error
         )
+
+
+def _failure_text(record: Record) -> str:
+    return f"{record.status.value}: {record.error}"
 
 
 def _row(state: TaskState) -> TaskRow:

@@ -368,3 +368,20 @@ def test_a_session_that_fails_closes_what_it_opened() -> None:
         run(store, runner=Falling(), callbacks=(listener,))
     assert listener.is_closed
     assert run(store).trials == 30
+
+
+def test_a_default_that_was_only_dropped_before_is_measured() -> None:
+    store = MemoryStore()
+    default = "split(y, i, [8])"
+    store.append([Record("one", TARGET.key, "here", 2, default, (0.5,), Status.CENSORED)])
+    result = run(store, tasks=TASKS[:1], trials=5)
+    assert result.tasks[0].default_s == time_of("one", default)
+
+
+def test_failures_on_record_are_still_named_when_nothing_new_is_tried() -> None:
+    store = MemoryStore()
+    default = "split(y, i, [8])"
+    failed = Record("one", TARGET.key, "here", 2, default, (), Status.CRASHED, error="it fell")
+    store.append([failed])
+    result = run(store, tasks=TASKS[:1], trials=0)
+    assert result.tasks[0].error == "crashed: it fell"
