@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
@@ -158,6 +158,11 @@ class Compute:
     axes: tuple[Axis, ...]
     body: Value
     reduction: Reduction | None = None
+    _dtype: DType = field(init=False, repr=False)  # derived once: graphs may be deep
+
+    def __post_init__(self) -> None:
+        is_position = self.reduction is not None and self.reduction.combiner.is_arg
+        object.__setattr__(self, "_dtype", DType.I64 if is_position else self.body.dtype)
 
     @property
     def shape(self) -> tuple[Index, ...]:
@@ -167,9 +172,7 @@ class Compute:
     @property
     def dtype(self) -> DType:
         """The element type: the body's, or i64 for positions."""
-        if self.reduction is not None and self.reduction.combiner.is_arg:
-            return DType.I64
-        return self.body.dtype
+        return self._dtype
 
     @property
     def reduce_axes(self) -> tuple[Axis, ...]:
@@ -327,15 +330,13 @@ def decompose_arg_reduction(tensor: Compute) -> tuple[Compute, Compute]:
 def topological_order(*outputs: Tensor) -> tuple[Tensor, ...]:
     """Every tensor that the outputs depend on, inputs first, each once."""
     order: dict[Tensor, None] = {}
-
-    def visit(tensor: Tensor) -> None:
-        if tensor in order:
-            return
-        if isinstance(tensor, Compute):
-            for load in loads_of(tensor.body):
-                visit(load.source)
-        order[tensor] = None
-
-    for output in outputs:
-        visit(output)
+    pending: list[tuple[Tensor, bool]] = [(output, False) for output in reversed(outputs)]
+    while pending:
+        tensor, is_ready = pending.pop()
+        if is_ready or isinstance(tensor, Placeholder):
+            order.setdefault(tensor)
+        elif tensor not in order:
+            pending.append((tensor, True))
+            sources = [load.source for load in loads_of(tensor.body)]
+            pending += [(source, False) for source in reversed(sources) if source not in order]
     return tuple(order)

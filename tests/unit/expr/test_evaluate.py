@@ -230,3 +230,19 @@ def test_outputs_may_be_inputs_and_repeat():
     data = np.ones(2, np.float32)
     found = evaluate([y, x, y], {x: data})
     assert [array.tolist() for array in found] == [[2, 2], [1, 1], [2, 2]]
+
+
+def test_long_chains_do_not_overflow_the_stack():
+    tensor = placeholder("x", (1,))
+    inputs = {tensor: np.zeros(1, np.float32)}
+    for step in range(3000):
+        tensor = compute(f"t{step}", (1,), lambda i, t=tensor: t[i] + 1.0)
+    assert evaluate([tensor], inputs)[0].tolist() == [3000]
+
+
+def test_topological_order_is_depth_first_in_reading_order():
+    a, b = placeholder("a", (1,)), placeholder("b", (1,))
+    c = compute("c", (1,), lambda i: b[i] + a[i])
+    d = compute("d", (1,), lambda i: c[i] + a[i])
+    assert topological_order(d, c) == (b, a, c, d)
+    assert topological_order(a, d) == (a, b, c, d)
