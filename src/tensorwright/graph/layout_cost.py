@@ -28,8 +28,10 @@ _BLOCK_EFFICIENCY = {1: 1.0, 2: 0.55, 4: 0.3}  # by lanes / block
 _PLAIN_EFFICIENCY = 0.35
 _CROSSING_EFFICIENCY = 0.1  # a vector of output channels reads the channels of several groups
 _PLAIN_INPUT_EFFICIENCY = 0.95  # blocked output from a plain input that is no graph input
+_GATHERED_EFFICIENCY = 0.1  # plain output and windows that step by more than one
 _STRIDED_EFFICIENCY = 0.5  # plain output from a blocked input
-_OTHER_ORDER = 3  # a read that is strided, by how much more it costs
+_OTHER_ORDER = 5  # a read that is strided, by how much more it costs
+_OTHER_ORDER_WINDOWS = 12  # the same where windows read elements again
 _FUSED = 50  # the same where reader and read share a kernel, whose loops then fit one of the two
 _UNSUITED = 6  # an operator that divides and permutes dimensions, on a blocked tensor
 _UNSUITED_ANCHOR = 16  # the same where every element is read again and again
@@ -74,7 +76,7 @@ def _cost(data: _Node, lanes: int) -> float:
     if operator.pattern is Pattern.ELEMENTWISE:
         return data.moved(_OTHER_ORDER, _FUSED)
     if operator.layout is not LayoutWish.PLAIN:
-        return data.moved(_OTHER_ORDER)
+        return _pooling(data)
     if node.operator in _ALONG_CHANNELS:
         return data.moved(_OTHER_ORDER if data.keeps_blocks() else _UNSUITED)
     if node.operator.startswith("reduce_"):
@@ -189,6 +191,8 @@ def _convolution(data: _Node, lanes: int) -> float:
         efficiency = _PLAIN_EFFICIENCY
         if not data.is_alike(x):
             efficiency *= _STRIDED_EFFICIENCY
+    if block == 1 and prod(out[2:]) != 1 and _steps_inside(data.node):
+        efficiency *= _GATHERED_EFFICIENCY
     return 2 * products / (4 * lanes) / efficiency + moved
 
 
@@ -197,6 +201,21 @@ def is_channelwise(graph: Graph, node: Node) -> bool:
     groups = node.attribute_map.get("groups", 1)
     channels = graph.types[node.inputs[0]].shape[1]
     return groups == channels == graph.types[node.outputs[0]].shape[1] and groups != 1
+
+
+def _pooling(data: _Node) -> float:
+    """Windows: one step of the output is several of the input, unless lanes are channels."""
+    cost = data.moved(_OTHER_ORDER_WINDOWS)
+    if _steps_inside(data.node) and data.layout(data.output).is_plain:
+        cost += (_OTHER_ORDER - 1) * data.cycles(data.node.inputs[0])
+    return cost
+
+
+def _steps_inside(node: Node) -> bool:
+    """Whether neighbours along the last dimension of the output read elements further apart."""
+    strides = node.attribute_map.get("strides", ())
+    is_forward = node.operator != "conv_transpose"
+    return is_forward and isinstance(strides, tuple) and bool(strides) and strides[-1] != 1
 
 
 def _vector_efficiency(block: int, lanes: int) -> float:

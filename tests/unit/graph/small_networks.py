@@ -94,7 +94,8 @@ def fire() -> Graph:
     wide = m.add("relu", m.conv(x, 32))
     narrow = m.add("relu", m.conv(x, 32, kernel=1))
     x = m.add("concat", narrow, wide, axis=1)
-    return m.finish(m.add("max_pool", x, kernel=(3, 3), strides=(2, 2)))
+    x = m.add("max_pool", x, kernel=(3, 3), strides=(2, 2))
+    return m.finish(m.add("global_average_pool", x))
 
 
 def grouped() -> Graph:

@@ -114,7 +114,7 @@ def test_keys_survive_other_names_and_another_order(network: Network) -> None:
         (networks.basic_block, 8),  # stem, 2, 3 with the projection, pooling, classifier
         (networks.depthwise, 5),
         (networks.dense_block, 9),  # no concatenation among them
-        (networks.fire, 4),
+        (networks.fire, 5),
         (networks.softmax, 1),
         (networks.layer_norm, 1),
         (networks.encoder, 10),  # 3 projections, scores, mix, 3 dense ones, 2 normalisations

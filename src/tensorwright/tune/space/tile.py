@@ -235,7 +235,7 @@ class _Tiling:
         self.builder.do(Vectorize(self.stored, lanes))
         place, band = self._parallelise(outer)
         self.builder.do(ComputeAt(self.anchor, self.stored, place))
-        for name in self.feeding:
+        for name in reversed(self.feeding):  # readers first: a band may hold what they read too
             if band:
                 self._compute_in_band(name, band)
             else:
@@ -370,6 +370,8 @@ class _Tiling:
         others = [axis.name for axis in axes if axis is not main]
         extent = extent_of(main.extent)
         block = _block_of(stage, main)
+        if block and extent % block:  # the channels of a group end inside a block
+            block = 0
         steps = divisors(block or extent, 16)
         step = self.builder.choose("unroll", steps, max(divisors(block or extent, 4)))
         if block and extent > block:
