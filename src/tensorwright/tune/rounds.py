@@ -326,8 +326,8 @@ class Session:
             self._elapsed_s(),
             self.rounds,
             is_finished,
-            {state.task.workload.key: state.trials for state in states},
-            {state.task.workload.key: state.history for state in states},
+            tuple((state.task.workload.key, state.trials) for state in states),
+            tuple((state.task.workload.key, state.history) for state in states),
         )
         save_spent(self.store, self.identity, self.setting.model, self.arguments, spent)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tensorwright.base import RecordError
@@ -18,14 +18,17 @@ from tensorwright.tune.task import Task
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """How far a session has come. `counts` and `histories` go by workload key."""
+    """How far a session has come.
+
+    counts      per workload key, its trials          histories   its best time after each round
+    """
 
     trials: int = 0
     seconds: float = 0.0
     rounds: int = 0
     is_finished: bool = False
-    counts: Mapping[str, int] = ()  # type: ignore[assignment]
-    histories: Mapping[str, tuple[float, ...]] = ()  # type: ignore[assignment]
+    counts: tuple[tuple[str, int], ...] = ()
+    histories: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
 
 def session_arguments(
@@ -64,11 +67,11 @@ def load_spent(store: RecordStore, identity: str) -> Spent:
             seconds=float(fields["seconds"]),
             rounds=int(fields["rounds"]),
             is_finished=bool(fields["is_finished"]),
-            counts={str(key): int(count) for key, count in fields["counts"].items()},
-            histories={
-                str(key): tuple(math.inf if time_s is None else float(time_s) for time_s in times)
+            counts=tuple((str(key), int(count)) for key, count in fields["counts"].items()),
+            histories=tuple(
+                (key, tuple(math.inf if time_s is None else float(time_s) for time_s in times))
                 for key, times in fields["histories"].items()
-            },
+            ),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(
@@ -84,7 +87,7 @@ def save_spent(store: RecordStore, identity: str, model: str, arguments: str, sp
     """Save, replacing what was saved before."""
     histories = {
         key: [time_s if math.isfinite(time_s) else None for time_s in times]
-        for key, times in dict(spent.histories).items()
+        for key, times in spent.histories
     }
     state = {
         "trials": spent.trials,

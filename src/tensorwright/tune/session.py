@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from tensorwright.base import Target, UsageError
+from tensorwright.base import MachineError, Target, UsageError, detect_target
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import initial_state
 from tensorwright.tune.build import Builder, PoolBuilder
@@ -62,7 +62,8 @@ def tune(
     builder, runner   closed by the caller if given; else workers of the session's own
 
     Tasks of equal workloads count as one, with the sum of their weights.
-    Raises:  UsageError without a budget, RecordError and OutputError as the store.
+    Raises:  UsageError without a budget, MachineError for a target that cannot run here,
+             RecordError and OutputError as the store.
     """
     if trials is None and minutes is None:
         raise UsageError(
@@ -71,6 +72,7 @@ def tune(
             reason="neither trials nor minutes are given",
             remedy="give one of them",
         )
+    check_runs_here(target)
     seconds = None if minutes is None else 60.0 * minutes
     machine = hardware or detect_hardware().fingerprint
     setting = Setting(target, threads, machine, seed, model, trials, seconds)
@@ -89,6 +91,20 @@ def tune(
         return Session(
             merge(tasks), setting, store, tools, tuple(callbacks), asked, options or TuneOptions()
         ).run()
+
+
+def check_runs_here(target: Target) -> None:
+    """Refuse a target whose programs cannot be measured on this machine, with a MachineError."""
+    native = detect_target()
+    lacking = sorted(set(target.features) - set(native.features))
+    if target.arch != native.arch or lacking:
+        reason = f"this machine is {native.arch}"
+        raise MachineError(
+            stage="tune",
+            where=f"target {target.name}",
+            reason=f"{reason} without {', '.join(lacking)}" if lacking else reason,
+            remedy="tune on a machine that can run it, and bring the records",
+        )
 
 
 def merge(tasks: Sequence[Task]) -> tuple[Task, ...]:

@@ -16,7 +16,14 @@ from tests.unit.tune.helpers import (
     time_of,
 )
 
-from tensorwright.base import RecordError, UsageError, UserError, detect_target
+from tensorwright.base import (
+    MachineError,
+    RecordError,
+    Target,
+    UsageError,
+    UserError,
+    detect_target,
+)
 from tensorwright.records import MemoryStore, Record, SavedSession, Status
 from tensorwright.tune import (
     Interrupt,
@@ -114,6 +121,12 @@ def test_a_small_space_is_exhausted() -> None:
 def test_no_budget_is_refused() -> None:
     with pytest.raises(UsageError, match="neither trials nor minutes"):
         run(MemoryStore(), trials=None)
+
+
+def test_a_target_that_cannot_run_here_is_refused() -> None:
+    other = "aarch64-neon" if TARGET.arch == "x86-64" else "x86-64-avx2"
+    with pytest.raises(MachineError, match=f"target {other}: this machine is {TARGET.arch}"):
+        run(MemoryStore(), target=Target.parse(other))
 
 
 def test_minutes_are_a_budget_too() -> None:
