@@ -94,10 +94,26 @@ def test_a_region_runs_once_on_each_thread(threads: int) -> None:
 
 
 def test_without_openmp_a_region_runs_on_one_thread() -> None:
-    code = Session(None).load(compile_module(FORK_JOIN, NATIVE), ("run",))
-    data = (ctypes.c_int32 * 4)()
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("run"))(data, 4)
-    assert list(data) == [1, 0, 0, 0]
+    """In a fresh process: where PyTorch is loaded, its libgomp is found in the process itself."""
+    program = f"""
+import ctypes
+from tensorwright.base import detect_target
+from tensorwright.codegen.llvm import compile_module
+from tensorwright.runtime.jit import Session
+code = Session(None).load(compile_module({FORK_JOIN!r}, detect_target()), ("run",))
+data = (ctypes.c_int32 * 4)()
+ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("run"))(data, 4)
+print(list(data))
+"""
+    finished = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        env={"PYTHONPATH": str(Path(__file__).parents[3] / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (finished.stdout, finished.stderr) == ("[1, 0, 0, 0]\n", "")
 
 
 def test_refusals_name_the_reason() -> None:
