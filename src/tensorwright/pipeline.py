@@ -127,7 +127,7 @@ def optimize(
     The other arguments are those of `compile`.
     Raises:  as `compile`, and RecordError for a store that cannot be used.
     """
-    machine = parseparse_target(target)
+    machine = parse_target(target)
     parts = prepare(model, machine, input_shapes)
     with opened(records, create=True) as store:
         search(
