@@ -59,7 +59,9 @@ def test_kinds_differ_even_with_equal_fields() -> None:
 def test_the_tree_at_the_top_is_true() -> None:
     assert errors.__doc__ is not None
     drawn = dict(re.findall(r"^\s+(\w+Error)\s+(\d+)\s", errors.__doc__, re.MULTILINE))
-    leaves = {kind.__name__: str(kind.exit_code) for kind in KINDS if not kind.__subclasses__()}
+    # other modules derive kinds of their own (a competitor that failed is a MachineError)
+    bases = {base for kind in KINDS for base in kind.__bases__}
+    leaves = {kind.__name__: str(kind.exit_code) for kind in KINDS if kind not in bases}
     assert drawn == leaves
     assert len(set(drawn.values())) == len(drawn)
     users = [kind for kind in KINDS if issubclass(kind, UserError)]
