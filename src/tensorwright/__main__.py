@@ -1,0 +1,5 @@
+"""`python -m tensorwright` is the command line."""
+
+from tensorwright.cli import main
+
+main()

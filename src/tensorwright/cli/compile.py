@@ -1,0 +1,54 @@
+"""`tensorwright compile`: a model to an executable, by records and rules, without measuring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tensorwright.cli.models import Shapes, read_graph
+from tensorwright.cli.options import (
+    machine_options,
+    model_argument,
+    output_option,
+    records_option,
+    seed_option,
+    shapes_option,
+)
+from tensorwright.cli.output import check_writable
+from tensorwright.pipeline import Scheduled, finish, opened, parse_target, prepare
+
+
+@click.command()
+@model_argument
+@output_option
+@machine_options
+@records_option
+@shapes_option
+@seed_option
+def command(
+    model: str,
+    output: str,
+    target: str | None,
+    threads: int | None,
+    records: Path | None,
+    input_shapes: Shapes | None,
+    seed: int | None,
+) -> None:
+    """Compile a model with the schedules on record; the others are made by rule.
+
+    Example: tensorwright compile model.onnx -o model.tw
+    """
+    check_writable(output)
+    machine = parse_target(target)
+    chosen: list[Scheduled] = []
+    with opened(records) as store:
+        parts = prepare(read_graph(model, input_shapes, seed or 0), machine)
+        executable = finish(parts, machine, threads, store, lambda each, *_: chosen.append(each))
+    executable.save(output)
+    untuned = [each.workload for each in chosen if not each.is_tuned]
+    click.echo(f"{output}: {len(chosen)} workloads, {len(untuned)} of them untuned")
+    for workload in untuned:
+        click.echo(f"  untuned {workload.key} {workload.name}")
+    if executable.host_operators:
+        click.echo("  on the host: " + ", ".join(executable.host_operators))

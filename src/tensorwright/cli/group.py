@@ -1,0 +1,141 @@
+"""The program `tensorwright`: commands loaded by name, errors turned into text and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+import warnings
+from difflib import get_close_matches
+
+import click
+
+from tensorwright import __version__
+from tensorwright.base import InternalError, MachineError, TensorwrightError, knobs
+from tensorwright.cli.registry import COMMANDS
+
+ARGUMENTS = "tensorwright.arguments"
+"""Key of the context's `meta` under which the whole command line is kept."""
+
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """Commands that are imported when they are called."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the command line, so that a command can say how it was called."""
+        ctx.meta[ARGUMENTS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of the registry."""
+        return [entry.name for entry in COMMANDS]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import the module of that command; None for an unknown name."""
+        for entry in COMMANDS:
+            if entry.name == name:
+                command: click.Command = importlib.import_module(entry.module).command
+                return command
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest command named where there is none of that name."""
+        names = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0] not in names:
+            near = get_close_matches(args[0], names, n=1)
+            hint = f"did you mean {near[0]}?" if near else "one of " + ", ".join(names)
+            ctx.fail(f"no such command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(entry.name, entry.summary) for entry in COMMANDS])
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; what it raises becomes a text on the error stream and an exit code."""
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            try:
+                return super().invoke(ctx)
+            except TensorwrightError as error:
+                _report(error)
+                ctx.exit(error.exit_code)
+            except KeyboardInterrupt:
+                click.echo("Interrupted.", err=True)
+                ctx.exit(INTERRUPTED)
+            except MemoryError:
+                lack = MachineError(
+                    stage="memory",
+                    where="this process",
+                    reason="there is not enough memory",
+                    remedy="a smaller batch, or a machine with more memory",
+                )
+                _report(lack)
+                ctx.exit(lack.exit_code)
+            except _CLICK_ERRORS:
+                raise
+            except Exception as error:  # noqa: BLE001 - the last place to say something useful
+                _report(_unexpected(error))
+                ctx.exit(InternalError.exit_code)
+
+
+_CLICK_ERRORS = (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: object = None,
+    line: str | None = None,
+) -> None:
+    """One plain line in place of a place in our sources."""
+    click.echo(f"warning: {message}", err=True)
+
+
+def _report(error: TensorwrightError) -> None:
+    click.echo(f"{type(error).__name__}: {error}", err=True)
+    if not isinstance(error, InternalError):
+        return
+    if knobs.LOG.get() == "debug":
+        traceback.print_exc()
+    click.echo(
+        "This is a fault of tensorwright: please report it, with the command line and the files\n"
+        "that TENSORWRIGHT_DUMP=all TENSORWRIGHT_DUMP_DIR=dump writes; TENSORWRIGHT_LOG=debug\n"
+        "shows where it happened.",
+        err=True,
+    )
+
+
+def _unexpected(error: Exception) -> InternalError:
+    """An exception that nobody foresaw, as an error of ours: what, and in which line."""
+    places = traceback.extract_tb(error.__traceback__)
+    where = "unknown place"
+    if places:
+        where = f"{os.path.basename(places[-1].filename)}, line {places[-1].lineno}"  # noqa: PTH119
+    reason = f"{type(error).__name__}: {error}"
+    return InternalError(stage="cli", where=where, reason=reason)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tensorwright", message="%(prog)s %(version)s")
+def program() -> None:
+    """A learning tensor compiler: from a trained network to tuned machine code.
+
+    MODEL is an ONNX file, light:NAME (a network of the onnx package) or zoo:NAME, the last two
+    with random weights. An error ends with a status by its kind: 2 usage, 3 model file,
+    4 unsupported operator, 5 input, 6 schedule, 7 record store, 8 output, 9 machine, 70 a fault
+    of ours, 130 interrupted.
+    """
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    program(prog_name="tensorwright", args=sys.argv[1:])

@@ -1,0 +1,70 @@
+"""What a MODEL argument names: a file, a network of the onnx package, a network of the zoo."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import ModelProto
+
+from tensorwright.graph import Graph, load_onnx, to_onnx
+
+Shapes = Mapping[str, Sequence[int] | int]
+
+SUITES = ("light", "zoo")
+
+
+def suite(name: str) -> tuple[str, ...]:
+    """The MODEL arguments of a suite."""
+    names = _light().LIGHT_MODELS if name == "light" else tuple(_zoo().ZOO)
+    return tuple(f"{name}:{each}" for each in names)
+
+
+def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph:
+    """The graph of a MODEL argument.
+
+    Raises:  ModelError, UnsupportedError, InputError as importing; UsageError for an unknown NAME.
+    """
+    kind, name = split(model)
+    if kind == "zoo":
+        graph: Graph = _zoo().build(name, seed)
+        return graph
+    if kind == "light":
+        return load_onnx(_light().load_light(name, seed), shapes)
+    return load_onnx(name, shapes)
+
+
+def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> ModelProto:
+    """The same as an ONNX model, for another runtime: as it came, where that has all shapes."""
+    kind, name = split(model)
+    if kind == "light":
+        light: ModelProto = _light().load_light(name, seed)
+        return light
+    if kind == "" and not shapes:
+        return onnx.load(name)
+    return to_onnx(read_graph(model, shapes, seed))
+
+
+def split(model: str) -> tuple[str, str]:
+    """Suite and name of a MODEL argument; the suite is "" for a file."""
+    kind, _, name = model.partition(":")
+    if kind in SUITES and not Path(model).exists():
+        return kind, name
+    return "", model
+
+
+def short_name(model: str) -> str:
+    """The name for people: without folder, suffix and kind."""
+    kind, name = split(model)
+    return name if kind else Path(model).stem
+
+
+def _light() -> Any:
+    return importlib.import_module("tensorwright.zoo.light")
+
+
+def _zoo() -> Any:
+    return importlib.import_module("tensorwright.zoo")

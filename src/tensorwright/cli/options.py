@@ -1,0 +1,89 @@
+"""What several commands take: options, and texts that become values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+Command = Callable[..., Any]
+
+_SHAPE = re.compile(r"\s*([^\s\[\],;][^\[\],;]*?)\s*[:=]\s*(\[[\d\s,x]*\]|\d+)\s*(?:[,;]|$)")
+
+
+class ShapesType(click.ParamType):
+    """Reads "x:[1,3,224,224]", several separated by commas, or "N:8" for an open dimension."""
+
+    name = "shapes"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, tuple[int, ...] | int]:
+        """The shapes by name."""
+        if isinstance(value, dict):
+            return value
+        found: dict[str, tuple[int, ...] | int] = {}
+        place = 0
+        while place < len(value):
+            match = _SHAPE.match(value, place)
+            if match is None:
+                self.fail(f'{value!r} is not of the form "x:[1,3,224,224]"', param, ctx)
+            name, text = match.groups()
+            numbers = tuple(int(digits) for digits in re.findall(r"\d+", text))
+            found[name] = numbers if text.startswith("[") else numbers[0]
+            place = match.end()
+        return found
+
+
+def model_argument(function: Command) -> Command:
+    """MODEL: a path, light:NAME or zoo:NAME."""
+    return click.argument("model", metavar="MODEL")(function)
+
+
+def output_option(function: Command) -> Command:
+    """-o OUT: the executable that is written."""
+    return click.option(
+        "-o", "--output", "output", required=True, metavar="OUT", help="The file to write."
+    )(function)
+
+
+def machine_options(function: Command) -> Command:
+    """--target and --threads."""
+    function = click.option(
+        "--threads",
+        type=click.IntRange(min=1),
+        help="Threads of the kernels; all cores if not given.",
+    )(function)
+    return click.option("--target", help="What to compile for; this machine if not given.")(
+        function
+    )
+
+
+def shapes_option(function: Command) -> Command:
+    """--input-shapes."""
+    return click.option(
+        "--input-shapes",
+        "input_shapes",
+        type=ShapesType(),
+        metavar='"x:[1,3,224,224]"',
+        help="Shapes of inputs, or extents of dimensions, that the model leaves open.",
+    )(function)
+
+
+def records_option(function: Command) -> Command:
+    """--records."""
+    return click.option(
+        "--records",
+        type=click.Path(path_type=Path),
+        help="The record store; the user's own if not given.",
+    )(function)
+
+
+def seed_option(function: Command) -> Command:
+    """--seed."""
+    return click.option("--seed", type=click.IntRange(min=0), help="Seed of every random choice.")(
+        function
+    )

@@ -1,0 +1,31 @@
+"""The commands of the command line. A new one is a file with a `command`, and a line here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command: its name, its line of help, and the module whose `command` it is."""
+
+    name: str
+    summary: str
+
+    @property
+    def module(self) -> str:
+        """Imported by name, when the command is called."""
+        return f"tensorwright.cli.{self.name}"
+
+
+COMMANDS = (
+    Entry("optimize", "Tune a model on this machine, compile it with the best, save it."),
+    Entry("compile", "Compile a model with what is on record, and by rule; save it."),
+    Entry("run", "Run an executable or a model once."),
+    Entry("bench", "Compare with other runtimes: same answers? how fast?"),
+    Entry("inspect", "Show what becomes of a model: graph, layouts, workloads, code."),
+    Entry("records", "List, export, import and prune what has been measured."),
+    Entry("doctor", "Say what this machine offers, and what is missing."),
+    Entry("knobs", "List the settings."),
+    Entry("demo", "Tune a small network and compare it with ONNX Runtime."),
+)
