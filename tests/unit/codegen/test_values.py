@@ -195,3 +195,16 @@ def test_half_precision_needs_conversions() -> None:
     source = map_program(lambda x: x + 1, DType.F16)
     with pytest.raises(UnsupportedError, match="no instructions that convert f16"):
         emit(source, SSE2)
+
+
+@pytest.mark.parametrize("exponent", [2.0, 3.0, 0.5, -0.5, -0.75, 0.25, 1.75, -2.0, 7.0, 0.0, 2.3])
+@each_target
+def test_constant_powers(exponent: float, target: Target) -> None:
+    source = map_program(lambda x: apply(Fn.POW, x, constant(exponent, F32)), F32)
+    values = np.random.default_rng(5).uniform(0.01, 4, SIZE).astype(np.float32)
+    check(source, target, arrays={"x0": values}, tolerance=2e-6)
+
+
+def test_a_constant_power_calls_no_library() -> None:
+    source = map_program(lambda x: apply(Fn.POW, x, constant(-0.75, F32)), F32)
+    assert "powf" not in assembly(emit(source, AVX512).ir_text, AVX512)

@@ -8,6 +8,7 @@ from tensorwright.codegen.llvm.facts import values_below
 from tensorwright.codegen.llvm.linear import Linear
 from tensorwright.codegen.llvm.memory import Memory
 from tensorwright.codegen.llvm.operations import Operations
+from tensorwright.codegen.llvm.powers import constant_power
 from tensorwright.expr import (
     And,
     Apply,
@@ -68,6 +69,10 @@ class Values(Memory):
             fused = self._contracted(fn, *args)
             if fused is not None:
                 return fused
+        if fn is Fn.POW and isinstance(args[1], Const):
+            power = constant_power(self.operations, self._value(args[0]), float(args[1].value))
+            if power is not None:
+                return power
         return self.operations.apply(fn, tuple(self._value(arg) for arg in args))
 
     def _contracted(self, fn: Fn, left: Value, right: Value) -> Val | None:
