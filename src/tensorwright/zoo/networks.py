@@ -1,0 +1,89 @@
+"""The networks by name, and inputs for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from types import MappingProxyType
+
+import numpy as np
+
+from tensorwright.base import UsageError
+from tensorwright.graph import Graph
+from tensorwright.ops import Array
+from tensorwright.zoo.bert import bert_base
+from tensorwright.zoo.dcgan import dcgan
+from tensorwright.zoo.densenet import densenet121
+from tensorwright.zoo.inception import inception_v3
+from tensorwright.zoo.mobilenet import mobilenet_v2
+from tensorwright.zoo.nasrnn import nasrnn
+from tensorwright.zoo.resnet import resnet18, resnet50, resnet101, resnext50
+from tensorwright.zoo.resnet3d import resnet3d_18
+from tensorwright.zoo.squeezenet import squeezenet
+from tensorwright.zoo.vgg import vgg19
+
+_BUILDERS: MappingProxyType[str, Callable[[int, int], Graph]] = MappingProxyType(
+    {
+        "resnet18": resnet18,
+        "resnet50": resnet50,
+        "resnet101": resnet101,
+        "resnext50": resnext50,
+        "mobilenet_v2": mobilenet_v2,
+        "squeezenet": squeezenet,
+        "inception_v3": inception_v3,
+        "vgg19": vgg19,
+        "densenet121": densenet121,
+        "resnet3d_18": resnet3d_18,
+        "dcgan": dcgan,
+        "bert_base": bert_base,
+        "nasrnn": nasrnn,
+    }
+)
+ZOO: tuple[str, ...] = tuple(_BUILDERS)
+
+
+def build(name: str, seed: int = 0, batch: int = 1) -> Graph:
+    """One of `ZOO` with weights drawn from the seed: the same seed, the same weights.
+
+    Raises:  UsageError for another name, or a batch below 1.
+    """
+    builder = _BUILDERS.get(name)
+    if builder is None:
+        near = get_close_matches(name, ZOO, n=1)
+        raise UsageError(
+            stage="zoo",
+            where=f"network {name!r}",
+            reason="there is no such network",
+            remedy=f"did you mean {near[0]}?" if near else "one of " + ", ".join(ZOO),
+        )
+    if batch < 1:
+        raise UsageError(
+            stage="zoo", where=f"batch {batch}", reason="it must be 1 or more", remedy="batch=1"
+        )
+    return builder(seed, batch)
+
+
+def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
+    """Normal numbers for floating inputs, False and True for booleans, integers from 0 on.
+
+    Integers that are positions in a table stay below its number of rows, others below 2.
+    """
+    generator = np.random.default_rng(seed)
+    arrays: dict[str, Array] = {}
+    for name, type_ in graph.input_types.items():
+        if type_.dtype.is_float:
+            drawn: Array = generator.standard_normal(type_.shape, np.float32)
+        else:
+            drawn = generator.integers(0, _rows(graph, name), type_.shape)
+        arrays[name] = drawn.astype(type_.dtype.numpy)
+    return arrays
+
+
+def _rows(graph: Graph, name: str) -> int:
+    """How many rows the smallest table has that an input gives positions in; 2 if none."""
+    rows = [
+        graph.types[node.inputs[0]].shape[node.integer("axis")]
+        for node in graph.nodes
+        if node.operator == "gather" and node.inputs[1] == name
+    ]
+    return max(1, min(rows, default=2))
