@@ -77,7 +77,7 @@ def interpret(
 ) -> dict[str, NDArray[Any]]:
     """Run a program on inputs and constants, in the shape that the caller knows; give the outputs.
 
-    A packed constant `w_packed` may be given under the name `w` that its source has.
+    A packed constant is given in its source's shape, under its source's name (`Parameter.name`).
     `trace` is called for every load and store of an element, also for those in index expressions.
     Raises:  InternalError, with the program and the place marked, for an index outside its buffer,
              a load of an element that was never stored, a race between iterations of a concurrent
@@ -123,12 +123,9 @@ class _Machine:
         if parameter.role is Role.OUTPUT:
             return None
         buffer = parameter.buffer
-        name = buffer.name
-        if parameter.packing is not None and name not in arrays:
-            name = name.removesuffix("_packed")
-        if name not in arrays:
+        if parameter.name not in arrays:
             self._fail(None, None, f"no array is given for {buffer}")
-        array = arrays[name]
+        array = arrays[parameter.name]
         if parameter.packing is not None:
             array = pack(array, parameter.packing)
         if array.shape != buffer.shape or array.dtype != buffer.dtype.numpy:
@@ -201,7 +198,7 @@ class _Machine:
         offset = self._offset(store, cell, store.indices, bounds)
         value = self._value(store, store.value, bounds)
         elements, defined = cell.elements, cell.defined
-        note = self._note(store, cell, "store", cell.check_store)
+        note = self._note(store, cell, "store")
 
         def plain(env: Environment) -> None:
             place = offset(env)
@@ -211,24 +208,26 @@ class _Machine:
         def noted(env: Environment) -> None:
             result = value(env)
             place = offset(env)
-            note(env, place)
+            note(env, place, result)
             elements[place] = result
             defined[place] = 1
 
         return noted if self._check or self._trace else plain
 
-    def _note(
-        self, at: Stmt, cell: Cell, what: str, check: Callable[[int, Any], None]
-    ) -> Callable[[Environment, int], None]:
-        """Tell the trace and the race check about one access."""
+    def _note(self, at: Stmt, cell: Cell, what: str) -> Callable[[Environment, int, Any], None]:
+        """Tell the trace and the race check about one access and the value it moves."""
         trace, iterations, races = self._trace, self._iterations, self._check
+        is_store = what == "store"
 
-        def note(env: Environment, place: int) -> None:
+        def note(env: Environment, place: int, moved: Any) -> None:
             if trace is not None:
                 trace(what, cell.buffer, place)
             if races:
                 try:
-                    check(place, iterations.now)
+                    if is_store:
+                        cell.check_store(place, iterations.now, moved)
+                    else:
+                        cell.check_load(place, iterations.now)
                 except Race as race:
                     at_index = ", ".join(str(int(n)) for n in np.unravel_index(place, cell.shape))
                     self._fail(at, env, f"race: {cell.buffer.name}[{at_index}] is {race}")
@@ -282,7 +281,7 @@ class _Machine:
         cell = self._cells[source.name]
         offset = self._offset(at, cell, indices, bounds)
         elements, defined = cell.elements, cell.defined
-        note = self._note(at, cell, "load", cell.check_load)
+        note = self._note(at, cell, "load")
         noted = self._check or self._trace is not None
 
         def load(env: Environment) -> Any:
@@ -290,9 +289,10 @@ class _Machine:
             if not defined[place]:
                 name = ", ".join(str(int(n)) for n in np.unravel_index(place, cell.shape))
                 self._fail(at, env, f"{source.name}[{name}] is read and was never stored")
+            found = elements[place]
             if noted:
-                note(env, place)
-            return elements[place]
+                note(env, place, found)
+            return found
 
         return load
 

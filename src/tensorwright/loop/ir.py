@@ -117,11 +117,20 @@ class Packing:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A buffer that the caller passes, in order."""
+    """A buffer that the caller passes, in order.
+
+    `source` is the caller's name for it where the buffer has another one: a packed constant.
+    """
 
     buffer: Buffer
     role: Role
     packing: Packing | None = None
+    source: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the caller calls it."""
+        return self.source or self.buffer.name
 
 
 @dataclass(frozen=True, slots=True)

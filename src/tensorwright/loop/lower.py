@@ -131,6 +131,7 @@ class _Lowering:
                 self.homes[t.name].buffer,
                 Role.CONSTANT if t.name in self.state.constants else Role.INPUT,
                 self.packings.get(t.name),
+                t.name if t.name in self.packings else "",
             )
             for t in self.state.inputs
         ]

@@ -25,7 +25,10 @@ Trace: TypeAlias = Callable[[str, Buffer, int], None]
 
 
 class Race(Exception):
-    """Two iterations of one concurrent loop touch an element and one of them stores it."""
+    """Two iterations of one concurrent loop touch an element and one of them stores it.
+
+    Both may store it if they store the same value and none reads it.
+    """
 
 
 class Iterations:
@@ -49,6 +52,11 @@ def _are_concurrent(one: Task, other: Task) -> bool:
         if iteration != other_iteration:
             return True
     return False
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two numbers of one type are the same; NaNs are."""
+    return bool(one == other or (one != one and other != other))
 
 
 class Cell:
@@ -96,14 +104,15 @@ class Cell:
         if reader is None or not _are_concurrent(reader, task):
             self._readers[place] = task
 
-    def check_store(self, place: int, task: Task) -> None:
-        """Note that the iteration stores an element.
+    def check_store(self, place: int, task: Task, value: Any) -> None:
+        """Note that the iteration stores a value in an element; call before it is stored.
 
-        Raises:  Race if a concurrent iteration stored or read it.
+        Raises:  Race if a concurrent iteration stored another value there, or read it.
         """
         writer = self._writers.get(place)
-        if writer is not None and writer is not task and _are_concurrent(writer, task):
-            raise Race("stored by two iterations of the same loop")
+        is_second = writer is not None and writer is not task and _are_concurrent(writer, task)
+        if is_second and not _is_same(self.elements[place], value):
+            raise Race("stored by two iterations of the same loop, with two values")
         reader = self._readers.get(place)
         if reader is not None and reader is not task and _are_concurrent(reader, task):
             raise Race("stored by one iteration and read by another one of the same loop")

@@ -37,7 +37,7 @@ from tensorwright.tune.reference import make_reference
 from tensorwright.tune.result import StopReason, TaskResult, TuneOptions, TuneResult
 from tensorwright.tune.scheduler import GreedyScheduler, Scheduler, TaskState
 from tensorwright.tune.session import tune
-from tensorwright.tune.space import Choice, Sketch, SketchBuilder, Space, space_of
+from tensorwright.tune.space import Choice, Limit, Sketch, SketchBuilder, Space, space_of
 from tensorwright.tune.strategy import Candidate, Strategy, StrategyFactory
 from tensorwright.tune.task import Task
 from tensorwright.tune.trial import Measurement, MeasureOptions
@@ -56,6 +56,7 @@ __all__ = [
     "GreedyScheduler",
     "Interrupt",
     "Job",
+    "Limit",
     "LiveTable",
     "MeasureOptions",
     "Measurement",

@@ -94,4 +94,6 @@ def default_candidate(space: Space) -> Candidate:
 def _list(sketch: Sketch) -> Iterator[tuple[Sketch, tuple[tuple[str, int], ...]]]:
     names = [choice.name for choice in sketch.choices]
     for values in itertools.product(*(choice.values for choice in sketch.choices)):
-        yield sketch, tuple(sorted(zip(names, values, strict=True)))
+        decisions = dict(zip(names, values, strict=True))
+        if sketch.is_valid(decisions):
+            yield sketch, tuple(sorted(decisions.items()))

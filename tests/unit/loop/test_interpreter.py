@@ -88,9 +88,9 @@ def test_packed_constants_come_in_their_source_shape() -> None:
     a, b, c = Var("a"), Var("b"), Var("c")
     packing = Packing(((a, 3), (b, 2), (c, 2)), (b * 2 + c, a), b * 2 + c < 3, (3, 3))
     body = loop(i, 3, loop(j, 2, loop(k, 2, Store(y, (i, j, k), Load(w, (i, j, k))))))
-    parameters = (Parameter(w, Role.CONSTANT, packing), Parameter(y, Role.OUTPUT))
+    parameters = (Parameter(w, Role.CONSTANT, packing, "weights"), Parameter(y, Role.OUTPUT))
     source = np.arange(9, dtype=np.float32).reshape(3, 3)
-    found = interpret(LoopProgram("p", parameters, body), {"w": source})["y"]
+    found = interpret(LoopProgram("p", parameters, body), {"weights": source})["y"]
     np.testing.assert_array_equal(found[:, 0, 1], source[1])
     np.testing.assert_array_equal(found[:, 1, 1], np.zeros(3))
 
@@ -164,8 +164,24 @@ CONCURRENT = [kind for kind in ForKind if kind not in (ForKind.SERIAL, ForKind.U
 @pytest.mark.parametrize("kind", CONCURRENT)
 def test_two_iterations_that_store_one_element_race(kind: ForKind) -> None:
     y = buffer("y", 3)
-    body = loop(i, 3, block(Store(y, (i,), ZERO), Store(y, (0,), ZERO)), kind)
+    store = Store(y, (0,), FromIndex(i, DType.F32))
+    body = loop(i, 3, block(Store(y, (i,), ZERO), store), kind)
     assert "race: y[0] is stored by two iterations" in message(program(body, (y,)))
+
+
+@pytest.mark.parametrize("kind", CONCURRENT)
+@pytest.mark.parametrize("value", [0.0, float("nan")])
+def test_iterations_may_store_one_element_with_one_value(kind: ForKind, value: float) -> None:
+    y = buffer("y", 5)
+    body = loop(i, 2, loop(j, 3, Store(y, (i * 2 + j,), constant(value, DType.F32))), kind)
+    np.testing.assert_array_equal(interpret(program(body, (y,)), {})["y"], [value] * 5)
+
+
+def test_reading_what_two_iterations_stored_races() -> None:
+    y, z = buffer("y", 1), buffer("z", 3)
+    body = block(Store(y, (0,), ZERO), Store(z, (i,), Load(y, (0,))))
+    nest = program(loop(i, 3, body, ForKind.PARALLEL), (y, z))
+    assert "race: y[0] is stored by one iteration and read by another" in message(nest)
 
 
 def test_a_reduction_over_a_parallel_loop_races() -> None:

@@ -48,6 +48,7 @@ def _substituted(program: LoopProgram, values: Mapping[Decision, int]) -> LoopPr
             buffers.get(p.buffer, p.buffer),
             p.role,
             None if p.packing is None else _packing(p.packing, values),
+            p.source,
         )
         for p in program.parameters
     )

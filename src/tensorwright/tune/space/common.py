@@ -65,6 +65,14 @@ def _reads_directly(value: Value, load: Load) -> bool:
     return value == load or any(_reads_directly(child, load) for child in children(value))
 
 
+def accumulators(target: Target) -> int:
+    """How many vectors of a tile may be tried: some more than there are registers.
+
+    Beyond that every step of the reduction stores and loads vectors, which never pays.
+    """
+    return target.vector_registers * 6 // 5
+
+
 ENOUGH_ITERATIONS = 64  # so many iterations of a parallel loop balance well
 
 

@@ -10,7 +10,7 @@ register tiles.
 from __future__ import annotations
 
 from tensorwright.base import Target
-from tensorwright.expr import Axis, loads_of
+from tensorwright.expr import Axis, Index, loads_of
 from tensorwright.schedule import (
     AtRoot,
     CacheWrite,
@@ -26,6 +26,7 @@ from tensorwright.schedule import (
 )
 from tensorwright.tune.space.common import (
     MIN_PARALLEL_POINTS,
+    accumulators,
     inline_elementwise,
     lanes_for,
     parallelise,
@@ -180,7 +181,7 @@ def _compute_by_blocks(builder: SketchBuilder, target: Target, rows: int) -> Non
             builder.do(ComputeAt(stage.name, last.name, host))
     for stage in builder.state.stages:
         if stage.name in products:
-            _tile_product(builder, stage.name, target)
+            _tile_product(builder, stage.name, target, block)
         elif not _is_cache_of(stage.name, products):
             _vectorise(builder, stage.name, target)
 
@@ -193,7 +194,7 @@ def _is_cache_of(name: str, products: list[str]) -> bool:
     return any(name == CacheWrite(product).cached for product in products)
 
 
-def _tile_product(builder: SketchBuilder, name: str, target: Target) -> None:
+def _tile_product(builder: SketchBuilder, name: str, target: Target, block: Index) -> None:
     """Compute a product inside a block in register tiles: all rows of the block by some vectors."""
     stage = builder.state.stage(name)
     axis = stage.tensor.axes[-1]
@@ -206,6 +207,7 @@ def _tile_product(builder: SketchBuilder, name: str, target: Target) -> None:
         return
     choices = tuple(n for n in (1, 2, 3, 4) if n * lanes <= extent)
     columns = builder.choose(f"{name}_columns", choices, min(2, choices[-1]))
+    builder.limit((block, columns), accumulators(target))
     builder.do(Split(name, axis.name, (columns, lanes), Tail.GUARD))
     vectors, vector = f"{axis.name}_1", f"{axis.name}_2"
     loops = [x for x in builder.state.stage(name).loops if not x.startswith(f"{axis.name}_")]

@@ -6,12 +6,13 @@ decisions, chosen by rule: the first sketch with its defaults is the schedule of
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from tensorwright.expr import Decision
+from tensorwright.expr import Decision, Index
 from tensorwright.schedule import Primitive, ScheduleState, Trace, bind
 
 
@@ -25,17 +26,49 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """The product of the decisions of these names may not exceed `most`."""
+
+    names: tuple[str, ...]
+    most: int
+
+    def holds(self, decisions: Mapping[str, int]) -> bool:
+        """Whether decisions keep to it."""
+        return prod(decisions[name] for name in self.names) <= self.most
+
+
+_MOST_COUNTED = 100_000  # so many combinations of limited decisions are tried to count the valid
+_DRAWS = 200  # a sample that is invalid so often gives way to the decisions chosen by rule
+
+
+@dataclass(frozen=True, slots=True)
 class Sketch:
-    """A trace with open decisions.  `state` is what it applies to."""
+    """A trace with open decisions, and which combinations of them make sense.
+
+    The decisions chosen by rule keep to the limits.
+    """
 
     name: str
     trace: Trace
     choices: tuple[Choice, ...]
+    limits: tuple[Limit, ...] = ()
 
     @property
     def size(self) -> int:
-        """How many schedules the sketch stands for."""
-        return prod(len(choice.values) for choice in self.choices)
+        """How many schedules the sketch stands for; an upper bound where counting takes long."""
+        limited = {name for limit in self.limits for name in limit.names}
+        bound = [choice for choice in self.choices if choice.name in limited]
+        free = prod(len(choice.values) for choice in self.choices if choice.name not in limited)
+        combinations = prod(len(choice.values) for choice in bound)
+        if not limited or combinations > _MOST_COUNTED:
+            return free * combinations
+        names = [choice.name for choice in bound]
+        drawn = itertools.product(*(choice.values for choice in bound))
+        return free * sum(self.is_valid(dict(zip(names, each, strict=True))) for each in drawn)
+
+    def is_valid(self, decisions: Mapping[str, int]) -> bool:
+        """Whether decisions keep to the limits."""
+        return all(limit.holds(decisions) for limit in self.limits)
 
     @property
     def defaults(self) -> dict[str, int]:
@@ -47,8 +80,12 @@ class Sketch:
         return bind(self.trace, decisions)
 
     def sample(self, random_source: random.Random) -> dict[str, int]:
-        """Decisions drawn uniformly and independently."""
-        return {choice.name: random_source.choice(choice.values) for choice in self.choices}
+        """Decisions drawn uniformly from those within the limits."""
+        for _ in range(_DRAWS):
+            drawn = {each.name: random_source.choice(each.values) for each in self.choices}
+            if self.is_valid(drawn):
+                return drawn
+        return self.defaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +117,7 @@ class SketchBuilder:
         self.state = state
         self.steps: list[Primitive] = []
         self.choices: list[Choice] = []
+        self.limits: list[Limit] = []
 
     def do(self, step: Primitive) -> None:
         """Append a step.  Raises ScheduleError where it is illegal."""
@@ -95,9 +133,22 @@ class SketchBuilder:
         self.choices.append(Choice(name, kept, default))
         return Decision(name)
 
+    def limit(self, factors: tuple[Index, ...], most: int) -> None:
+        """Keep the product of decisions and plain numbers from exceeding `most`.
+
+        The choice by rule stays possible: where it exceeds `most`, its product is the limit.
+        """
+        names = tuple(factor.name for factor in factors if isinstance(factor, Decision))
+        if not names:
+            return
+        defaults = {choice.name: choice.default for choice in self.choices}
+        fixed = prod(factor for factor in factors if isinstance(factor, int))
+        by_rule = prod(defaults[name] for name in names)
+        self.limits.append(Limit(names, max(most // fixed, by_rule)))
+
     def sketch(self, name: str) -> Sketch:
         """What has been built."""
-        return Sketch(name, tuple(self.steps), tuple(self.choices))
+        return Sketch(name, tuple(self.steps), tuple(self.choices), tuple(self.limits))
 
 
 def divisors(number: int, most: int) -> tuple[int, ...]:

@@ -39,6 +39,7 @@ from tensorwright.schedule import (
     Vectorize,
 )
 from tensorwright.tune.space.common import (
+    accumulators,
     ensure_epilogue,
     inline_elementwise,
     lanes_for,
@@ -267,15 +268,18 @@ class _Tiling:
             column_outer, column_inner = [f"{name}_o"], [f"{name}_i"]
         row_outer: list[str] = []
         row_inner: list[str] = []
+        factors: list[Index] = [columns]
         for label, axis, size in (
             ("more_rows", roles.more_rows, tile[2]),
             ("rows", roles.rows, tile[1]),
         ):
             if axis is not None:
                 limit = 28 if label == "rows" else 8
-                self._split(axis, builder.choose(label, _sizes(_extent(axis), limit), size), size)
+                factors.append(builder.choose(label, _sizes(_extent(axis), limit), size))
+                self._split(axis, factors[-1], size)
                 row_outer.append(f"{axis.name}_o")
                 row_inner.append(f"{axis.name}_i")
+        builder.limit(tuple(factors), accumulators(self.target))
         taken = {a.name for a in (roles.lanes, roles.columns, roles.rows, roles.more_rows) if a}
         if wide and roles.columns is not None:
             taken.discard(roles.columns.name)
