@@ -14,6 +14,7 @@ from tensorwright.graph import Graph, load_onnx, to_onnx
 
 Shapes = Mapping[str, Sequence[int] | int]
 
+MAGIC = b"TWEXEC\r\n"
 SUITES = ("light", "zoo")
 
 
@@ -54,6 +55,15 @@ def split(model: str) -> tuple[str, str]:
     if kind in SUITES and not Path(model).exists():
         return kind, name
     return "", model
+
+
+def is_executable(path: str) -> bool:
+    """Whether a file is one that `Executable.save` wrote, by its first bytes."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
 
 
 def short_name(model: str) -> str:

@@ -1,0 +1,142 @@
+"""`tensorwright demo`: the tour. A small network is tuned and compared with ONNX Runtime."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import math
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+import onnx
+
+from tensorwright.base import knobs
+from tensorwright.cli.check_model import random_inputs, show_logits
+from tensorwright.cli.group import INTERRUPTED
+from tensorwright.cli.models import read_graph, read_proto
+from tensorwright.cli.options import records_option, seed_option
+from tensorwright.cli.summary import format_ms, print_workloads
+from tensorwright.graph import interpret, load_onnx
+from tensorwright.peers import (
+    Arrays,
+    Failure,
+    PeerProcess,
+    Result,
+    Timing,
+    max_rel_error,
+    print_table,
+    rotate,
+)
+from tensorwright.pipeline import finish, opened, parse_target, prepare, search
+from tensorwright.records import MemoryStore, RecordStore
+from tensorwright.runtime import usable_threads
+from tensorwright.tune import choose_callbacks
+
+MODEL = "light:squeezenet"
+TOLERANCE = 1e-4
+_PEER = "onnxruntime"
+_LIMIT_S = 40.0
+
+
+@click.command()
+@click.option(
+    "--minutes", type=click.FloatRange(min=0), default=4.0, help="Time for tuning; 4 if not given."
+)
+@click.option("--threads", type=click.IntRange(min=1), help="Threads of the kernels.")
+@click.option("--model", default=MODEL, metavar="MODEL", help=f"The network; {MODEL} if not given.")
+@seed_option
+@records_option
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+def command(
+    minutes: float,
+    threads: int | None,
+    model: str,
+    seed: int | None,
+    records: Path | None,
+    quiet: bool,
+) -> None:
+    """Tune a small network for a few minutes, and compare it with ONNX Runtime.
+
+    The network is SqueezeNet as the onnx package carries it, with random weights. At the end there
+    is a table: each workload by rule and tuned, the whole network by rule, tuned and in ONNX
+    Runtime, and the largest error against the reference.
+
+    Example: tensorwright demo --minutes 1
+    """
+    drawn = knobs.SEED.get() if seed is None else seed
+    count = usable_threads(threads or knobs.THREADS.get(), is_demanded=threads is not None)
+    target = parse_target(None)
+    start = time.monotonic()
+    graph = read_graph(model, seed=drawn)
+    click.echo(f"{graph.name}: {len(graph.nodes)} nodes; {minutes:g} minutes on {count} threads")
+    parts = prepare(graph, target)
+    with tempfile.TemporaryDirectory(prefix="tensorwright-demo-") as name:
+        folder = Path(name)
+        with MemoryStore() as nothing:
+            finish(parts, target, count, nothing).save(folder / "default.tw")
+        with opened(records, create=True) as store:
+            result = search(
+                parts,
+                target,
+                count,
+                store,
+                minutes=minutes,
+                seed=drawn,
+                callbacks=choose_callbacks(quiet),
+            )
+            finish(parts, target, count, store).save(folder / "tuned.tw")
+            error = check(model, drawn, count, store)
+        onnx.save(read_proto(model, seed=drawn), folder / "model.onnx")
+        print_workloads(result.tasks)
+        click.echo()
+        compare(folder, random_inputs(graph, drawn), count)
+    click.echo(f"\nlargest error against the reference: {error:.1e} (at most {TOLERANCE:g})")
+    click.echo(f"done in {time.monotonic() - start:.0f} s")
+    if result.is_interrupted:
+        sys.exit(INTERRUPTED)
+    if not error <= TOLERANCE:
+        sys.exit(1)
+
+
+def check(model: str, seed: int, threads: int, store: RecordStore) -> float:
+    """The largest error of the tuned network against the reference interpreter.
+
+    The tensor before the last softmax counts as an output, too.
+    """
+    proto = read_proto(model, seed=seed)
+    shown = show_logits(proto)
+    graph = load_onnx(shown.model if shown is not None else proto)
+    target = parse_target(None)
+    executable = finish(prepare(graph, target), target, threads, store)
+    inputs = random_inputs(graph, seed)
+    return max_rel_error(executable.run(inputs), interpret(graph, inputs))
+
+
+def compare(folder: Path, inputs: Arrays, threads: int) -> None:
+    """Time the network by rule, tuned, and in ONNX Runtime, in turn; print the table."""
+    competitors = [("by rule", "ours", "default.tw"), ("tuned", "ours", "tuned.tw")]
+    if importlib.util.find_spec(_PEER) is not None:
+        competitors.append(("ONNX Runtime", _PEER, "model.onnx"))
+    with contextlib.ExitStack() as stack:
+        processes = []
+        for name, kind, file in competitors:
+            process = stack.enter_context(PeerProcess(name, kind))
+            process.load(str(folder / file), threads)
+            process.bind(inputs)
+            processes.append(process)
+        results = rotate(processes, limit_s=_LIMIT_S)
+    base_s = results[0].median_s if isinstance(results[0], Timing) else math.nan
+    print_table(("whole network", "ms", "speed-up"), [_line(each, base_s) for each in results])
+    if len(results) < 3:
+        click.echo("ONNX Runtime is not installed: pip install 'tensorwright[demo]'")
+
+
+def _line(result: Result, base_s: float) -> tuple[str, str, str]:
+    match result:
+        case Timing(name=name, median_s=time_s):
+            return name, format_ms(time_s), f"{base_s / time_s:.2f}x"
+        case Failure(name=name, reason=reason):
+            return name, "failed", reason.splitlines()[0]

@@ -1,0 +1,118 @@
+"""`tensorwright optimize`: tune a model on this machine and save the executable."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tensorwright.base import OutputError
+from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
+from tensorwright.cli.models import Shapes, read_graph
+from tensorwright.cli.options import (
+    machine_options,
+    model_argument,
+    output_option,
+    records_option,
+    seed_option,
+    shapes_option,
+)
+from tensorwright.cli.output import check_writable
+from tensorwright.cli.summary import print_workloads
+from tensorwright.pipeline import finish, opened, parse_target, prepare, search
+from tensorwright.records import default_path
+from tensorwright.runtime import Executable
+from tensorwright.tune import StopReason, TuneResult, choose_callbacks
+
+
+@click.command()
+@model_argument
+@output_option
+@machine_options
+@click.option(
+    "--minutes", type=click.FloatRange(min=0), help="Time for tuning; 10 if nothing is given."
+)
+@click.option("--trials", type=click.IntRange(min=1), help="Candidates to measure, in all.")
+@seed_option
+@records_option
+@shapes_option
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    model: str,
+    output: str,
+    target: str | None,
+    threads: int | None,
+    minutes: float | None,
+    trials: int | None,
+    seed: int | None,
+    records: Path | None,
+    input_shapes: Shapes | None,
+    quiet: bool,
+) -> None:
+    """Tune a model on this machine, compile it with the best schedules found, save it.
+
+    Every measurement is kept in the record store. Interrupt with Ctrl-C whenever you like: OUT is
+    written from the best so far, and the same command goes on where this one stopped.
+
+    Example: tensorwright optimize model.onnx -o model.tw --minutes 10
+    """
+    check_writable(output)
+    machine = parse_target(target)
+    parts = prepare(read_graph(model, input_shapes, seed or 0), machine)
+    with opened(records, create=True) as store:
+        result = search(
+            parts,
+            machine,
+            threads,
+            store,
+            minutes=minutes,
+            trials=trials,
+            seed=seed,
+            callbacks=choose_callbacks(quiet),
+        )
+        executable = finish(parts, machine, threads, store)
+    _save(executable, output, model, records)
+    if not quiet:
+        print_workloads(result.tasks)
+    click.echo(_ending(result, output))
+    if result.is_interrupted:
+        again = resume_command(ctx.meta.get(ARGUMENTS, ()))
+        click.echo(f"{result.resume_text}\n  {again}", err=True)
+        ctx.exit(INTERRUPTED)
+
+
+def resume_command(arguments: Sequence[str]) -> str:
+    """The command line that goes on with an interrupted session: the same one."""
+    program = os.fspath(sys.argv[0])
+    if Path(program).name == "__main__.py":
+        return shlex.join([sys.executable, "-m", "tensorwright", *arguments])
+    return shlex.join(["tensorwright", *arguments])
+
+
+def _save(executable: Executable, output: str, model: str, records: Path | None) -> None:
+    """Save; if that fails, say that the measurements are kept, and how to go on from them."""
+    try:
+        executable.save(output)
+    except OutputError as error:
+        kept = records or default_path()
+        option = f" --records {shlex.quote(str(records))}" if records else ""
+        again = f"tensorwright compile {shlex.quote(model)} -o FILE{option}"
+        raise OutputError(
+            stage=error.stage,
+            where=error.where,
+            reason=f"{error.reason} (no measurement is lost: all are in {kept})",
+            remedy=f"{error.remedy}, then `{again}`",
+        ) from error
+
+
+def _ending(result: TuneResult, output: str) -> str:
+    reason = "" if result.reason is StopReason.BUDGET_SPENT else f" ({result.reason.value})"
+    failed = sum(bool(each.error) for each in result.tasks)
+    note = f", {failed} workloads could not be measured" if failed else ""
+    return f"{output}: {result.trials} trials in {result.elapsed_s:.0f} s{reason}{note}"

@@ -1,0 +1,57 @@
+"""What a tuning session achieved, as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tensorwright.peers import print_table
+from tensorwright.tune import TaskResult
+
+_COLUMNS = ("workload", "times", "trials", "default ms", "tuned ms", "speed-up")
+
+
+def print_workloads(results: Sequence[TaskResult]) -> None:
+    """One line per workload, the one that takes most of the time first, and the sums."""
+    ordered = sorted(results, key=_share, reverse=True)
+    cells = [_line(result) for result in ordered]
+    timed = [each for each in results if math.isfinite(each.default_s + each.best_s)]
+    default_s = sum(each.task.weight * each.default_s for each in timed)
+    best_s = sum(each.task.weight * each.best_s for each in timed)
+    cells.append(
+        (
+            "all",
+            f"{sum(each.task.weight for each in results):g}",
+            str(sum(each.trials for each in results)),
+            format_ms(default_s),
+            format_ms(best_s),
+            _speed_up(default_s, best_s),
+        )
+    )
+    print_table(_COLUMNS, cells)
+
+
+def format_ms(time_s: float) -> str:
+    """Milliseconds with four digits; "-" where nothing was measured."""
+    return f"{time_s * 1e3:.4g}" if math.isfinite(time_s) else "-"
+
+
+def _line(result: TaskResult) -> tuple[str, ...]:
+    return (
+        f"{result.task.workload.name} {result.task.workload.key[:6]}",
+        f"{result.task.weight:g}",
+        str(result.trials),
+        format_ms(result.default_s),
+        format_ms(result.best_s),
+        _speed_up(result.default_s, result.best_s) if not result.error else "failed",
+    )
+
+
+def _speed_up(default_s: float, best_s: float) -> str:
+    known = math.isfinite(default_s + best_s) and best_s > 0
+    return f"{default_s / best_s:.2f}x" if known else "-"
+
+
+def _share(result: TaskResult) -> float:
+    time_s = result.best_s if math.isfinite(result.best_s) else 0.0
+    return result.task.weight * time_s
