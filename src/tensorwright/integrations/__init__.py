@@ -1,0 +1,6 @@
+"""Doors for other programs into the compiler. Each is a module that its user names.
+
+`onnx_backend.py`: the interface that the onnx package asks of a backend.
+"""
+
+__all__: list[str] = []
