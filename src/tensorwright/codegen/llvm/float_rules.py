@@ -11,14 +11,19 @@ from tensorwright.expr import Fn
 
 
 def _extreme(ops: Lanewise, fn: Fn, a: Val, b: Val) -> Val:
-    """MIN or MAX; x86's instruction gives its second operand where one is NaN."""
+    """MIN or MAX; x86's instruction gives its second operand where one is NaN.
+
+    The first operand of an update is the accumulator: only the other one is tested for NaN, off
+    the chain of updates. A constant NaN keeps LLVM from joining the two choices, which would put
+    the test back on the chain.
+    """
     predicate = "ogt" if fn is Fn.MAX else "olt"
-    if _is_number(b) and not _is_number(a):
+    if not _is_number(a):
         a, b = b, a
     better = ops.choose(ops.test(predicate, a, b), a, b)
     if _is_number(a):
         return better
-    return ops.choose(ops.test("uno", a, a), a, better)
+    return ops.choose(ops.test("uno", a, a), ops.constant(float("nan"), a), better)
 
 
 def _is_number(value: Val) -> bool:
