@@ -11,7 +11,7 @@ import click
 import onnx
 
 from tensorwright.base import TensorwrightError, knobs
-from tensorwright.cli.check_model import random_inputs, show_logits
+from tensorwright.cli.check_model import show_logits
 from tensorwright.cli.models import (
     SUITES,
     Shapes,
@@ -33,6 +33,7 @@ from tensorwright.peers import (
 )
 from tensorwright.pipeline import Scheduled, finish, opened, parse_target, prepare
 from tensorwright.records import MemoryStore, RecordStore
+from tensorwright.zoo import random_inputs
 
 TOLERANCE = 1e-4
 _LIMIT_S = 60.0

@@ -14,7 +14,7 @@ import click
 import onnx
 
 from tensorwright.base import knobs
-from tensorwright.cli.check_model import random_inputs, show_logits
+from tensorwright.cli.check_model import show_logits
 from tensorwright.cli.group import INTERRUPTED
 from tensorwright.cli.models import read_graph, read_proto
 from tensorwright.cli.options import records_option, seed_option
@@ -34,6 +34,7 @@ from tensorwright.pipeline import finish, opened, parse_target, prepare, search
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import usable_threads
 from tensorwright.tune import choose_callbacks
+from tensorwright.zoo import random_inputs
 
 MODEL = "light:squeezenet"
 TOLERANCE = 1e-4

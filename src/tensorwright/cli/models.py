@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import onnx
 from onnx import ModelProto
 
 from tensorwright.graph import Graph, load_onnx, to_onnx
+from tensorwright.zoo import LIGHT_MODELS, ZOO, build, load_light
 
 Shapes = Mapping[str, Sequence[int] | int]
 
@@ -20,7 +19,7 @@ SUITES = ("light", "zoo")
 
 def suite(name: str) -> tuple[str, ...]:
     """The MODEL arguments of a suite."""
-    names = _light().LIGHT_MODELS if name == "light" else tuple(_zoo().ZOO)
+    names = LIGHT_MODELS if name == "light" else ZOO
     return tuple(f"{name}:{each}" for each in names)
 
 
@@ -31,10 +30,9 @@ def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph
     """
     kind, name = split(model)
     if kind == "zoo":
-        graph: Graph = _zoo().build(name, seed)
-        return graph
+        return build(name, seed)
     if kind == "light":
-        return load_onnx(_light().load_light(name, seed), shapes)
+        return load_onnx(load_light(name, seed), shapes)
     return load_onnx(name, shapes)
 
 
@@ -42,8 +40,7 @@ def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> Model
     """The same as an ONNX model, for another runtime: as it came, where that has all shapes."""
     kind, name = split(model)
     if kind == "light":
-        light: ModelProto = _light().load_light(name, seed)
-        return light
+        return load_light(name, seed)
     if kind == "" and not shapes:
         return onnx.load(name)
     return to_onnx(read_graph(model, shapes, seed))
@@ -70,11 +67,3 @@ def short_name(model: str) -> str:
     """The name for people: without folder, suffix and kind."""
     kind, name = split(model)
     return name if kind else Path(model).stem
-
-
-def _light() -> Any:
-    return importlib.import_module("tensorwright.zoo.light")
-
-
-def _zoo() -> Any:
-    return importlib.import_module("tensorwright.zoo")

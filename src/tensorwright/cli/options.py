@@ -14,28 +14,23 @@ Command = Callable[..., Any]
 _SHAPE = re.compile(r"\s*([^\s\[\],;][^\[\],;]*?)\s*[:=]\s*(\[[\d\s,x]*\]|\d+)\s*(?:[,;]|$)")
 
 
-class ShapesType(click.ParamType):
-    """Reads "x:[1,3,224,224]", several separated by commas, or "N:8" for an open dimension."""
-
-    name = "shapes"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> dict[str, tuple[int, ...] | int]:
-        """The shapes by name."""
-        if isinstance(value, dict):
-            return value
-        found: dict[str, tuple[int, ...] | int] = {}
-        place = 0
-        while place < len(value):
-            match = _SHAPE.match(value, place)
-            if match is None:
-                self.fail(f'{value!r} is not of the form "x:[1,3,224,224]"', param, ctx)
-            name, text = match.groups()
-            numbers = tuple(int(digits) for digits in re.findall(r"\d+", text))
-            found[name] = numbers if text.startswith("[") else numbers[0]
-            place = match.end()
-        return found
+def read_shapes(
+    ctx: click.Context, param: click.Parameter, text: str | None
+) -> dict[str, tuple[int, ...] | int] | None:
+    """Read "x:[1,3,224,224]", several with commas between, or "N:8" for an open dimension."""
+    if text is None:
+        return None
+    found: dict[str, tuple[int, ...] | int] = {}
+    place = 0
+    while place < len(text):
+        match = _SHAPE.match(text, place)
+        if match is None:
+            raise click.BadParameter(f'{text!r} is not of the form "x:[1,3,224,224]"', ctx, param)
+        name, extents = match.groups()
+        numbers = tuple(int(digits) for digits in re.findall(r"\d+", extents))
+        found[name] = numbers if extents.startswith("[") else numbers[0]
+        place = match.end()
+    return found
 
 
 def model_argument(function: Command) -> Command:
@@ -67,7 +62,7 @@ def shapes_option(function: Command) -> Command:
     return click.option(
         "--input-shapes",
         "input_shapes",
-        type=ShapesType(),
+        callback=read_shapes,
         metavar='"x:[1,3,224,224]"',
         help="Shapes of inputs, or extents of dimensions, that the model leaves open.",
     )(function)

@@ -11,7 +11,6 @@ import click
 import numpy as np
 
 from tensorwright.base import InputError, UsageError, knobs, write_atomically
-from tensorwright.cli.check_model import random_array
 from tensorwright.cli.models import Shapes, is_executable, read_graph
 from tensorwright.cli.options import machine_options, records_option, seed_option, shapes_option
 from tensorwright.cli.output import check_writable
@@ -154,7 +153,10 @@ def _one(arrays: dict[str, Array], name: str, source: str) -> Array:
 
 
 def _draw(spec: TensorSpec, generator: np.random.Generator) -> Array:
-    return random_array(spec.dtype, spec.shape, generator)
+    """Normal numbers, or whole ones below 2: what every network can take."""
+    if spec.dtype.is_float:
+        return generator.standard_normal(spec.shape, np.float32).astype(spec.dtype.numpy)
+    return generator.integers(0, 2, spec.shape).astype(spec.dtype.numpy)
 
 
 def _refusal(where: str, reason: str, remedy: str) -> InputError:

@@ -1,0 +1,151 @@
+"""`tensorwright records`: what has been measured, and what to do with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tensorwright.base import UsageError
+from tensorwright.cli.summary import format_ms
+from tensorwright.peers import print_table
+from tensorwright.records import Record, RecordStore, Status, default_path, open_store
+
+Setting = tuple[str, str, str, int]
+"""Workload, target, hardware, threads."""
+
+
+@click.group()
+def command() -> None:
+    """List, export, import and prune what has been measured."""
+
+
+def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--store."""
+    return click.option(
+        "--store",
+        type=click.Path(path_type=Path),
+        help="The record store; the user's own if not given.",
+    )(function)
+
+
+@command.command("list")
+@store_option
+def list_(store: Path | None) -> None:
+    """One line for each workload and machine: how many records, how many failed, the best time.
+
+    Example: tensorwright records list
+    """
+    with open_store(store, create=False) as opened:
+        counts: Counter[Setting] = Counter()
+        failed: Counter[Setting] = Counter()
+        for record in opened.query():
+            counts[_setting(record)] += 1
+            failed[_setting(record)] += not record.status.is_timed
+        cells = []
+        for setting, count in counts.items():
+            workload, target, hardware, threads = setting
+            best = opened.best(workload=workload, target=target, hardware=hardware, threads=threads)
+            best_ms = format_ms(best.median_s) if best is not None else "-"
+            name = _name(opened, workload)
+            cells.append(
+                (name, workload, hardware, str(threads), str(count), str(failed[setting]), best_ms)
+            )
+    columns = ("workload", "key", "hardware", "threads", "records", "failed", "best ms")
+    print_table(columns, cells)
+    click.echo(f"{sum(counts.values())} records of {len(counts)} workloads in {_path(store)}")
+
+
+@command.command()
+@click.argument("workload", required=False, metavar="[KEY|NAME]")
+@store_option
+@click.option("--all", "show_all", is_flag=True, help="All standing records, not the best alone.")
+def best(workload: str | None, store: Path | None, show_all: bool) -> None:
+    """Show the fastest schedule of each workload, or of one.
+
+    Example: tensorwright records best softmax
+    """
+    with open_store(store, create=False) as opened:
+        settings = dict.fromkeys(
+            _setting(record)
+            for record in opened.query(status=Status.OK)
+            if workload is None or _is_meant(opened, record.workload, workload)
+        )
+        if workload is not None and not settings:
+            raise UsageError(
+                stage="records",
+                where=f"workload {workload}",
+                reason=f"{_path(store)} holds no good record of it",
+                remedy="tensorwright records list",
+            )
+        for key, target, hardware, threads in settings:
+            records = opened.top(
+                1_000_000 if show_all else 1,
+                workload=key,
+                target=target,
+                hardware=hardware,
+                threads=threads,
+            )
+            click.echo(f"workload {_name(opened, key)} {key}, {hardware}, {threads} threads")
+            for record in records:
+                click.echo(f"  {format_ms(record.median_s)} ms, {record.when}")
+                click.echo("".join(f"    {line}\n" for line in record.trace.splitlines()), nl=False)
+
+
+@command.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@store_option
+def export(file: Path, store: Path | None) -> None:
+    """Write all records as JSON lines, for another machine or another person.
+
+    Example: tensorwright records export records.jsonl
+    """
+    with open_store(store, create=False) as opened:
+        click.echo(f"{opened.export_jsonl(file)} records written to {file}")
+
+
+@command.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@store_option
+def import_(file: Path, store: Path | None) -> None:
+    """Add the records of a file that export wrote: all of them, or, on an error, none.
+
+    Example: tensorwright records import records.jsonl
+    """
+    with open_store(store) as opened:
+        click.echo(f"{opened.import_jsonl(file)} new records in {_path(store)}")
+
+
+@command.command()
+@click.option("--keep", type=click.IntRange(min=1), default=20, help="So many of each; 20.")
+@click.option("--failures-before", metavar="YYYY-MM-DD", help="Remove failures older than this.")
+@store_option
+def prune(keep: int, failures_before: str | None, store: Path | None) -> None:
+    """Keep the best records of each workload and machine, and remove the others.
+
+    Example: tensorwright records prune --keep 10
+    """
+    with open_store(store, create=False) as opened:
+        removed = opened.prune(keep, failures_before)
+        click.echo(f"{removed} records removed, {opened.count()} kept in {_path(store)}")
+
+
+def _setting(record: Record) -> Setting:
+    return record.workload, record.target, record.hardware, record.threads
+
+
+def _name(store: RecordStore, workload: str) -> str:
+    """The name in the text of a workload; "-" where the store has no text."""
+    words = (store.workload_text(workload) or "").split(maxsplit=2)
+    return words[1] if len(words) > 1 else "-"
+
+
+def _is_meant(store: RecordStore, workload: str, wanted: str) -> bool:
+    return workload.startswith(wanted) or _name(store, workload) == wanted
+
+
+def _path(store: Path | None) -> Path:
+    return store or default_path()
