@@ -1,0 +1,505 @@
+"""What the code generator can do: five operators with schedules written by hand, on one thread.
+
+For each: its share of this machine's peak (a loop of FMAs on registers), its speed relative to
+PyTorch's best layout, the time to compile it, and its error against the NumPy meaning of the same
+expression. What misses its target is marked.
+
+Peak and kernel are measured in turns, so that what else the machine does lowers both; ours and
+PyTorch's variants take turns in processes of their own. The schedules are written for vectors of
+16 floats and 32 vector registers (AVX-512); they are right elsewhere, but not good.
+
+Run: python benchmarks/hand_schedules.py [--json FILE] [--rounds N] [case ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from tensorwright.base import DType, Target, detect_target
+from tensorwright.expr import (
+    Array,
+    Compute,
+    Placeholder,
+    all_of,
+    compute,
+    constant,
+    evaluate,
+    exp,
+    max_over,
+    placeholder,
+    reduce_axis,
+    select,
+    sum_over,
+    topological_order,
+)
+from tensorwright.loop import Role, pack
+from tensorwright.peers import PeerProcess, Timing, rotate
+from tensorwright.runtime import empty, load_object, measure_peak
+from tensorwright.runtime.buffers import address_of, empty_bytes
+from tensorwright.tune import BuildRequest, Built
+from tensorwright.tune.build import build
+
+COMPILE_LIMIT_MS = 80.0
+MOST_ERROR = 1e-5  # relative to the largest output; sums of a thousand floats in another order
+BUILDS = 5
+SAMPLE_S = 5e-3
+LANES = 16
+HERE = Path(__file__).resolve().parent
+
+
+def convolution(channels: int, filters: int, size: int, kernel: int) -> Compute:
+    """Activations and weights in blocks of 16 channels, stride 1, as much padding as needed."""
+    x = placeholder("x", (channels // LANES, size, size, LANES))
+    shape = (filters // LANES, channels // LANES, kernel, kernel, LANES, LANES)
+    w = placeholder("w", shape)
+    source = padded(x, kernel // 2) if kernel > 1 else x
+    ic, kh, kw = reduce_axis("ic", channels), reduce_axis("kh", kernel), reduce_axis("kw", kernel)
+    block, lane = ic.var // LANES, ic.var % LANES
+    return compute(
+        "conv",
+        (filters // LANES, size, size, LANES),
+        lambda oc, oh, ow, v: sum_over(
+            source[block, oh + kh.var, ow + kw.var, lane] * w[oc, block, kh, kw, lane, v],
+            *(ic, kh, kw),
+        ),
+    )
+
+
+def depthwise(channels: int, size: int, kernel: int) -> Compute:
+    x = placeholder("x", (channels // LANES, size, size, LANES))
+    w = placeholder("w", (channels // LANES, kernel, kernel, LANES))
+    source = padded(x, kernel // 2)
+    kh, kw = reduce_axis("kh", kernel), reduce_axis("kw", kernel)
+    return compute(
+        "conv",
+        (channels // LANES, size, size, LANES),
+        lambda c, oh, ow, v: sum_over(
+            source[c, oh + kh.var, ow + kw.var, v] * w[c, kh, kw, v], kh, kw
+        ),
+    )
+
+
+def padded(x: Placeholder, border: int) -> Compute:
+    blocks, height, width, lanes = x.shape
+    zero = constant(0, DType.F32)
+    return compute(
+        "pad",
+        (blocks, height + 2 * border, width + 2 * border, lanes),
+        lambda c, ph, pw, pv: select(
+            all_of(
+                *(ph >= border, ph < height + border, pw >= border, pw < width + border),
+            ),
+            x[c, ph - border, pw - border, pv],
+            zero,
+        ),
+    )
+
+
+def matmul(size: int) -> Compute:
+    a, w = placeholder("a", (size, size)), placeholder("w", (size, size))
+    k = reduce_axis("k", size)
+    return compute("mm", (size, size), lambda i, j: sum_over(a[i, k] * w[k, j], k))
+
+
+def softmax(rows: int, columns: int) -> Compute:
+    """Row softmax, with a multiplication by the reciprocal of the sum."""
+    x = placeholder("x", (rows, columns))
+    j, k = reduce_axis("j", columns), reduce_axis("k", columns)
+    m = compute("m", (rows,), lambda i: max_over(x[i, j], j))
+    e = compute("e", (rows, columns), lambda i, l: exp(x[i, l] - m[i]))
+    s = compute("s", (rows,), lambda i: sum_over(e[i, k], k))
+    r = compute("r", (rows,), lambda i: constant(1, DType.F32) / s[i])
+    return compute("softmax", (rows, columns), lambda i, l: e[i, l] * r[i])
+
+
+# Bands of 14 rows: what they read of the padded input stays in the second cache. A tile is 14
+# columns by 2 blocks of filters: 28 accumulators, 2 vectors of weights, the input is broadcast.
+CONVOLUTION_3X3 = """
+    cache_write(conv)
+    split(conv, oc, [2])
+    split(conv, oh, [14])
+    split(conv, ow, [14])
+    reorder(conv, [oh_o, oc_o, oh_i, ow_o, oc_i, ow_i, v])
+    unroll(conv, oc_i)
+    unroll(conv, ow_i)
+    vectorize(conv, v)
+    compute_at(conv_cache, conv, ow_o)
+    compute_at(pad, conv, oh_o)
+    vectorize(pad, pv)
+    split(conv_cache, ic, [4, 4], exact)
+    reorder(conv_cache, [ic_0, kh, kw, ic_1, ic_2, oh, ow, oc, v])
+    unroll(conv_cache, ic_2)
+    unroll(conv_cache, ow)
+    unroll(conv_cache, oc)
+    vectorize(conv_cache, v)
+    pack_constant(w, conv_cache)
+"""
+
+CONVOLUTION_1X1 = """
+    cache_write(conv)
+    split(conv, oc, [2])
+    split(conv, ow, [14])
+    reorder(conv, [oh, ow_o, oc_o, oc_i, ow_i, v])
+    unroll(conv, oc_i)
+    unroll(conv, ow_i)
+    vectorize(conv, v)
+    compute_at(conv_cache, conv, oc_o)
+    split(conv_cache, ic, [4, 4], exact)
+    reorder(conv_cache, [ic_0, ic_1, ic_2, oh, ow, oc, v])
+    unroll(conv_cache, ic_2)
+    unroll(conv_cache, ow)
+    unroll(conv_cache, oc)
+    vectorize(conv_cache, v)
+    pack_constant(w, conv_cache)
+"""
+
+MATMUL = """
+    cache_write(mm)
+    split(mm, j, [2, 16])
+    split(mm, i, [8])
+    reorder(mm, [j_0, i_o, j_1, i_i, j_2])
+    unroll(mm, j_1)
+    unroll(mm, i_i)
+    vectorize(mm, j_2)
+    compute_at(mm_cache, mm, i_o)
+    split(mm_cache, j, [16])
+    split(mm_cache, k, [4], exact)
+    reorder(mm_cache, [k_o, k_i, i, j_o, j_i])
+    unroll(mm_cache, k_i)
+    unroll(mm_cache, i)
+    unroll(mm_cache, j_o)
+    vectorize(mm_cache, j_i)
+    pack_constant(w, mm_cache)
+"""
+
+DEPTHWISE = """
+    cache_write(conv)
+    split(conv, oh, [1])
+    split(conv, ow, [28])
+    reorder(conv, [c, oh_o, ow_o, oh_i, ow_i, v])
+    unroll(conv, oh_i)
+    unroll(conv, ow_i)
+    vectorize(conv, v)
+    compute_at(conv_cache, conv, ow_o)
+    compute_at(pad, conv, oh_o)
+    vectorize(pad, pv)
+    reorder(conv_cache, [c, kh, kw, oh, ow, v])
+    unroll(conv_cache, kh)
+    unroll(conv_cache, kw)
+    unroll(conv_cache, oh)
+    unroll(conv_cache, ow)
+    vectorize(conv_cache, v)
+    pack_constant(w, conv_cache)
+"""
+
+# The greatest and the sum of a row run through four vectors of partial results, because one
+# would wait for each comparison and addition.
+SOFTMAX = """
+    split(m, j, [4, 16])
+    rfactor(m, j_2)
+    rfactor(m_rf, j_1)
+    split(s, k, [4, 16])
+    rfactor(s, k_2)
+    rfactor(s_rf, k_1)
+    compute_at(r, softmax, i)
+    compute_at(s, softmax, i)
+    compute_at(s_rf, softmax, i)
+    compute_at(s_rf_rf, softmax, i)
+    compute_at(e, softmax, i)
+    compute_at(m, softmax, i)
+    compute_at(m_rf, softmax, i)
+    compute_at(m_rf_rf, softmax, i)
+    reorder(m_rf_rf, [i, j_0, j_1, j_2])
+    unroll(m_rf_rf, j_1)
+    vectorize(m_rf_rf, j_2)
+    reorder(m_rf, [i, j_1, j_2])
+    unroll(m_rf, j_1)
+    vectorize(m_rf, j_2)
+    split(e, l, [64])
+    vectorize(e, l_i)
+    reorder(s_rf_rf, [i, k_0, k_1, k_2])
+    unroll(s_rf_rf, k_1)
+    vectorize(s_rf_rf, k_2)
+    reorder(s_rf, [i, k_1, k_2])
+    unroll(s_rf, k_1)
+    vectorize(s_rf, k_2)
+    split(softmax, l, [64])
+    vectorize(softmax, l_i)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An operator, its schedule and what is asked of it.
+
+    flops       0 where a share of peak says nothing
+    share       least share of peak             ratio  least speed relative to PyTorch's best
+    theirs      the operator of torch_functions.py, its sizes
+    """
+
+    name: str
+    make: Callable[[], Compute]
+    trace: str
+    flops: float
+    share: float
+    ratio: float
+    theirs: tuple[str, dict[str, int]]
+
+
+def _sizes(channels: int, filters: int, size: int, kernel: int, groups: int) -> dict[str, int]:
+    return {
+        **{"channels": channels, "filters": filters, "size": size},
+        **{"kernel": kernel, "groups": groups},
+    }
+
+
+CASES = (
+    Case(
+        "conv 3x3 56x56 64->64",
+        lambda: convolution(64, 64, 56, 3),
+        CONVOLUTION_3X3,
+        2.0 * 64 * 64 * 56 * 56 * 9,
+        0.75,
+        1.0,
+        ("conv2d", _sizes(64, 64, 56, 3, 1)),
+    ),
+    Case(
+        "matmul 512x512x512",
+        lambda: matmul(512),
+        MATMUL,
+        2.0 * 512**3,
+        0.75,
+        1.0,
+        ("matmul", {"m": 512, "k": 512, "n": 512}),
+    ),
+    Case(
+        "conv 1x1 56x56 64->256",
+        lambda: convolution(64, 256, 56, 1),
+        CONVOLUTION_1X1,
+        2.0 * 64 * 256 * 56 * 56,
+        0.65,
+        1.0,
+        ("conv2d", _sizes(64, 256, 56, 1, 1)),
+    ),
+    Case(
+        "depthwise 3x3 112x112x32",
+        lambda: depthwise(32, 112, 3),
+        DEPTHWISE,
+        2.0 * 32 * 112 * 112 * 9,
+        0.0,
+        1.0,
+        ("conv2d", _sizes(32, 32, 112, 3, 32)),
+    ),
+    Case(
+        "row softmax 1024x1024",
+        lambda: softmax(1024, 1024),
+        SOFTMAX,
+        0.0,
+        0.0,
+        1.0,
+        ("softmax", {"rows": 1024, "columns": 1024}),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was measured; ratio is PyTorch's time over ours."""
+
+    case: str
+    share: float | None
+    needed_share: float
+    ours_us: float
+    torch_us: float
+    torch_variant: str
+    ratio: float
+    compile_ms: float
+    compile_share: float
+    max_rel_error: float
+    missed: tuple[str, ...]
+
+
+class Kernel:
+    """A case built, with buffers of its own; `call` runs it once on one thread."""
+
+    def __init__(self, case: Case, target: Target) -> None:
+        self.output = case.make()
+        self.inputs = _draw(self.output)
+        self._built = build_case(self.output, case.trace, target)
+        self._code = load_object(self._built.object_code, (self._built.symbol,))
+        self._arrays = [self._array(place) for place in range(len(self._built.parameters))]
+        self._workspace = empty_bytes(max(64, self._built.total_workspace_bytes(1)))
+        pointers = (ctypes.c_void_p * len(self._arrays))(*map(address_of, self._arrays))
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
+        run = kind(self._code.address(self._built.symbol))
+        workspace = address_of(self._workspace)
+        self.call = lambda: run(pointers, workspace, 1)
+
+    def _array(self, place: int) -> Array:
+        parameter, name = self._built.parameters[place], self._built.arguments[place]
+        if parameter.role is Role.OUTPUT:
+            shape = tuple(int(str(extent)) for extent in parameter.buffer.shape)
+            self.result = empty(shape, parameter.buffer.dtype)
+            return self.result
+        source = next(array for tensor, array in self.inputs.items() if tensor.name == name)
+        if parameter.packing is not None:
+            source = pack(source, parameter.packing)
+        array = empty(source.shape, parameter.buffer.dtype)
+        array[...] = source
+        return array
+
+    def error(self) -> float:
+        """The largest difference from the NumPy meaning, over the largest element of that."""
+        self.result.fill(np.nan)
+        self.call()
+        (answer,) = evaluate([self.output], self.inputs)
+        return float(np.max(np.abs(self.result - answer)) / np.max(np.abs(answer)))
+
+    def time_s(self) -> float:
+        """The median of some calls in a row."""
+        times: list[float] = []
+        while sum(times) < SAMPLE_S or len(times) < 3:
+            start = time.perf_counter()
+            self.call()
+            times.append(time.perf_counter() - start)
+        return median(times)
+
+
+def _draw(output: Compute) -> dict[Placeholder, Array]:
+    source = np.random.default_rng(0)
+    return {
+        tensor: source.standard_normal(tensor.shape).astype(np.float32)
+        for tensor in topological_order(output)
+        if isinstance(tensor, Placeholder)
+    }
+
+
+def build_case(output: Compute, trace: str, target: Target) -> Built:
+    """From expression and trace to object code; weights named w are constants."""
+    tensors = topological_order(output)
+    constants = frozenset(t.name for t in tensors if t.name == "w")
+    return build(BuildRequest("kernel", tensors, (output,), constants, trace, target))
+
+
+def ours(inputs: Mapping[str, Array], threads: int, case: str) -> Callable[[], object]:
+    """The kernel of a case as a competitor of kind "function"."""
+    del inputs, threads
+    kernel = Kernel(next(each for each in CASES if each.name == case), detect_target())
+    return lambda: kernel.call() or kernel.result
+
+
+def compile_ms(case: Case, target: Target) -> float:
+    """The median time to build the kernel, from its trace to object code."""
+    output = case.make()
+    return 1e3 * median(
+        build_case(output, case.trace, target).seconds for _ in range(BUILDS)
+    )
+
+
+def share_of_peak(kernel: Kernel, flops: float, target: Target, rounds: int) -> float:
+    """Kernel and peak in turns: the median of their ratios."""
+    shares: list[float] = []
+    for number in range(rounds):
+        first = measure_peak(target) if number % 2 == 0 else 0.0
+        rate = flops / kernel.time_s()
+        shares.append(rate / (first or measure_peak(target)))
+    return median(shares)
+
+
+def race(case: Case, rounds: int) -> tuple[float, dict[str, float]]:
+    """Seconds per call: ours, and PyTorch's variants; each in a process of its own."""
+    # imported by path in the other processes; PyTorch is never loaded in this one
+    kind, sizes = case.theirs
+    with ExitStack() as stack:
+        competitors = [stack.enter_context(PeerProcess("ours", "function"))]
+        options: dict[str, object] = {"case": case.name}
+        competitors[0].load(f"{HERE / 'hand_schedules.py'}:ours", 1, options)
+        for variant in VARIANTS[kind]:
+            peer = stack.enter_context(PeerProcess(variant, "function"))
+            options = {"kind": kind, "variant": variant, "sizes": sizes}
+            peer.load(f"{HERE / 'torch_functions.py'}:operator", 1, options)
+            competitors.append(peer)
+        for competitor in competitors:
+            competitor.bind({})
+        results = rotate(competitors, rounds)
+    times = {r.name: r.median_s for r in results if isinstance(r, Timing)}
+    return times.pop("ours"), times
+
+
+VARIANTS = {
+    "conv2d": ("contiguous", "channels_last", "frozen", "frozen channels_last", "mkldnn"),
+    "matmul": ("contiguous", "transposed weight", "out", "frozen", "mkldnn"),
+    "softmax": ("contiguous", "out"),
+}
+"""The layouts and packings that PyTorch is tried in, see torch_functions.py."""
+
+
+def measure(case: Case, target: Target, rounds: int) -> Row:
+    kernel = Kernel(case, target)
+    error = kernel.error()
+    built_ms = compile_ms(case, target)
+    share = share_of_peak(kernel, case.flops, target, rounds) if case.flops else None
+    ours_s, theirs = race(case, rounds)
+    variant = min(theirs, key=lambda name: theirs[name])
+    ratio = theirs[variant] / ours_s
+    missed = (
+        *(["share of peak"] if share is not None and share < case.share else []),
+        *(["ratio"] if ratio < case.ratio else []),
+        *(["compile time"] if built_ms > COMPILE_LIMIT_MS else []),
+        *(["error"] if error > MOST_ERROR else []),
+    )
+    return Row(
+        *(case.name, share, case.share, 1e6 * ours_s, 1e6 * theirs[variant], variant, ratio),
+        *(built_ms, built_ms / COMPILE_LIMIT_MS, error, missed),
+    )
+
+
+HEAD = (
+    f"{'case':26}{'of peak':>9}{'needed':>8}{'ours us':>10}{'torch us':>10}{'ratio':>7}"
+    f"{'compile':>9}{'of 80 ms':>10}{'error':>9}  PyTorch's best"
+)
+
+
+def row_text(row: Row) -> str:
+    share = "-" if row.share is None else f"{row.share:.1%}"
+    needed = f"{row.needed_share:.0%}" if row.needed_share else "-"
+    text = (
+        f"{row.case:26}{share:>9}{needed:>8}{row.ours_us:>10.1f}{row.torch_us:>10.1f}"
+        f"{row.ratio:>7.2f}{row.compile_ms:>6.1f} ms{row.compile_share:>10.2f}"
+        f"{row.max_rel_error:>9.1e}  {row.torch_variant}"
+    )
+    return text + (f"   MISSED: {', '.join(row.missed)}" if row.missed else "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("cases", nargs="*", help="parts of names; all where none is given")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
+    parser.add_argument("--rounds", type=int, default=11, help="turns of each competitor")
+    arguments = parser.parse_args()
+    target = detect_target()
+    chosen = [c for c in CASES if not arguments.cases or any(a in c.name for a in arguments.cases)]
+    build_case(CASES[1].make(), CASES[1].trace, target)  # what is only done once: LLVM's tables
+    print(f"{target}, one thread, peak {measure_peak(target) / 1e9:.0f} GFLOP/s\n{HEAD}")
+    rows = []
+    for case in chosen:
+        rows.append(measure(case, target, arguments.rounds))
+        print(row_text(rows[-1]), flush=True)
+    missed = [row.case for row in rows if row.missed]
+    print(f"\n{len(rows) - len(missed)} of {len(rows)} reach every target")
+    if arguments.json:
+        arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
