@@ -21,6 +21,7 @@ from tensorwright.expr import (
     Var,
     all_of,
     apply,
+    atoms_of,
     condition_sides,
     free_vars,
     identity_of,
@@ -78,22 +79,20 @@ _KINDS = {
     Mark.THREAD_Z: ForKind.THREAD_Z,
     Mark.VTHREAD: ForKind.VTHREAD,
 }
-_SCOPES = {
-    StageScope.GLOBAL: Scope.GLOBAL,
-    StageScope.LOCAL: Scope.LOCAL,
-    StageScope.SHARED: Scope.SHARED,
-}
 
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    """A tensor's buffer, the element that comes first in it, and where it is allocated."""
+    """A tensor's buffer, the element that comes first in it, and where it is allocated.
+
+    allocated_at  (stage, loop); None: not allocated here, or around everything
+    order         the tensor's dimensions in the order of the buffer's; empty: the same order
+    """
 
     buffer: Buffer
     low: tuple[Index, ...]
-    allocated_at: (
-        tuple[str, str] | None
-    )  # (stage, loop); None: not allocated here, or around everything
+    allocated_at: tuple[str, str] | None
+    order: tuple[int, ...] = ()
 
 
 def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
@@ -150,8 +149,34 @@ class _Lowering:
             place = self._tile_place(stage)
             if place is not None:
                 region = tile_region(self.state, self.analysis, *place)
-        scope = _SCOPES[stage.scope] if place is not None else Scope.GLOBAL
-        return _Home(Buffer(stage.name, region.extents, tensor.dtype, scope), region.low, place)
+        scope = Scope.GLOBAL
+        if place is not None:  # each iteration has its own: one for all would be a race
+            scope = Scope.SHARED if stage.scope is StageScope.SHARED else Scope.LOCAL
+        order = self._local_order(stage) if scope is Scope.LOCAL else ()
+        shape = tuple(region.extents[n] for n in order) if order else region.extents
+        return _Home(Buffer(stage.name, shape, tensor.dtype, scope), region.low, place, order)
+
+    def _local_order(self, stage: Stage) -> tuple[int, ...]:
+        """The dimension that a stage's vectors lie along last, so that registers can hold them."""
+        nest = self.analysis.nests[stage.name]
+        rank = len(stage.tensor.axes)
+        if stage.intrinsic is not None or any(
+            reader.intrinsic is not None for reader in self.state.readers(stage.name)
+        ):
+            return ()  # their windows say how the buffer lies
+        vectors = {
+            nest.variables[loop]
+            for loop in stage.loops
+            if stage.mark(loop) is Mark.VECTORIZE and loop in nest.variables
+        }
+        along = [
+            n
+            for n, axis in enumerate(stage.tensor.axes)
+            if vectors & free_vars(nest.axis_values[axis.var])
+        ]
+        if len(along) != 1 or along[0] == rank - 1:
+            return ()
+        return (*(n for n in range(rank) if n != along[0]), along[0])
 
     def _tile_place(self, stage: Stage) -> tuple[str, str] | None:
         """The own loop after whose body all readers of a stage run: its tensor lives there."""
@@ -270,6 +295,8 @@ class _Lowering:
         home = self.homes[name]
         bounds = self.analysis.bounds
         local = [simplify(i - low, bounds) for i, low in zip(indices, home.low, strict=True)]
+        if home.order:
+            local = [local[n] for n in home.order]
         return tuple(simplify(self.analysis.realise(i), bounds) for i in local)
 
     def _value(self, stage: Stage, value: Value) -> Value:
@@ -373,6 +400,8 @@ class _Lowering:
                 ahead = dict(first)
                 if loop in nest.variables:
                     ahead[nest.variables[loop]] = nest.variables[loop] + distance
+                if any(isinstance(a, Element) for index in load.indices for a in atoms_of(index)):
+                    continue  # where it lies is in memory, which may not be read so far ahead
                 place = tuple(substitute(index, ahead) for index in load.indices)
                 statements.append(Prefetch(load.source, place))
         return block(*dict.fromkeys(statements))

@@ -15,7 +15,7 @@ from tensorwright.base import DType
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.ops import Array, AttributeValue
 
-BRANCH = 0.5  # the mean scale of the last normalisation in a branch that is summed
+BRANCH = 0.3  # the mean scale of the last normalisation in a branch that is summed
 
 
 class Layers:

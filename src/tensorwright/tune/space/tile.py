@@ -27,6 +27,7 @@ from tensorwright.expr import (
 from tensorwright.schedule import (
     AtRoot,
     CacheRead,
+    CacheWrite,
     ComputeAt,
     PackConstant,
     Reorder,
@@ -109,10 +110,11 @@ def _tile_sketch(state: ScheduleState, target: Target, anchor: str, order: _Orde
     feeding = _feeding(state, anchor)
     inline_elementwise(builder, keep=feeding)
     stored = ensure_epilogue(builder, anchor)
+    if stored != anchor and _is_scattered(builder.state, anchor, stored):
+        builder.do(CacheWrite(anchor))
+        stored = anchor
     if stored == anchor:
-        anchor = f"{anchor}_cache"
-    if stored not in builder.state.outputs:
-        return None
+        anchor = CacheWrite(anchor).cached
     _transpose_operands(builder, anchor, stored)
     roles = _find_roles(builder.state, anchor, stored)
     if roles is None:
@@ -151,6 +153,26 @@ def _transpose_operands(builder: SketchBuilder, anchor: str, stored: str) -> Non
         if len(across) == 1 and across[0] != rank - 1:
             order = (*(n for n in range(rank) if n != across[0]), across[0])
             builder.do(CacheRead(load.source.name, anchor, StageScope.GLOBAL, order))
+
+
+def _is_scattered(state: ScheduleState, anchor: str, stored: str) -> bool:
+    """Whether a product is better stored along its own axes than along those of its reader.
+
+    A transposed convolution is stored with its phases interleaved: along the reader's axes the
+    kernel changes with every element, and no axis is left for the rows.  A product whose columns
+    become channels of a blocked layout is read with gaps, which a tile would compute for nothing.
+    """
+    roles = _find_roles(state, anchor, stored)
+    if roles is not None:
+        body = state.stage(stored).tensor.body
+        link = next(x for x in loads_of(body) if x.source.name == anchor)
+        steps = {c for i in link.indices for m, c in terms_of(i) if m == (roles.lanes.var,)}
+        if steps - {1}:
+            return True
+    if not has_reuse(state.stage(anchor).tensor):
+        return False
+    own = _find_roles(state, anchor, anchor)
+    return own is not None and own.rows is not None and (roles is None or roles.rows is None)
 
 
 def _find_roles(state: ScheduleState, anchor: str, stored: str) -> _Roles | None:
@@ -227,6 +249,9 @@ class _Tiling:
             for s in builder.state.stages
             if s.name not in (anchor, stored) and isinstance(s.placement, AtRoot)
         ]
+        position = [s.name for s in builder.state.stages].index(stored)
+        self.following = [s.name for s in builder.state.stages[position + 1 :]]
+        self.feeding = [name for name in self.feeding if name not in self.following]
 
     def build(self) -> None:
         """Tile the stored stage, place the anchor in its tiles, schedule what feeds it."""
@@ -235,13 +260,16 @@ class _Tiling:
             self.builder.do(Unroll(self.stored, loop))
         self.builder.do(Vectorize(self.stored, lanes))
         place, band = self._parallelise(outer)
-        self.builder.do(ComputeAt(self.anchor, self.stored, place))
+        if place:
+            self.builder.do(ComputeAt(self.anchor, self.stored, place))
         for name in reversed(self.feeding):  # readers first: a band may hold what they read too
             if band:
                 self._compute_in_band(name, band)
             else:
                 spread(self.builder, name, self.target, name)
         self._schedule_anchor()
+        for name in self.following:
+            spread(self.builder, name, self.target, name)
 
     def _tile_stored(self) -> tuple[list[str], list[str], str]:
         """Split and reorder: (loops over tiles, unrolled loops in a tile, the vector loop)."""
@@ -302,10 +330,12 @@ class _Tiling:
     def _parallelise(self, outer: list[str]) -> tuple[str, str]:
         """Fuse and spread the loops over tiles.
 
-        Returns the loop that holds one tile and the loop that holds a band of rows, which is where
-        feeding stages are computed ("": at the root).
+        Returns the loop that holds one tile ("": all is one tile) and the loop that holds a band of
+        rows, which is where feeding stages are computed ("": at the root).
         """
         work = points(self.builder.state.stage(self.anchor).tensor)
+        if not outer:
+            return "", ""
         if self.order is _Order.COLUMNS_OUTSIDE or not self.feeding:
             return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         rows = [a for a in (self.roles.more_rows, self.roles.rows) if a is not None]
