@@ -92,6 +92,8 @@ def models(
 
     The error is that of the worst output, the tensor before the last softmax among them, over the
     largest number of that output.
+
+    Example: tensorwright bench models --suite light --check --json rows.json
     """
     find_kind(peer)
     names = (*models, *(each for name in suites for each in suite(name)))

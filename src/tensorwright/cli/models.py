@@ -39,7 +39,7 @@ def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph
 def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> ModelProto:
     """The same as an ONNX model, for another runtime: as it came, where that has all shapes."""
     kind, name = split(model)
-    if kind == "light":
+    if kind == "light" and not shapes:
         return load_light(name, seed)
     if kind == "" and not shapes:
         return onnx.load(name)

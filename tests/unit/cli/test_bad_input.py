@@ -1,0 +1,278 @@
+"""What users get wrong, and what goes wrong around them: a message, a status, no work lost."""
+
+from __future__ import annotations
+
+import resource
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import Result
+
+Invoke = Callable[..., Result]
+Child = Callable[..., dict[str, Any]]
+MakeOnnx = Callable[..., Path]
+
+
+def refused(result: Result, code: int, *texts: object) -> None:
+    """The documented exit code, every text in the message, and no traceback."""
+    assert result.exit_code == code, result.output
+    kind = {2: "Usage", 3: "Model", 4: "Unsupported", 5: "Input", 7: "Record", 8: "Output"}[code]
+    assert result.stderr.startswith(f"{kind}Error: "), result.stderr
+    for text in texts:
+        assert str(text) in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out.tw"
+
+
+# Models
+
+
+def test_a_missing_model(invoke: Invoke, out: Path, tmp_path: Path) -> None:
+    result = invoke("compile", tmp_path / "no.onnx", "-o", out)
+    refused(result, 3, f"file {tmp_path / 'no.onnx'}: there is no such file", "try: ")
+
+
+@pytest.mark.parametrize("command", ["compile", "optimize"])
+def test_a_truncated_model(invoke: Invoke, model: Path, out: Path, command: str) -> None:
+    content = model.read_bytes()
+    model.write_bytes(content[: len(content) // 2])
+    refused(invoke(command, model, "-o", out), 3, f"file {model}: ", "try: ")
+    assert not out.exists()
+
+
+def test_a_file_that_is_no_model(invoke: Invoke, out: Path, tmp_path: Path) -> None:
+    path = tmp_path / "text.onnx"
+    path.write_text("hello, this is text\n")
+    refused(invoke("compile", path, "-o", out), 3, f"file {path}: it is not an ONNX model")
+
+
+def test_a_truncated_executable(invoke: Invoke, model: Path, out: Path) -> None:
+    assert invoke("compile", model, "-o", out).exit_code == 0
+    content = out.read_bytes()
+    out.write_bytes(content[: len(content) // 2])
+    refused(invoke("run", out, "--input", "random"), 3, f"file {out}", "try: ")
+
+
+def test_an_unknown_operator(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
+    path = make_onnx("Frobnicate", [2, 3])
+    result = invoke("compile", path, "-o", out)
+    refused(result, 4, "operator Frobnicate", "try: ")
+
+
+def test_an_unsupported_dtype(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
+    path = make_onnx("Abs", [2, 3], onnx.TensorProto.COMPLEX64)
+    refused(invoke("compile", path, "-o", out), 4, "complex64", "input x")
+
+
+def test_a_missing_shape(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
+    path = make_onnx("Relu", ["N", 3])
+    result = invoke("compile", path, "-o", out)
+    refused(result, 3, "input x", "--input-shapes")
+    for shapes in ("x:[2,3]", "N:2"):
+        assert invoke("compile", path, "-o", out, "--input-shapes", shapes).exit_code == 0
+    result = invoke("compile", path, "-o", out, "--input-shapes", "x:[2,3,4]")
+    refused(result, 5, "input shape x")
+    result = invoke("compile", path, "-o", out, "--input-shapes", "y:[2,3]")
+    refused(result, 5, "y", "the inputs are x")
+
+
+def test_a_zero_sized_dimension(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
+    """There is nothing to compute, and that is no error: the output is empty, too."""
+    path = make_onnx("Relu", [0, 3])
+    assert invoke("compile", path, "-o", out).exit_code == 0
+    result = invoke("run", out, "--input", "random")
+    assert (result.exit_code, result.stdout) == (0, "y: float32(0, 3)\n")
+
+
+@pytest.mark.parametrize("name", ["light:squeezenot", "zoo:resnet19"])
+def test_an_unknown_network(invoke: Invoke, out: Path, name: str) -> None:
+    refused(invoke("compile", name, "-o", out), 2, name.partition(":")[2], "try: ")
+
+
+def test_an_unknown_target(invoke: Invoke, model: Path, out: Path) -> None:
+    result = invoke("compile", model, "-o", out, "--target", "x86-64-avx")
+    refused(result, 2, "did you mean x86-64-avx2?")
+
+
+# Inputs
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "text"),
+    [
+        ("z", np.zeros((4, 8), np.float32), "input z: there is no such input"),
+        ("x", np.zeros((4, 7), np.float32), "input x: it must be f32(4, 8), not f32(4, 7)"),
+        ("x", np.zeros((4, 8), np.int32), "input x: it must be f32(4, 8), not i32(4, 8)"),
+    ],
+)
+def test_a_wrong_input(
+    invoke: Invoke, model: Path, tmp_path: Path, name: str, array: np.ndarray, text: str
+) -> None:
+    np.save(tmp_path / "a.npy", array)
+    result = invoke("run", model, "--input", f"{name}={tmp_path / 'a.npy'}")
+    refused(result, 5, text, "try: ")
+
+
+def test_an_input_that_is_not_given(invoke: Invoke, model: Path) -> None:
+    refused(invoke("run", model), 5, "input x: it is not given", "give x: f32(4, 8)")
+
+
+def test_an_input_file_that_holds_no_array(invoke: Invoke, model: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.npy"
+    text.write_text("1 2 3")
+    objects = tmp_path / "objects.npy"
+    np.save(objects, np.array([None]), allow_pickle=True)
+    torn = tmp_path / "torn.npz"
+    np.savez(torn, a=np.zeros(9))
+    torn.write_bytes(torn.read_bytes()[:60])
+    for path in (text, objects, torn):
+        result = invoke("run", model, "--input", f"x={path}")
+        refused(result, 5, f"file {path}: it holds no arrays of numbers")
+    refused(invoke("run", model, "--input", "x=no.npy"), 5, "file no.npy: there is no such file")
+    several = tmp_path / "several.npz"
+    np.savez(several, a=np.zeros(2), b=np.zeros(2))
+    refused(invoke("run", model, "--input", f"x={several}"), 5, "no array x, but a, b")
+
+
+# Record stores
+
+
+@pytest.fixture
+def store(invoke: Invoke, model: Path, out: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "records.sqlite"
+    options = ("--trials", 2, "--threads", 1, "--quiet", "--records", path)
+    assert invoke("optimize", model, "-o", out, *options).exit_code == 0
+    return path
+
+
+def test_a_corrupt_record_store(invoke: Invoke, model: Path, out: Path, store: Path) -> None:
+    before = out.read_bytes()
+    content = bytearray(store.read_bytes())
+    content[100:] = b"\xff" * (len(content) - 100)
+    store.write_bytes(content)
+    for command in ("compile", "optimize"):
+        result = invoke(command, model, "-o", out, "--records", store)
+        refused(result, 7, f"file {store}", "try: ")
+    refused(invoke("records", "list", "--store", store), 7, f"file {store}")
+    assert store.read_bytes() == content
+    assert out.read_bytes() == before
+
+
+def test_a_foreign_record_store(invoke: Invoke, model: Path, out: Path, tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("my notes\n" * 100)
+    foreign = tmp_path / "foreign.sqlite"
+    with sqlite3.connect(foreign) as database:
+        database.execute("create table friends (name text)")
+    database.close()
+    for path in (text, foreign):
+        before = path.read_bytes()
+        result = invoke("optimize", model, "-o", out, "--trials", 1, "--records", path)
+        refused(result, 7, f"file {path}", "try: ")
+        assert path.read_bytes() == before
+
+
+def test_lines_that_are_no_records(invoke: Invoke, tmp_path: Path, store: Path) -> None:
+    lines = tmp_path / "lines.jsonl"
+    assert invoke("records", "export", lines, "--store", store).exit_code == 0
+    lines.write_text(lines.read_text() + '{"kind": "cake"}\n')
+    other = tmp_path / "other.sqlite"
+    number = len(lines.read_text().splitlines())
+    result = invoke("records", "import", lines, "--store", other)
+    refused(result, 7, f"file {lines}, line {number}: unknown kind of fact 'cake'")
+    assert "0 records" in invoke("records", "list", "--store", other).stdout
+
+
+# Outputs
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [("no/out.tw", "the folder does not exist"), (".", "it is a folder")],
+)
+def test_an_output_is_refused_before_the_work(
+    invoke: Invoke, model: Path, tmp_path: Path, home: Path, place: str, text: str
+) -> None:
+    path = tmp_path / place
+    for command in (("optimize", model, "--trials", 1), ("compile", model)):
+        refused(invoke(*command, "-o", path), 8, f"file {path}: {text}", "try: ")
+    refused(invoke("run", model, "--input", "random", "-o", path), 8, f"file {path}: {text}")
+    assert not home.exists()  # nothing was tuned, nothing compiled
+
+
+def _limit_files(size_bytes: int) -> Callable[[], None]:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
+
+    return limit
+
+
+def test_a_full_disk_while_compiling(
+    child: Child, wide_model: Path, out: Path, tmp_path: Path
+) -> None:
+    out.write_bytes(b"what was there")
+    start = child("compile", wide_model, "-o", out)
+    done = subprocess.run(
+        **start, check=False, capture_output=True, preexec_fn=_limit_files(500_000)
+    )
+    assert done.returncode == 8, done.stderr
+    assert done.stderr.startswith(f"OutputError: file {out}: ")
+    assert "Traceback" not in done.stderr
+    assert out.read_bytes() == b"what was there"
+    assert not list(tmp_path.glob(".out.tw*"))
+
+
+def test_a_full_disk_after_tuning(
+    child: Child, invoke: Invoke, wide_model: Path, out: Path, home: Path
+) -> None:
+    start = child("optimize", wide_model, "-o", out, "--trials", 2, "--threads", 1)
+    done = subprocess.run(
+        **start, check=False, capture_output=True, preexec_fn=_limit_files(900_000)
+    )
+    assert done.returncode == 8, done.stderr
+    assert "Traceback" not in done.stderr
+    store = home / "records.sqlite"
+    assert f"no measurement is lost: all are in {store}" in done.stderr
+    assert f"then `tensorwright compile {wide_model} -o FILE`" in done.stderr
+    again = invoke("compile", wide_model, "-o", out, "--threads", 1)
+    assert "1 workloads, 0 of them untuned" in again.stdout
+
+
+# The machine
+
+_NO_LIBGOMP = """
+import sys, tensorwright.runtime.openmp as openmp
+openmp.find_openmp = lambda *_, **__: None
+from tensorwright.cli import main
+sys.argv = ["tensorwright", *sys.argv[1:]]
+main()
+"""
+
+
+def _without_libgomp(child: Child, *arguments: object) -> subprocess.CompletedProcess[str]:
+    start = child(*arguments)
+    start["args"][1:3] = ["-c", _NO_LIBGOMP]
+    return subprocess.run(**start, check=False, capture_output=True)
+
+
+def test_no_libgomp(child: Child, model: Path, out: Path) -> None:
+    done = _without_libgomp(child, "compile", model, "-o", out, "--threads", 2)
+    assert done.returncode == 9, done.stderr
+    assert done.stderr.startswith("MachineError: 2 threads: no libgomp")
+    assert "install libgomp (Debian: apt install libgomp1" in done.stderr
+    done = _without_libgomp(child, "run", model, "--input", "random")
+    assert done.returncode == 0, done.stderr
+    done = _without_libgomp(child, "doctor", "--no-measure")
+    assert done.returncode == 9, done.stdout
+    assert "missing; try: install libgomp" in done.stdout
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+import tensorwright
+from tensorwright.cli.options import read_shapes
+from tensorwright.graph import interpret, load_onnx
+from tensorwright.peers import BenchRow, make_row
+
+Invoke = Callable[..., Result]
+
+
+@pytest.fixture
+def x(tmp_path: Path) -> Path:
+    path = tmp_path / "x.npy"
+    np.save(path, np.random.default_rng(1).standard_normal((4, 8)).astype(np.float32))
+    return path
+
+
+def test_compile_says_what_is_untuned(invoke: Invoke, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "tiny.tw"
+    result = invoke("compile", model, "-o", out)
+    assert result.exit_code == 0, result.output
+    assert f"{out}: 2 workloads, 2 of them untuned" in result.stdout
+    assert "matmul_relu" in result.stdout
+    assert tensorwright.load(out).inputs[0].shape == (4, 8)
+
+
+def test_run_computes_what_the_reference_does(
+    invoke: Invoke, model: Path, x: Path, tmp_path: Path
+) -> None:
+    graph = load_onnx(model)
+    expected = interpret(graph, {"x": np.load(x)})
+    out = tmp_path / "tiny.tw"
+    assert invoke("compile", model, "-o", out).exit_code == 0
+    for program in (model, out):
+        result = invoke("run", program, "--input", f"x={x}", "-o", tmp_path / "out.npz")
+        assert result.exit_code == 0, result.output
+        (name,) = graph.outputs
+        assert result.stdout.startswith(f"{name}: float32(4, 8) least ")
+        found = np.load(tmp_path / "out.npz")[name]
+        np.testing.assert_allclose(found, expected[name], rtol=1e-5, atol=1e-6)
+
+
+def test_run_takes_archives_and_random_numbers(
+    invoke: Invoke, model: Path, x: Path, tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "all.npz", x=np.load(x), y=np.zeros(3))
+    np.savez(tmp_path / "one.npz", other=np.load(x))
+    outputs = [
+        invoke("run", model, "--input", text).stdout
+        for text in (f"x={x}", f"x={tmp_path / 'all.npz'}", f"x={tmp_path / 'one.npz'}")
+    ]
+    assert len(set(outputs)) == 1
+    drawn = [
+        invoke("run", model, "--input", text, "--seed", seed).stdout
+        for text, seed in (("random", 1), ("x=random", 1), ("random", 2))
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_run_refuses_a_name_without_a_file(invoke: Invoke, model: Path) -> None:
+    assert invoke("run", model, "--input", "x").exit_code == 2
+
+
+def test_inspect_shows_every_stage(invoke: Invoke, model: Path, tmp_path: Path) -> None:
+    result = invoke("inspect", model)
+    assert result.exit_code == 0, result.output
+    for text in ("graph tiny", "layouts of tiny: 0 of 4", "workload softmax", "runs 1 times"):
+        assert text in result.stdout
+    result = invoke("inspect", model, "--what", "asm,loops,llvm,schedule", "--workload", "softmax")
+    places = [result.stdout.index(f"--- {s}:") for s in ("schedule", "loops", "llvm", "asm")]
+    assert places == sorted(places)
+    for text in ("by rule:", "for ", "define ", ".text"):
+        assert text in result.stdout
+    assert "matmul_relu" not in result.stdout
+    assert invoke("compile", model, "-o", tmp_path / "tiny.tw").exit_code == 0
+    assert "softmax:" in invoke("inspect", tmp_path / "tiny.tw").stdout
+
+
+def test_inspect_finds_a_workload_by_its_key(invoke: Invoke, model: Path) -> None:
+    shown = invoke("inspect", model, "--what", "workloads").stdout
+    key = shown.split()[2]
+    assert invoke("inspect", model, "--what", "workloads", "--workload", key[:8]).stdout in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--what", "loop"), "there is no such stage\n  try: did you mean loops?"),
+        (("--workload", "softmix"), "did you mean softmax? one of matmul_relu, softmax"),
+    ],
+)
+def test_inspect_says_what_there_is(
+    invoke: Invoke, model: Path, options: tuple[str, str], text: str
+) -> None:
+    result = invoke("inspect", model, *options)
+    assert result.exit_code == 2
+    assert text in result.stderr
+
+
+def test_optimize_tunes_and_records_say_so(invoke: Invoke, model: Path, tmp_path: Path) -> None:
+    store, out = tmp_path / "r.sqlite", tmp_path / "tiny.tw"
+    result = invoke("optimize", model, "-o", out, "--trials", 4, "--threads", 1, "--records", store)
+    assert result.exit_code == 0, result.output
+    assert "speed-up" in result.stdout
+    assert f"{out}: " in result.stdout
+    assert "trials" in result.stderr
+    assert tensorwright.load(out).threads == 2 or tensorwright.load(out, threads=1).threads == 1
+
+    again = invoke("compile", model, "-o", out, "--threads", 1, "--records", store)
+    assert "2 workloads, 0 of them untuned" in again.stdout
+    listed = invoke("records", "list", "--store", store).stdout
+    assert "matmul_relu" in listed
+    assert "records of 2 workloads" in listed
+    best = invoke("records", "best", "softmax", "--store", store).stdout
+    assert best.startswith("workload softmax ")
+    assert invoke("records", "best", "conv", "--store", store).exit_code == 2
+
+    lines = tmp_path / "r.jsonl"
+    exported = invoke("records", "export", lines, "--store", store).stdout
+    other = tmp_path / "other.sqlite"
+    imported = invoke("records", "import", lines, "--store", other).stdout
+    assert int(exported.split()[0]) == int(imported.split()[0]) > 0
+    pruned = invoke("records", "prune", "--keep", 1, "--store", other).stdout
+    assert "2 kept" in pruned
+    shown = invoke(
+        "inspect", model, "--what", "schedule", "--threads", 1, "--records", store
+    ).stdout
+    assert shown.count("on record:") == 2
+
+
+def test_records_of_nothing(invoke: Invoke, home: Path) -> None:
+    result = invoke("records", "list")
+    assert result.exit_code == 0
+    assert result.stdout.endswith(f"0 records of 0 workloads in {home / 'records.sqlite'}\n")
+    assert not (home / "records.sqlite").exists()
+
+
+def test_doctor_finds_this_machine_in_order(invoke: Invoke) -> None:
+    result = invoke("doctor", "--no-measure")
+    assert result.exit_code == 0, result.output
+    for text in ("llvmlite", "target", "caches", "fingerprint", "libgomp", "record store"):
+        assert f"\n{text}" in result.stdout
+    assert result.stdout.endswith("all that is needed is here\n")
+
+
+def test_doctor_measures_the_peak(invoke: Invoke) -> None:
+    assert "GFLOP/s" in invoke("doctor").stdout
+
+
+def test_bench_writes_a_row_for_each_model(invoke: Invoke, model: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(b"no model")
+    rows_path = tmp_path / "rows.json"
+    result = invoke(
+        "bench", "models", broken, model, "--rounds", 1, "--threads", 1, "--check", "--json",
+        rows_path,
+    )  # fmt: skip
+    assert result.exit_code == 1, result.output
+    rows = json.loads(rows_path.read_text())
+    assert [row["model"] for row in rows] == ["broken", "tiny"]
+    assert rows[0]["failure"].startswith("ModelError: ")
+    assert rows[1]["failure"] == ""
+    assert rows[1]["max_rel_error"] <= 1e-4
+    assert rows[1]["ratio"] == rows[1]["peer_ms"] / rows[1]["ours_ms"]
+    assert rows[1]["host_operators"] == []
+    assert "0 of 2 workloads tuned" in result.stderr
+    checked = invoke("bench", "models", model, "--rounds", 0, "--threads", 1, "--check")
+    assert checked.exit_code == 0, checked.output
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (make_row("m", "p", 1e-4), True),
+        (make_row("m", "p", 1.1e-4), False),
+        (make_row("m", "p", float("nan")), False),
+        (make_row("m", "p"), False),
+        (make_row("m", "p", 0.0, failure="hung"), False),
+    ],
+)
+def test_what_passes(row: BenchRow, expected: bool) -> None:
+    from tensorwright.cli.bench import passes
+
+    assert passes(row) is expected
+
+
+def test_bench_wants_models_and_a_peer_that_exists(invoke: Invoke, model: Path) -> None:
+    assert invoke("bench", "models").exit_code == 2
+    assert invoke("bench", "models", model, "--peer", "nobody").exit_code == 2
+
+
+def test_the_tensor_before_the_softmax_is_compared(model: Path) -> None:
+    from tensorwright.cli.check_model import show_logits
+    from tensorwright.cli.models import read_proto
+
+    shown = show_logits(read_proto(str(model)))
+    assert shown is not None
+    graph = load_onnx(shown.model)
+    softmax = graph.nodes[-1]
+    assert softmax.operator == "softmax"
+    assert graph.outputs == (softmax.outputs[0], softmax.inputs[0])
+    assert shown.name == softmax.inputs[0]
+    assert show_logits(shown.model) is None
+
+
+def test_demo_ends_with_the_tables(invoke: Invoke, model: Path) -> None:
+    result = invoke(
+        "demo", "--model", model, "--minutes", 0.01, "--threads", 1, "--quiet", "--seed", 1
+    )
+    assert result.exit_code == 0, result.output
+    for text in ("default ms", "by rule", "tuned", "ONNX Runtime", "largest error"):
+        assert text in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x:[1,3,224,224]", {"x": (1, 3, 224, 224)}),
+        ("a:[2], b:0=[ 3 , 4 ]", {"a": (2,), "b:0": (3, 4)}),
+        ("N:8,x:[]", {"N": 8, "x": ()}),
+        ("N=8;M=2", {"N": 8, "M": 2}),
+    ],
+)
+def test_shapes_are_read(text: str, expected: object) -> None:
+    assert read_shapes(None, None, text) == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["x", "x:[1,-3]", "x:[1", "[1]", "x:[1] y:[2]"])
+def test_other_texts_are_no_shapes(text: str, invoke: Invoke, model: Path) -> None:
+    result = invoke("inspect", model, "--input-shapes", text)
+    assert result.exit_code == 2
+    assert "is not of the form" in result.stderr

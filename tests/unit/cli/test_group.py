@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+import tensorwright
+from tensorwright.base import InternalError, TensorwrightError, UserError
+from tensorwright.cli.group import LazyGroup, program
+from tensorwright.cli.registry import COMMANDS
+
+Invoke = Callable[..., Result]
+
+
+def _leaves(kind: type[TensorwrightError]) -> list[type[TensorwrightError]]:
+    return [leaf for child in kind.__subclasses__() for leaf in [child, *_leaves(child)]]
+
+
+def test_help_lists_every_command_without_importing_it(child: Callable[..., Any]) -> None:
+    script = (
+        "import sys\n"
+        "from tensorwright.cli.group import program\n"
+        "try:\n    program(['--help'])\n"
+        "except SystemExit as end:\n    assert end.code == 0\n"
+        "heavy = {'onnx', 'llvmlite', 'rich', 'tensorwright.graph'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    start = child()
+    start["args"] = [sys.executable, "-c", script]
+    done = subprocess.run(**start, check=False, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    for entry in COMMANDS:
+        assert f"  {entry.name} " in done.stdout
+
+
+@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
+def test_every_command_has_help_with_an_example(entry: object, invoke: Invoke) -> None:
+    name = entry.name  # type: ignore[attr-defined]
+    command = importlib.import_module(entry.module).command  # type: ignore[attr-defined]
+    assert invoke(name, "--help").exit_code == 0
+    commands = command.commands.values() if isinstance(command, click.Group) else [command]
+    for each in commands:
+        assert f"Example: tensorwright {name}" in (each.help or "")
+
+
+def test_version(invoke: Invoke) -> None:
+    assert invoke("--version").output == f"tensorwright {tensorwright.__version__}\n"
+
+
+def test_an_unknown_command_names_the_nearest(invoke: Invoke) -> None:
+    result = invoke("optimise")
+    assert result.exit_code == 2
+    assert "no such command 'optimise'; did you mean optimize?" in result.stderr
+
+
+def test_an_unknown_option_is_a_usage_error(invoke: Invoke) -> None:
+    assert invoke("knobs", "--nope").exit_code == 2
+
+
+def _raising(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Result:
+    @click.command()
+    def command() -> None:
+        raise error
+
+    monkeypatch.setattr(LazyGroup, "get_command", lambda *_: command)
+    return CliRunner().invoke(program, ["knobs"])
+
+
+@pytest.mark.parametrize("kind", [k for k in _leaves(UserError) if k.__module__.endswith("errors")])
+def test_an_error_of_the_user_is_text_and_an_exit_code(
+    kind: type[TensorwrightError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = dict.fromkeys(kind.field_names, "f")
+    error = kind(**{**fields, "where": "the place", "reason": "why", "remedy": "this"})
+    result = _raising(error, monkeypatch)
+    assert result.exit_code == kind.exit_code
+    assert result.stderr == f"{kind.__name__}: {error}\n"
+    assert "the place" in result.stderr
+    assert "try: this" in result.stderr
+
+
+def test_a_fault_of_ours_asks_for_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = _raising(InternalError(stage="s", where="here", reason="broken"), monkeypatch)
+    assert result.exit_code == 70
+    assert result.stderr.startswith("InternalError: here: broken\n")
+    assert "please report it" in result.stderr
+    assert "TENSORWRIGHT_DUMP=all" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_unforeseen_exception_names_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = _raising(KeyError("lost"), monkeypatch)
+    assert result.exit_code == 70
+    assert "InternalError: test_group.py, line" in result.stderr
+    assert "KeyError: 'lost'" in result.stderr
+
+
+def test_interrupting_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = _raising(KeyboardInterrupt(), monkeypatch)
+    assert (result.exit_code, result.stderr) == (130, "Interrupted.\n")
+
+
+def test_want_of_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = _raising(MemoryError(), monkeypatch)
+    assert result.exit_code == 9
+    assert "not enough memory" in result.stderr
+
+
+def test_warnings_are_one_plain_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command()
+    def command() -> None:
+        warnings.simplefilter("always")
+        warnings.warn("slow", RuntimeWarning, stacklevel=1)
+
+    monkeypatch.setattr(LazyGroup, "get_command", lambda *_: command)
+    result = CliRunner().invoke(program, ["knobs"])
+    assert (result.exit_code, result.stderr) == (0, "warning: slow\n")
+
+
+def test_knobs_are_listed_with_their_values(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORWRIGHT_THREADS", "3")
+    lines = invoke("knobs").output.splitlines()
+    assert "TENSORWRIGHT_THREADS       3 (set)" in lines
+    assert "TENSORWRIGHT_VERIFY        0 (default)" in lines
+
+
+def test_a_knob_that_cannot_be_read_is_a_usage_error(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORWRIGHT_THREADS", "many")
+    result = invoke("knobs")
+    assert result.exit_code == 2
+    assert "environment variable TENSORWRIGHT_THREADS: 'many' is not a number" in result.stderr

@@ -1,0 +1,71 @@
+"""Ctrl-C while tuning: the executable is written, the store is whole, the same command goes on."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorwright
+from tensorwright.graph import GraphBuilder, save_onnx
+from tensorwright.records import open_store
+
+TRIALS = 40
+
+
+@pytest.fixture
+def convolution(tmp_path: Path) -> Path:
+    """A network with more schedules than are tried here."""
+    builder = GraphBuilder("convolution")
+    x = builder.input("x", (1, 16, 14, 14))
+    weights = np.random.default_rng(0).standard_normal((16, 16, 3, 3)).astype(np.float32)
+    w = builder.constant(weights, "w")
+    y = builder.add("relu", builder.add("conv", x, w))
+    path = tmp_path / "convolution.onnx"
+    save_onnx(builder.finish([y]), path)
+    return path
+
+
+def test_optimize_stops_and_goes_on(
+    child: Callable[..., dict[str, Any]], convolution: Path, tmp_path: Path, home: Path
+) -> None:
+    out = tmp_path / "out.tw"
+    start = child("optimize", convolution, "-o", out, "--trials", TRIALS, "--threads", 1)
+    errors = ""
+    with subprocess.Popen(
+        **start, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            errors += line
+            if line.startswith("round 1 "):
+                os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+                break
+        errors += process.stderr.read()
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert tensorwright.load(out, threads=1).inputs[0].shape == (1, 16, 14, 14)
+
+    store = home / "records.sqlite"
+    with sqlite3.connect(store) as database:
+        assert database.execute("pragma integrity_check").fetchone() == ("ok",)
+    database.close()
+    with open_store(store) as records:
+        kept = set(records.query())
+    assert 0 < len(kept) < TRIALS
+
+    again = shlex.split(errors.splitlines()[-1])
+    assert again == start["args"]
+    done = subprocess.run(**start | {"args": again}, check=False, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert f"{out}: {TRIALS} trials in " in done.stdout
+    with open_store(store) as records:
+        assert kept <= set(records.query())
