@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 __all__ = [
     "And",
@@ -66,55 +66,64 @@ __all__ = [
 
 
 class IndexExpr:
-    """Base of every index node that is not a plain int: carries the arithmetic operators."""
+    """Base of every index node that is not a plain int: carries the arithmetic operators.
+
+    What is no index (an axis of a tensor) answers for itself when it is the other operand.
+    """
 
     __slots__ = ()
 
-    def __add__(self, other: Index) -> Index:
-        return _add(self, other)
+    def __add__(self, other: object) -> Index:
+        return _add(self, other) if _is_index(other) else NotImplemented
 
     __radd__ = __add__
 
-    def __sub__(self, other: Index) -> Index:
-        return _add(self, _multiply(other, -1))
+    def __sub__(self, other: object) -> Index:
+        return _add(self, _multiply(other, -1)) if _is_index(other) else NotImplemented
 
-    def __rsub__(self, other: Index) -> Index:
-        return _add(other, _multiply(self, -1))
+    def __rsub__(self, other: object) -> Index:
+        return _add(other, _multiply(self, -1)) if _is_index(other) else NotImplemented
 
-    def __mul__(self, other: Index) -> Index:
-        return _multiply(self, other)
+    def __mul__(self, other: object) -> Index:
+        return _multiply(self, other) if _is_index(other) else NotImplemented
 
     __rmul__ = __mul__
 
     def __neg__(self) -> Index:
         return _multiply(self, -1)
 
-    def __floordiv__(self, other: Index) -> Index:
-        return floor_div(self, other)
+    def __floordiv__(self, other: object) -> Index:
+        return floor_div(self, other) if _is_index(other) else NotImplemented
 
-    def __rfloordiv__(self, other: Index) -> Index:
-        return floor_div(other, self)
+    def __rfloordiv__(self, other: object) -> Index:
+        return floor_div(other, self) if _is_index(other) else NotImplemented
 
-    def __mod__(self, other: Index) -> Index:
-        return mod(self, other)
+    def __mod__(self, other: object) -> Index:
+        return mod(self, other) if _is_index(other) else NotImplemented
 
-    def __rmod__(self, other: Index) -> Index:
-        return mod(other, self)
+    def __rmod__(self, other: object) -> Index:
+        return mod(other, self) if _is_index(other) else NotImplemented
 
-    def __lt__(self, other: Index) -> Condition:
-        return compare(Relation.LT, self, other)
+    def __lt__(self, other: object) -> Condition:
+        return compare(Relation.LT, self, other) if _is_index(other) else NotImplemented
 
-    def __le__(self, other: Index) -> Condition:
-        return compare(Relation.LE, self, other)
+    def __le__(self, other: object) -> Condition:
+        return compare(Relation.LE, self, other) if _is_index(other) else NotImplemented
 
-    def __gt__(self, other: Index) -> Condition:
-        return compare(Relation.LT, other, self)
+    def __gt__(self, other: object) -> Condition:
+        return compare(Relation.LT, other, self) if _is_index(other) else NotImplemented
 
-    def __ge__(self, other: Index) -> Condition:
-        return compare(Relation.LE, other, self)
+    def __ge__(self, other: object) -> Condition:
+        return compare(Relation.LE, other, self) if _is_index(other) else NotImplemented
 
 
 Index: TypeAlias = int | IndexExpr
+
+
+def _is_index(operand: object) -> TypeGuard[Index]:
+    return isinstance(operand, (int, IndexExpr))
+
+
 Monomial: TypeAlias = tuple[IndexExpr, ...]
 
 

@@ -28,7 +28,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from tensorwright.base import DType
-from tensorwright.expr.index import Index, Var
+from tensorwright.expr.index import Condition, Index, Var
 from tensorwright.expr.value import (
     Const,
     Fn,
@@ -81,6 +81,51 @@ class Axis:
 
     def __str__(self) -> str:
         return f"{self.var} in 0..{self.extent}"
+
+    # In the indices of a tensor expression an axis stands for its variable: x[i * 2 + k].
+
+    def __add__(self, other: Index | Axis) -> Index:
+        return self.var + _index(other)
+
+    def __radd__(self, other: Index | Axis) -> Index:
+        return _index(other) + self.var
+
+    def __sub__(self, other: Index | Axis) -> Index:
+        return self.var - _index(other)
+
+    def __rsub__(self, other: Index | Axis) -> Index:
+        return _index(other) - self.var
+
+    def __mul__(self, other: Index | Axis) -> Index:
+        return self.var * _index(other)
+
+    def __rmul__(self, other: Index | Axis) -> Index:
+        return _index(other) * self.var
+
+    def __floordiv__(self, other: Index | Axis) -> Index:
+        return self.var // _index(other)
+
+    def __mod__(self, other: Index | Axis) -> Index:
+        return self.var % _index(other)
+
+    def __lt__(self, other: Index | Axis) -> Condition:
+        return self.var < _index(other)
+
+    def __le__(self, other: Index | Axis) -> Condition:
+        return self.var <= _index(other)
+
+    def __gt__(self, other: Index | Axis) -> Condition:
+        return self.var > _index(other)
+
+    def __ge__(self, other: Index | Axis) -> Condition:
+        return self.var >= _index(other)
+
+    def __neg__(self) -> Index:
+        return -self.var
+
+
+def _index(operand: Index | Axis) -> Index:
+    return operand.var if isinstance(operand, Axis) else operand
 
 
 class Combiner(Enum):

@@ -391,6 +391,8 @@ class _Lowering:
 
     def _prefetch(self, stage: Stage, tensor: str, loop: str, distance: Index) -> Stmt:
         """A prefetch of what the body of the loop reads first, `distance` iterations on."""
+        if self.homes[tensor].allocated_at is not None:
+            return block()  # it is made in a tile, so it is near already
         nest = self.analysis.nests[stage.name]
         inside = stage.loops[stage.loops.index(loop) + 1 :]
         first: Mapping[Var, Index] = {nest.variables[x]: 0 for x in inside if x in nest.variables}

@@ -83,7 +83,7 @@ def _shift_left(a: Scalar, b: Scalar) -> Scalar:
 
 
 def _shift_right(a: Scalar, b: Scalar) -> Scalar:
-    return _wrap(int(a) >> min(int(b), 64), a) if b >= 0 else type(a)(0)
+    return _wrap(int(a) >> (min(int(b), 64) if b >= 0 else 64), a)
 
 
 _PLAIN: dict[Fn, Callable[..., Any]] = {

@@ -8,16 +8,22 @@ in brackets, enums by value.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from tensorwright.base import ScheduleError
 from tensorwright.schedule.render import render
 from tensorwright.schedule.state import (
+    After,
+    At,
     AtRoot,
     FuseRelation,
+    Mark,
+    PrefetchRequest,
     ScheduleState,
     SplitRelation,
     Stage,
+    own_loops,
 )
 
 
@@ -94,7 +100,10 @@ def need_unscheduled(step: object, state: ScheduleState, stage: Stage) -> None:
     Theorem: the step rewrites the tensor's own axes, so a schedule of the old axes would mean
     nothing.
     """
-    if stage.relations or stage.marks or stage.placement != AtRoot():
+    is_packed = any(reader == stage.name for _, reader in state.packed)
+    hints = stage.init_at or stage.prefetches or stage.intrinsic
+    changed = stage.relations or stage.marks or stage.placement != AtRoot()
+    if changed or hints or is_packed or stage.loops != own_loops(stage.tensor):
         raise refuse(
             step,
             state,
@@ -106,10 +115,107 @@ def need_unscheduled(step: object, state: ScheduleState, stage: Stage) -> None:
         raise refuse(step, state, f"{guest[0].name} is computed inside {stage.name}")
 
 
+def need_plain_loops(step: object, state: ScheduleState, stage: Stage, loop: str = "") -> None:
+    """Refuse a stage that an intrinsic computes.
+
+    Theorem: the intrinsic has been compared with the loops and operands as they are.
+    """
+    if stage.intrinsic is not None:
+        reason = f"{stage.name} is computed by {stage.intrinsic[1]}"
+        raise refuse(step, state, reason, "tensorize last", (stage.name, loop))
+
+
 def guests(state: ScheduleState, host: str) -> tuple[Stage, ...]:
     """The stages placed inside a loop of `host`."""
     return tuple(
         s for s in state.stages if not isinstance(s.placement, AtRoot) and s.placement.stage == host
+    )
+
+
+def move_guests(state: ScheduleState, host: str, old: str, new: str) -> ScheduleState:
+    """The state with what was placed in a loop of `host` placed in the loop that replaces it."""
+    for guest in guests(state, host):
+        placement = guest.placement
+        if isinstance(placement, (At, After)) and placement.loop == old:
+            state = state.with_stage(replace(guest, placement=replace(placement, loop=new)))
+    return state
+
+
+def moved_prefetches(stage: Stage, old: str, new: str) -> tuple[PrefetchRequest, ...]:
+    """The prefetches of a stage with those in a loop moved to the loop that replaces it."""
+    return tuple(
+        replace(request, loop=new) if request.loop == old else request
+        for request in stage.prefetches
+    )
+
+
+def find_stranded(state: ScheduleState) -> tuple[Stage, Stage] | None:
+    """A stage placed in a loop and a reader of it outside of that loop; None in a legal state."""
+    for stage in state.stages:
+        if isinstance(stage.placement, At):
+            host, loop = stage.placement.stage, stage.placement.loop
+            for reader in state.readers(stage.name):
+                if not is_inside(state, reader.name, host, loop):
+                    return stage, reader
+    return None
+
+
+def runs_inside_after(state: ScheduleState, stage: Stage, *, or_at: bool = False) -> bool:
+    """Whether a stage runs after the tile of another one (or, if asked, inside another at all)."""
+    match stage.placement:
+        case AtRoot():
+            return False
+        case After():
+            return True
+        case At(host, _):
+            return or_at or runs_inside_after(state, state.stage(host))
+
+
+_BLOCKS = frozenset((Mark.BLOCK_X, Mark.BLOCK_Y, Mark.BLOCK_Z))
+_THREADS = frozenset((Mark.THREAD_X, Mark.THREAD_Y, Mark.THREAD_Z))
+_FORBIDDEN_AROUND: dict[Mark, frozenset[Mark]] = {
+    Mark.PARALLEL: frozenset((Mark.PARALLEL, Mark.VECTORIZE)) | _BLOCKS | _THREADS,
+    Mark.VECTORIZE: frozenset((Mark.VECTORIZE,)),
+    **dict.fromkeys(_BLOCKS, frozenset((Mark.VECTORIZE, Mark.PARALLEL)) | _THREADS),
+    **dict.fromkeys(_THREADS, frozenset((Mark.VECTORIZE, Mark.PARALLEL))),
+}
+
+
+def need_legal_nesting(step: object, before: ScheduleState, after: ScheduleState) -> None:
+    """Refuse a step after which loops would be nested that cannot be.
+
+    Threads do not start threads, and a lane of a vector has no lanes of its own.
+    """
+    for stage in after.stages:
+        around = _marks_around(after, stage)
+        for loop in stage.loops:
+            mark = stage.mark(loop)
+            if mark is None:
+                continue
+            for outer, outer_mark in around:
+                if outer_mark in _FORBIDDEN_AROUND.get(mark, ()):
+                    inner = f"the {mark.value} loop {loop} of {stage.name}"
+                    reason = f"{inner} would be inside the {outer_mark.value} loop {outer}"
+                    raise refuse(step, before, reason)
+            around.append((loop, mark))
+
+
+def _marks_around(state: ScheduleState, stage: Stage) -> list[tuple[str, Mark]]:
+    """The marked loops around a stage, outermost first."""
+    placement = stage.placement
+    if isinstance(placement, AtRoot):
+        return []
+    host = state.stage(placement.stage)
+    loops = host.loops[: host.loops.index(placement.loop) + 1]
+    own = [(loop, mark) for loop in loops if (mark := host.mark(loop)) is not None]
+    return _marks_around(state, host) + own
+
+
+def is_within(state: ScheduleState, inner: str, host: str) -> bool:
+    """Whether `inner` is `host` or runs somewhere inside of it."""
+    placement = state.stage(inner).placement
+    return inner == host or (
+        not isinstance(placement, AtRoot) and is_within(state, placement.stage, host)
     )
 
 

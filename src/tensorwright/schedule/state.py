@@ -159,6 +159,23 @@ class Stage:
         return replace(self, marks=tuple(sorted((*kept, (loop, mark)), key=lambda pair: pair[0])))
 
     @property
+    def overlapping_loops(self) -> frozenset[str]:
+        """The outer loops of shifted splits, and what was made of them.
+
+        Two iterations of such a loop may compute one element.
+        """
+        found: set[str] = set()
+        for relation in self.relations:
+            if isinstance(relation, FuseRelation):
+                if found.intersection(relation.parents):
+                    found.add(relation.child)
+            elif relation.parent in found:
+                found.update(relation.children)
+            elif relation.tail is Tail.SHIFT:
+                found.add(relation.children[0])
+        return frozenset(found)
+
+    @property
     def reduce_loops(self) -> frozenset[str]:
         """The loops, leaves and others, that come from axes of the reduction."""
         found = {axis.name for axis in self.tensor.reduce_axes}
@@ -267,8 +284,12 @@ def _expand(tensor: Tensor) -> tuple[Tensor, ...]:
 
 def fresh_stage(tensor: Compute, scope: StageScope = StageScope.GLOBAL) -> Stage:
     """A stage at the root with the tensor's own axes as loops."""
-    loops = tuple(axis.name for axis in (*tensor.axes, *tensor.reduce_axes))
-    return Stage(tensor, loops, scope=scope)
+    return Stage(tensor, own_loops(tensor), scope=scope)
+
+
+def own_loops(tensor: Compute) -> tuple[str, ...]:
+    """The loops of a tensor that nobody has scheduled: its axes, then those of its reduction."""
+    return tuple(axis.name for axis in (*tensor.axes, *tensor.reduce_axes))
 
 
 __all__ = [
@@ -287,6 +308,7 @@ __all__ = [
     "Tail",
     "fresh_stage",
     "initial_state",
+    "own_loops",
     "reads_of",
     "redirect",
 ]

@@ -246,3 +246,23 @@ def test_topological_order_is_depth_first_in_reading_order():
     d = compute("d", (1,), lambda i: c[i] + a[i])
     assert topological_order(d, c) == (b, a, c, d)
     assert topological_order(a, d) == (a, b, c, d)
+
+
+def test_axes_stand_for_their_variables_in_indices() -> None:
+    x, k = placeholder("x", (9,)), reduce_axis("k", 3)
+    forms = (
+        compute("y", (3,), lambda i: sum_over(x[i * 2 + k], k)),
+        compute("y", (3,), lambda i: sum_over(x[k + i * 2], k)),
+        compute("y", (3,), lambda i: sum_over(x[i * 2 - (2 - k) + 2], k)),
+        compute("y", (3,), lambda i: sum_over(x[2 * i - -k], k)),
+    )
+    numbers = np.arange(9, dtype=np.float32)
+    for form in forms:
+        np.testing.assert_array_equal(evaluate([form], {x: numbers})[0], [3, 9, 15])
+    assert str(k // 2) == "k // 2"
+    assert str(k % 2) == "k % 2"
+    assert str(k < 2) == "k < 2"
+    assert (k > 0, k >= 1) == (k.var > 0, k.var >= 1)
+    assert (k <= 2) == (k.var <= 2)
+    with pytest.raises(TypeError):
+        k.var + "x"

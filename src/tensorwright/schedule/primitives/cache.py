@@ -18,9 +18,11 @@ from tensorwright.expr import (
 )
 from tensorwright.schedule.primitive import (
     need_new_stage,
+    need_plain_loops,
     need_stage,
     need_unscheduled,
     refuse,
+    runs_inside_after,
 )
 from tensorwright.schedule.state import (
     ScheduleState,
@@ -39,7 +41,9 @@ class CacheRead:
               order [1, 0]:            A_cache[k, j] = A[j, k];  ...
     Requires: the reader reads the tensor (an input or a stage); there is no copy of that name yet;
               `order` is empty or a permutation of the dimensions (dimension n of the copy is
-              dimension order[n] of the tensor).
+              dimension order[n] of the tensor); the reader has not packed the tensor and is not
+              computed by an intrinsic; the tensor is not computed inside another stage, nor the
+              reader after the tile of one.
     """
 
     tensor: str
@@ -60,10 +64,20 @@ class CacheRead:
         reader = need_stage(self, state, self.reader)
         if self.tensor not in set(reads_of(reader.tensor)):
             raise refuse(self, state, f"{self.reader} does not read {self.tensor}")
+        if (self.tensor, self.reader) in state.packed:
+            raise refuse(self, state, f"{self.reader} has packed {self.tensor}", "copy it first")
+        need_plain_loops(self, state, reader)
         need_new_stage(self, state, self.copy)
         rank = len(_source(state, self.tensor).shape)
         if self.order and sorted(self.order) != list(range(rank)):
             raise refuse(self, state, f"{self.order} is no order of {rank} dimensions")
+        # Theorem: the copy is made at the root, right before the nest that holds the reader; so
+        # what it copies must be whole by then, and the reader must not run in an earlier nest.
+        source = state.stage(self.tensor) if state.has_stage(self.tensor) else None
+        for stage in (source, reader):
+            if stage is not None and runs_inside_after(state, stage, or_at=stage is source):
+                reason = f"{stage.name} is computed inside another stage"
+                raise refuse(self, state, reason, "copy it first")
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the copy before the reader."""

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorwright.expr import Load, Var, loads_of
-from tensorwright.schedule.primitive import is_inside, need_loop, need_stage, refuse
+from tensorwright.schedule.primitive import (
+    is_inside,
+    is_within,
+    need_legal_nesting,
+    need_loop,
+    need_stage,
+    refuse,
+)
 from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, Stage, StageScope
 from tensorwright.schedule.text import step_text
 
@@ -17,7 +24,8 @@ class ComputeAt:
     Rewrite:  for i: P[i] = ...                     ->   for i_o:
               for i_o: for i_i: C[..] = .. P[..]           for i: P[part of i_o] = ...
                                                            for i_i: C[..] = .. P[..]
-    Requires: the stage is at the root and no output; every reader runs inside the loop.
+    Requires: the stage is at the root and no output; the loop is not inside the stage; every reader
+              runs inside the loop.
     Source:   Halide's compute_at (Ragan-Kelley et al., PLDI 2013).
     """
 
@@ -34,7 +42,7 @@ class ComputeAt:
         host = need_stage(self, state, self.host)
         need_loop(self, state, host, self.loop)
         here = (self.host, self.loop)
-        if self.stage == self.host:
+        if is_within(state, self.host, self.stage):
             raise refuse(self, state, "a stage cannot be computed inside itself")
         if self.stage in state.outputs:
             raise refuse(self, state, f"{self.stage} is an output and must be whole")
@@ -46,6 +54,7 @@ class ComputeAt:
             if not is_inside(state, reader.name, self.host, self.loop):
                 reason = f"{reader.name} reads {self.stage} outside of this loop"
                 raise refuse(self, state, reason, "choose a loop around all readers", here)
+        need_legal_nesting(self, state, self.apply(state))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the stage placed; its tensor becomes local to the loop."""
@@ -61,10 +70,10 @@ class ReverseComputeAt:
     Rewrite:  for i_o: for i_i: P[..] = ...         ->   for i_o:
               for i: C[i] = .. P[i]                        for i_i: P[..] = ...
                                                            for i in part of i_o: C[i] = .. P[i]
-    Requires: the reader is at the root; every axis that it indexes the operand with is one of its
-              own, unchanged; no
-              reduction of the operand is around the loop; the other operands of the reader are
-              whole by then.
+    Requires: the reader is at the root; the loop is not inside the reader; every axis that it
+              indexes the operand with is one of its own, unchanged, the same in all reads; no
+              reduction of the operand is around the loop; tiles do not overlap where the reader
+              folds; the other operands of the reader are whole by then.
     Source:   TVM TensorIR (Feng et al., ASPLOS 2023).
     """
 
@@ -81,8 +90,11 @@ class ReverseComputeAt:
         host = need_stage(self, state, self.host)
         need_loop(self, state, host, self.loop)
         here = (self.host, self.loop)
+        if is_within(state, self.host, self.stage):
+            raise refuse(self, state, "a stage cannot be computed inside itself")
         if not isinstance(stage.placement, AtRoot):
             raise refuse(self, state, f"{self.stage} already has a place", "place it once")
+        need_legal_nesting(self, state, self.apply(state))
         loads = [load for load in loads_of(stage.tensor.body) if load.source.name == self.host]
         if not loads:
             raise refuse(self, state, f"{self.stage} does not read {self.host}")
@@ -92,6 +104,13 @@ class ReverseComputeAt:
         if unfinished:
             reason = f"{self.host} is not finished before its loop {unfinished[0]} ends"
             raise refuse(self, state, reason, "choose a loop outside of the reduction", here)
+        if host.init_at and host.loops.index(host.init_at) < len(around):
+            reason = f"the tile starts at {host.init_at}, outside of it"
+            raise refuse(self, state, reason, "choose a loop around the start", here)
+        overlapping = [loop for loop in around if loop in host.overlapping_loops]
+        if overlapping and stage.tensor.reduction is not None:
+            reason = f"{self.stage} folds, and the tiles of {overlapping[0]} overlap"
+            raise refuse(self, state, reason, "split with tail guard", here)
         order = [s.name for s in state.stages]
         for load in loads_of(stage.tensor.body):
             other = load.source.name
@@ -100,9 +119,11 @@ class ReverseComputeAt:
 
     def _check_indices(self, state: ScheduleState, stage: Stage, loads: list[Load]) -> None:
         # Theorem: where the reader's element [i] reads only the operand's element [i] (in some
-        # order of the axes),
-        # the readers of a tile are the box with the tile's own ranges; boxes of all tiles cover the
-        # reader.
+        # order of the axes), the readers of a tile are the box with the tile's own ranges; boxes of
+        # all tiles cover the reader.
+        if len({load.indices for load in loads}) > 1:
+            reason = f"{self.stage} reads {self.host} in several places"
+            raise refuse(self, state, reason, "", (self.stage, ""))
         own = {axis.var for axis in stage.tensor.axes}
         for load in loads:
             axes = [index for index in load.indices if isinstance(index, Var) and index in own]

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.schedule.primitive import guests, need_loop, need_new_loops, need_stage, refuse
+from tensorwright.schedule.primitive import (
+    guests,
+    move_guests,
+    moved_prefetches,
+    need_loop,
+    need_new_loops,
+    need_plain_loops,
+    need_stage,
+    refuse,
+)
 from tensorwright.schedule.state import After, At, FuseRelation, ScheduleState
 from tensorwright.schedule.text import step_text
 
@@ -16,8 +25,8 @@ class Fuse:
     Rewrite:  for i in 0..n: for j in 0..m: S   ->   for i_j in 0..n*m: S[i := i_j // m, j := i_j %
               m]
     Requires: at least two loops, next to each other and in their order; none is marked; all belong
-              to a reduction or
-              none does; no stage is placed inside one of them but the last.
+              to a reduction or none does; no stage is placed inside one of them but the last; the
+              start of the reduction is not between them.
     """
 
     stage: str
@@ -51,6 +60,9 @@ class Fuse:
         for guest in guests(state, self.stage):
             if isinstance(guest.placement, (At, After)) and guest.placement.loop in self.loops[:-1]:
                 raise refuse(self, state, f"{guest.name} is computed between the loops")
+        if stage.init_at in self.loops[1:]:
+            raise refuse(self, state, f"the reduction starts between the loops, at {stage.init_at}")
+        need_plain_loops(self, state, stage, self.loops[0])
         need_new_loops(self, state, stage, (self.fused,))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
@@ -59,12 +71,11 @@ class Fuse:
         start = stage.loops.index(self.loops[0])
         loops = (*stage.loops[:start], self.fused, *stage.loops[start + len(self.loops) :])
         relation = FuseRelation(self.loops, self.fused)
-        changed = state.with_stage(
-            replace(stage, loops=loops, relations=(*stage.relations, relation))
+        changed = replace(
+            stage,
+            loops=loops,
+            relations=(*stage.relations, relation),
+            init_at=self.fused if stage.init_at == self.loops[0] else stage.init_at,
+            prefetches=moved_prefetches(stage, self.loops[-1], self.fused),
         )
-        for guest in guests(state, self.stage):
-            placement = guest.placement
-            if isinstance(placement, (At, After)) and placement.loop == self.loops[-1]:
-                moved = replace(placement, loop=self.fused)
-                changed = changed.with_stage(replace(guest, placement=moved))
-        return changed
+        return move_guests(state.with_stage(changed), self.stage, self.loops[-1], self.fused)

@@ -15,8 +15,13 @@ from tensorwright.expr import (
     map_loads,
     substitute_value,
 )
-from tensorwright.schedule.primitive import need_stage, need_unscheduled, refuse
-from tensorwright.schedule.state import After, At, ScheduleState, Stage
+from tensorwright.schedule.primitive import (
+    need_plain_loops,
+    need_stage,
+    need_unscheduled,
+    refuse,
+)
+from tensorwright.schedule.state import After, At, PrefetchRequest, ScheduleState, Stage
 from tensorwright.schedule.text import step_text
 
 
@@ -26,7 +31,7 @@ class ComputeInline:
 
     Rewrite:  P[i] = e(i);  C[j] = f(P[g(j)])   ->   C[j] = f(e(g(j)))
     Requires: the tensor is no reduction and no output, is not scheduled, and no reader uses it as
-              an index.
+              an index, is computed by an intrinsic or has packed a constant that the tensor reads.
     """
 
     stage: str
@@ -46,6 +51,7 @@ class ComputeInline:
         for reader in state.readers(self.stage):
             if any(atom.source.name == self.stage for atom in _elements(reader.tensor)):
                 raise refuse(self, state, f"{reader.name} uses {self.stage} as an index")
+            need_plain_loops(self, state, reader)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state without the stage."""
@@ -64,9 +70,17 @@ class ComputeInline:
             tensor = stage.tensor
             body = map_loads(tensor.body, on_load)
             stages.append(
-                replace(stage, tensor=Compute(tensor.name, tensor.axes, body, tensor.reduction))
+                replace(
+                    stage,
+                    tensor=Compute(tensor.name, tensor.axes, body, tensor.reduction),
+                    prefetches=_without(stage.prefetches, self.stage),
+                )
             )
         return replace(state, stages=tuple(stages))
+
+
+def _without(requests: tuple[PrefetchRequest, ...], tensor: str) -> tuple[PrefetchRequest, ...]:
+    return tuple(request for request in requests if request.tensor != tensor)
 
 
 def _elements(tensor: Compute) -> list[Element]:
@@ -92,9 +106,9 @@ class ReverseComputeInline:
     """Replace an operand that has one reader by that reader's definition.
 
     Rewrite:  P[i] = e(i);  C[i] = f(P[i])   ->   C[i] = f(e(i)), with the loops of P
-    Requires: the reader is the only one, reads the operand at its own position, and neither folds;
-              the operand is no
-              output; the reader is not scheduled.
+    Requires: the reader is the only one, reads the operand at its own position and not as an index,
+              and neither folds; the operand is no output; the reader is not scheduled and reads no
+              constant that the operand packs.
     """
 
     stage: str
@@ -121,6 +135,11 @@ class ReverseComputeInline:
         for load in loads_of(stage.tensor.body):
             if load.source.name == operand.name and load.indices != own:
                 raise refuse(self, state, f"{self.stage} reads {load}, not its own position")
+        if any(atom.source.name == operand.name for atom in _elements(stage.tensor)):
+            raise refuse(self, state, f"{self.stage} uses {operand.name} as an index")
+        for tensor, reader in state.packed:
+            if reader == operand.name and tensor in operands:
+                raise refuse(self, state, f"{operand.name} has packed {tensor}", "pack it later")
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the operand's stage computing the reader's tensor."""
@@ -146,7 +165,10 @@ class ReverseComputeInline:
             for s in state.stages
             if s.name != self.stage
         )
-        return replace(state, stages=stages)
+        packed = tuple(
+            (tensor, self.stage if reader == name else reader) for tensor, reader in state.packed
+        )
+        return replace(state, stages=stages, packed=packed)
 
 
 def _rehost(stage: Stage, old: str, new: str) -> Stage:

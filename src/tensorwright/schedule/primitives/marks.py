@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.schedule.primitive import need_loop, need_stage, refuse
+from tensorwright.schedule.primitive import need_legal_nesting, need_loop, need_stage, refuse
 from tensorwright.schedule.state import Mark, ScheduleState
 from tensorwright.schedule.text import step_text
 
 
-def _check(step: object, state: ScheduleState, name: str, loop: str) -> None:
+def _check(step: object, state: ScheduleState, name: str, loop: str, mark: Mark) -> None:
     stage = need_stage(step, state, name)
     need_loop(step, state, stage, loop)
     if stage.mark(loop) is not None:
         raise refuse(step, state, f"loop {loop} is already marked", "", (name, loop))
+    need_legal_nesting(step, state, state.with_stage(stage.with_mark(loop, mark)))
 
 
 def _refuse_reduction(step: object, state: ScheduleState, name: str, loop: str) -> None:
     # Theorem: the iterations of a spatial loop write different elements (or the same value twice,
-    # where a tile was
-    # shifted), so they may run at once; those of a reduction loop update the same element.
+    # where a tile was shifted), so they may run at once; those of a reduction loop update the same
+    # element.
     stage = state.stage(name)
     if loop in stage.reduce_loops:
         target = f"{stage.name}[{', '.join(axis.name for axis in stage.tensor.axes)}]"
@@ -44,7 +45,7 @@ class Unroll:
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the loop may not be unrolled."""
-        _check(self, state, self.stage, self.loop)
+        _check(self, state, self.stage, self.loop, Mark.UNROLL)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loop marked."""
@@ -57,7 +58,8 @@ class Vectorize:
 
     Rewrite:  for i in 0..n: C[i] = e(i)   ->   C[0:n] = e(0:n), in pieces of the machine's width,
               the last masked
-    Requires: the loop is not marked and carries no reduction.
+    Requires: the loop is not marked and carries no reduction; no vectorised loop is around it or
+              inside it.
     """
 
     stage: str
@@ -68,7 +70,7 @@ class Vectorize:
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the loop may not be vectorised."""
-        _check(self, state, self.stage, self.loop)
+        _check(self, state, self.stage, self.loop, Mark.VECTORIZE)
         _refuse_reduction(self, state, self.stage, self.loop)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
@@ -81,7 +83,8 @@ class Parallel:
     """Run the iterations of a loop on several threads.
 
     Rewrite:  for i in 0..n: S   ->   each thread runs a contiguous part of 0..n
-    Requires: the loop is not marked and carries no reduction.
+    Requires: the loop is not marked and carries no reduction; no parallel loop is inside it, and no
+              parallel, vectorised or bound loop around it.
     """
 
     stage: str
@@ -92,7 +95,7 @@ class Parallel:
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the loop may not run in parallel."""
-        _check(self, state, self.stage, self.loop)
+        _check(self, state, self.stage, self.loop, Mark.PARALLEL)
         _refuse_reduction(self, state, self.stage, self.loop)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
@@ -109,8 +112,8 @@ class Bind:
 
     Rewrite:  for i in 0..n: S   ->   S[i := index], launched with n blocks (threads)
     Requires: the loop is not marked and carries no reduction; no other loop of the stage has the
-              same index, virtual
-              threads excepted.
+              same index, virtual threads excepted; no parallel or vectorised loop is around it, and
+              no thread around a block.
     """
 
     stage: str
@@ -122,7 +125,7 @@ class Bind:
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the loop may not be bound."""
-        _check(self, state, self.stage, self.loop)
+        _check(self, state, self.stage, self.loop, self.index)
         _refuse_reduction(self, state, self.stage, self.loop)
         if self.index not in _BINDABLE:
             raise refuse(

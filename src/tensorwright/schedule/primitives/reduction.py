@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.schedule.primitive import need_loop, need_stage, refuse
-from tensorwright.schedule.state import ScheduleState
+from tensorwright.schedule.primitive import (
+    guests,
+    need_loop,
+    need_plain_loops,
+    need_stage,
+    refuse,
+)
+from tensorwright.schedule.state import After, ScheduleState
 from tensorwright.schedule.text import step_text
 
 
@@ -15,7 +21,8 @@ class DecomposeReduction:
 
     Rewrite:  for i: for j: { C = 0; for k: C += .. }   ->   for i: { for j: C = 0;  for j: for k: C
               += .. }
-    Requires: the stage folds; no reduction loop is outside of the loop.
+    Requires: the stage folds; no reduction loop is outside of the loop; no stage is placed after a
+              tile of the loop's or an inner loop's body.
     Without this step the reduction starts in front of the outermost reduction loop.
     """
 
@@ -30,15 +37,20 @@ class DecomposeReduction:
         stage = need_stage(self, state, self.stage)
         need_loop(self, state, stage, self.loop)
         here = (self.stage, self.loop)
+        need_plain_loops(self, state, stage, self.loop)
         if stage.tensor.reduction is None:
             raise refuse(self, state, f"{self.stage} folds nothing", "", here)
         # Theorem: the start is right in front of any loop that no reduction loop encloses: inside
-        # of one it would
-        # throw away what the earlier iterations folded.
+        # of one it would throw away what the earlier iterations folded.
         around = stage.loops[: stage.loops.index(self.loop)]
         late = [loop for loop in around if loop in stage.reduce_loops]
         if late:
             raise refuse(self, state, f"the reduction has begun in {late[0]}", "choose it", here)
+        inside = stage.loops[len(around) :]
+        for guest in guests(state, self.stage):
+            if isinstance(guest.placement, After) and guest.placement.loop in inside:
+                reason = f"{guest.name} waits for a tile that would start outside of it"
+                raise refuse(self, state, reason, f"choose a loop inside {inside[0]}", here)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the start in front of the loop."""

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.schedule.primitive import guests, need_loop, need_stage, refuse
+from tensorwright.schedule.primitive import (
+    find_stranded,
+    guests,
+    need_legal_nesting,
+    need_loop,
+    need_plain_loops,
+    need_stage,
+    refuse,
+)
 from tensorwright.schedule.state import After, ScheduleState, Stage
 from tensorwright.schedule.text import step_text
 
@@ -15,8 +23,9 @@ class Reorder:
 
     Rewrite:  for i: for j: S   ->   for j: for i: S
     Requires: the loops are different leaf loops of one stage; no reduction loop moves outside of a
-              loop that holds a
-              stage placed after the finished tile.
+              loop that holds a stage placed after the finished tile, or of the loop in which the
+              reduction starts, nor that loop outside of the stage placed after; every stage placed
+              in a loop stays around its readers; no vectorised or parallel loops nest.
     """
 
     stage: str
@@ -32,11 +41,11 @@ class Reorder:
             need_loop(self, state, stage, loop)
         if len(set(self.loops)) != len(self.loops):
             raise refuse(self, state, "a loop is named twice")
+        need_plain_loops(self, state, stage)
         order = self._order(stage)
         # Theorem: the elements of a tensor are computed independently and a fold takes its terms in
-        # any order, so
-        # every order of the loops computes the same; only a stage that waits for a finished tile
-        # restricts it.
+        # any order, so every order of the loops computes the same; only the start of a fold, a
+        # stage that waits for a finished tile and one that a loop's body reads restrict it.
         for guest in guests(state, self.stage):
             if isinstance(guest.placement, After):
                 outside = order[: order.index(guest.placement.loop) + 1]
@@ -46,6 +55,27 @@ class Reorder:
                         f"{guest.name} runs inside {guest.placement.loop}, before {late[0]} ends"
                     )
                     raise refuse(self, state, reason, "", (self.stage, late[0]))
+        self._check_start(state, stage, order)
+        changed = self.apply(state)
+        need_legal_nesting(self, state, changed)
+        stranded = find_stranded(changed)
+        if stranded is not None:
+            placed, reader = stranded
+            reason = f"{reader.name} would read {placed.name} outside of the loop that computes it"
+            raise refuse(self, state, reason)
+
+    def _check_start(self, state: ScheduleState, stage: Stage, order: tuple[str, ...]) -> None:
+        if not stage.init_at:
+            return
+        start = order.index(stage.init_at)
+        for loop in order[:start]:
+            if loop in stage.reduce_loops:
+                reason = f"the reduction starts at {stage.init_at}, inside {loop}"
+                raise refuse(self, state, reason, "", (self.stage, loop))
+        for guest in guests(state, self.stage):
+            if isinstance(guest.placement, After) and guest.placement.loop in order[start:]:
+                reason = f"{guest.name} waits for a tile that starts outside of it"
+                raise refuse(self, state, reason, "", (self.stage, guest.placement.loop))
 
     def _order(self, stage: Stage) -> tuple[str, ...]:
         moved = iter(self.loops)

@@ -41,8 +41,8 @@ class Rfactor:
     Rewrite:  C[i] = sum over k_o, k_i of e(i, k)
               ->   C_rf[i, k_i] = sum over k_o of e(i, k);   C[i] = sum over k_i of C_rf[i, k_i]
     Requires: the loop carries the reduction, another reduction loop remains, and the stage is
-              marked nowhere and at
-              the root.  Both stages start with fresh loops.  Float sums are reassociated.
+              marked nowhere and at the root.  Both stages start with fresh loops.  Float sums are
+              reassociated.
     Source:   Suriana, Adams, Kamil: Parallel associative reductions in Halide, CGO 2017.
     """
 
@@ -68,7 +68,10 @@ class Rfactor:
         if sum(loop in stage.reduce_loops for loop in stage.loops) < 2:
             reason = f"{self.loop} is the only loop of the reduction"
             raise refuse(self, state, reason, "split it first", here)
-        if stage.marks or not isinstance(stage.placement, AtRoot) or guests(state, self.stage):
+        hints = stage.marks or stage.init_at or stage.prefetches or stage.intrinsic
+        is_packed = any(reader == self.stage for _, reader in state.packed)
+        is_placed = not isinstance(stage.placement, AtRoot) or guests(state, self.stage)
+        if hints or is_packed or is_placed:
             raise refuse(self, state, f"{self.stage} is already scheduled", "rfactor first", here)
 
     def apply(self, state: ScheduleState) -> ScheduleState:

@@ -6,8 +6,17 @@ from dataclasses import dataclass, replace
 
 from tensorwright.expr import Index
 from tensorwright.schedule.analysis import analyse
-from tensorwright.schedule.primitive import need_loop, need_new_loops, need_stage, refuse
-from tensorwright.schedule.state import AtRoot, ScheduleState, SplitRelation, Stage, Tail
+from tensorwright.schedule.primitive import (
+    guests,
+    move_guests,
+    moved_prefetches,
+    need_loop,
+    need_new_loops,
+    need_plain_loops,
+    need_stage,
+    refuse,
+)
+from tensorwright.schedule.state import After, AtRoot, ScheduleState, SplitRelation, Stage, Tail
 from tensorwright.schedule.text import step_text
 
 
@@ -23,7 +32,7 @@ class Split:
               tail=exact  promises that f divides n
     Requires: every factor >= 1; the loop carries no mark; exact: the product of the factors divides
               n;
-              shift: n >= f, and the loop belongs to no reduction.
+              shift: n >= f, and neither the stage nor one placed after its tile folds.
     Source:   Halide's split and its TailStrategy (Ragan-Kelley et al., PLDI 2013).
     """
 
@@ -54,18 +63,21 @@ class Split:
                 raise refuse(self, state, f"factor {factor} is not positive", "", here)
         if stage.mark(self.loop) is not None:
             raise refuse(self, state, f"loop {self.loop} is already marked", "split it first", here)
+        need_plain_loops(self, state, stage, self.loop)
         need_new_loops(self, state, stage, self.children)
         self._check_tail(state, stage)
 
     def _check_tail(self, state: ScheduleState, stage: Stage) -> None:
         here = (self.stage, self.loop)
         # Theorem: a shifted tile computes some elements twice.  That is harmless where computing is
-        # assignment of
-        # the same value; a reduction loop would add the same terms twice.
-        if self.tail is Tail.SHIFT and self.loop in stage.reduce_loops:
-            raise refuse(
-                self, state, f"loop {self.loop} carries a reduction", "use tail guard", here
-            )
+        # assignment of the same value; a fold in memory would start again while another tile reads
+        # it, or take the same terms twice.
+        if self.tail is Tail.SHIFT:
+            after = [s for s in guests(state, self.stage) if isinstance(s.placement, After)]
+            for each in (stage, *after):
+                if each.tensor.reduction is not None:
+                    reason = f"{each.name} folds, and a shifted tile would fold elements twice"
+                    raise refuse(self, state, reason, "use tail guard, or cache_write first", here)
         if self.tail is Tail.GUARD:
             return
         extent = loop_extent(state, stage, self.loop)
@@ -82,12 +94,20 @@ class Split:
             raise refuse(self, state, reason, "use a smaller factor or tail guard", here)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
-        """The state with the loop split."""
+        """The state with the loop split; stages placed in it move to the innermost new loop."""
         stage = state.stage(self.stage)
         at = stage.loops.index(self.loop)
         loops = stage.loops[:at] + self.children + stage.loops[at + 1 :]
         relation = SplitRelation(self.loop, self.children, self.factors, self.tail)
-        return state.with_stage(replace(stage, loops=loops, relations=(*stage.relations, relation)))
+        outermost, innermost = self.children[0], self.children[-1]
+        changed = replace(
+            stage,
+            loops=loops,
+            relations=(*stage.relations, relation),
+            init_at=outermost if stage.init_at == self.loop else stage.init_at,
+            prefetches=moved_prefetches(stage, self.loop, innermost),
+        )
+        return move_guests(state.with_stage(changed), self.stage, self.loop, innermost)
 
 
 def loop_extent(state: ScheduleState, stage: Stage, loop: str) -> Index:
