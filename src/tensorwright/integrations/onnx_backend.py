@@ -26,7 +26,7 @@ from tensorwright import pipeline
 from tensorwright.base import InputError, Target, UnsupportedError
 from tensorwright.graph import load_onnx, value_inputs
 from tensorwright.ops import Array
-from tensorwright.runtime import Executable, KernelStep
+from tensorwright.runtime import ConstantRef, CopyStep, Executable
 
 Model: TypeAlias = ModelProto | bytes | str | os.PathLike[str]
 
@@ -183,9 +183,11 @@ def placement_of(executable: Executable) -> Placement:
     """Where an executable does its work."""
     if executable.host_operators:
         return Placement.HOST
-    if executable.inputs or any(isinstance(s, KernelStep) for s in executable.plan.steps):
-        return Placement.COMPILED
-    return Placement.FOLDED
+    is_folded = all(
+        isinstance(step, CopyStep) and isinstance(step.source, ConstantRef)
+        for step in executable.plan.steps
+    )
+    return Placement.FOLDED if is_folded else Placement.COMPILED
 
 
 def _is_same(values: Mapping[str, Array], fixed: Mapping[str, Array]) -> bool:

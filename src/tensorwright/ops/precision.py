@@ -27,18 +27,18 @@ def in_single_precision(operator: Operator) -> Operator:
         if narrow is None:
             return inner(tensors, attributes)
         wide = tuple(
-            _converted(tensor, DType.F32, "wide") if tensor.dtype in NARROW else tensor
+            _converted("wide", tensor, DType.F32) if tensor.dtype in NARROW else tensor
             for tensor in tensors
         )
         return tuple(
-            _converted(result, narrow, "narrow") if result.dtype is DType.F32 else result
+            _converted(f"{result.name}_narrow", result, narrow)
+            if result.dtype is DType.F32
+            else result
             for result in inner(wide, attributes)
         )
 
     return replace(operator, meaning=meaning)
 
 
-def _converted(tensor: Tensor, dtype: DType, suffix: str) -> Compute:
-    return pointwise(
-        f"{tensor.name}_{suffix}", (tensor,), extents(tensor), lambda value: cast(value, dtype)
-    )
+def _converted(name: str, tensor: Tensor, dtype: DType) -> Compute:
+    return pointwise(name, (tensor,), extents(tensor), lambda value: cast(value, dtype))

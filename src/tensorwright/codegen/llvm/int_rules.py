@@ -66,8 +66,7 @@ def _shifted(ops: Lanewise, fn: Fn, a: Val, amount: Val) -> Val:
     fits = ops.test("ule", amount, limit)
     kept = ops.choose(fits, amount, limit)
     if fn is Fn.SHR and a.dtype.is_signed:
-        negative = ops.test("slt", amount, ops.constant(0, a))
-        return ops.choose(negative, ops.constant(0, a), ops.binary("ashr", a, kept))
+        return ops.binary("ashr", a, kept)
     result = ops.binary("shl" if fn is Fn.SHL else "lshr", a, kept)
     return ops.choose(fits, result, ops.constant(0, a))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorwright.base import DType, Target
-from tensorwright.expr import Apply, Fn, Load, Value, children, loads_of
+from tensorwright.expr import Apply, Fn, Load, Value, children, free_vars, loads_of
 from tensorwright.schedule import (
     AtRoot,
     CacheWrite,
@@ -130,13 +130,15 @@ def ensure_epilogue(builder: SketchBuilder, anchor: str) -> str:
     readers = builder.state.readers(anchor)
     if anchor not in builder.state.outputs and len(readers) == 1:
         reader = readers[0]
-        if reader.tensor.reduction is None and _same_position(reader, anchor):
+        if reader.tensor.reduction is None and _reads_each_once(reader, anchor):
             return reader.name
     builder.do(CacheWrite(anchor))
     return anchor
 
 
-def _same_position(reader: Stage, name: str) -> bool:
+def _reads_each_once(reader: Stage, name: str) -> bool:
+    """Whether every element of the reader has an element of the operand of its own."""
     loads = [load for load in loads_of(reader.tensor.body) if load.source.name == name]
     places = {load.indices for load in loads}
-    return len(places) == 1
+    used = free_vars(*loads[0].indices)
+    return len(places) == 1 and all(a.var in used or a.extent == 1 for a in reader.tensor.axes)

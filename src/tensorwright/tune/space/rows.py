@@ -179,10 +179,10 @@ def _compute_by_blocks(builder: SketchBuilder, target: Target, rows: int) -> Non
     for stage in reversed(builder.state.stages[:-1]):
         if stage.placement == AtRoot() and not _is_cache_of(stage.name, products):
             builder.do(ComputeAt(stage.name, last.name, host))
-    for stage in builder.state.stages:
-        if stage.name in products:
+        if stage.name in products:  # at once: what feeds it can then follow into the block
             _tile_product(builder, stage.name, target, block)
-        elif not _is_cache_of(stage.name, products):
+    for stage in builder.state.stages:
+        if stage.name not in products and not _is_cache_of(stage.name, products):
             _vectorise(builder, stage.name, target)
 
 
