@@ -84,7 +84,7 @@ class BackendRep(base.BackendRep):
                  of inputs decide about shapes.
         """
         given = self._given(inputs)
-        values = {name: np.asarray(given[name]) for name in self._deciding if name in given}
+        values = {name: given[name] for name in self._deciding if name in given}
         shapes = {name: np.shape(given[name]) for name in self._open if name in given}
         executable = self._executable
         if executable is None or shapes != self._shapes or not _is_same(values, self._values):
@@ -107,13 +107,13 @@ class BackendRep(base.BackendRep):
             )
         return dict(zip(names, inputs, strict=True))
 
-    def _compile(self, shapes: dict[str, tuple[int, ...]], values: dict[str, Array]) -> Executable:
+    def _compile(self, shapes: dict[str, tuple[int, ...]], values: Mapping[str, Any]) -> Executable:
         others = {name: shape for name, shape in shapes.items() if name not in values}
         graph = load_onnx(self._model, input_shapes=others, input_values=values)
         executable = pipeline.compile(graph, target=self._target, threads=self._threads)
         self._executable = executable
         self._shapes = shapes
-        self._values = {name: value.copy() for name, value in values.items()}
+        self._values = {name: np.array(value) for name, value in values.items()}
         return executable
 
 
@@ -190,9 +190,9 @@ def placement_of(executable: Executable) -> Placement:
     return Placement.FOLDED if is_folded else Placement.COMPILED
 
 
-def _is_same(values: Mapping[str, Array], fixed: Mapping[str, Array]) -> bool:
+def _is_same(values: Mapping[str, Any], fixed: Mapping[str, Array]) -> bool:
     return values.keys() == fixed.keys() and all(
-        value.dtype == fixed[name].dtype and np.array_equal(value, fixed[name])
+        np.asarray(value).dtype == fixed[name].dtype and np.array_equal(value, fixed[name])
         for name, value in values.items()
     )
 

@@ -37,11 +37,12 @@ from tensorwright.graph.onnx_import.functions import (
 )
 from tensorwright.graph.onnx_import.read import DEFAULT_DOMAINS, Source, opset_of, read_model
 from tensorwright.graph.onnx_import.refusals import REFUSED
-from tensorwright.graph.onnx_import.shapes import InputShapes, input_types
+from tensorwright.graph.onnx_import.shapes import InputShapes, check_is_tensor, input_types
 from tensorwright.graph.onnx_import.tensors import dense, to_array
 from tensorwright.graph.rename import rename_tensors
 
 _DEEPEST = 32
+_OTHERWISE = "write it with other operators, or give the model a function for it; see docs/onnx.md"
 _FOLD_LIMIT = 1 << 16  # elements; larger constants are folded by `simplify`
 
 
@@ -86,6 +87,9 @@ class _Import:
         self.functions: dict[tuple[str, str], FunctionProto] = {
             (function.domain, function.name): function for function in source.model.functions
         }
+        self.readers: dict[str, str] = {  # input -> the first operator that reads it
+            name: node.op_type for node in reversed(source.model.graph.node) for name in node.input
+        }
         self.builder = GraphBuilder(source.model.graph.name or "graph")
         self.values: MutableMapping[str, Operand] = {}
         self.expansions = 0
@@ -96,7 +100,7 @@ class _Import:
         self.read_initializers(graph)
         self.fix_inputs(graph, values)
         free = [info for info in graph.input if info.name not in self.values]
-        for name, type_ in input_types(free, shapes).items():
+        for name, type_ in input_types(free, shapes, self.readers).items():
             self.values[name] = self.builder.input(name, type_.shape, type_.dtype)
         self.convert_nodes(graph.node, self.opset)
         return self.finish([info.name for info in graph.output])
@@ -111,9 +115,10 @@ class _Import:
                     reason="the model has no such input",
                     remedy=f"the inputs are {', '.join(sorted(declared)) or 'none'}",
                 )
+            check_is_tensor(declared[name], self.readers.get(name, "input"))
             array = np.asarray(value)
             shape = {name: array.shape}
-            wanted = input_types([declared[name]], shape)[name].dtype
+            wanted = input_types([declared[name]], shape, self.readers)[name].dtype
             if DType.from_numpy(array.dtype) is not wanted:
                 raise InputError(
                     stage="import",
@@ -151,11 +156,19 @@ class _Import:
                 f"the domain {node.domain} is not supported, and the model holds no function for it"
             )
             raise UnsupportedError(
-                stage="import", where=label, reason=reason, operator=node.op_type
+                stage="import",
+                where=label,
+                reason=reason,
+                remedy="export the model with the standard's operators alone",
+                operator=node.op_type,
             )
         if node.op_type in REFUSED:
             raise UnsupportedError(
-                stage="import", where=label, reason=REFUSED[node.op_type], operator=node.op_type
+                stage="import",
+                where=label,
+                reason=REFUSED[node.op_type],
+                remedy="cut that part out of the model, and compute it outside",
+                operator=node.op_type,
             )
         call = self.call(node, label, opset)
         control_flow = CONTROL_FLOW.get(node.op_type)
@@ -174,7 +187,7 @@ class _Import:
                 reason = f"onnx cannot write its function out: {error}"
                 raise ModelError(stage="import", where=label, reason=reason) from error
             return self.expand(node, nodes, version)
-        raise call.unsupported("it is not supported")
+        raise call.unsupported("it is not supported", _OTHERWISE)
 
     def convert_known(self, call: Call) -> Results | None:
         """The results of an operator that we have a converter for.

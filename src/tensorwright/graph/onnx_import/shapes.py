@@ -91,26 +91,36 @@ def _resolve(info: ValueInfoProto, given: InputShapes, bound: Mapping[str, int])
     return tuple(dim for dim in known if isinstance(dim, int))
 
 
+def check_is_tensor(info: ValueInfoProto, reader: str) -> None:
+    """Refuse sequences and optional values; `reader` is the operator that reads the input.
+
+    Raises:  UnsupportedError.
+    """
+    kind = info.type.WhichOneof("value") or "nothing"
+    if kind != "tensor_type":
+        reason = f"its type is {kind.removesuffix('_type')}, and only tensors are supported"
+        raise UnsupportedError(
+            stage="import", where=f"input {info.name}", reason=reason, operator=reader
+        )
+
+
 def input_types(
-    infos: Sequence[ValueInfoProto], shapes: InputShapes | None
+    infos: Sequence[ValueInfoProto],
+    shapes: InputShapes | None,
+    readers: Mapping[str, str] | None = None,
 ) -> dict[str, TensorType]:
     """The type of each input.
 
     `shapes` gives extents by input name, or one extent by the name of an open dimension; it also
-    overrides extents
-    that the model fixes.
+    overrides extents that the model fixes.
+    `readers` gives the operator that reads an input, which messages name.
     Raises:  InputError for a shape that does not fit, ModelError for dimensions that stay open,
-             UnsupportedError for
-             sequences, optional values and element types.
+             UnsupportedError for sequences, optional values and element types.
     """
     given = shapes or {}
+    readers = readers or {}
     for info in infos:
-        kind = info.type.WhichOneof("value") or "nothing"
-        if kind != "tensor_type":
-            reason = f"its type is {kind.removesuffix('_type')}, and only tensors are supported"
-            raise UnsupportedError(
-                stage="import", where=f"input {info.name}", reason=reason, operator="input"
-            )
+        check_is_tensor(info, readers.get(info.name, "input"))
     bound = _bind(infos, given)
     names = {info.name for info in infos}
     for name in given:
@@ -121,7 +131,11 @@ def input_types(
             )
     return {
         info.name: TensorType(
-            dtype_of(info.type.tensor_type.elem_type, f"input {info.name}", "input"),
+            dtype_of(
+                info.type.tensor_type.elem_type,
+                f"input {info.name}",
+                readers.get(info.name, "input"),
+            ),
             _resolve(info, given, bound),
         )
         for info in infos
