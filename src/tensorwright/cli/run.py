@@ -105,10 +105,10 @@ def read_arrays(path: str) -> dict[str, Array]:
     """
     where = f"file {path}"
     try:
-        found = np.load(path, allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            return {"": found}
-        with found:
+        with Path(path).open("rb") as file:
+            found = np.load(file, allow_pickle=False)
+            if isinstance(found, np.ndarray):
+                return {"": found}
             return {name: found[name] for name in found.files}
     except FileNotFoundError:
         raise _refusal(where, "there is no such file", "check the path") from None

@@ -18,7 +18,7 @@ import tensorwright
 from tensorwright.graph import GraphBuilder, save_onnx
 from tensorwright.records import open_store
 
-TRIALS = 40
+TRIALS = 24
 
 
 @pytest.fixture

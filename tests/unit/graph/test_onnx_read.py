@@ -114,11 +114,14 @@ def test_unknown_operators_and_domains() -> None:
     node = helper.make_node("Frobnicate", ["x"], ["y"], name="f1")
     assert message_of(UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
         "operator Frobnicate: node f1 (Frobnicate): it is not supported"
+        "\n  try: write it with other operators, or give the model a function for it;"
+        " see docs/onnx.md"
     )
     node = helper.make_node("FusedConv", ["x"], ["y"], domain="com.microsoft")
     assert message_of(UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
         "operator FusedConv: node y (FusedConv): the domain com.microsoft is not supported,"
         " and the model holds no function for it"
+        "\n  try: export the model with the standard's operators alone"
     )
 
 
@@ -135,13 +138,14 @@ def test_operators_that_no_graph_can_hold(operator: str, reason: str) -> None:
     node = helper.make_node(operator, ["x"], ["y"], name="n")
     assert message_of(UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
         f"operator {operator}: node n ({operator}): {reason}"
+        "\n  try: cut that part out of the model, and compute it outside"
     )
 
 
 def test_element_types() -> None:
     known = "f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, bool"
     assert message_of(UnsupportedError, relu(dtype=TensorProto.STRING)) == (
-        "operator input: input x: elements of type STRING are not supported"
+        "operator Relu: input x: elements of type STRING are not supported"
         f"\n  try: use one of {known}"
     )
     node = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT8E5M2)
