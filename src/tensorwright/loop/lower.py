@@ -15,13 +15,17 @@ from tensorwright.expr import (
     And,
     Condition,
     Element,
+    FromIndex,
     Index,
     Load,
+    Select,
     Value,
+    ValueExpr,
     Var,
     all_of,
     apply,
     atoms_of,
+    children,
     condition_sides,
     free_vars,
     identity_of,
@@ -108,6 +112,7 @@ class _Lowering:
         self.analysis: Analysis = analyse(state)
         self.packings: dict[str, Packing] = {}
         self.homes: dict[str, _Home] = {}
+        self.overhanging: dict[str, bool] = {}
         packed = {tensor for tensor, _ in state.packed}
         for tensor in state.inputs:
             if tensor.name not in packed:
@@ -267,18 +272,64 @@ class _Lowering:
         return all_of(*(p for p in real if not free_vars(*condition_sides(p)) & without))
 
     def _may_overhang(self, stage: Stage) -> bool:
-        """Whether elements beyond the tensor may be computed: it has room for them and reads exist.
+        """Whether elements beyond the tensor may be computed: it has room for them and what they
+        read is there.
 
-        Theorem: no reader reads them, since a reader's own guards keep it inside the tensor.
+        Theorem: no reader uses them, since a reader's own guards keep it inside the tensor, or it
+        overhangs itself.
         """
-        if self.homes[stage.name].allocated_at is None:
-            return False
+        if stage.name not in self.overhanging:
+            has_room = self.homes[stage.name].allocated_at is not None
+            self.overhanging[stage.name] = (
+                has_room
+                and self._reads_what_is_computed(stage)
+                and self._is_inside(self._value(stage, stage.tensor.body), frozenset())
+            )
+        return self.overhanging[stage.name]
+
+    def _reads_what_is_computed(self, stage: Stage) -> bool:
+        """Whether every element that the stage reads of a tile, overhanging or not, is computed."""
         bounds = self.analysis.bounds
-        return all(
-            is_nonnegative(index, bounds) and is_nonnegative(extent - 1 - index, bounds)
-            for load in loads_of(self._value(stage, stage.tensor.body))
-            for index, extent in zip(load.indices, load.source.shape, strict=True)
-        )
+        values = self.analysis.nests[stage.name].axis_values
+        for load in loads_of(stage.tensor.body):
+            home = self.homes[load.source.name]
+            if home.allocated_at is None:
+                continue
+            source = self.state.stage(load.source.name)
+            is_whole = self.analysis.nests[source.name].overhang is True
+            if is_whole or self._may_overhang(source):
+                continue
+            indices = tuple(simplify(substitute(i, values), bounds) for i in load.indices)
+            for index, extent in zip(indices, source.tensor.shape, strict=True):
+                if not (
+                    is_nonnegative(index, bounds) and is_nonnegative(extent - 1 - index, bounds)
+                ):
+                    return False
+        return True
+
+    def _is_inside(self, value: Value, known: frozenset[Condition]) -> bool:
+        """Whether every load of a lowered value is inside its buffer, under known conditions."""
+        match value:
+            case Load(source, indices):
+                return all(
+                    condition is True or condition in known
+                    for index, extent in zip(indices, source.shape, strict=True)
+                    for bound in (_at_least_zero(index), _below(index, extent))
+                    for condition in (simplify_condition(bound, self.analysis.bounds),)
+                ) and not any(isinstance(a, Element) for i in indices for a in atoms_of(i))
+            case Select(condition, then, otherwise) if not isinstance(condition, ValueExpr):
+                parts = condition.parts if isinstance(condition, And) else (condition,)
+                if any(
+                    isinstance(a, Element) for s in condition_sides(condition) for a in atoms_of(s)
+                ):
+                    return False
+                return self._is_inside(then, known.union(parts)) and self._is_inside(
+                    otherwise, known
+                )
+            case FromIndex(index):
+                return not any(isinstance(atom, Element) for atom in atoms_of(index))
+            case _:
+                return all(self._is_inside(child, known) for child in children(value))
 
     def _guarded(self, condition: Condition, statement: Stmt) -> Stmt:
         if isinstance(condition, bool):

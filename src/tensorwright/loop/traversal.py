@@ -91,9 +91,11 @@ def with_children(statement: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
 
 def walk(statement: Stmt) -> Iterator[Stmt]:
     """The statement and every statement inside, outer before inner."""
-    yield statement
-    for child in children_of(statement):
-        yield from walk(child)
+    pending = [statement]
+    while pending:
+        found = pending.pop()
+        yield found
+        pending.extend(reversed(children_of(found)))
 
 
 def is_empty(statement: Stmt) -> bool:

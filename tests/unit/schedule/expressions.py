@@ -1,0 +1,229 @@
+"""Small tensor expressions to schedule, and the check that a schedule keeps their meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Compute,
+    Decision,
+    Placeholder,
+    all_of,
+    argmax_over,
+    cast,
+    compute,
+    evaluate,
+    exp,
+    max_of,
+    max_over,
+    placeholder,
+    reduce_axis,
+    select,
+    sum_over,
+    topological_order,
+)
+from tensorwright.loop import LoopProgram, interpret, lower, run_passes, verify
+from tensorwright.ops.access import at_position
+from tensorwright.schedule import (
+    ScheduleState,
+    Trace,
+    format_trace,
+    initial_state,
+    parse_trace,
+    replay,
+)
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Outputs and the names of constant inputs; `is_exact` where whole numbers stay whole."""
+
+    outputs: tuple[Compute, ...]
+    constants: frozenset[str] = frozenset()
+    is_exact: bool = True
+    largest: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def state(self) -> ScheduleState:
+        return initial_state(self.outputs, self.constants)
+
+    @property
+    def inputs(self) -> tuple[Placeholder, ...]:
+        order = topological_order(*self.outputs)
+        return tuple(tensor for tensor in order if isinstance(tensor, Placeholder))
+
+    def arrays(self, seed: int = 0) -> dict[str, NDArray[Any]]:
+        """Small whole numbers: every order of additions gives the same floats."""
+        generator = np.random.default_rng(seed)
+        found = {}
+        for each in self.inputs:
+            low, high = (0, 4) if each.dtype is DType.U8 or not each.dtype.is_float else (-4, 5)
+            numbers = generator.integers(low, self.largest.get(each.name, high), each.shape)
+            found[each.name] = numbers.astype(each.dtype.numpy)
+        return found
+
+    def answers(self, arrays: Arrays) -> dict[str, NDArray[Any]]:
+        known = {tensor: arrays[tensor.name] for tensor in self.inputs}
+        results = evaluate(self.outputs, known)
+        return {t.name: each for t, each in zip(self.outputs, results, strict=True)}
+
+
+def check_program(
+    expression: Expression,
+    program: LoopProgram,
+    decisions: Mapping[Decision, int] | None = None,
+) -> None:
+    """The program, as it is and after the passes, gives what the expression means."""
+    verify(program, allow_decisions=bool(decisions))
+    arrays = expression.arrays()
+    expected = expression.answers(arrays)
+    for each in (program, run_passes(program)):
+        found = interpret(each, arrays, decisions)
+        assert found.keys() == expected.keys()
+        for name, answer in expected.items():
+            if expression.is_exact:
+                np.testing.assert_array_equal(found[name], answer, err_msg=str(each))
+            else:
+                np.testing.assert_allclose(found[name], answer, rtol=2e-6, err_msg=str(each))
+
+
+def check(expression: Expression, trace: Trace) -> LoopProgram:
+    """A trace is legal, round-trips as text and keeps the meaning; gives its program."""
+    assert parse_trace(format_trace(trace)) == trace
+    program = lower(replay(expression.state, trace))
+    check_program(expression, program)
+    return program
+
+
+def matmul(m: int = 6, n: int = 7, k: int = 5, *, with_relu: bool = False) -> Expression:
+    a, b = placeholder("a", (m, k)), placeholder("b", (k, n))
+    r = reduce_axis("k", k)
+    c = compute("c", (m, n), lambda i, j: sum_over(a[i, r] * b[r, j], r))
+    outputs = (c,)
+    if with_relu:
+        outputs = (compute("relu", (m, n), lambda i, j: max_of(c[i, j], 0.0)),)
+    return Expression(outputs, frozenset({"b"}))
+
+
+def chain(n: int = 10) -> Expression:
+    """z = (x + 1) * 2 + x[reversed], three stages."""
+    x = placeholder("x", (n,))
+    p = compute("p", (n,), lambda i: x[i] + 1.0)
+    q = compute("q", (n,), lambda i: p[i] * 2.0)
+    return Expression((compute("z", (n,), lambda i: q[i] + x[n - 1 - i]),))
+
+
+def blur(n: int = 9) -> Expression:
+    """A stencil over a producer: neighbouring tiles of it overlap."""
+    x = placeholder("x", (n + 2, n + 2))
+    p = compute("p", (n + 2, n), lambda i, j: x[i, j] + x[i, j + 1] + x[i, j + 2])
+    return Expression((compute("b", (n, n), lambda i, j: p[i, j] + p[i + 1, j] + p[i + 2, j]),))
+
+
+def conv(size: int = 7, stride: int = 1, channels: int = 3, filters: int = 4) -> Expression:
+    """A padded 3x3 convolution of one image, then bias and ReLU."""
+    x = placeholder("x", (channels, size, size))
+    w = placeholder("w", (filters, channels, 3, 3))
+    bias = placeholder("bias", (filters,))
+    out = (size - 1) // stride + 1
+
+    def padded(c: Any, h: Any, v: Any) -> Any:
+        inside = all_of(h >= 1, h < size + 1, v >= 1, v < size + 1)
+        return select(inside, x[c, h - 1, v - 1], 0.0)
+
+    pad = compute("pad", (channels, size + 2, size + 2), padded)
+    ic, kh, kw = reduce_axis("ic", channels), reduce_axis("kh", 3), reduce_axis("kw", 3)
+    y = compute(
+        "y",
+        (filters, out, out),
+        lambda oc, oh, ow: sum_over(
+            pad[ic, oh * stride + kh, ow * stride + kw] * w[oc, ic, kh, kw], ic, kh, kw
+        ),
+    )
+    relu = compute("relu", y.shape, lambda oc, oh, ow: max_of(y[oc, oh, ow] + bias[oc], 0.0))
+    return Expression((relu,), frozenset({"w", "bias"}))
+
+
+def softmax(rows: int = 4, columns: int = 9) -> Expression:
+    x = placeholder("x", (rows, columns))
+    j, k = reduce_axis("j", columns), reduce_axis("k", columns)
+    top = compute("top", (rows,), lambda i: max_over(x[i, j], j))
+    e = compute("e", (rows, columns), lambda i, j: exp(x[i, j] - top[i]))
+    total = compute("total", (rows,), lambda i: sum_over(e[i, k], k))
+    out = compute("out", (rows, columns), lambda i, j: e[i, j] / total[i])
+    return Expression((out,), is_exact=False)
+
+
+def pool(size: int = 8) -> Expression:
+    x = placeholder("x", (2, size, size))
+    kh, kw = reduce_axis("kh", 3), reduce_axis("kw", 3)
+    out = (size - 3) // 2 + 1
+    pooled = compute(
+        "y", (2, out, out), lambda c, h, v: max_over(x[c, h * 2 + kh, v * 2 + kw], kh, kw)
+    )
+    return Expression((pooled,))
+
+
+def total(n: int = 24) -> Expression:
+    """Everything folded into one number."""
+    x, k = placeholder("x", (n,)), reduce_axis("k", n)
+    return Expression((compute("s", (), lambda: sum_over(x[k], k)),))
+
+
+def gather(n: int = 6) -> Expression:
+    """Rows of a table, each element doubled, by positions that are data."""
+    table = placeholder("table", (9, 4))
+    place = placeholder("place", (n,), DType.I64)
+    moved = compute("moved", (n,), lambda i: place[i] + 1)
+    rows = compute("rows", (n, 4), lambda i, j: table[at_position(moved, (i,), 9), j] * 2.0)
+    return Expression((rows,), largest={"place": 8})
+
+
+def arg_max(rows: int = 5, columns: int = 7) -> Expression:
+    x, k = placeholder("x", (rows, columns)), reduce_axis("k", columns)
+    return Expression((compute("best", (rows,), lambda i: argmax_over(x[i, k], k)),))
+
+
+def two_outputs(n: int = 8) -> Expression:
+    x, k = placeholder("x", (n, n)), reduce_axis("k", n)
+    s = compute("s", (n,), lambda i: sum_over(x[i, k], k))
+    centred = compute("d", (n, n), lambda i, j: x[i, j] * 8.0 - s[i])
+    return Expression((s, centred))
+
+
+def bytes_product(m: int = 3, columns: int = 32, k: int = 8) -> Expression:
+    """A product of bytes, as an instruction computes it."""
+    data = placeholder("data", (m, k), DType.U8)
+    weights = placeholder("w", (columns, k), DType.I8)
+    r = reduce_axis("r", k)
+    y = compute(
+        "y",
+        (m, columns),
+        lambda i, j: sum_over(cast(data[i, r], DType.I32) * cast(weights[j, r], DType.I32), r),
+    )
+    return Expression((y,), frozenset({"w"}))
+
+
+ALL = {
+    "matmul": matmul(),
+    "matmul_relu": matmul(with_relu=True),
+    "chain": chain(),
+    "blur": blur(),
+    "conv": conv(5, channels=2, filters=3),
+    "conv_strided": conv(6, 2, channels=2, filters=2),
+    "softmax": softmax(),
+    "pool": pool(),
+    "total": total(),
+    "gather": gather(),
+    "arg_max": arg_max(),
+    "two_outputs": two_outputs(),
+    "bytes_product": bytes_product(2, 16, 8),
+}

@@ -1,0 +1,275 @@
+"""Every primitive keeps the meaning, prints as it parses, and makes the loops that it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.unit.schedule.expressions import (
+    Expression,
+    arg_max,
+    blur,
+    bytes_product,
+    chain,
+    check,
+    conv,
+    gather,
+    matmul,
+    pool,
+    softmax,
+    total,
+    two_outputs,
+)
+
+from tensorwright.base import UsageError
+from tensorwright.expr import Decision
+from tensorwright.schedule import (
+    PRIMITIVES,
+    Bind,
+    CacheRead,
+    CacheWrite,
+    ComputeAt,
+    ComputeInline,
+    DecomposeReduction,
+    Fuse,
+    Mark,
+    PackConstant,
+    Parallel,
+    Prefetch,
+    Reorder,
+    ReverseComputeAt,
+    ReverseComputeInline,
+    Rfactor,
+    Split,
+    StageScope,
+    Tail,
+    Tensorize,
+    Trace,
+    Unroll,
+    Vectorize,
+    bind,
+    format_trace,
+    open_decisions,
+    parse_trace,
+    replay,
+)
+
+TILED_WITH_EPILOGUE: Trace = (
+    Split("relu", "i", (3,)),
+    Split("relu", "j", (4,), Tail.SHIFT),
+    Reorder("relu", ("i_o", "j_o", "i_i", "j_i")),
+    Fuse("relu", ("i_o", "j_o")),
+    Parallel("relu", "i_o_j_o"),
+    Vectorize("relu", "j_i"),
+    ComputeAt("c", "relu", "i_o_j_o"),
+    Split("c", "k", (2,)),
+    Reorder("c", ("k_o", "k_i", "i", "j")),
+    Unroll("c", "k_i"),
+    Vectorize("c", "j"),
+    PackConstant("b", "c"),
+)
+
+DOT: Trace = (
+    Split("y", "r", (4,), Tail.EXACT),
+    Split("y", "j", (16,), Tail.EXACT),
+    Reorder("y", ("i", "j_o", "r_o", "j_i", "r_i")),
+    PackConstant("w", "y"),
+    Tensorize("y", "j_i", "dot4_u8i8_i32"),
+)
+
+CASES: dict[str, tuple[Expression, Trace]] = {
+    "split_exactly": (matmul(), (Split("c", "i", (3,), Tail.EXACT),)),
+    "split_with_guard": (matmul(), (Split("c", "j", (4,)), Split("c", "k", (2, 2)))),
+    "split_beyond_the_extent": (matmul(), (Split("c", "i", (16,)),)),
+    "split_with_shift": (chain(), (Split("z", "i", (2, 3), Tail.SHIFT), Parallel("z", "i_0"))),
+    "split_twice": (matmul(), (Split("c", "j", (4,)), Split("c", "j_o", (3,)))),
+    "split_around_a_guest": (
+        blur(),
+        (ComputeAt("p", "b", "i"), Split("b", "i", (2,)), Split("b", "i_i", (2,))),
+    ),
+    "split_where_the_fold_starts": (
+        matmul(),
+        (DecomposeReduction("c", "j"), Split("c", "j", (4,))),
+    ),
+    "fuse_spatial": (matmul(), (Fuse("c", ("i", "j")), Split("c", "i_j", (5,)))),
+    "fuse_a_reduction": (
+        conv(5),
+        (Reorder("y", ("ic", "kh", "kw")), Fuse("y", ("ic", "kh", "kw"))),
+    ),
+    "fuse_around_a_guest": (
+        blur(),
+        (ComputeAt("p", "b", "j"), Fuse("b", ("i", "j")), Prefetch("b", "p", "i_j")),
+    ),
+    "fuse_where_the_fold_starts": (
+        matmul(),
+        (DecomposeReduction("c", "i"), Fuse("c", ("i", "j"))),
+    ),
+    "reorder": (matmul(), (Reorder("c", ("k", "i", "j")),)),
+    "unroll": (matmul(), (Unroll("c", "k"), Unroll("c", "i"))),
+    "vectorize": (matmul(), (Reorder("c", ("i", "k", "j")), Vectorize("c", "j"))),
+    "parallel": (two_outputs(), (Parallel("s", "i"), Parallel("d", "i"), Vectorize("d", "j"))),
+    "bind": (
+        matmul(),
+        (
+            Split("c", "i", (2,)),
+            Bind("c", "i_o", Mark.BLOCK_X),
+            Bind("c", "j", Mark.THREAD_X),
+            Bind("c", "i_i", Mark.VTHREAD),
+        ),
+    ),
+    "compute_at": (
+        softmax(),
+        (ComputeAt("total", "out", "i"), ComputeAt("e", "out", "i"), ComputeAt("top", "e", "i")),
+    ),
+    "compute_at_a_tile": (
+        conv(6, 2),
+        (Split("relu", "oh", (2,)), ComputeAt("y", "relu", "oh_o"), ComputeAt("pad", "y", "oc")),
+    ),
+    "compute_at_an_overlap": (
+        blur(),
+        (Split("b", "i", (4,)), Split("b", "j", (4,)), ComputeAt("p", "b", "i_o")),
+    ),
+    "reverse_compute_at": (
+        matmul(with_relu=True),
+        (
+            Split("c", "i", (4,)),
+            Reorder("c", ("i_o", "j", "i_i", "k")),
+            ReverseComputeAt("relu", "c", "j"),
+        ),
+    ),
+    "reverse_compute_at_with_an_output": (two_outputs(), (ReverseComputeAt("d", "s", "i"),)),
+    "compute_inline": (chain(), (ComputeInline("p"), ComputeInline("q"))),
+    "compute_inline_a_condition": (conv(), (ComputeInline("pad"),)),
+    "reverse_compute_inline": (
+        chain(),
+        (Split("q", "i", (4,)), ReverseComputeInline("z"), Vectorize("z", "i_i")),
+    ),
+    "cache_read": (
+        matmul(),
+        (
+            CacheRead("a", "c"),
+            CacheRead("b", "c", StageScope.SHARED, (1, 0)),
+            ComputeAt("a_c_cache", "c", "i"),
+        ),
+    ),
+    "cache_write": (
+        matmul(),
+        (CacheWrite("c"), Split("c", "j", (3,), Tail.SHIFT), ComputeAt("c_cache", "c", "j_o")),
+    ),
+    "rfactor": (
+        total(),
+        (Split("s", "k", (5,)), Rfactor("s", "k_i"), Vectorize("s_rf", "k_i")),
+    ),
+    "rfactor_max": (pool(), (Rfactor("y", "kh"), Unroll("y_rf", "kw"))),
+    "rfactor_arg_max": (arg_max(), (Split("best", "k", (4,)), Rfactor("best", "k_o"))),
+    "decompose_reduction": (
+        matmul(),
+        (
+            Split("c", "j", (4,)),
+            Reorder("c", ("i", "j_o", "k", "j_i")),
+            DecomposeReduction("c", "j_o"),
+        ),
+    ),
+    "pack_constant": (
+        matmul(),
+        (Split("c", "j", (4,)), Reorder("c", ("j_o", "i", "k", "j_i")), PackConstant("b", "c")),
+    ),
+    "pack_in_an_order_of_fused_loops": (
+        conv(),
+        (Fuse("y", ("ic", "kh", "kw")), Split("y", "ic_kh_kw", (4,)), PackConstant("w", "y")),
+    ),
+    "tensorize": (bytes_product(), DOT),
+    "prefetch": (
+        matmul(),
+        (Prefetch("c", "a", "i", 2), Prefetch("c", "b", "k"), Split("c", "k", (2,))),
+    ),
+    "prefetch_by_position": (gather(), (Prefetch("rows", "table", "i"), Unroll("rows", "j"))),
+    "tiled_with_epilogue": (matmul(with_relu=True), TILED_WITH_EPILOGUE),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_meaning_is_kept(name: str) -> None:
+    check(*CASES[name])
+
+
+def test_every_primitive_is_among_the_cases() -> None:
+    used = {type(step) for _, trace in CASES.values() for step in trace}
+    assert used == set(PRIMITIVES)
+
+
+GOLDEN = (
+    "split_with_guard",
+    "split_with_shift",
+    "fuse_spatial",
+    "compute_at_an_overlap",
+    "reverse_compute_at",
+    "cache_read",
+    "rfactor",
+    "decompose_reduction",
+    "pack_in_an_order_of_fused_loops",
+    "tensorize",
+    "prefetch",
+    "tiled_with_epilogue",
+)
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_loops_of(name: str, golden: Callable[..., None]) -> None:
+    expression, trace = CASES[name]
+    golden(f"{format_trace(trace)}\n\n{check(expression, trace)}")
+
+
+# traces
+
+
+def test_a_trace_prints_one_step_a_line_without_defaults() -> None:
+    text = format_trace((Split("c", "i", (Decision("t"), 4), Tail.SHIFT), CacheRead("a", "c")))
+    assert text == "split(c, i, [?t, 4], shift)\ncache_read(a, c)"
+    assert str(Bind("c", "i", Mark.BLOCK_X)) == "bind(c, i, block.x)"
+    assert str(CacheRead("a", "c", order=(1, 0))) == "cache_read(a, c, local, [1, 0])"
+
+
+def test_blank_lines_and_comments_are_passed_over() -> None:
+    assert parse_trace("# a tile\n\n  split( c , i ,[ 2,?t ] )\n") == (
+        Split("c", "i", (2, Decision("t"))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("spilt(c, i)", "this is no schedule step"),
+        ("split c i 4", "this is no schedule step"),
+        ("split(c, i)", "it has 2 arguments"),
+        ("split(c, i, [4], guard, 5)", "it has 5 arguments"),
+        ("split(c, i, [4)", "a bracket is not closed"),
+        ("split(c, i, [four])", "'four' is no number"),
+        ("split(c, i, [4], cut)", "cut is not a tail"),
+        ("unroll(c, 3)", "'3' is not a name"),
+    ],
+)
+def test_text_that_is_no_step_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_trace(text)
+    assert caught.value.where == f"step {text!r}"
+    assert caught.value.reason == reason
+
+
+def test_decisions_of_a_trace_are_bound_by_name() -> None:
+    trace = (
+        Split("c", "i", (Decision("t"), Decision("u"))),
+        Prefetch("c", "a", "k", Decision("d")),
+    )
+    assert open_decisions(trace) == ("d", "t", "u")
+    bound = bind(trace, {"t": 2, "d": 3})
+    assert bound == (Split("c", "i", (2, Decision("u"))), Prefetch("c", "a", "k", 3))
+    assert open_decisions(bound) == ("u",)
+
+
+def test_a_state_is_not_changed_by_a_step() -> None:
+    state = matmul().state
+    before = state.stages
+    replay(state, (Split("c", "i", (2,)), Parallel("c", "i_o")))
+    assert state.stages is before
+    assert state.stage("c").loops == ("i", "j", "k")
