@@ -5,6 +5,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -140,3 +141,15 @@ def test_a_knob_that_cannot_be_read_is_a_usage_error(
     result = invoke("knobs")
     assert result.exit_code == 2
     assert "environment variable TENSORWRIGHT_THREADS: 'many' is not a number" in result.stderr
+
+
+def test_the_page_lists_every_command_and_exit_code() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
+    for entry in COMMANDS:
+        command = importlib.import_module(entry.module).command
+        names = command.commands if isinstance(command, click.Group) else [""]
+        for name in names:
+            assert f"| `{entry.name} {name}".rstrip() in page
+    for kind in _leaves(TensorwrightError):
+        if kind.__module__.endswith("errors") and kind is not UserError:
+            assert f"| {kind.exit_code} | `{kind.__name__}` |" in page
