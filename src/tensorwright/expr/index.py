@@ -573,7 +573,10 @@ def atoms_of(expression: Index) -> Iterator[IndexExpr]:
         case Poly(terms):
             for monomial, _ in terms:
                 for atom in monomial:
-                    yield from atoms_of(atom)
+                    if isinstance(atom, Var):
+                        yield atom
+                    else:
+                        yield from atoms_of(atom)
         case ExactDiv(a, b) | FloorDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
             yield from atoms_of(a)
             yield from atoms_of(b)

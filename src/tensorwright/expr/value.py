@@ -29,6 +29,7 @@ from tensorwright.expr.index import (
     Index,
     Not,
     Or,
+    Var,
     atoms_of,
     condition_sides,
     substitute,
@@ -417,30 +418,34 @@ def loads_of(value: Value) -> Iterator[Load]:
 
     A node that is shared inside the value (the same object) is visited once.
     """
-    yield from _loads(value, set())
+    found: list[Load] = []
+    _collect_loads(value, set(), found)
+    return iter(found)
 
 
-def _loads(value: Value, seen: set[int]) -> Iterator[Load]:
+def _collect_loads(value: Value, seen: set[int], found: list[Load]) -> None:
     if id(value) in seen:
         return
     seen.add(id(value))
     match value:
         case Load(_, indices):
-            yield value
+            found.append(value)
             for index in indices:
-                yield from _element_loads(index)
+                _collect_elements(index, found)
         case FromIndex(index, _):
-            yield from _element_loads(index)
+            _collect_elements(index, found)
         case Select(condition, _, _) if not isinstance(condition, (bool, ValueExpr)):
             for side in condition_sides(condition):
-                yield from _element_loads(side)
+                _collect_elements(side, found)
         case _:
             pass
     for child in children(value):
-        yield from _loads(child, seen)
+        _collect_loads(child, seen, found)
 
 
-def _element_loads(index: Index) -> Iterator[Load]:
-    for atom in atoms_of(index):
-        if isinstance(atom, Element):
-            yield Load(atom.source, atom.indices)
+def _collect_elements(index: Index, found: list[Load]) -> None:
+    if isinstance(index, (int, Var)):
+        return
+    found.extend(
+        Load(atom.source, atom.indices) for atom in atoms_of(index) if isinstance(atom, Element)
+    )
