@@ -116,10 +116,10 @@ def softmax(rows: int, columns: int) -> Compute:
     x = placeholder("x", (rows, columns))
     j, k = reduce_axis("j", columns), reduce_axis("k", columns)
     m = compute("m", (rows,), lambda i: max_over(x[i, j], j))
-    e = compute("e", (rows, columns), lambda i, l: exp(x[i, l] - m[i]))
+    e = compute("e", (rows, columns), lambda i, n: exp(x[i, n] - m[i]))
     s = compute("s", (rows,), lambda i: sum_over(e[i, k], k))
     r = compute("r", (rows,), lambda i: constant(1, DType.F32) / s[i])
-    return compute("softmax", (rows, columns), lambda i, l: e[i, l] * r[i])
+    return compute("softmax", (rows, columns), lambda i, n: e[i, n] * r[i])
 
 
 # Bands of 14 rows: what they read of the padded input stays in the second cache. A tile is 14
@@ -225,16 +225,16 @@ SOFTMAX = """
     reorder(m_rf, [i, j_1, j_2])
     unroll(m_rf, j_1)
     vectorize(m_rf, j_2)
-    split(e, l, [64])
-    vectorize(e, l_i)
+    split(e, n, [64])
+    vectorize(e, n_i)
     reorder(s_rf_rf, [i, k_0, k_1, k_2])
     unroll(s_rf_rf, k_1)
     vectorize(s_rf_rf, k_2)
     reorder(s_rf, [i, k_1, k_2])
     unroll(s_rf, k_1)
     vectorize(s_rf, k_2)
-    split(softmax, l, [64])
-    vectorize(softmax, l_i)
+    split(softmax, n, [64])
+    vectorize(softmax, n_i)
 """
 
 
@@ -257,10 +257,8 @@ class Case:
 
 
 def _sizes(channels: int, filters: int, size: int, kernel: int, groups: int) -> dict[str, int]:
-    return {
-        **{"channels": channels, "filters": filters, "size": size},
-        **{"kernel": kernel, "groups": groups},
-    }
+    shape = {"channels": channels, "filters": filters, "size": size}
+    return {**shape, "kernel": kernel, "groups": groups}
 
 
 CASES = (
@@ -401,9 +399,7 @@ def ours(inputs: Mapping[str, Array], threads: int, case: str) -> Callable[[], o
 def compile_ms(case: Case, target: Target) -> float:
     """The median time to build the kernel, from its trace to object code."""
     output = case.make()
-    return 1e3 * median(
-        build_case(output, case.trace, target).seconds for _ in range(BUILDS)
-    )
+    return 1e3 * median(build_case(output, case.trace, target).seconds for _ in range(BUILDS))
 
 
 def share_of_peak(kernel: Kernel, flops: float, target: Target, rounds: int) -> float:

@@ -78,7 +78,8 @@ def _softmax(variant: str, rows: int, columns: int) -> Run:
 
 def _prepared(module: torch.nn.Module, x: torch.Tensor, variant: str) -> Run:
     """The module as it is, frozen by TorchScript (oneDNN packs its weights), or in oneDNN's own
-    layout from input to output."""
+    layout from input to output.
+    """
     if variant.startswith("frozen"):
         traced = torch.jit.trace(module, x)
         frozen = torch.jit.optimize_for_inference(torch.jit.freeze(traced))
