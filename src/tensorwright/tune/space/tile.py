@@ -9,7 +9,7 @@ are packed into the order in which it reads them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 
@@ -241,9 +241,11 @@ class _Tiling:
         self.target = target
         self.anchor = anchor
         self.stored = stored
-        self.roles = roles
         self.order = order
         self.width = lanes_for(target, builder.state.stage(anchor))
+        if roles.rows is None and extent_of(roles.lanes.extent) > self.width:
+            roles = replace(roles, rows=roles.columns, columns=None)  # the lanes give the columns
+        self.roles = roles
         self.feeding = [
             s.name
             for s in builder.state.stages
@@ -278,7 +280,12 @@ class _Tiling:
         wide = lanes_extent > self.width
         columns_extent = -(-lanes_extent // self.width) if wide else _extent(roles.columns)
         tile = default_tile(
-            columns_extent, _extent(roles.rows), _extent(roles.more_rows), self.target
+            columns_extent,
+            _extent(roles.rows),
+            _extent(roles.more_rows),
+            self.target,
+            # a tile that fits is shifted back at the end, where a larger one would be masked
+            most_columns=lanes_extent // self.width if wide else 8,
         )
         columns = builder.choose("columns", _upto(columns_extent, (1, 2, 3, 4, 6, 8)), tile[0])
         column_outer: list[str] = []
@@ -447,7 +454,9 @@ def _sizes(extent: int, limit: int) -> tuple[int, ...]:
     return tuple(sorted({*divisors(extent, limit), *extra}))
 
 
-def default_tile(columns: int, rows: int, more_rows: int, target: Target) -> tuple[int, int, int]:
+def default_tile(
+    columns: int, rows: int, more_rows: int, target: Target, most_columns: int = 8
+) -> tuple[int, int, int]:
     """The register tile (vectors, rows, second rows) with the best estimated share of peak.
 
     A tile of c vectors by r rows takes c*r multiply-adds, c + r reads and c*r + c + 1 registers
@@ -457,7 +466,7 @@ def default_tile(columns: int, rows: int, more_rows: int, target: Target) -> tup
     nothing.
     """
     best, best_score = (1, 1, 1), -1.0
-    for c in range(1, min(columns, 8) + 1):
+    for c in range(1, min(columns, most_columns, 8) + 1):
         for second in range(1, min(more_rows, 4) + 1):
             for r in range(1, min(rows, 28) + 1):
                 held = c * r * second
