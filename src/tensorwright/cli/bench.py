@@ -20,7 +20,13 @@ from tensorwright.cli.models import (
     short_name,
     suite,
 )
-from tensorwright.cli.options import machine_options, records_option, seed_option, shapes_option
+from tensorwright.cli.options import (
+    machine_options,
+    records_option,
+    seed_of,
+    seed_option,
+    shapes_option,
+)
 from tensorwright.graph import Graph, load_onnx
 from tensorwright.peers import (
     Arrays,
@@ -100,7 +106,7 @@ def models(
     if not names:
         raise click.UsageError("name models, or a suite: --suite light")
     count = knobs.THREADS.get() if threads is None else threads
-    drawn = knobs.SEED.get() if seed is None else seed
+    drawn = seed_of(seed)
     plan = Plan(target, count, drawn, rounds, peer, input_shapes)
     rows: list[BenchRow] = []
     with MemoryStore() if not tuned else opened(records) as store:

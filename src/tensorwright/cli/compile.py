@@ -12,6 +12,7 @@ from tensorwright.cli.options import (
     model_argument,
     output_option,
     records_option,
+    seed_of,
     seed_option,
     shapes_option,
 )
@@ -43,7 +44,7 @@ def command(
     machine = parse_target(target)
     chosen: list[Scheduled] = []
     with opened(records) as store:
-        parts = prepare(read_graph(model, input_shapes, seed or 0), machine)
+        parts = prepare(read_graph(model, input_shapes, seed_of(seed)), machine)
         executable = finish(parts, machine, threads, store, lambda each, *_: chosen.append(each))
     executable.save(output)
     untuned = [each.workload for each in chosen if not each.is_tuned]

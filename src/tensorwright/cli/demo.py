@@ -17,7 +17,7 @@ from tensorwright.base import knobs
 from tensorwright.cli.check_model import show_logits
 from tensorwright.cli.group import INTERRUPTED
 from tensorwright.cli.models import read_graph, read_proto
-from tensorwright.cli.options import records_option, seed_option
+from tensorwright.cli.options import records_option, seed_of, seed_option
 from tensorwright.cli.summary import format_ms, print_workloads
 from tensorwright.graph import interpret, load_onnx
 from tensorwright.peers import (
@@ -67,7 +67,7 @@ def command(
 
     Example: tensorwright demo --minutes 1
     """
-    drawn = knobs.SEED.get() if seed is None else seed
+    drawn = seed_of(seed)
     count = usable_threads(threads or knobs.THREADS.get(), is_demanded=threads is not None)
     target = parse_target(None)
     start = time.monotonic()

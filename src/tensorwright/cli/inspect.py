@@ -14,6 +14,7 @@ from tensorwright.cli.options import (
     machine_options,
     model_argument,
     records_option,
+    seed_of,
     seed_option,
     shapes_option,
 )
@@ -63,7 +64,7 @@ def command(
         click.echo(str(load(model, threads)))
         return
     machine = parse_target(target)
-    parts = prepare(read_graph(model, input_shapes, seed or 0), machine)
+    parts = prepare(read_graph(model, input_shapes, seed_of(seed)), machine)
     workloads = select(parts.workloads, wanted)
     count = usable_threads(threads or knobs.THREADS.get())
     if "graph" in stages:

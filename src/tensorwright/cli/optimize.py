@@ -18,6 +18,7 @@ from tensorwright.cli.options import (
     model_argument,
     output_option,
     records_option,
+    seed_of,
     seed_option,
     shapes_option,
 )
@@ -64,25 +65,31 @@ def command(
     """
     check_writable(output)
     machine = parse_target(target)
-    parts = prepare(read_graph(model, input_shapes, seed or 0), machine)
+    parts = prepare(read_graph(model, input_shapes, seed_of(seed)), machine)
+    again = resume_command(ctx.meta.get(ARGUMENTS, ()))
     with opened(records, create=True) as store:
-        result = search(
-            parts,
-            machine,
-            threads,
-            store,
-            minutes=minutes,
-            trials=trials,
-            seed=seed,
-            callbacks=choose_callbacks(quiet),
-        )
-        executable = finish(parts, machine, threads, store)
+        try:
+            result = search(
+                parts,
+                machine,
+                threads,
+                store,
+                minutes=minutes,
+                trials=trials,
+                seed=seed,
+                callbacks=choose_callbacks(quiet),
+            )
+            if result.is_interrupted:
+                click.echo(f"stopped; writing {output} from the best so far ...", err=True)
+            executable = finish(parts, machine, threads, store)
+        except KeyboardInterrupt:
+            click.echo(f"{output} is not written; to go on:\n  {again}", err=True)
+            raise
     _save(executable, output, model, records)
     if not quiet:
         print_workloads(result.tasks)
     click.echo(_ending(result, output))
     if result.is_interrupted:
-        again = resume_command(ctx.meta.get(ARGUMENTS, ()))
         click.echo(f"{result.resume_text}\n  {again}", err=True)
         ctx.exit(INTERRUPTED)
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from tensorwright.base import knobs
+
 Command = Callable[..., Any]
 
 _SHAPE = re.compile(r"\s*([^\s\[\],;][^\[\],;]*?)\s*[:=]\s*(\[[\d\s,x]*\]|\d+)\s*(?:[,;]|$)")
@@ -82,3 +84,8 @@ def seed_option(function: Command) -> Command:
     return click.option("--seed", type=click.IntRange(min=0), help="Seed of every random choice.")(
         function
     )
+
+
+def seed_of(seed: int | None) -> int:
+    """The seed that was asked for, else that of the knob."""
+    return knobs.SEED.get() if seed is None else seed

@@ -10,9 +10,15 @@ from pathlib import Path
 import click
 import numpy as np
 
-from tensorwright.base import InputError, UsageError, knobs, write_atomically
+from tensorwright.base import InputError, UsageError, write_atomically
 from tensorwright.cli.models import Shapes, is_executable, read_graph
-from tensorwright.cli.options import machine_options, records_option, seed_option, shapes_option
+from tensorwright.cli.options import (
+    machine_options,
+    records_option,
+    seed_of,
+    seed_option,
+    shapes_option,
+)
 from tensorwright.cli.output import check_writable
 from tensorwright.ops import Array
 from tensorwright.pipeline import finish, opened, parse_target, prepare
@@ -52,7 +58,7 @@ def command(
     """
     if output is not None:
         check_writable(output)
-    drawn = knobs.SEED.get() if seed is None else seed
+    drawn = seed_of(seed)
     if is_executable(program):
         executable = load(program, threads)
     else:

@@ -112,7 +112,7 @@ def test_optimize_tunes_and_records_say_so(invoke: Invoke, model: Path, tmp_path
     assert "speed-up" in result.stdout
     assert f"{out}: " in result.stdout
     assert "trials" in result.stderr
-    assert tensorwright.load(out).threads == 2 or tensorwright.load(out, threads=1).threads == 1
+    assert tensorwright.load(out, threads=1).host_operators == ()
 
     again = invoke("compile", model, "-o", out, "--threads", 1, "--records", store)
     assert "2 workloads, 0 of them untuned" in again.stdout
