@@ -126,7 +126,7 @@ class _Lowering:
     def program(self, name: str) -> LoopProgram:
         roots = [s for s in self.state.stages if isinstance(s.placement, AtRoot)]
         body = block(*(self._nest(stage, 0) for stage in roots))
-        for stage in roots:
+        for stage in self.state.stages:
             home = self.homes[stage.name]
             if stage.name not in self.state.outputs and home.allocated_at is None:
                 body = Allocate(home.buffer, body)

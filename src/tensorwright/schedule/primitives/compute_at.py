@@ -14,6 +14,7 @@ from tensorwright.schedule.primitive import (
     refuse,
 )
 from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, Stage, StageScope
+from tensorwright.schedule.tails import need_whole_tiles
 from tensorwright.schedule.text import step_text
 
 
@@ -54,7 +55,9 @@ class ComputeAt:
             if not is_inside(state, reader.name, self.host, self.loop):
                 reason = f"{reader.name} reads {self.stage} outside of this loop"
                 raise refuse(self, state, reason, "choose a loop around all readers", here)
-        need_legal_nesting(self, state, self.apply(state))
+        changed = self.apply(state)
+        need_legal_nesting(self, state, changed)
+        need_whole_tiles(self, state, changed)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the stage placed; its tensor becomes local to the loop."""
@@ -94,11 +97,11 @@ class ReverseComputeAt:
             raise refuse(self, state, "a stage cannot be computed inside itself")
         if not isinstance(stage.placement, AtRoot):
             raise refuse(self, state, f"{self.stage} already has a place", "place it once")
-        need_legal_nesting(self, state, self.apply(state))
         loads = [load for load in loads_of(stage.tensor.body) if load.source.name == self.host]
         if not loads:
             raise refuse(self, state, f"{self.stage} does not read {self.host}")
         self._check_indices(state, stage, loads)
+        need_legal_nesting(self, state, self.apply(state))
         around = host.loops[: host.loops.index(self.loop) + 1]
         unfinished = [loop for loop in around if loop in host.reduce_loops]
         if unfinished:
@@ -116,6 +119,7 @@ class ReverseComputeAt:
             other = load.source.name
             if state.has_stage(other) and order.index(other) > order.index(self.host):
                 raise refuse(self, state, f"{other} is computed after {self.host}", "", here)
+        need_whole_tiles(self, state, self.apply(state))
 
     def _check_indices(self, state: ScheduleState, stage: Stage, loads: list[Load]) -> None:
         # Theorem: where the reader's element [i] reads only the operand's element [i] (in some

@@ -15,6 +15,7 @@ from tensorwright.schedule.primitive import (
     refuse,
 )
 from tensorwright.schedule.state import After, At, FuseRelation, ScheduleState
+from tensorwright.schedule.tails import need_whole_tiles
 from tensorwright.schedule.text import step_text
 
 
@@ -64,6 +65,7 @@ class Fuse:
             raise refuse(self, state, f"the reduction starts between the loops, at {stage.init_at}")
         need_plain_loops(self, state, stage, self.loops[0])
         need_new_loops(self, state, stage, (self.fused,))
+        need_whole_tiles(self, state, self.apply(state))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loops fused; stages placed in the last of them move along."""

@@ -22,6 +22,7 @@ from tensorwright.schedule.primitive import (
     refuse,
 )
 from tensorwright.schedule.state import After, At, PrefetchRequest, ScheduleState, Stage
+from tensorwright.schedule.tails import need_whole_tiles
 from tensorwright.schedule.text import step_text
 
 
@@ -31,7 +32,7 @@ class ComputeInline:
 
     Rewrite:  P[i] = e(i);  C[j] = f(P[g(j)])   ->   C[j] = f(e(g(j)))
     Requires: the tensor is no reduction and no output, is not scheduled, and no reader uses it as
-              an index, is computed by an intrinsic or has packed a constant that the tensor reads.
+              an index or is computed by an intrinsic.
     """
 
     stage: str
@@ -52,6 +53,7 @@ class ComputeInline:
             if any(atom.source.name == self.stage for atom in _elements(reader.tensor)):
                 raise refuse(self, state, f"{reader.name} uses {self.stage} as an index")
             need_plain_loops(self, state, reader)
+        need_whole_tiles(self, state, self.apply(state))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state without the stage."""
@@ -107,8 +109,7 @@ class ReverseComputeInline:
 
     Rewrite:  P[i] = e(i);  C[i] = f(P[i])   ->   C[i] = f(e(i)), with the loops of P
     Requires: the reader is the only one, reads the operand at its own position and not as an index,
-              and neither folds; the operand is no output; the reader is not scheduled and reads no
-              constant that the operand packs.
+              and neither folds; the operand is no output; the reader is not scheduled.
     """
 
     stage: str
@@ -137,9 +138,7 @@ class ReverseComputeInline:
                 raise refuse(self, state, f"{self.stage} reads {load}, not its own position")
         if any(atom.source.name == operand.name for atom in _elements(stage.tensor)):
             raise refuse(self, state, f"{self.stage} uses {operand.name} as an index")
-        for tensor, reader in state.packed:
-            if reader == operand.name and tensor in operands:
-                raise refuse(self, state, f"{operand.name} has packed {tensor}", "pack it later")
+        need_whole_tiles(self, state, self.apply(state))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the operand's stage computing the reader's tensor."""

@@ -14,6 +14,7 @@ from tensorwright.schedule.primitive import (
     refuse,
 )
 from tensorwright.schedule.state import After, ScheduleState, Stage
+from tensorwright.schedule.tails import need_whole_tiles
 from tensorwright.schedule.text import step_text
 
 
@@ -58,6 +59,7 @@ class Reorder:
         self._check_start(state, stage, order)
         changed = self.apply(state)
         need_legal_nesting(self, state, changed)
+        need_whole_tiles(self, state, changed)
         stranded = find_stranded(changed)
         if stranded is not None:
             placed, reader = stranded

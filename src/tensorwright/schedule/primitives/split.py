@@ -17,6 +17,7 @@ from tensorwright.schedule.primitive import (
     refuse,
 )
 from tensorwright.schedule.state import After, AtRoot, ScheduleState, SplitRelation, Stage, Tail
+from tensorwright.schedule.tails import need_whole_tiles
 from tensorwright.schedule.text import step_text
 
 
@@ -66,6 +67,7 @@ class Split:
         need_plain_loops(self, state, stage, self.loop)
         need_new_loops(self, state, stage, self.children)
         self._check_tail(state, stage)
+        need_whole_tiles(self, state, self.apply(state))
 
     def _check_tail(self, state: ScheduleState, stage: Stage) -> None:
         here = (self.stage, self.loop)

@@ -1,0 +1,336 @@
+"""Every step that is illegal is refused: the whole message, with the loops and the place marked.
+
+The messages are in tests/golden/refusals, a file for each; a case for each condition that the
+docstrings of the primitives require.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+
+import pytest
+from tests.unit.schedule.expressions import (
+    Expression,
+    blur,
+    bytes_product,
+    chain,
+    gather,
+    matmul,
+    softmax,
+    total,
+    two_outputs,
+)
+
+from tensorwright.base import DType, ScheduleError
+from tensorwright.expr import cast, compute, placeholder, reduce_axis, sum_over
+from tensorwright.schedule import (
+    PRIMITIVES,
+    Bind,
+    CacheRead,
+    CacheWrite,
+    ComputeAt,
+    ComputeInline,
+    DecomposeReduction,
+    Fuse,
+    Mark,
+    PackConstant,
+    Parallel,
+    Prefetch,
+    Primitive,
+    Reorder,
+    ReverseComputeAt,
+    ReverseComputeInline,
+    Rfactor,
+    Split,
+    Tail,
+    Tensorize,
+    Trace,
+    Unroll,
+    Vectorize,
+    replay,
+)
+
+
+def broadcast() -> Expression:
+    """A bias that is folded after another tensor's tile: y[i] = sum over k of p[i] * w[k]."""
+    x, w, k = placeholder("x", (8,)), placeholder("w", (3,)), reduce_axis("k", 3)
+    p = compute("p", (8,), lambda i: x[i] + 1.0)
+    return Expression((compute("y", (8,), lambda i: sum_over(p[i] * w[k], k)),))
+
+
+def transposed_sum() -> Expression:
+    x = placeholder("x", (4, 4))
+    p = compute("p", (4, 4), lambda i, j: x[i, j] * 2.0)
+    return Expression((compute("y", (4, 4), lambda i, j: p[i, j] + p[j, i]),))
+
+
+def three() -> Expression:
+    """z reads p and q, which come one after the other; q does not read p."""
+    x, y = placeholder("x", (4,)), placeholder("y", (4,))
+    p = compute("p", (4,), lambda i: x[i] + 1.0)
+    q = compute("q", (4,), lambda i: y[i] + 1.0)
+    return Expression((compute("z", (4,), lambda i: p[i] + q[i]),))
+
+
+def packed_twice() -> Expression:
+    """z[i] = w[i] * (w[i] * x[i])."""
+    x, w = placeholder("x", (4,)), placeholder("w", (4,))
+    p = compute("p", (4,), lambda i: w[i] * x[i])
+    return Expression((compute("z", (4,), lambda i: p[i] * w[i]),), frozenset({"w"}))
+
+
+def sums_of_bytes(columns: int = 16) -> Expression:
+    """As the instruction, but it adds where it should multiply."""
+    data, w = placeholder("data", (4,), DType.U8), placeholder("w", (columns, 4), DType.I8)
+    r = reduce_axis("r", 4)
+    y = compute(
+        "y", (columns,), lambda j: sum_over(cast(data[r], DType.I32) + cast(w[j, r], DType.I32), r)
+    )
+    return Expression((y,), frozenset({"w"}))
+
+
+def named_alike() -> Expression:
+    x = placeholder("x", (4, 4))
+    return Expression((compute("y", (4, 4), lambda i, i_o: x[i, i_o]),))
+
+
+READY: Trace = (
+    Split("y", "r", (4,), Tail.EXACT),
+    Split("y", "j", (16,), Tail.EXACT),
+    Reorder("y", ("i", "j_o", "r_o", "j_i", "r_i")),
+)
+TENSORIZED: Trace = (*READY, PackConstant("w", "y"), Tensorize("y", "j_i", "dot4_u8i8_i32"))
+
+Case = tuple[Expression, Trace, Primitive]
+CASES: dict[str, Case] = {
+    "no_stage": (matmul(), (), Unroll("d", "i")),
+    "an_input": (matmul(), (), Unroll("a", "i")),
+    "no_loop": (matmul(), (), Unroll("c", "x")),
+    "a_loop_that_was_split": (matmul(), (Split("c", "i", (2,)),), Unroll("c", "i")),
+    "a_loop_that_was_fused": (matmul(), (Fuse("c", ("i", "j")),), Unroll("c", "j")),
+    "split_without_factor": (matmul(), (), Split("c", "i", ())),
+    "split_by_nothing": (matmul(), (), Split("c", "i", (0,))),
+    "split_a_marked_loop": (matmul(), (Unroll("c", "i"),), Split("c", "i", (2,))),
+    "split_exactly_with_a_rest": (matmul(), (), Split("c", "i", (4,), Tail.EXACT)),
+    "split_shifted_beyond": (chain(), (), Split("z", "i", (4, 4), Tail.SHIFT)),
+    "split_a_fold_shifted": (matmul(), (), Split("c", "j", (4,), Tail.SHIFT)),
+    "split_under_a_fold_shifted": (
+        broadcast(),
+        (ReverseComputeAt("y", "p", "i"),),
+        Split("p", "i", (3,), Tail.SHIFT),
+    ),
+    "split_a_name_again": (named_alike(), (), Split("y", "i", (2,))),
+    "split_what_an_intrinsic_computes": (bytes_product(), TENSORIZED, Split("y", "j_i", (4,))),
+    "fuse_one_loop": (matmul(), (), Fuse("c", ("i",))),
+    "fuse_a_marked_loop": (matmul(), (Unroll("c", "j"),), Fuse("c", ("i", "j"))),
+    "fuse_loops_apart": (matmul(), (), Fuse("c", ("i", "k"))),
+    "fuse_with_a_reduction": (matmul(), (), Fuse("c", ("j", "k"))),
+    "fuse_around_a_stage": (blur(), (ComputeAt("p", "b", "i"),), Fuse("b", ("i", "j"))),
+    "fuse_around_the_start": (matmul(), (DecomposeReduction("c", "j"),), Fuse("c", ("i", "j"))),
+    "fuse_what_an_intrinsic_computes": (bytes_product(), TENSORIZED, Fuse("y", ("i", "j_o"))),
+    "reorder_a_loop_twice": (matmul(), (), Reorder("c", ("i", "i"))),
+    "reorder_a_reduction_around_what_waits": (
+        matmul(with_relu=True),
+        (ReverseComputeAt("relu", "c", "j"),),
+        Reorder("c", ("k", "i", "j")),
+    ),
+    "reorder_a_reduction_around_its_start": (
+        matmul(),
+        (DecomposeReduction("c", "j"),),
+        Reorder("c", ("k", "i", "j")),
+    ),
+    "reorder_the_start_around_what_waits": (
+        matmul(with_relu=True),
+        (ReverseComputeAt("relu", "c", "i"), DecomposeReduction("c", "j")),
+        Reorder("c", ("j", "i")),
+    ),
+    "reorder_a_stage_inside_of_its_reader": (
+        two_outputs(),
+        (CacheRead("x", "s"), ComputeAt("x_s_cache", "s", "i"), ReverseComputeAt("d", "s", "i")),
+        Reorder("s", ("k", "i")),
+    ),
+    "reorder_what_an_intrinsic_computes": (bytes_product(), TENSORIZED, Reorder("y", ("j_o", "i"))),
+    "unroll_a_marked_loop": (matmul(), (Parallel("c", "i"),), Unroll("c", "i")),
+    "vectorize_a_marked_loop": (matmul(), (Parallel("c", "i"),), Vectorize("c", "i")),
+    "vectorize_a_reduction": (matmul(), (), Vectorize("c", "k")),
+    "vectorize_inside_lanes": (matmul(), (Vectorize("c", "i"),), Vectorize("c", "j")),
+    "parallel_on_a_marked_loop": (matmul(), (Unroll("c", "i"),), Parallel("c", "i")),
+    "parallel_on_a_reduction": (matmul(), (), Parallel("c", "k")),
+    "parallel_inside_threads": (matmul(), (Parallel("c", "i"),), Parallel("c", "j")),
+    "parallel_around_threads": (matmul(), (Parallel("c", "j"),), Parallel("c", "i")),
+    "bind_a_marked_loop": (matmul(), (Unroll("c", "i"),), Bind("c", "i", Mark.BLOCK_X)),
+    "bind_a_reduction": (matmul(), (), Bind("c", "k", Mark.THREAD_X)),
+    "bind_to_no_index": (matmul(), (), Bind("c", "i", Mark.UNROLL)),
+    "bind_an_index_twice": (
+        matmul(),
+        (Bind("c", "i", Mark.THREAD_X),),
+        Bind("c", "j", Mark.THREAD_X),
+    ),
+    "bind_a_block_inside_a_thread": (
+        matmul(),
+        (Bind("c", "i", Mark.THREAD_X),),
+        Bind("c", "j", Mark.BLOCK_X),
+    ),
+    "compute_at_itself": (matmul(), (), ComputeAt("c", "c", "i")),
+    "compute_at_a_loop_inside_itself": (
+        chain(),
+        (ReverseComputeAt("q", "p", "i"),),
+        ComputeAt("p", "q", "i"),
+    ),
+    "compute_an_output_at": (two_outputs(), (), ComputeAt("s", "d", "i")),
+    "compute_at_twice": (chain(), (ComputeAt("p", "q", "i"),), ComputeAt("p", "q", "i")),
+    "compute_at_one_of_two_readers": (softmax(), (), ComputeAt("e", "total", "i")),
+    "compute_threads_at_threads": (
+        chain(),
+        (Parallel("p", "i"), Parallel("q", "i")),
+        ComputeAt("p", "q", "i"),
+    ),
+    "reverse_compute_at_twice": (
+        chain(),
+        (ReverseComputeAt("q", "p", "i"),),
+        ReverseComputeAt("q", "p", "i"),
+    ),
+    "reverse_compute_at_a_loop_inside_itself": (
+        chain(),
+        (ComputeAt("p", "q", "i"),),
+        ReverseComputeAt("q", "p", "i"),
+    ),
+    "reverse_compute_at_what_is_not_read": (chain(), (), ReverseComputeAt("z", "p", "i")),
+    "reverse_compute_at_shifted_reads": (blur(), (), ReverseComputeAt("b", "p", "i")),
+    "reverse_compute_at_other_indices": (softmax(), (), ReverseComputeAt("total", "e", "i")),
+    "reverse_compute_at_several_places": (transposed_sum(), (), ReverseComputeAt("y", "p", "i")),
+    "reverse_compute_at_an_unfinished_tile": (
+        matmul(with_relu=True),
+        (),
+        ReverseComputeAt("relu", "c", "k"),
+    ),
+    "reverse_compute_at_before_the_start": (
+        matmul(with_relu=True),
+        (DecomposeReduction("c", "i"),),
+        ReverseComputeAt("relu", "c", "j"),
+    ),
+    "reverse_compute_a_fold_at_overlapping_tiles": (
+        broadcast(),
+        (Split("p", "i", (3,), Tail.SHIFT),),
+        ReverseComputeAt("y", "p", "i_o"),
+    ),
+    "reverse_compute_at_before_an_operand": (three(), (), ReverseComputeAt("z", "p", "i")),
+    "inline_what_is_scheduled": (chain(), (Unroll("p", "i"),), ComputeInline("p")),
+    "inline_what_holds_a_stage": (
+        blur(),
+        (CacheRead("x", "p"), ComputeAt("x_p_cache", "p", "i")),
+        ComputeInline("p"),
+    ),
+    "inline_a_reduction": (matmul(with_relu=True), (), ComputeInline("c")),
+    "inline_an_output": (chain(), (), ComputeInline("z")),
+    "inline_an_index": (gather(), (), ComputeInline("moved")),
+    "reverse_inline_what_is_scheduled": (chain(), (Unroll("z", "i"),), ReverseComputeInline("z")),
+    "reverse_inline_into_two": (three(), (), ReverseComputeInline("z")),
+    "reverse_inline_a_reduction": (matmul(with_relu=True), (), ReverseComputeInline("relu")),
+    "reverse_inline_what_others_read": (softmax(), (), ReverseComputeInline("e")),
+    "reverse_inline_what_two_read": (
+        two_outputs(),
+        (CacheRead("x", "d"),),
+        ReverseComputeInline("d"),
+    ),
+    "reverse_inline_shifted_reads": (blur(), (), ReverseComputeInline("b")),
+    "cache_read_what_is_not_read": (chain(), (), CacheRead("p", "z")),
+    "cache_read_twice": (two_outputs(), (CacheRead("x", "d"),), CacheRead("x", "d")),
+    "cache_read_in_no_order": (matmul(), (), CacheRead("a", "c", order=(0, 0))),
+    "cache_read_what_is_packed": (matmul(), (PackConstant("b", "c"),), CacheRead("b", "c")),
+    "cache_read_what_is_computed_inside": (
+        chain(),
+        (ComputeAt("p", "q", "i"),),
+        CacheRead("p", "q"),
+    ),
+    "cache_read_after_a_tile": (
+        chain(),
+        (ReverseComputeAt("q", "p", "i"),),
+        CacheRead("p", "q"),
+    ),
+    "cache_read_for_an_intrinsic": (bytes_product(), TENSORIZED, CacheRead("data", "y")),
+    "cache_write_what_is_scheduled": (matmul(), (Split("c", "i", (2,)),), CacheWrite("c")),
+    "cache_write_what_is_reordered": (matmul(), (Reorder("c", ("j", "i")),), CacheWrite("c")),
+    "cache_write_what_packs": (matmul(), (PackConstant("b", "c"),), CacheWrite("c")),
+    "rfactor_a_spatial_loop": (matmul(), (), Rfactor("c", "i")),
+    "rfactor_the_only_loop": (matmul(), (), Rfactor("c", "k")),
+    "rfactor_what_is_scheduled": (
+        matmul(),
+        (Split("c", "k", (2,)), Unroll("c", "j")),
+        Rfactor("c", "k_o"),
+    ),
+    "rfactor_twice": (
+        total(),
+        (Split("s", "k", (4,)), Rfactor("s", "k_i"), Split("s", "k_i", (2,))),
+        Rfactor("s", "k_i_o"),
+    ),
+    "decompose_no_reduction": (chain(), (), DecomposeReduction("z", "i")),
+    "decompose_inside_the_reduction": (
+        matmul(),
+        (Reorder("c", ("k", "i", "j")),),
+        DecomposeReduction("c", "i"),
+    ),
+    "decompose_around_what_waits": (
+        matmul(with_relu=True),
+        (ReverseComputeAt("relu", "c", "j"),),
+        DecomposeReduction("c", "i"),
+    ),
+    "decompose_what_an_intrinsic_computes": (
+        bytes_product(),
+        TENSORIZED,
+        DecomposeReduction("y", "i"),
+    ),
+    "pack_no_constant": (matmul(), (), PackConstant("a", "c")),
+    "pack_twice": (matmul(), (PackConstant("b", "c"),), PackConstant("b", "c")),
+    "pack_what_is_not_read": (matmul(with_relu=True), (), PackConstant("b", "relu")),
+    "pack_for_one_of_two": (packed_twice(), (), PackConstant("w", "p")),
+    "tensorize_by_nothing": (matmul(), (), Tensorize("c", "i", "dot5")),
+    "tensorize_other_extents": (bytes_product(), (), Tensorize("y", "j", "dot4_u8i8_i32")),
+    "tensorize_another_fold": (
+        bytes_product(),
+        (*READY[:2], Reorder("y", ("i", "j_o", "r_o", "r_i", "j_i"))),
+        Tensorize("y", "r_i", "dot4_u8i8_i32"),
+    ),
+    "tensorize_other_strides": (bytes_product(), READY, Tensorize("y", "j_i", "dot4_u8i8_i32")),
+    "tensorize_another_expression": (sums_of_bytes(), (), Tensorize("y", "j", "dot4_u8i8_i32")),
+    "tensorize_under_a_guard": (
+        sums_of_bytes(15),
+        (Split("y", "j", (16,)),),
+        Tensorize("y", "j_i", "dot4_u8i8_i32"),
+    ),
+    "place_what_is_split_by_more": (
+        blur(),
+        (Split("p", "i", (5,), Tail.SHIFT),),
+        ComputeAt("p", "b", "i"),
+    ),
+    "reorder_around_what_is_split_by_more": (
+        blur(),
+        (ComputeAt("p", "b", "i"), Split("p", "j", (9,), Tail.EXACT)),
+        Reorder("b", ("j", "i")),
+    ),
+    "prefetch_what_is_not_read": (chain(), (), Prefetch("z", "p", "i")),
+    "prefetch_nothing_ahead": (chain(), (), Prefetch("z", "x", "i", 0)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_refusal(name: str, golden: Callable[..., None]) -> None:
+    expression, before, step = CASES[name]
+    state = replay(expression.state, before)
+    with pytest.raises(ScheduleError) as caught:
+        step.check(state)
+    error = caught.value
+    assert error.step == str(step)
+    assert error.stage == "schedule"
+    assert pickle.loads(pickle.dumps(error)) == error
+    golden(str(error))
+
+
+def test_every_primitive_refuses_something() -> None:
+    assert {type(step) for _, _, step in CASES.values()} == set(PRIMITIVES)
+
+
+def test_a_trace_stops_at_the_first_illegal_step() -> None:
+    with pytest.raises(ScheduleError, match=r"^vectorize\(c, k\)"):
+        replay(matmul().state, (Split("c", "i", (2,)), Vectorize("c", "k"), Unroll("c", "k")))
