@@ -307,5 +307,5 @@ def test_optional_outputs_that_we_do_not_have() -> None:
     with pytest.raises(UnsupportedError) as caught:
         load_onnx(model)
     assert str(caught.value) == (
-        "operator MaxPool: node y (MaxPool): only its first 1 outputs are supported"
+        "operator MaxPool: node y (MaxPool): we do not compute its output number 2"
     )

@@ -113,7 +113,13 @@ def test_operator_sets() -> None:
 def test_unknown_operators_and_domains() -> None:
     node = helper.make_node("Frobnicate", ["x"], ["y"], name="f1")
     assert message_of(UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
-        "operator Frobnicate: node f1 (Frobnicate): it is not supported"
+        "operator Frobnicate: node f1 (Frobnicate): there is no such operator in ONNX"
+        "\n  try: write it with other operators, or give the model a function for it;"
+        " see docs/onnx.md"
+    )
+    node = helper.make_node("Det", ["x"], ["y"], name="d")
+    assert message_of(UnsupportedError, model_of([node], {"x": (2, 2)}, ["y"])) == (
+        "operator Det: node d (Det): we have no operator for it, and the standard no function"
         "\n  try: write it with other operators, or give the model a function for it;"
         " see docs/onnx.md"
     )

@@ -23,6 +23,11 @@ from tensorwright.ops import TensorType
 _ONNX_DTYPES = {ours: theirs for theirs, ours in DTYPES.items()}
 
 
+def is_standard(operator: str) -> bool:
+    """Whether the standard knows the operator, in any version."""
+    return bool(defs.has(operator))
+
+
 def has_standard_function(operator: str, opset: int) -> bool:
     """Whether the standard defines the operator by a function of simpler ones."""
     try:

@@ -34,6 +34,7 @@ from tensorwright.graph.onnx_import.functions import (
     expand_local,
     expand_standard,
     has_standard_function,
+    is_standard,
 )
 from tensorwright.graph.onnx_import.read import DEFAULT_DOMAINS, Source, opset_of, read_model
 from tensorwright.graph.onnx_import.refusals import REFUSED
@@ -177,7 +178,7 @@ class _Import:
         results = self.convert_known(call)
         if results is not None:
             if any(call.wanted[len(results) :]):
-                raise call.unsupported(f"only its first {len(results)} outputs are supported")
+                raise call.unsupported(f"we do not compute its output number {len(results) + 1}")
             return results
         if has_standard_function(node.op_type, opset):
             types = {name: call.type_of(self.values[name]) for name in node.input if name}
@@ -187,7 +188,10 @@ class _Import:
                 reason = f"onnx cannot write its function out: {error}"
                 raise ModelError(stage="import", where=label, reason=reason) from error
             return self.expand(node, nodes, version)
-        raise call.unsupported("it is not supported", _OTHERWISE)
+        reason = "there is no such operator in ONNX"
+        if is_standard(node.op_type):
+            reason = "we have no operator for it, and the standard no function"
+        raise call.unsupported(reason, _OTHERWISE)
 
     def convert_known(self, call: Call) -> Results | None:
         """The results of an operator that we have a converter for.
