@@ -36,6 +36,7 @@ from tensorwright.expr import (
     Var,
     all_of,
     exact_div,
+    negate,
 )
 from tensorwright.loop import (
     PASSES,
@@ -134,6 +135,23 @@ def test_neighbours_under_one_guard_join() -> None:
     first, second = If(i < 3, Store(Y, (i,), ZERO)), If(i < 3, Store(Y, (i + 3,), ZERO))
     nest = hoist_conditions(program(loop(i, 5, block(first, second)), (Y,)))
     assert rows_of(nest) == ["for i in 0..5:", "if i < 3:", "y[i] = 0.0", "y[i + 3] = 0.0"]
+
+
+def test_a_choice_moves_out_of_the_loops_that_do_not_change_it() -> None:
+    whole = i < 3
+    body = block(If(whole, Store(Y, (j,), Load(X, (j,)))), If(negate(whole), Store(Y, (j,), ZERO)))
+    nest = program(loop(i, 5, loop(j, 8, body)), (Y,), (X,))
+    moved = hoist_conditions(nest)
+    assert rows_of(moved) == [
+        "for i in 0..5:",
+        "if i < 3:",
+        "for j in 0..8:",
+        "y[j] = x[j]",
+        "if 3 <= i:",
+        "for j_1 in 0..8:",
+        "y[j_1] = 0.0",
+    ]
+    kept(nest, moved)
 
 
 # partition
@@ -332,6 +350,7 @@ def test_each_pass_writes_a_numbered_file(tmp_path: Path) -> None:
     names = sorted(path.name.split("-", 1)[1] for path in tmp_path.iterdir())
     assert names == [
         "loop-test-hoist.txt",
+        "loop-test-hoist.txt",  # a second time, at the end
         "loop-test-partition.txt",
         "loop-test-simplify.txt",
         "loop-test-start.txt",

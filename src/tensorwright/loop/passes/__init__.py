@@ -49,7 +49,7 @@ PARTITION = Pass("partition", partition_loops)
 UNROLL = Pass("unroll", unroll_loops)
 
 PASSES = (SIMPLIFY, HOIST, VERSION, PARTITION, UNROLL)
-DEFAULT_PIPELINE = (SIMPLIFY, HOIST, VERSION, PARTITION)
+DEFAULT_PIPELINE = (SIMPLIFY, HOIST, VERSION, PARTITION, HOIST)  # what cutting has uncovered
 
 
 def run_passes(program: LoopProgram, passes: Sequence[Pass] = DEFAULT_PIPELINE) -> LoopProgram:

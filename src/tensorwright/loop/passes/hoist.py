@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from tensorwright.expr import And, Condition, all_of, free_vars
+from dataclasses import replace
+
+from tensorwright.expr import And, Condition, Var, all_of, free_vars, negate
 from tensorwright.expr import condition_sides as sides_of
 from tensorwright.loop.ir import Allocate, Block, For, ForKind, If, LoopProgram, Stmt, block
-from tensorwright.loop.traversal import buffers_of_index, children_of, with_children
+from tensorwright.loop.traversal import (
+    Namer,
+    buffers_of_index,
+    children_of,
+    freshen,
+    with_children,
+)
 
 __all__ = ["hoist_conditions"]
 
 _HOST_KINDS = frozenset(
     (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL)
 )  # a graphics card's index is not a loop that could be skipped
+_COPIED_KINDS = _HOST_KINDS - {ForKind.PARALLEL}  # a parallel loop stays one loop
 
 
 def hoist_conditions(program: LoopProgram) -> LoopProgram:
@@ -20,14 +29,16 @@ def hoist_conditions(program: LoopProgram) -> LoopProgram:
     Rewrite:  for j in 0..n: if c and d(j): S    ->    if c: for j in 0..n: if d(j): S
               local t: if c: S                   ->    if c: local t: S
               if c: S1; if c: S2                 ->    if c: S1; S2
+              for j in 0..n: if c: S1; if not c: S2
+                  ->    if c: for j in 0..n: S1;  if not c: for j_1 in 0..n: S2
     Theorem:  a condition on loop variables alone is a pure function of them, so it may be tested
               at any place inside the loops that bind them.  Conditions that read memory stay.
     """
-    return LoopProgram(program.name, program.parameters, _hoist(program.body))
+    return LoopProgram(program.name, program.parameters, _hoist(program.body, Namer(program)))
 
 
-def _hoist(statement: Stmt) -> Stmt:
-    inner = tuple(_hoist(child) for child in children_of(statement))
+def _hoist(statement: Stmt, namer: Namer) -> Stmt:
+    inner = tuple(_hoist(child, namer) for child in children_of(statement))
     moved = with_children(statement, inner) if inner else statement
     match moved:
         case Block(statements):
@@ -38,6 +49,13 @@ def _hoist(statement: Stmt) -> Stmt:
             rest = all_of(*(part for part in parts if part not in out))
             body = then if rest is True else If(rest, then)
             return _guarded(all_of(*out), For(var, extent, kind, body))
+        case For(var, _, kind, Block((If() as one, If() as other))) if kind in _COPIED_KINDS:
+            if not _is_choice(one.condition, other.condition, var):
+                return moved
+            copy = freshen(replace(moved, body=other.then), namer)
+            return block(
+                If(one.condition, replace(moved, body=one.then)), If(other.condition, copy)
+            )
         case Allocate(buffer, If(condition, then)):
             out = [part for part in _parts(condition) if _is_pure(part)]
             rest = all_of(*(part for part in _parts(condition) if part not in out))
@@ -47,6 +65,13 @@ def _hoist(statement: Stmt) -> Stmt:
             return If(all_of(outer, condition), then)
         case _:
             return moved
+
+
+def _is_choice(one: Condition, other: Condition, var: Var) -> bool:
+    """Whether always exactly one of two conditions holds, whatever the variable is."""
+    if other != negate(one) and one != negate(other):
+        return False
+    return _is_pure(one) and var not in free_vars(*sides_of(one))
 
 
 def _parts(condition: Condition) -> tuple[Condition, ...]:
