@@ -48,6 +48,7 @@ _LIMIT_S = 40.0
 )
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of the kernels.")
 @click.option("--model", default=MODEL, metavar="MODEL", help=f"The network; {MODEL} if not given.")
+@click.option("--rounds", type=click.IntRange(min=1), default=11, help="Turns of each runtime.")
 @seed_option
 @records_option
 @click.option("--quiet", is_flag=True, help="Show no progress.")
@@ -55,6 +56,7 @@ def command(
     minutes: float,
     threads: int | None,
     model: str,
+    rounds: int,
     seed: int | None,
     records: Path | None,
     quiet: bool,
@@ -93,7 +95,7 @@ def command(
         onnx.save(read_proto(model, seed=drawn), folder / "model.onnx")
         print_workloads(result.tasks)
         click.echo()
-        compare(folder, random_inputs(graph, drawn), count)
+        compare(folder, random_inputs(graph, drawn), count, rounds)
     click.echo(f"\nlargest error against the reference: {error:.1e} (at most {TOLERANCE:g})")
     click.echo(f"done in {time.monotonic() - start:.0f} s")
     if result.is_interrupted:
@@ -116,7 +118,7 @@ def check(model: str, seed: int, threads: int, store: RecordStore) -> float:
     return max_rel_error(executable.run(inputs), interpret(graph, inputs))
 
 
-def compare(folder: Path, inputs: Arrays, threads: int) -> None:
+def compare(folder: Path, inputs: Arrays, threads: int, rounds: int) -> None:
     """Time the network by rule, tuned, and in ONNX Runtime, in turn; print the table."""
     competitors = [("by rule", "ours", "default.tw"), ("tuned", "ours", "tuned.tw")]
     if importlib.util.find_spec(_PEER) is not None:
@@ -128,7 +130,7 @@ def compare(folder: Path, inputs: Arrays, threads: int) -> None:
             process.load(str(folder / file), threads)
             process.bind(inputs)
             processes.append(process)
-        results = rotate(processes, limit_s=_LIMIT_S)
+        results = rotate(processes, rounds, limit_s=_LIMIT_S)
     base_s = results[0].median_s if isinstance(results[0], Timing) else math.nan
     print_table(("whole network", "ms", "speed-up"), [_line(each, base_s) for each in results])
     if len(results) < 3:

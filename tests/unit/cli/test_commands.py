@@ -213,7 +213,7 @@ def test_the_tensor_before_the_softmax_is_compared(model: Path) -> None:
 
 def test_demo_ends_with_the_tables(invoke: Invoke, model: Path) -> None:
     result = invoke(
-        "demo", "--model", model, "--minutes", 0.01, "--threads", 1, "--quiet", "--seed", 1
+        "demo", "--model", model, "--minutes", 0.01, "--threads", 1, "--quiet", "--rounds", 1
     )
     assert result.exit_code == 0, result.output
     for text in ("default ms", "by rule", "tuned", "ONNX Runtime", "largest error"):
