@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from tensorwright.base import DType, Target
-from tensorwright.expr import Apply, Fn, Load, Value, children, free_vars, loads_of
+from tensorwright.expr import Apply, Fn, Load, Select, Value, children, free_vars, loads_of
 from tensorwright.schedule import (
     AtRoot,
     CacheWrite,
@@ -19,6 +21,7 @@ from tensorwright.tune.space.roles import extent_of, points
 from tensorwright.tune.space.sketch import SketchBuilder
 
 _CHEAP = frozenset((Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG))
+_MOST_AGAIN = 16  # operations: more are not evaluated again by every reader
 
 
 def lanes_for(target: Target, stage: Stage) -> int:
@@ -30,9 +33,15 @@ def lanes_for(target: Target, stage: Stage) -> int:
 
 def is_cheap(value: Value) -> bool:
     """Whether evaluating a value again costs less than storing and loading it."""
+    return _operations(value) <= _MOST_AGAIN
+
+
+def _operations(value: Value) -> float:
+    """How many simple operations a value takes; without end where one of them is not simple."""
     if isinstance(value, Apply) and value.fn not in _CHEAP:
-        return False
-    return all(is_cheap(child) for child in children(value))
+        return math.inf
+    own = isinstance(value, (Apply, Select))
+    return own + sum(_operations(child) for child in children(value))
 
 
 def inline_elementwise(builder: SketchBuilder, keep: frozenset[str] = frozenset()) -> None:

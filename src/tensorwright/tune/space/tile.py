@@ -16,6 +16,7 @@ from math import prod
 from tensorwright.base import Target
 from tensorwright.expr import (
     Axis,
+    FloorDiv,
     Index,
     Load,
     Mod,
@@ -73,12 +74,15 @@ class _Order(Enum):
 class _Roles:
     """Axes of the stored stage: lanes, columns (may be the lanes' own axis, split), rows and a
     second row axis.
+
+    group  so many neighbouring rows share the vector operand; 0: all
     """
 
     lanes: Axis
     columns: Axis | None
     rows: Axis | None
     more_rows: Axis | None
+    group: int = 0
 
 
 def find_anchor(state: ScheduleState) -> Stage | None:
@@ -193,12 +197,35 @@ def _find_roles(state: ScheduleState, anchor: str, stored: str) -> _Roles | None
     rows = [a for a in rows if a not in columns]
     if not rows and not narrow:
         rows = others
+    if not rows:
+        for axis in others:
+            group = _group_of(wide, axis)
+            if group:
+                return _Roles(lanes, columns[-1] if columns else None, axis, None, group)
     return _Roles(
         lanes,
         columns[-1] if columns else None,
         rows[-1] if rows else None,
         rows[-2] if len(rows) > 1 else None,
     )
+
+
+def _group_of(wide: list[Operand], axis: Axis) -> int:
+    """How many neighbours along an axis read the same: k in x[.. axis // k ..]; 0 if unlike that.
+
+    The channels of a group of a convolution do.
+    """
+    found: set[int] = set()
+    for operand in wide:
+        for index in operand.load.indices:
+            for monomial, _ in terms_of(index):
+                for atom in monomial:
+                    if axis.var not in free_vars(atom):
+                        continue
+                    if not isinstance(atom, FloorDiv) or atom.dividend != axis.var:
+                        return 0
+                    found.add(atom.divisor if isinstance(atom.divisor, int) else 0)
+    return found.pop() if len(found) == 1 else 0
 
 
 _ACROSS = 16.0  # the cost of gathering a vector where a contiguous read costs one
@@ -264,9 +291,12 @@ class _Tiling:
         place, band = self._parallelise(outer)
         if place:
             self.builder.do(ComputeAt(self.anchor, self.stored, place))
+        inside = {self.anchor, self.stored}
         for name in reversed(self.feeding):  # readers first: a band may hold what they read too
-            if band:
+            readers = {reader.name for reader in self.builder.state.readers(name)}
+            if band and readers and readers <= inside:
                 self._compute_in_band(name, band)
+                inside.add(name)
             else:
                 spread(self.builder, name, self.target, name)
         self._schedule_anchor()
@@ -281,19 +311,21 @@ class _Tiling:
         columns_extent = -(-lanes_extent // self.width) if wide else _extent(roles.columns)
         tile = default_tile(
             columns_extent,
-            _extent(roles.rows),
+            roles.group or _extent(roles.rows),
             _extent(roles.more_rows),
             self.target,
             # a tile that fits is shifted back at the end, where a larger one would be masked
             most_columns=lanes_extent // self.width if wide else 8,
         )
-        columns = builder.choose("columns", _upto(columns_extent, (1, 2, 3, 4, 6, 8)), tile[0])
+        full = tile[0] * self.width
+        shifted = wide and lanes_extent % full != 0 and lanes_extent >= full
+        most = lanes_extent // self.width if shifted else columns_extent
+        columns = builder.choose("columns", _upto(most, (1, 2, 3, 4, 6, 8)), tile[0])
         column_outer: list[str] = []
         column_inner: list[str] = []
         lanes = roles.lanes.name
         if wide:
-            full = tile[0] * self.width
-            tail = Tail.SHIFT if lanes_extent % full and lanes_extent >= full else Tail.GUARD
+            tail = Tail.SHIFT if shifted else Tail.GUARD
             builder.do(Split(stored, lanes, (columns, self.width), tail))
             column_outer, column_inner = [f"{lanes}_0"], [f"{lanes}_1"]
             lanes = f"{lanes}_2"
@@ -304,13 +336,17 @@ class _Tiling:
         row_outer: list[str] = []
         row_inner: list[str] = []
         factors: list[Index] = [columns]
-        for label, axis, size in (
-            ("more_rows", roles.more_rows, tile[2]),
-            ("rows", roles.rows, tile[1]),
+        sizes = _sizes(_extent(roles.rows), 28)
+        rows = tile[1]
+        if roles.group:  # a tile stays inside its group
+            sizes = divisors(roles.group, 28)
+            rows = max(divisors(roles.group, rows))
+        for label, axis, choices, size in (
+            ("more_rows", roles.more_rows, _sizes(_extent(roles.more_rows), 8), tile[2]),
+            ("rows", roles.rows, sizes, rows),
         ):
             if axis is not None:
-                limit = 28 if label == "rows" else 8
-                factors.append(builder.choose(label, _sizes(_extent(axis), limit), size))
+                factors.append(builder.choose(label, choices, size))
                 self._split(axis, factors[-1], size)
                 row_outer.append(f"{axis.name}_o")
                 row_inner.append(f"{axis.name}_i")
