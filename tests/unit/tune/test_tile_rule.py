@@ -49,7 +49,15 @@ def channels() -> Graph:
     return b.finish([b.add("conv", x, b.constant(weights(32, 32, 3, 3)))])
 
 
-@pytest.mark.parametrize("make", [enlarging, heads, channels])
+def grouped() -> Graph:
+    """1x1 convolutions of groups whose channels fill no block: the layout stays plain."""
+    b = GraphBuilder("grouped")
+    x = b.add("relu", b.input("x", (1, 51, 28, 28)))
+    x = b.add("conv", x, b.constant(weights(51, 17, 1, 1)), groups=3)
+    return b.finish([b.add("relu", b.add("conv", x, b.constant(weights(51, 17, 1, 1)), groups=3))])
+
+
+@pytest.mark.parametrize("make", [enlarging, heads, channels, grouped])
 def test_values(make: Callable[[], Graph]) -> None:
     graph = make()
     target = detect_target()
@@ -66,3 +74,11 @@ def test_interleaved_phases_are_tiled_along_their_own_axes() -> None:
     workload = parts.workloads[0]
     trace = space_of(initial_state(workload.outputs, workload.constants), target).default_trace
     assert "cache_write(conv_transpose_phases)" in map(str, trace)
+
+
+def test_the_channels_of_a_group_are_rows() -> None:
+    target = detect_target()
+    parts = partition(simplify(grouped()))
+    workload = parts.workloads[-1]
+    trace = space_of(initial_state(workload.outputs, workload.constants), target).default_trace
+    assert "split(relu, c, [17])" in map(str, trace)
