@@ -295,7 +295,8 @@ def allowed_error(answer: Array, dtype: DType, has_floats: bool) -> Array:
     """
     if not dtype.is_float:
         return np.array(1 if has_floats and dtype.is_int and dtype.size_bytes == 1 else 0)
-    size = np.abs(answer if answer.dtype.itemsize >= 4 else answer.astype(np.float32))
+    wide = answer if answer.dtype.itemsize >= 4 else answer.astype(np.float32)
+    size = np.asarray(np.abs(wide))  # NumPy makes the only element of a scalar a number
     finite = size[np.isfinite(size)]
     size = np.nan_to_num(size, copy=False, nan=0.0, posinf=0.0)
     usual = float(np.quantile(finite, 0.9)) if finite.size else 0.0
