@@ -122,12 +122,12 @@ def softmax(rows: int, columns: int) -> Compute:
     return compute("softmax", (rows, columns), lambda i, n: e[i, n] * r[i])
 
 
-# Bands of 14 rows: what they read of the padded input stays in the second cache. A tile is 14
+# Bands of 7 rows: what they read of the padded input stays in the second cache. A tile is 14
 # columns by 2 blocks of filters: 28 accumulators, 2 vectors of weights, the input is broadcast.
 CONVOLUTION_3X3 = """
     cache_write(conv)
     split(conv, oc, [2])
-    split(conv, oh, [14])
+    split(conv, oh, [7])
     split(conv, ow, [14])
     reorder(conv, [oh_o, oc_o, oh_i, ow_o, oc_i, ow_i, v])
     unroll(conv, oc_i)
@@ -136,7 +136,7 @@ CONVOLUTION_3X3 = """
     compute_at(conv_cache, conv, ow_o)
     compute_at(pad, conv, oh_o)
     vectorize(pad, pv)
-    split(conv_cache, ic, [4, 4], exact)
+    split(conv_cache, ic, [8, 2], exact)
     reorder(conv_cache, [ic_0, kh, kw, ic_1, ic_2, oh, ow, oc, v])
     unroll(conv_cache, ic_2)
     unroll(conv_cache, ow)
@@ -154,7 +154,7 @@ CONVOLUTION_1X1 = """
     unroll(conv, ow_i)
     vectorize(conv, v)
     compute_at(conv_cache, conv, oc_o)
-    split(conv_cache, ic, [4, 4], exact)
+    split(conv_cache, ic, [8, 2], exact)
     reorder(conv_cache, [ic_0, ic_1, ic_2, oh, ow, oc, v])
     unroll(conv_cache, ic_2)
     unroll(conv_cache, ow)
@@ -182,12 +182,12 @@ MATMUL = """
     pack_constant(w, mm_cache)
 """
 
+# Few outputs at a time: with more, the inputs that neighbours share no longer fit in registers.
 DEPTHWISE = """
     cache_write(conv)
-    split(conv, oh, [1])
-    split(conv, ow, [28])
-    reorder(conv, [c, oh_o, ow_o, oh_i, ow_i, v])
-    unroll(conv, oh_i)
+    split(conv, oh, [28])
+    split(conv, ow, [8])
+    reorder(conv, [c, oh_o, oh_i, ow_o, ow_i, v])
     unroll(conv, ow_i)
     vectorize(conv, v)
     compute_at(conv_cache, conv, ow_o)
@@ -196,7 +196,6 @@ DEPTHWISE = """
     reorder(conv_cache, [c, kh, kw, oh, ow, v])
     unroll(conv_cache, kh)
     unroll(conv_cache, kw)
-    unroll(conv_cache, oh)
     unroll(conv_cache, ow)
     vectorize(conv_cache, v)
     pack_constant(w, conv_cache)
