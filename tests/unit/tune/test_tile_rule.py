@@ -57,7 +57,15 @@ def grouped() -> Graph:
     return b.finish([b.add("relu", b.add("conv", x, b.constant(weights(51, 17, 1, 1)), groups=3))])
 
 
-@pytest.mark.parametrize("make", [enlarging, heads, channels, grouped])
+def pooled() -> Graph:
+    """Pooling with a stride, in plain layout."""
+    b = GraphBuilder("pooled")
+    window = {"kernel": (3, 3), "strides": (2, 2)}
+    x = b.apply("max_pool", (b.input("x", (1, 5, 39, 39)),), **window, pads=(1, 1, 1, 1))[0]
+    return b.finish(b.apply("average_pool", (x,), **window, pads=(0, 0, 1, 1)))
+
+
+@pytest.mark.parametrize("make", [enlarging, heads, channels, grouped, pooled])
 def test_values(make: Callable[[], Graph]) -> None:
     graph = make()
     target = detect_target()
@@ -82,3 +90,10 @@ def test_the_channels_of_a_group_are_rows() -> None:
     workload = parts.workloads[-1]
     trace = space_of(initial_state(workload.outputs, workload.constants), target).default_trace
     assert "split(relu, c, [17])" in map(str, trace)
+
+
+def test_strided_pooling_in_plain_layout_has_vectors() -> None:
+    target = detect_target()
+    for workload in partition(simplify(pooled())).workloads:
+        trace = space_of(initial_state(workload.outputs, workload.constants), target).default_trace
+        assert "vectorize(" in "".join(map(str, trace))

@@ -229,6 +229,7 @@ def _group_of(wide: list[Operand], axis: Axis) -> int:
 
 
 _ACROSS = 16.0  # the cost of gathering a vector where a contiguous read costs one
+_APART = 8.0  # that of gathering it from a few neighbouring ones, as pooling with a stride does
 
 
 def _lanes_axis(axes: list[Axis], found: tuple[Operand, ...]) -> Axis | None:
@@ -241,8 +242,10 @@ def _lanes_axis(axes: list[Axis], found: tuple[Operand, ...]) -> Axis | None:
     def cost(axis: Axis) -> tuple[float, int]:
         total = 0.0 if axis is axes[-1] else 4.0
         for operand in found:
-            if not operand.is_constant and stride_along(operand.load, axis.var) not in (0, 1):
-                total += _ACROSS
+            stride = stride_along(operand.load, axis.var)
+            if not operand.is_constant and stride not in (0, 1):
+                near = len(found) == 1 and stride is not None and 0 < stride <= 4
+                total += _APART if near else _ACROSS
         if not any(reads_along(o.load, axis.var) for o in found):
             total += 8.0
         extent = extent_of(axis.extent)
