@@ -1,0 +1,118 @@
+"""Operators of one's own: a tensor expression, a schedule written by hand, an executable."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensorwright
+from tensorwright.base import InputError, ScheduleError, UsageError
+from tensorwright.expr import (
+    Compute,
+    abs_,
+    compute,
+    max_of,
+    max_over,
+    placeholder,
+    reduce_axis,
+    sum_over,
+)
+from tensorwright.schedule import Split, Trace, Vectorize, parse_trace
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+N = 61
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_examples_run(example: Path, tmp_path: Path) -> None:
+    code = example.read_text()
+    assert len(code.splitlines()) < 40
+    found = subprocess.run(
+        [sys.executable, "-W", "error", os.fspath(example)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": os.fspath(EXAMPLES[0].parents[1] / "src")},
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert found.stdout
+
+
+def roughness() -> Compute:
+    """The greatest step from a point of a picture to one of its four neighbours."""
+    x = placeholder("x", (N + 2, N + 2))
+
+    def body(i, j):
+        here = x[i + 1, j + 1]
+        sides = (x[i, j + 1], x[i + 2, j + 1], x[i + 1, j], x[i + 1, j + 2])
+        steps = [abs_(here - side) for side in sides]
+        return max_of(max_of(steps[0], steps[1]), max_of(steps[2], steps[3]))
+
+    return compute("rough", (N, N), body)
+
+
+def roughness_in_numpy(x: np.ndarray) -> np.ndarray:
+    here = x[1:-1, 1:-1]
+    sides = (x[:-2, 1:-1], x[2:, 1:-1], x[1:-1, :-2], x[1:-1, 2:])
+    return np.max([np.abs(here - side) for side in sides], axis=0)
+
+
+BY_HAND = """
+split(rough, i, [4])
+split(rough, j, [16], shift)
+reorder(rough, [i_o, j_o, i_i, j_i])
+parallel(rough, i_o)
+unroll(rough, i_i)
+vectorize(rough, j_i)
+"""
+
+
+@pytest.mark.parametrize("trace", [None, (), parse_trace(BY_HAND)], ids=["rule", "none", "hand"])
+@pytest.mark.parametrize("target", [None, "x86-64-avx2"])
+def test_a_stencil_of_ones_own(trace: Trace | None, target: str | None) -> None:
+    executable = tensorwright.compile(roughness(), trace=trace, target=target, threads=2)
+    x = np.random.default_rng(0).normal(size=(N + 2, N + 2)).astype(np.float32)
+    np.testing.assert_array_equal(executable.run({"x": x})["rough"], roughness_in_numpy(x))
+
+
+def test_several_results_of_one_expression() -> None:
+    x, j, k = placeholder("x", (40, 50)), reduce_axis("j", 50), reduce_axis("k", 50)
+    top = compute("top", (40,), lambda i: max_over(x[i, j], j))
+    spread = compute("spread", (40,), lambda i: sum_over(abs_(x[i, k] - top[i]), k))
+    trace = (Split("spread", "i", (8,)), Vectorize("spread", "i_i"))
+    executable = tensorwright.compile([top, spread], trace=trace)
+    rows = np.random.default_rng(0).normal(size=(40, 50)).astype(np.float32)
+    found = executable.run({"x": rows})
+    np.testing.assert_array_equal(found["top"], rows.max(1))
+    expected = np.abs(rows - rows.max(1, keepdims=True)).sum(1)
+    np.testing.assert_allclose(found["spread"], expected, rtol=1e-5)
+
+
+def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
+    tensorwright.compile(roughness(), trace=parse_trace(BY_HAND)).save(tmp_path / "own.tw")
+    x = np.random.default_rng(1).normal(size=(N + 2, N + 2)).astype(np.float32)
+    found = tensorwright.load(tmp_path / "own.tw").run({"x": x})["rough"]
+    np.testing.assert_array_equal(found, roughness_in_numpy(x))
+
+
+def test_an_illegal_schedule_is_refused_with_its_loops() -> None:
+    with pytest.raises(ScheduleError) as caught:
+        tensorwright.compile(roughness(), trace=(Split("rough", "k", (4,)),))
+    assert caught.value.step == "split(rough, k, [4])"
+    assert caught.value.reason == "rough has no loop k"
+    assert "for i:" in caught.value.program
+
+
+def test_a_trace_belongs_to_an_expression_and_inputs_to_their_shapes() -> None:
+    with pytest.raises(UsageError, match="a trace schedules one"):
+        tensorwright.compile("model.onnx", trace=())
+    executable = tensorwright.compile(roughness(), trace=())
+    with pytest.raises(InputError):
+        executable.run({"x": np.zeros((N, N), np.float32)})
