@@ -309,3 +309,33 @@ def test_optional_outputs_that_we_do_not_have() -> None:
     assert str(caught.value) == (
         "operator MaxPool: node y (MaxPool): we do not compute its output number 2"
     )
+
+
+def test_values_that_shapes_depend_on_through_a_branch() -> None:
+    branches = {}
+    for name, value in (("then_branch", "s"), ("else_branch", "t")):
+        body = [helper.make_node("Identity", [value], [f"{name}_shape"])]
+        result = helper.make_tensor_value_info(f"{name}_shape", TensorProto.INT64, None)
+        branches[name] = helper.make_graph(body, name, [], [result])
+    nodes = [
+        helper.make_node("If", ["c"], ["shape"], **branches),
+        helper.make_node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    model = model_of(
+        nodes, {"x": (2, 3), "s": (1,), "t": (2,)}, ["y"], constants={"c": np.array(1)}
+    )
+    for info in model.graph.input[1:]:
+        info.type.tensor_type.elem_type = TensorProto.INT64
+    assert value_inputs(model) == ("s", "t")
+    graph = load_onnx(model, input_values={"s": ints(-1), "t": ints(3, 2)})
+    assert graph.types["y"].shape == (6,)
+
+
+def test_of_what_a_cast_is_like_only_the_type_counts() -> None:
+    nodes = [
+        helper.make_node("Constant", [], ["k"], value_float=2.0),
+        helper.make_node("CastLike", ["k", "x"], ["fill"]),
+        helper.make_node("Pad", ["x", "pads", "fill"], ["y"]),
+    ]
+    graph = check(model_of(nodes, {"x": (3,)}, ["y"], constants={"pads": ints(1, 1)}))
+    assert [node.operator for node in graph.nodes] == ["pad"]

@@ -234,6 +234,9 @@ class _Import:
 
     def fold(self, call: Call, converter: Converter) -> Results | None:
         """Compute a node whose inputs are all known, where that is little work."""
+        if call.operator == "CastLike":  # of its second input it reads the type alone
+            like: Operand = np.zeros(0, call.type_at(1).dtype.numpy)
+            call = replace(call, operands=(call.operand(0), like))
         arrays = [operand for operand in call.operands if operand is not None]
         if not all(isinstance(operand, np.ndarray) for operand in arrays):
             return None

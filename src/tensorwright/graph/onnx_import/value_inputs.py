@@ -71,5 +71,7 @@ def value_inputs(source: str | os.PathLike[str] | bytes | ModelProto) -> tuple[s
                 needed.add(node.input[position])
         if node.op_type not in _STATIC and needed.intersection(node.output):
             needed.update(node.input)
+            bodies = (each.g for each in node.attribute if each.HasField("g"))
+            needed.update(info.name for body in bodies for info in body.output)
     held = {tensor.name for tensor in graph.initializer}
     return tuple(i.name for i in graph.input if i.name in needed and i.name not in held)
