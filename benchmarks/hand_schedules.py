@@ -163,15 +163,16 @@ CONVOLUTION_1X1 = """
     pack_constant(w, conv_cache)
 """
 
+# Twelve rows of the first operand stay in the first cache while all of the second one passes by.
 MATMUL = """
     cache_write(mm)
     split(mm, j, [2, 16])
-    split(mm, i, [8])
-    reorder(mm, [j_0, i_o, j_1, i_i, j_2])
+    split(mm, i, [12], shift)
+    reorder(mm, [i_o, j_0, j_1, i_i, j_2])
     unroll(mm, j_1)
     unroll(mm, i_i)
     vectorize(mm, j_2)
-    compute_at(mm_cache, mm, i_o)
+    compute_at(mm_cache, mm, j_0)
     split(mm_cache, j, [16])
     split(mm_cache, k, [4], exact)
     reorder(mm_cache, [k_o, k_i, i, j_o, j_i])
