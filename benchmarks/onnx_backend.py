@@ -243,9 +243,7 @@ def main() -> int:
     parser.add_argument("--by-operator", action="store_true", help="print a line per operator")
     parser.add_argument("--unsupported", action="store_true", help="print what is refused, and why")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every case into a file")
-    parser.add_argument(
-        "--match", default="", metavar="TEXT", help="only cases named so"
-    )
+    parser.add_argument("--match", default="", metavar="TEXT", help="only cases named so")
     parser.add_argument("--processes", type=int, default=2, help="how many at once (default 2)")
     parser.add_argument("--threads", type=int, default=2, help="of each kernel (default 2)")
     options = parser.parse_args()
