@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
 from statistics import median
 
@@ -44,7 +45,7 @@ from tensorwright.expr import (
 )
 from tensorwright.loop import Role, pack
 from tensorwright.peers import PeerProcess, Timing, rotate
-from tensorwright.runtime import empty, load_object, measure_peak
+from tensorwright.runtime import load_object, measure_peak
 from tensorwright.runtime.buffers import address_of, empty_bytes
 from tensorwright.tune import BuildRequest, Built
 from tensorwright.tune.build import build
@@ -53,6 +54,7 @@ COMPILE_LIMIT_MS = 80.0
 MOST_ERROR = 1e-5  # relative to the largest output; sums of a thousand floats in another order
 BUILDS = 5
 SAMPLE_S = 5e-3
+ARENA_BYTES = 16 << 20  # as in an executable, all operands in one piece, on huge pages
 LANES = 16
 HERE = Path(__file__).resolve().parent
 
@@ -335,6 +337,8 @@ class Kernel:
         self.inputs = _draw(self.output)
         self._built = build_case(self.output, case.trace, target)
         self._code = load_object(self._built.object_code, (self._built.symbol,))
+        self._arena = empty_bytes(ARENA_BYTES)
+        self._used_bytes = 0
         self._arrays = [self._array(place) for place in range(len(self._built.parameters))]
         self._workspace = empty_bytes(max(64, self._built.total_workspace_bytes(1)))
         pointers = (ctypes.c_void_p * len(self._arrays))(*map(address_of, self._arrays))
@@ -347,13 +351,20 @@ class Kernel:
         parameter, name = self._built.parameters[place], self._built.arguments[place]
         if parameter.role is Role.OUTPUT:
             shape = tuple(int(str(extent)) for extent in parameter.buffer.shape)
-            self.result = empty(shape, parameter.buffer.dtype)
+            self.result = self._place(shape)
             return self.result
         source = next(array for tensor, array in self.inputs.items() if tensor.name == name)
         if parameter.packing is not None:
             source = pack(source, parameter.packing)
-        array = empty(source.shape, parameter.buffer.dtype)
+        array = self._place(source.shape)
         array[...] = source
+        return array
+
+    def _place(self, shape: tuple[int, ...]) -> Array:
+        """The next floats of the arena, on a cache line of their own."""
+        size = 4 * prod(shape)
+        start, self._used_bytes = self._used_bytes, self._used_bytes + -(-size // 64) * 64
+        array: Array = self._arena[start : start + size].view(np.float32).reshape(shape)
         return array
 
     def error(self) -> float:
