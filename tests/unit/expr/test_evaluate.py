@@ -260,7 +260,7 @@ def test_axes_stand_for_their_variables_in_indices() -> None:
     for form in forms:
         np.testing.assert_array_equal(evaluate([form], {x: numbers})[0], [3, 9, 15])
     assert str(k // 2) == "k//2"
-    assert str(k % 2) == "k % 2"
+    assert str(k % 2) == "k%2"
     assert str(k < 2) == "k < 2"
     assert (k > 0, k >= 1) == (k.var > 0, k.var >= 1)
     assert (k <= 2) == (k.var <= 2)
