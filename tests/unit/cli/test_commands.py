@@ -169,7 +169,7 @@ def test_bench_writes_a_row_for_each_model(invoke: Invoke, model: Path, tmp_path
     assert rows[0]["failure"].startswith("ModelError: ")
     assert rows[1]["failure"] == ""
     assert rows[1]["max_rel_error"] <= 1e-4
-    assert rows[1]["ratio"] == rows[1]["peer_ms"] / rows[1]["ours_ms"]
+    assert rows[1]["ratio"] == pytest.approx(rows[1]["peer_ms"] / rows[1]["ours_ms"])
     assert rows[1]["host_operators"] == []
     assert "0 of 2 workloads tuned" in result.stderr
     checked = invoke("bench", "models", model, "--rounds", 0, "--threads", 1, "--check")
