@@ -92,8 +92,7 @@ def default_candidate(space: Space) -> Candidate:
 
 
 def _list(sketch: Sketch) -> Iterator[tuple[Sketch, tuple[tuple[str, int], ...]]]:
-    names = [choice.name for choice in sketch.choices]
-    for values in itertools.product(*(choice.values for choice in sketch.choices)):
-        decisions = dict(zip(names, values, strict=True))
+    for genes in itertools.product(*(range(len(choice.values)) for choice in sketch.choices)):
+        decisions = sketch.decisions_of(genes)
         if sketch.is_valid(decisions):
             yield sketch, tuple(sorted(decisions.items()))

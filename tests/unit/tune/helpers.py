@@ -104,7 +104,7 @@ def kernel_of(body: str = DOUBLE, count: int = SIZE, workspace_bytes: int = 0) -
 def numbered_space(task: Task, target: Target, count: int = 40) -> Space:
     """Unroll factors 1..count: decisions that print, for searches that build nothing."""
     step = Split(task.workload.outputs[0].name, "i", (Decision("t"),))
-    return Space((Sketch("numbers", (step,), (Choice("t", tuple(range(1, count + 1)), 8),)),))
+    return Space((Sketch("numbers", (step,), (Choice.of("t", tuple(range(1, count + 1)), 8),)),))
 
 
 def number_of(trace: str) -> int:

@@ -56,7 +56,7 @@ def test_a_candidate_tells_its_sketch_and_decisions() -> None:
 
 def test_decisions_that_give_one_trace_count_once() -> None:
     step = Split("y", "i", (Decision("t"),))
-    choices = (Choice("t", (2, 4), 2), Choice("unused", (1, 2, 3), 1))
+    choices = (Choice.of("t", (2, 4), 2), Choice.of("unused", (1, 2, 3), 1))
     found = search(space=Space((Sketch("s", (step,), choices),))).propose(10)
     assert sorted(number_of(one.trace) for one in found) == [2, 4]
 

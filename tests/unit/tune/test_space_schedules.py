@@ -145,7 +145,7 @@ def test_decisions_are_data(name: str) -> None:
         choices = space(case, TARGETS["avx512"])
         assert choices.size == sum(sketch.size for sketch in choices.sketches) >= 1
         for sketch in choices.sketches:
-            names = tuple(sorted(choice.name for choice in sketch.choices))
+            names = tuple(sorted(name for choice in sketch.choices for name in choice.names))
             assert open_decisions(sketch.trace) == names
             assert sketch.is_valid(sketch.defaults)
             assert open_decisions(sketch.bound(sketch.defaults)) == ()

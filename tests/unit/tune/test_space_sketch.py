@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
+
 from tensorwright.expr import Decision, compute, placeholder
 from tensorwright.schedule import Split, initial_state
 from tensorwright.tune import Choice, Limit, Sketch, SketchBuilder, Space
+from tensorwright.tune.space import factorisations
 
-A, B, C = Choice("a", (1, 2, 4, 8), 2), Choice("b", (1, 3, 6), 3), Choice("c", (1, 2), 1)
+A, B, C = Choice.of("a", (1, 2, 4, 8), 2), Choice.of("b", (1, 3, 6), 3), Choice.of("c", (1, 2), 1)
 
 
 def sketch(*limits: Limit) -> Sketch:
@@ -18,14 +21,14 @@ def sketch(*limits: Limit) -> Sketch:
 def test_size_counts_what_the_limits_leave() -> None:
     assert sketch().size == 24
     limited = sketch(Limit(("a", "b"), 6))
-    valid = [(a, b) for a in A.values for b in B.values if a * b <= 6]
+    valid = [(a, b) for (a,) in A.values for (b,) in B.values if a * b <= 6]
     assert limited.size == 2 * len(valid)
     assert Space((sketch(), limited)).size == 24 + limited.size
 
 
 def test_size_is_a_bound_where_counting_takes_long() -> None:
-    many = tuple(Choice(f"t{n}", tuple(range(1, 21)), 1) for n in range(5))
-    assert Sketch("s", (), many, (Limit(tuple(c.name for c in many), 100),)).size == 20**5
+    many = tuple(Choice.of(f"t{n}", tuple(range(1, 21)), 1) for n in range(5))
+    assert Sketch("s", (), many, (Limit(tuple(c.names[0] for c in many), 100),)).size == 20**5
 
 
 def test_samples_are_valid_and_reach_everything_valid() -> None:
@@ -38,8 +41,8 @@ def test_samples_are_valid_and_reach_everything_valid() -> None:
 
 
 def test_where_hardly_anything_is_valid_the_choice_by_rule_is_drawn() -> None:
-    choices = tuple(Choice(f"t{n}", tuple(range(1, 100)), 1) for n in range(4))
-    narrow = Sketch("s", (), choices, (Limit(tuple(c.name for c in choices), 1),))
+    choices = tuple(Choice.of(f"t{n}", tuple(range(1, 100)), 1) for n in range(4))
+    narrow = Sketch("s", (), choices, (Limit(tuple(c.names[0] for c in choices), 1),))
     assert narrow.sample(random.Random(0)) == narrow.defaults
 
 
@@ -59,3 +62,27 @@ def test_a_limit_counts_plain_numbers_and_keeps_the_choice_by_rule() -> None:
     growing.limit((fixed,), 1)
     growing.do(Split("y", "i", (t,)))
     assert growing.sketch("s").limits == (Limit(("t",), 6), Limit(("t",), 4))
+
+
+def test_rows_are_columns_of_a_population() -> None:
+    tiles = Choice(("o", "i"), factorisations(12, 2, 4), (3, 4))
+    sketch = Sketch("s", (), (tiles, A), (Limit(("i", "a"), 8),))
+    genes = np.array([[n, m] for n in range(len(tiles.values)) for m in range(len(A.values))])
+    columns = sketch.columns(genes)
+    valid = sketch.valid(genes)
+    for number, row in enumerate(genes):
+        decisions = sketch.decisions_of(tuple(int(gene) for gene in row))
+        assert decisions == {name: int(column[number]) for name, column in columns.items()}
+        assert sketch.is_valid(decisions) == valid[number]
+        assert sketch.genes_of(decisions) == tuple(row)
+    assert sketch.genes_of({"o": 5, "i": 1, "a": 1}) is None
+    assert sketch.genes_of({"a": 1}) is None
+    assert sketch.size == int(valid.sum())
+
+
+def test_factorisations_divide_or_waste_little() -> None:
+    exact = factorisations(12, 2, 3)
+    assert exact == ((1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1),
+                     (4, 3), (6, 1), (6, 2), (12, 1))  # fmt: skip
+    assert factorisations(7, 1, 7) == ((1,), (7,))
+    assert factorisations(7, 1, 7, waste=0.2) == ((1,), (2,), (4,), (7,))

@@ -2,6 +2,11 @@
 
 A space is a tuple of sketches for one program.  Every sketch has a default for each of its
 decisions, chosen by rule: the first sketch with its defaults is the schedule of an untuned program.
+
+A sketch is one structure: which stages are computed where, in which loops.  Where a stage may be
+computed at several places, there is a sketch for each, all of one family.  A candidate is a sketch
+and, for each of its choices, the number of a row: a vector of small integers, so that a population
+is an array and each decision a column.
 """
 
 from __future__ import annotations
@@ -10,19 +15,64 @@ import itertools
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
 from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tensorwright.expr import Decision, Index
 from tensorwright.schedule import Primitive, ScheduleState, Trace, bind
 
 
+class Kind(StrEnum):
+    """What a choice is about; mutation treats each kind with a probability of its own."""
+
+    TILE = "tile"
+    UNROLL = "unroll"
+    PARALLEL = "parallel"
+    OTHER = "other"
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A decision: its name, the values that it may take, ascending, and the one chosen by rule."""
+    """Decisions that are taken together: one of the rows of `values`, a number for each name.
 
-    name: str
-    values: tuple[int, ...]
-    default: int
+    names    of the decisions              values   distinct rows, in ascending order
+    default  the row chosen by rule        node     the stage that the decisions are about
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[int, ...], ...]
+    default: tuple[int, ...]
+    kind: Kind = Kind.TILE
+    node: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        values: tuple[int, ...],
+        default: int,
+        kind: Kind = Kind.TILE,
+        node: str = "",
+    ) -> Choice:
+        """A choice of one decision."""
+        return cls((name,), tuple((value,) for value in values), (default,), kind, node)
+
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """The rows as an array (rows, names)."""
+        return _table(self.values)
+
+
+@lru_cache(maxsize=4096)
+def _table(values: tuple[tuple[int, ...], ...]) -> NDArray[np.int64]:
+    found = np.array(values, np.int64)
+    found.setflags(write=False)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +82,8 @@ class Limit:
     names: tuple[str, ...]
     most: int
 
-    def holds(self, decisions: Mapping[str, int]) -> bool:
-        """Whether decisions keep to it."""
+    def holds(self, decisions: Mapping[str, Any]) -> Any:
+        """Whether decisions keep to it: a bool, or for columns of decisions a column of bools."""
         return prod(decisions[name] for name in self.names) <= self.most
 
 
@@ -45,26 +95,31 @@ _DRAWS = 200  # a sample that is invalid so often gives way to the decisions cho
 class Sketch:
     """A trace with open decisions, and which combinations of them make sense.
 
-    The decisions chosen by rule keep to the limits.
+    The decisions chosen by rule keep to the limits. `family` is the same for sketches that differ
+    only in where stages are computed; the name where "".
     """
 
     name: str
     trace: Trace
     choices: tuple[Choice, ...]
     limits: tuple[Limit, ...] = ()
+    family: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.family:
+            object.__setattr__(self, "family", self.name)
 
     @property
     def size(self) -> int:
         """How many schedules the sketch stands for; an upper bound where counting takes long."""
         limited = {name for limit in self.limits for name in limit.names}
-        bound = [choice for choice in self.choices if choice.name in limited]
-        free = prod(len(choice.values) for choice in self.choices if choice.name not in limited)
+        bound = [choice for choice in self.choices if limited & set(choice.names)]
+        free = prod(len(choice.values) for choice in self.choices if choice not in bound)
         combinations = prod(len(choice.values) for choice in bound)
         if not limited or combinations > _MOST_COUNTED:
             return free * combinations
-        names = [choice.name for choice in bound]
         drawn = itertools.product(*(choice.values for choice in bound))
-        return free * sum(self.is_valid(dict(zip(names, each, strict=True))) for each in drawn)
+        return free * sum(self.is_valid(_named(bound, rows)) for rows in drawn)
 
     def is_valid(self, decisions: Mapping[str, int]) -> bool:
         """Whether decisions keep to the limits."""
@@ -73,7 +128,7 @@ class Sketch:
     @property
     def defaults(self) -> dict[str, int]:
         """The decisions chosen by rule."""
-        return {choice.name: choice.default for choice in self.choices}
+        return _named(self.choices, tuple(choice.default for choice in self.choices))
 
     def bound(self, decisions: Mapping[str, int]) -> Trace:
         """The trace with its decisions taken."""
@@ -82,10 +137,61 @@ class Sketch:
     def sample(self, random_source: random.Random) -> dict[str, int]:
         """Decisions drawn uniformly from those within the limits."""
         for _ in range(_DRAWS):
-            drawn = {each.name: random_source.choice(each.values) for each in self.choices}
+            rows = tuple(random_source.choice(each.values) for each in self.choices)
+            drawn = _named(self.choices, rows)
             if self.is_valid(drawn):
                 return drawn
         return self.defaults
+
+    # The same for arrays of candidates
+
+    def columns(self, genes: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        """The decisions of many candidates, a column for each name.
+
+        Shapes:  genes (candidates, choices): the number of a row for each choice.
+        """
+        found: dict[str, NDArray[np.int64]] = {}
+        for choice, gene in zip(self.choices, genes.T, strict=True):
+            rows = choice.table[gene]
+            found |= dict(zip(choice.names, rows.T, strict=True))
+        return found
+
+    def valid(self, genes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of many candidates keep to the limits."""
+        columns = self.columns(genes)
+        found = np.ones(len(genes), np.bool_)
+        for limit in self.limits:
+            found &= limit.holds(columns)
+        return found
+
+    def genes_of(self, decisions: Mapping[str, int]) -> tuple[int, ...] | None:
+        """The rows that decisions are; None where they are not of this sketch."""
+        found: list[int] = []
+        names = {name for choice in self.choices for name in choice.names}
+        if names != set(decisions):
+            return None
+        for choice in self.choices:
+            row = tuple(decisions[name] for name in choice.names)
+            if row not in choice.values:
+                return None
+            found.append(choice.values.index(row))
+        return tuple(found)
+
+    def decisions_of(self, genes: tuple[int, ...]) -> dict[str, int]:
+        """The decisions that rows stand for."""
+        rows = tuple(each.values[gene] for each, gene in zip(self.choices, genes, strict=True))
+        return _named(self.choices, rows)
+
+
+def _named(
+    choices: tuple[Choice, ...] | list[Choice], rows: tuple[tuple[int, ...], ...]
+) -> dict[str, int]:
+    """Decisions by name."""
+    return {
+        name: value
+        for choice, row in zip(choices, rows, strict=True)
+        for name, value in zip(choice.names, row, strict=True)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +231,35 @@ class SketchBuilder:
         self.state = step.apply(self.state)
         self.steps.append(step)
 
-    def choose(self, name: str, values: tuple[int, ...], default: int) -> Decision | int:
+    def choose(
+        self,
+        name: str,
+        values: tuple[int, ...],
+        default: int,
+        kind: Kind = Kind.TILE,
+        node: str = "",
+    ) -> Decision | int:
         """A decision over the values; a plain number where there is but one."""
         kept = tuple(sorted({*values, default}))
         if len(kept) == 1:
             return kept[0]
-        self.choices.append(Choice(name, kept, default))
+        self.choices.append(Choice.of(name, kept, default, kind, node))
         return Decision(name)
+
+    def choose_rows(
+        self,
+        names: tuple[str, ...],
+        rows: tuple[tuple[int, ...], ...],
+        default: tuple[int, ...],
+        kind: Kind = Kind.TILE,
+        node: str = "",
+    ) -> tuple[Decision | int, ...]:
+        """Decisions that are taken together; plain numbers where there is but one row."""
+        kept = tuple(sorted({*rows, default}))
+        if len(kept) == 1:
+            return kept[0]
+        self.choices.append(Choice(names, kept, default, kind, node))
+        return tuple(Decision(name) for name in names)
 
     def limit(self, factors: tuple[Index, ...], most: int) -> None:
         """Keep the product of decisions and plain numbers from exceeding `most`.
@@ -141,16 +269,41 @@ class SketchBuilder:
         names = tuple(factor.name for factor in factors if isinstance(factor, Decision))
         if not names:
             return
-        defaults = {choice.name: choice.default for choice in self.choices}
+        defaults = _named(self.choices, tuple(choice.default for choice in self.choices))
         fixed = prod(factor for factor in factors if isinstance(factor, int))
         by_rule = prod(defaults[name] for name in names)
         self.limits.append(Limit(names, max(most // fixed, by_rule)))
 
-    def sketch(self, name: str) -> Sketch:
+    def sketch(self, name: str, family: str = "") -> Sketch:
         """What has been built."""
-        return Sketch(name, tuple(self.steps), tuple(self.choices), tuple(self.limits))
+        return Sketch(name, tuple(self.steps), tuple(self.choices), tuple(self.limits), family)
 
 
 def divisors(number: int, most: int) -> tuple[int, ...]:
     """The divisors of a number up to a limit, ascending."""
     return tuple(n for n in range(1, min(number, most) + 1) if number % n == 0)
+
+
+def factorisations(
+    extent: int, levels: int, innermost: int, waste: float = 0.0
+) -> tuple[tuple[int, ...], ...]:
+    """Sizes of so many inner loops over an axis, outermost first, ascending.
+
+    Their product divides the extent, or covers it with at most the share `waste` of iterations
+    beyond it; the innermost is at most `innermost`.
+    """
+    found: set[tuple[int, ...]] = set()
+
+    def grow(row: tuple[int, ...], size: int) -> None:
+        if len(row) == levels:
+            found.add(row)
+            return
+        most = innermost if not row else extent
+        for factor in range(1, min(most, extent // size) + 1):
+            whole = size * factor
+            beyond = -(-extent // whole) * whole - extent
+            if beyond <= waste * extent:
+                grow((factor, *row), whole)
+
+    grow((), 1)
+    return tuple(sorted(found))

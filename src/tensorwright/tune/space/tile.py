@@ -57,7 +57,7 @@ from tensorwright.tune.space.roles import (
     reads_along,
     stride_along,
 )
-from tensorwright.tune.space.sketch import Sketch, SketchBuilder, divisors
+from tensorwright.tune.space.sketch import Kind, Sketch, SketchBuilder, divisors
 
 
 class _Order(Enum):
@@ -453,7 +453,7 @@ class _Tiling:
         if block and extent % block:  # the channels of a group end inside a block
             block = 0
         steps = divisors(block or extent, 16)
-        step = self.builder.choose("unroll", steps, max(divisors(block or extent, 4)))
+        step = self.builder.choose("unroll", steps, max(divisors(block or extent, 4)), Kind.UNROLL)
         if block and extent > block:
             inner = exact_div(block, step)
             self.builder.do(Split(stage.name, main.name, (inner, step), Tail.EXACT))
