@@ -187,7 +187,7 @@ def test_bench_writes_a_row_for_each_model(invoke: Invoke, model: Path, tmp_path
     ],
 )
 def test_what_passes(row: BenchRow, expected: bool) -> None:
-    from tensorwright.cli.bench import passes
+    from tensorwright.cli.bench.models import passes
 
     assert passes(row) is expected
 

@@ -1,4 +1,4 @@
-"""`tensorwright bench`: networks in this and in other runtimes, side by side."""
+"""`tensorwright bench models`: networks in this and in other runtimes, side by side."""
 
 from __future__ import annotations
 
@@ -45,11 +45,6 @@ TOLERANCE = 1e-4
 _LIMIT_S = 60.0
 
 
-@click.group()
-def command() -> None:
-    """Compare with other runtimes: same answers? how fast?"""
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How models are compared. `rounds` 0 checks and does not time."""
@@ -62,7 +57,7 @@ class Plan:
     shapes: Shapes | None
 
 
-@command.command()
+@click.command("models")
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
 @click.option("--suite", "suites", type=click.Choice(SUITES), multiple=True, help="A whole suite.")
 @click.option(
@@ -80,7 +75,7 @@ class Plan:
 )
 @click.option("--peer", default="onnxruntime", help="The runtime to compare with.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the rows to a file, too.")
-def models(
+def command(
     models: tuple[str, ...],
     suites: tuple[str, ...],
     check: bool,

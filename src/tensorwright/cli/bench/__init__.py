@@ -1,0 +1,18 @@
+"""`tensorwright bench`: this and other runtimes, side by side.
+
+One file per command. A new one is a module with a `command`, and a line in COMMANDS.
+"""
+
+from __future__ import annotations
+
+import click
+
+from tensorwright.cli.bench.models import command as models
+
+COMMANDS: tuple[click.Command, ...] = (models,)
+
+command = click.Group(
+    name="bench",
+    commands=COMMANDS,
+    help="Compare with other runtimes: same answers? how fast?",
+)
