@@ -32,7 +32,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from tensorwright.base import DType, Printer
-from tensorwright.expr import Apply, Condition, Fn, Index, Load, Value, Var
+from tensorwright.expr import Apply, Compute, Condition, Fn, Index, Load, Value, Var
 
 __all__ = [
     "Allocate",
@@ -106,13 +106,16 @@ class Role(Enum):
 class Packing:
     """How a packed constant is filled: packed[axes] = source[indices] where `valid`, else 0.
 
-    `source_shape` is the shape of the constant as the caller knows it.
+    source_shape  the shape of the source
+    derivation    the source as a tensor over one placeholder, the constant as the caller knows it;
+                  None where that is the source itself
     """
 
     axes: tuple[tuple[Var, Index], ...]
     indices: tuple[Index, ...]
     valid: Condition
     source_shape: tuple[Index, ...]
+    derivation: Compute | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 
 from tensorwright.expr import (
     And,
+    Compute,
     Condition,
     Element,
     FromIndex,
     Index,
     Load,
+    Placeholder,
     Select,
     Value,
     ValueExpr,
@@ -113,9 +115,12 @@ class _Lowering:
         self.packings: dict[str, Packing] = {}
         self.homes: dict[str, _Home] = {}
         self.overhanging: dict[str, bool] = {}
-        packed = {tensor for tensor, _ in state.packed}
+        self.folded = {each.tensor.name: each for each in state.folded}
+        self.in_order = {tensor for tensor, _ in state.packed}
         for tensor in state.inputs:
-            if tensor.name not in packed:
+            if tensor.name not in self.in_order:
+                if tensor.name in self.folded:
+                    self.packings[tensor.name] = self._as_it_is(tensor)
                 buffer = Buffer(tensor.name, tensor.shape, tensor.dtype)
                 self.homes[tensor.name] = _Home(buffer, (0,) * len(tensor.shape), None)
         for stage in state.stages:
@@ -135,12 +140,24 @@ class _Lowering:
                 self.homes[t.name].buffer,
                 Role.CONSTANT if t.name in self.state.constants else Role.INPUT,
                 self.packings.get(t.name),
-                t.name if t.name in self.packings else "",
+                self._caller_name(t.name) if t.name in self.packings else "",
             )
             for t in self.state.inputs
         ]
         outputs = [Parameter(self.homes[o].buffer, Role.OUTPUT) for o in self.state.outputs]
         return LoopProgram(name, (*parameters, *outputs), body)
+
+    def _caller_name(self, name: str) -> str:
+        return self.folded[name].source.name if name in self.folded else name
+
+    def _derivation(self, name: str) -> Compute | None:
+        return self.folded[name].tensor if name in self.folded else None
+
+    def _as_it_is(self, tensor: Placeholder) -> Packing:
+        """A constant that is derived from the caller's and stored in the order of its axes."""
+        axes = tuple((Var(f"d{n}"), extent) for n, extent in enumerate(tensor.shape))
+        places = tuple(var for var, _ in axes)
+        return Packing(axes, places, all_of(), tensor.shape, self._derivation(tensor.name))
 
     def _home(self, stage: Stage) -> _Home:
         tensor = stage.tensor
@@ -365,7 +382,7 @@ class _Lowering:
 
         def on_load(load: Load) -> Value:
             packing = self.packings.get(load.source.name)
-            if packing is not None:
+            if packing is not None and load.source.name in self.in_order:
                 place = tuple(self.analysis.realise(var) for var, _ in packing.axes)
                 return Load(self.homes[load.source.name].buffer, place)
             place = self._place(load.source.name, list(load.indices))
@@ -410,7 +427,8 @@ class _Lowering:
                 for condition in (_at_least_zero(index), _below(index, extent))
             )
         )
-        self.packings[name] = Packing(axes, indices, valid, tensor.shape)
+        derivation = self._derivation(name)
+        self.packings[name] = Packing(axes, indices, valid, tensor.shape, derivation)
         shape = tuple(extent for _, extent in axes)
         buffer = Buffer(f"{name}_packed", shape, tensor.dtype)
         self.homes[name] = _Home(buffer, (0,) * len(shape), None)

@@ -1,7 +1,8 @@
 """Fill packed constants: put a constant into the order in which a loop nest reads it.
 
 Weights come in tens of megabytes, so this is vectorised: indices that are affine in the packed axes
-are one strided view of the (zero-padded) source, all others are gathered block by block.
+are one strided view of the (zero-padded) source, all others are gathered block by block.  A source
+that is derived from the constant is computed first, by the evaluator.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from tensorwright.base import InternalError
 from tensorwright.expr import (
     And,
     Compare,
+    Compute,
     Condition,
     Index,
+    Placeholder,
     Range,
     Relation,
     Var,
@@ -26,7 +29,9 @@ from tensorwright.expr import (
     interval,
     simplify_condition,
     terms_of,
+    topological_order,
 )
+from tensorwright.expr import evaluate as evaluate_tensors
 from tensorwright.loop.grids import evaluate, evaluate_condition, open_grid
 from tensorwright.loop.ir import Packing
 
@@ -39,9 +44,12 @@ _GROWTH = 4  # a padded source may be this many times as large as the result and
 def pack(array: NDArray[Any], packing: Packing) -> NDArray[Any]:
     """The packed copy: packed[axes] = array[indices] where `valid`, else 0.
 
-    Shapes:  the array has `packing.source_shape`, the result the extents of `packing.axes`.
+    Shapes:  the array has `packing.source_shape`, or the shape of what that is derived from; the
+             result has the extents of `packing.axes`.
     Raises:  InternalError for an array of another shape or unbound decisions.
     """
+    if packing.derivation is not None:
+        array = _derived(array, packing.derivation)
     shape = tuple(_known(extent) for _, extent in packing.axes)
     source_shape = tuple(_known(extent) for extent in packing.source_shape)
     if array.shape != source_shape:
@@ -59,6 +67,14 @@ def pack(array: NDArray[Any], packing: Packing) -> NDArray[Any]:
         if found is not None:
             return found
     return _gathered(array, packing, shape, valid)
+
+
+def _derived(array: NDArray[Any], tensor: Compute) -> NDArray[Any]:
+    (constant,) = (each for each in topological_order(tensor) if isinstance(each, Placeholder))
+    if array.shape != constant.shape:
+        _fail(f"the constant has shape {array.shape}, not {constant.shape}")
+    (found,) = evaluate_tensors((tensor,), {constant: array})
+    return found
 
 
 def _fail(reason: str) -> NoReturn:

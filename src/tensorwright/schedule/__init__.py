@@ -1,5 +1,6 @@
 """Schedules. Read `state.py` first, then `primitive.py`, `trace.py` and `analysis.py`."""
 
+from tensorwright.schedule.algorithms import ALGORITHMS, Algorithm
 from tensorwright.schedule.analysis import (
     Analysis,
     Nest,
@@ -17,6 +18,7 @@ from tensorwright.schedule.primitives import (
     ComputeAt,
     ComputeInline,
     DecomposeReduction,
+    FoldConstant,
     Fuse,
     PackConstant,
     Parallel,
@@ -28,6 +30,7 @@ from tensorwright.schedule.primitives import (
     Split,
     Tensorize,
     Unroll,
+    UseAlgorithm,
     Vectorize,
 )
 from tensorwright.schedule.render import render
@@ -35,6 +38,7 @@ from tensorwright.schedule.state import (
     After,
     At,
     AtRoot,
+    Folded,
     FuseRelation,
     Mark,
     Placement,
@@ -57,8 +61,10 @@ from tensorwright.schedule.trace import (
 )
 
 __all__ = [
+    "ALGORITHMS",
     "PRIMITIVES",
     "After",
+    "Algorithm",
     "Analysis",
     "At",
     "AtRoot",
@@ -68,6 +74,8 @@ __all__ = [
     "ComputeAt",
     "ComputeInline",
     "DecomposeReduction",
+    "FoldConstant",
+    "Folded",
     "Fuse",
     "FuseRelation",
     "Mark",
@@ -92,6 +100,7 @@ __all__ = [
     "Tensorize",
     "Trace",
     "Unroll",
+    "UseAlgorithm",
     "Vectorize",
     "analyse",
     "bind",

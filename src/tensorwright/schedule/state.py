@@ -1,7 +1,7 @@
 """The schedule state: how every tensor of a program is to be computed, before it is a loop nest.
 
 Grammar
-    state     ::= ScheduleState(inputs, constants, stages, outputs, packed)
+    state     ::= ScheduleState(inputs, constants, stages, outputs, packed, folded)
     stage     ::= Stage(tensor, loops, relations, marks, placement, scope, ...)
     relation  ::= Split(parent, children, factors, tail) | Fuse(parents, child)
     placement ::= AtRoot | At(stage, loop) | After(stage, loop)
@@ -199,6 +199,18 @@ class Stage:
         return frozenset(names)
 
 
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A constant that is computed from one of the caller's when the program is built.
+
+    source  the caller's constant, which is no input of the state any more
+    tensor  what is computed from it; the input that stands for it has its name
+    """
+
+    source: Placeholder
+    tensor: Compute
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class ScheduleState:
     """A program and how to compute it; primitives turn one state into the next.
@@ -208,6 +220,7 @@ class ScheduleState:
     stages     in an order in which they could run
     outputs    names of the stages that the caller gets, in order
     packed     (input, stage): constants that are stored in the order in which that stage reads them
+    folded     the inputs that are computed from constants when the program is built
     """
 
     inputs: tuple[Placeholder, ...]
@@ -215,6 +228,7 @@ class ScheduleState:
     stages: tuple[Stage, ...]
     outputs: tuple[str, ...]
     packed: tuple[tuple[str, str], ...] = ()
+    folded: tuple[Folded, ...] = ()
 
     def stage(self, name: str) -> Stage:
         """The stage of that name; primitives have checked that it exists."""
@@ -296,6 +310,7 @@ __all__ = [
     "After",
     "At",
     "AtRoot",
+    "Folded",
     "FuseRelation",
     "LoopRelation",
     "Mark",

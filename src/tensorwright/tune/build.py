@@ -98,7 +98,7 @@ def build(request: BuildRequest, compile_text: Compile = compile_module) -> Buil
         code,
         source.name,
         source.parameters,
-        (*(tensor.name for tensor in state.inputs), *state.outputs),
+        tuple(parameter.name for parameter in source.parameters),
         source.workspace_bytes,
         source.local_workspace_bytes,
         time.perf_counter() - start,

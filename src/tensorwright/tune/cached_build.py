@@ -72,11 +72,12 @@ def _restore(workload: Workload, trace: str, data: bytes) -> Built:
     (size,) = _HEAD.unpack_from(data)
     head = json.loads(data[_HEAD.size : _HEAD.size + size])
     state = replay(initial_state(workload.outputs, workload.constants), parse_trace(trace))
+    parameters = lower(state).parameters
     return Built(
         data[_HEAD.size + size :],
         head["symbol"],
-        lower(state).parameters,
-        (*(tensor.name for tensor in state.inputs), *state.outputs),
+        parameters,
+        tuple(parameter.name for parameter in parameters),
         head["workspace"],
         head["local_workspace"],
         time.perf_counter() - start,

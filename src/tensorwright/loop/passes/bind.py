@@ -70,4 +70,5 @@ def _packing(packing: Packing, values: Mapping[Decision, int]) -> Packing:
         tuple(bind(index) for index in packing.indices),
         substitute_condition(packing.valid, values),
         tuple(bind(extent) for extent in packing.source_shape),
+        packing.derivation,
     )

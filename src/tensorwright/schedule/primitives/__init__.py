@@ -1,8 +1,9 @@
 """The schedule primitives, one idea a file; a new one is a file and an entry in `PRIMITIVES`."""
 
+from tensorwright.schedule.primitives.algorithm import UseAlgorithm
 from tensorwright.schedule.primitives.cache import CacheRead, CacheWrite
 from tensorwright.schedule.primitives.compute_at import ComputeAt, ReverseComputeAt
-from tensorwright.schedule.primitives.constants import PackConstant
+from tensorwright.schedule.primitives.constants import FoldConstant, PackConstant
 from tensorwright.schedule.primitives.fuse import Fuse
 from tensorwright.schedule.primitives.inline import ComputeInline, ReverseComputeInline
 from tensorwright.schedule.primitives.marks import Bind, Parallel, Unroll, Vectorize
@@ -32,6 +33,8 @@ PRIMITIVES: tuple[type, ...] = (
     PackConstant,
     Tensorize,
     Prefetch,
+    UseAlgorithm,
+    FoldConstant,
 )
 
 __all__ = [
@@ -42,6 +45,7 @@ __all__ = [
     "ComputeAt",
     "ComputeInline",
     "DecomposeReduction",
+    "FoldConstant",
     "Fuse",
     "PackConstant",
     "Parallel",
@@ -53,5 +57,6 @@ __all__ = [
     "Split",
     "Tensorize",
     "Unroll",
+    "UseAlgorithm",
     "Vectorize",
 ]

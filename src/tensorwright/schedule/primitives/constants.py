@@ -1,12 +1,12 @@
-"""Store a constant in the order in which it is read."""
+"""Constants: compute what depends on them alone, store them in the order in which they are read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.expr import loads_of
-from tensorwright.schedule.primitive import need_stage, refuse
-from tensorwright.schedule.state import ScheduleState
+from tensorwright.expr import Compute, Load, Placeholder, Tensor, Value, loads_of, map_loads
+from tensorwright.schedule.primitive import need_stage, need_unscheduled, refuse
+from tensorwright.schedule.state import Folded, ScheduleState
 from tensorwright.schedule.text import step_text
 
 
@@ -44,3 +44,59 @@ class PackConstant:
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the constant packed."""
         return replace(state, packed=tuple(sorted((*state.packed, (self.tensor, self.stage)))))
+
+
+@dataclass(frozen=True, slots=True)
+class FoldConstant:
+    """Compute a tensor that depends on a constant alone when the program is built.
+
+    Rewrite:  U[i] = f(W)  ->  the constant U takes the place of W: no loops, its values by the
+              evaluator
+    Requires: the stage is not scheduled and no output; it reads one constant and nothing else, not
+              as an index, and nothing else reads that constant.
+    """
+
+    stage: str
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the stage may not be folded."""
+        stage = need_stage(self, state, self.stage)
+        need_unscheduled(self, state, stage)
+        if self.stage in state.outputs:
+            raise refuse(self, state, f"{self.stage} is an output and must be stored")
+        read = sorted({load.source.name for load in loads_of(stage.tensor.body)})
+        direct: set[str] = set()
+
+        def on_load(load: Load) -> Value:
+            direct.add(load.source.name)
+            return load
+
+        map_loads(stage.tensor.body, on_load)
+        if len(read) != 1 or read != sorted(direct) or read[0] not in state.constants:
+            listed = ", ".join(read) or "nothing"
+            reason = f"{self.stage} reads {listed}, not the elements of one constant"
+            raise refuse(self, state, reason, "fold only what is known when compiling")
+        if len(state.readers(read[0])) != 1:
+            raise refuse(self, state, f"{read[0]} has other readers")
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state without the stage, its tensor a constant in place of the one that it read."""
+        tensor = state.stage(self.stage).tensor
+        name = next(load.source.name for load in loads_of(tensor.body))
+        entry = next(each for each in state.inputs if each.name == name)
+        known = next((each for each in state.folded if each.tensor.name == name), None)
+        source: Tensor = known.tensor if known is not None else entry
+        body = map_loads(tensor.body, lambda load: Load(source, load.indices))
+        made = Compute(tensor.name, tensor.axes, body, tensor.reduction)
+        folded = Folded(known.source if known is not None else entry, made)
+        stand_in = Placeholder(tensor.name, tensor.shape, tensor.dtype)
+        return replace(
+            state,
+            inputs=tuple(stand_in if each is entry else each for each in state.inputs),
+            constants=(state.constants - {name}) | {tensor.name},
+            stages=tuple(each for each in state.stages if each.name != self.stage),
+            folded=(*(each for each in state.folded if each is not known), folded),
+        )

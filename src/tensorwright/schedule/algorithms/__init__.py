@@ -1,0 +1,11 @@
+"""Algorithms: other tensor expressions for what a stage means; a new one is an entry here.
+
+An algorithm gives the same numbers up to rounding, by other operations.  Read `winograd.py`.
+"""
+
+from tensorwright.schedule.algorithms.algorithm import Algorithm
+from tensorwright.schedule.algorithms.winograd import WINOGRAD, winograd_matrices
+
+ALGORITHMS: tuple[Algorithm, ...] = WINOGRAD
+
+__all__ = ["ALGORITHMS", "Algorithm", "winograd_matrices"]

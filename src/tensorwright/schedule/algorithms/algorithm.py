@@ -1,0 +1,26 @@
+"""What an algorithm is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tensorwright.expr import Compute
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """Another tensor expression for what a tensor means.
+
+    name     what a trace calls it
+    rewrite  the tensor by this algorithm, or None where it does not apply: a tensor of the same
+             name and axes, whose new intermediate tensors are called <name>_...; what the old one
+             reads is read as it is
+    """
+
+    name: str
+    rewrite: Callable[[Compute], Compute | None]
+
+    def applies(self, tensor: Compute) -> bool:
+        """Whether the tensor can be computed so."""
+        return self.rewrite(tensor) is not None

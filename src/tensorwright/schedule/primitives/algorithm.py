@@ -1,0 +1,67 @@
+"""Compute a tensor by another algorithm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorwright.expr import Compute, Placeholder, topological_order
+from tensorwright.schedule.algorithms import ALGORITHMS, Algorithm
+from tensorwright.schedule.primitive import need_new_stage, need_stage, need_unscheduled, refuse
+from tensorwright.schedule.state import ScheduleState, fresh_stage, redirect
+from tensorwright.schedule.text import step_text
+
+
+@dataclass(frozen=True, slots=True)
+class UseAlgorithm:
+    """Compute a tensor by another tensor expression that means the same.
+
+    Rewrite:  C = f(A, B)   ->   C_1 = f_1(A); C_2 = f_2(B, C_1); ...; C = f_n(.., C_n-1)
+              the stages of the algorithm take the place of the stage, the last has its name
+    Requires: the algorithm is known and applies; the stage is not scheduled; the names of the new
+              stages are free.
+    """
+
+    stage: str
+    algorithm: str
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the algorithm may not be used."""
+        stage = need_stage(self, state, self.stage)
+        need_unscheduled(self, state, stage)
+        algorithm = _find(self.algorithm)
+        if algorithm is None:
+            known = ", ".join(each.name for each in ALGORITHMS)
+            raise refuse(self, state, f"there is no algorithm {self.algorithm}", f"one of {known}")
+        if not algorithm.applies(stage.tensor):
+            reason = f"{self.algorithm} does not compute what {self.stage} is"
+            raise refuse(self, state, reason, "", (self.stage, ""))
+        for part in _parts(algorithm, stage.tensor)[:-1]:
+            need_new_stage(self, state, part.name)
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the stages of the algorithm."""
+        algorithm = _find(self.algorithm)
+        assert algorithm is not None, "checked"
+        stages = []
+        for stage in state.stages:
+            if stage.name == self.stage:
+                stages += [fresh_stage(part) for part in _parts(algorithm, stage.tensor)]
+            else:
+                stages.append(stage)
+        return replace(state, stages=tuple(stages))
+
+
+def _find(name: str) -> Algorithm | None:
+    return next((each for each in ALGORITHMS if each.name == name), None)
+
+
+def _parts(algorithm: Algorithm, tensor: Compute) -> tuple[Compute, ...]:
+    """The tensors of the algorithm, in order, reading each other by name."""
+    result = algorithm.rewrite(tensor)
+    assert result is not None, "checked"
+    order = topological_order(result)
+    stand_ins = {each.name: Placeholder(each.name, each.shape, each.dtype) for each in order}
+    return tuple(redirect(each, stand_ins) for each in order if isinstance(each, Compute))
