@@ -19,9 +19,17 @@ from tensorwright.tune.build import (
     build_request,
 )
 from tensorwright.tune.cached_build import build_cached
+from tensorwright.tune.gradient_scheduler import GradientScheduler
 from tensorwright.tune.interrupt import Interrupt
 from tensorwright.tune.jobs import Job
 from tensorwright.tune.measure import ChildRunner, Runner, hold_turn
+from tensorwright.tune.objective import (
+    LatencyRequirement,
+    MeanSpeedUp,
+    NetworkTimes,
+    Objective,
+    TotalLatency,
+)
 from tensorwright.tune.pool import WorkerPool
 from tensorwright.tune.progress import (
     Callback,
@@ -35,7 +43,12 @@ from tensorwright.tune.progress import (
 from tensorwright.tune.random_search import RandomSearch, default_candidate
 from tensorwright.tune.reference import make_reference
 from tensorwright.tune.result import StopReason, TaskResult, TuneOptions, TuneResult
-from tensorwright.tune.scheduler import GreedyScheduler, Scheduler, TaskState
+from tensorwright.tune.scheduler import (
+    GreedyScheduler,
+    RoundRobinScheduler,
+    Scheduler,
+    TaskState,
+)
 from tensorwright.tune.session import tune
 from tensorwright.tune.space import Choice, Limit, Sketch, SketchBuilder, Space, space_of
 from tensorwright.tune.strategy import Candidate, Strategy, StrategyFactory
@@ -53,18 +66,24 @@ __all__ = [
     "Candidate",
     "ChildRunner",
     "Choice",
+    "GradientScheduler",
     "GreedyScheduler",
     "Interrupt",
     "Job",
+    "LatencyRequirement",
     "Limit",
     "LiveTable",
+    "MeanSpeedUp",
     "MeasureOptions",
     "Measurement",
+    "NetworkTimes",
+    "Objective",
     "Phase",
     "PlainLines",
     "PoolBuilder",
     "Progress",
     "RandomSearch",
+    "RoundRobinScheduler",
     "Runner",
     "Scheduler",
     "Sketch",
@@ -77,6 +96,7 @@ __all__ = [
     "TaskResult",
     "TaskRow",
     "TaskState",
+    "TotalLatency",
     "TuneOptions",
     "TuneResult",
     "WorkerPool",

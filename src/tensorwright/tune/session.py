@@ -112,7 +112,13 @@ def merge(tasks: Sequence[Task]) -> tuple[Task, ...]:
     merged: dict[str, Task] = {}
     for task in tasks:
         known = merged.get(task.workload.key)
-        merged[task.workload.key] = (
-            task if known is None else replace(known, weight=known.weight + task.weight)
-        )
+        merged[task.workload.key] = task if known is None else _joined(known, task)
     return tuple(merged.values())
+
+
+def _joined(one: Task, other: Task) -> Task:
+    weights = dict(one.uses)
+    for network, weight in other.uses:
+        weights[network] = weights.get(network, 0.0) + weight
+    shares = tuple(sorted(weights.items())) if len(weights) > 1 else ()
+    return replace(one, weight=one.weight + other.weight, shares=shares)

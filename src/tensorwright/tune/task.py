@@ -34,7 +34,18 @@ class Workload(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A workload and its weight: how often it runs in what shall be fast."""
+    """A workload and its weight: how often it runs in what shall be fast.
+
+    network   the network that runs it, where a session tunes several
+    shares    for a workload of several networks, pairs (network, weight) that add up to `weight`
+    """
 
     workload: Workload
     weight: float = 1.0
+    network: str = ""
+    shares: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def uses(self) -> tuple[tuple[str, float], ...]:
+        """How often each network runs it."""
+        return self.shares or ((self.network, self.weight),)
