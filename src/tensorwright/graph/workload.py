@@ -204,8 +204,9 @@ def _stage_layout(graph: Graph, node: Node, stage: Tensor) -> Layout:
     """The layout of a tensor inside an operator's meaning.
 
     That of the output where the shapes are equal; else that of the first input where both have one
-    extent along the blocked dimension (padding); else that of the output, likewise; else the blocks
-    of the output where both agree as far as the blocked dimension (phases); else plain.
+    extent along the blocked dimension (padding); else that of the output, likewise; else, where
+    both agree as far as the channels (phases), the blocks of the output, or the channels last if
+    the output has them last; else plain.
     """
     neighbours = [node.outputs[0], *node.inputs[:1]]
     for name in neighbours:
@@ -218,9 +219,17 @@ def _stage_layout(graph: Graph, node: Node, stage: Tensor) -> Layout:
         if is_alike and (layout.block == 1 or shape[layout.axis] == stage.shape[layout.axis]):
             return layout
     layout = graph.layouts.get(node.outputs[0], PLAIN)
-    leading = layout.axis + 1
+    is_last = layout == _channels_last(len(graph.types[node.outputs[0]].shape))
+    leading = 2 if is_last else layout.axis + 1
     is_led_alike = graph.types[node.outputs[0]].shape[:leading] == stage.shape[:leading]
+    if is_last and is_led_alike:
+        return _channels_last(len(stage.shape))
     return layout if layout.block > 1 and not layout.order and is_led_alike else PLAIN
+
+
+def _channels_last(rank: int) -> Layout:
+    """NHWC and its kin: dimension 1 moves to the end."""
+    return Layout(order=(0, *range(2, rank), 1))
 
 
 def _number(graph: Graph, tensor: Tensor) -> Const | None:

@@ -1,10 +1,50 @@
 """Networks to compile, measure and learn from, with seeded random weights.
 
 `build` makes the papers' networks as graphs, one family per file, from the layers in `layers.py`;
-`load_light` gives the ONNX models that the onnx package carries.
+`load_light` gives the ONNX models that the onnx package carries. `operator_suite.py` lists single
+operators and `operator_families.py` says what they mean.
 """
 
 from tensorwright.zoo.light import LIGHT_MODELS, load_light, seeded_weights
 from tensorwright.zoo.networks import ZOO, build, random_inputs
+from tensorwright.zoo.operator_families import operator_program
+from tensorwright.zoo.operator_forms import (
+    Arrangement,
+    Form,
+    OperatorProgram,
+    draw_operands,
+    evaluate_program,
+    form_graph,
+    form_inputs,
+    workload_arrays,
+)
+from tensorwright.zoo.operator_suite import (
+    ConvolutionCount,
+    OperatorCase,
+    find_cases,
+    operator_cases,
+    residual_convolutions,
+)
 
-__all__ = ["LIGHT_MODELS", "ZOO", "build", "load_light", "random_inputs", "seeded_weights"]
+__all__ = [
+    "LIGHT_MODELS",
+    "ZOO",
+    "Arrangement",
+    "ConvolutionCount",
+    "Form",
+    "OperatorCase",
+    "OperatorProgram",
+    "build",
+    "draw_operands",
+    "evaluate_program",
+    "find_cases",
+    "form_graph",
+    "form_inputs",
+    "load_light",
+    "operator_cases",
+    "operator_program",
+    "random_inputs",
+    "residual_convolutions",
+    "seeded_weights",
+    "workload_arrays",
+]

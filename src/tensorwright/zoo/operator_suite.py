@@ -1,0 +1,133 @@
+"""The operators and subgraphs that tuners are compared on: shapes as facts, from `ansor.json`.
+
+`operator_families.py` says what the families mean, to us and in ONNX.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tensorwright.base import UsageError
+
+_FILE = Path(__file__).with_name("ansor.json")
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCase:
+    """One operator, or a subgraph of a few, with one shape.
+
+    family   C1D C2D C3D GMM GRP DIL DEP T2D CAP NRM, or the subgraphs ConvLayer and TBS
+    number   of the shape in its family, from 1
+    fields   what the numbers of the shape mean, in order: (("batch", 1), ("height", 56), ...)
+    gflop    nominal, 10^9 operations: a transposed convolution counts the zeros between its inputs
+    """
+
+    family: str
+    number: int
+    fields: tuple[tuple[str, int], ...]
+    gflop: float
+    is_subgraph: bool = False
+
+    @property
+    def name(self) -> str:
+        """Without the batch: C2D.3."""
+        return f"{self.family}.{self.number}"
+
+    @property
+    def batch(self) -> int:
+        """How many images, sentences or matrices at once."""
+        return self["batch"]
+
+    def __getitem__(self, field: str) -> int:
+        return dict(self.fields)[field]
+
+    def get(self, field: str, default: int) -> int:
+        """The number of a field that not every family has."""
+        return dict(self.fields).get(field, default)
+
+    def to_json(self) -> dict[str, Any]:
+        """The case as JSON knows values; `from_json` reads it back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> OperatorCase:
+        """The case that `to_json` wrote."""
+        fields = tuple((str(name), int(number)) for name, number in values["fields"])
+        return cls(**{**values, "fields": fields})
+
+    def __str__(self) -> str:
+        return f"{self.name} ({', '.join(str(number) for _, number in self.fields)})"
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionCount:
+    """A convolution of a residual network and how often it occurs there; fields as in a case."""
+
+    fields: tuple[tuple[str, int], ...]
+    count: int
+
+
+def operator_cases(batch: int | None = None) -> tuple[OperatorCase, ...]:
+    """Every case of the suite, operators first; those of one batch (1 or 16) if it is given."""
+    return tuple(case for case in _read_cases() if batch is None or case.batch == batch)
+
+
+def find_cases(texts: Sequence[str], batch: int | None = None) -> tuple[OperatorCase, ...]:
+    """The cases that are named: "C2D" is a family, "C2D.3" a case; all where nothing is named.
+
+    Raises:  UsageError for a name that there is not.
+    """
+    cases = operator_cases(batch)
+    for text in texts:
+        if not any(text in (case.family, case.name) for case in cases):
+            raise UsageError(
+                stage="zoo",
+                where=f"case {text!r}",
+                reason="the suite has no such case",
+                remedy="one of " + ", ".join(dict.fromkeys(case.family for case in cases)),
+            )
+    return tuple(case for case in cases if not texts or {case.family, case.name} & set(texts))
+
+
+def residual_convolutions(depth: int) -> tuple[ConvolutionCount, ...]:
+    """The different convolutions of ResNet-18 or ResNet-50, batch 1, in the order of the network.
+
+    Raises:  KeyError for another depth.
+    """
+    table = _read_file()["resnet_convolutions"]
+    return tuple(
+        ConvolutionCount(_fields(table["fields"], row["shape"]), row["count"])
+        for row in table[str(depth)]
+    )
+
+
+@lru_cache(maxsize=1)
+def _read_file() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(_FILE.read_text())
+    return content
+
+
+@lru_cache(maxsize=1)
+def _read_cases() -> tuple[OperatorCase, ...]:
+    found: list[OperatorCase] = []
+    for family in _read_file()["families"]:
+        numbers: dict[int, int] = {}
+        for case in family["cases"]:
+            batch = case["shape"][0]
+            numbers[batch] = numbers.get(batch, 0) + 1
+            fields = _fields(family["fields"], case["shape"])
+            found.append(
+                OperatorCase(
+                    family["family"], numbers[batch], fields, case["gflop"], family["is_subgraph"]
+                )
+            )
+    return tuple(found)
+
+
+def _fields(names: Sequence[str], numbers: Sequence[int]) -> tuple[tuple[str, int], ...]:
+    return tuple(zip(names, numbers, strict=True))

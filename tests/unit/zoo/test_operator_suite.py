@@ -1,0 +1,141 @@
+"""The operator suite: its facts, and that every form of a case means what our expression means."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from tensorwright.base import UsageError
+from tensorwright.graph import interpret, to_onnx
+from tensorwright.ops import work
+from tensorwright.zoo import (
+    Arrangement,
+    OperatorCase,
+    draw_operands,
+    evaluate_program,
+    find_cases,
+    form_graph,
+    form_inputs,
+    operator_cases,
+    operator_program,
+    residual_convolutions,
+)
+
+SMALL = {
+    "length": 8,
+    "height": 8,
+    "width": 7,
+    "depth": 4,
+    "in_channels": 8,
+    "out_channels": 12,
+    "channels": 16,
+    "rows": 8,
+    "columns": 12,
+    "inner": 16,
+    "heads": 3,
+    "features": 16,
+}
+
+
+def shrink(case: OperatorCase) -> OperatorCase:
+    fields = tuple(
+        (name, min(number, SMALL.get(name, 3 if name == "batch" else number)))
+        for name, number in case.fields
+    )
+    return OperatorCase(case.family, case.number, fields, case.gflop, case.is_subgraph)
+
+
+CASES = (*operator_cases(1), *operator_cases(16)[::4])
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_form_gives_the_answer_of_the_tensor_expression(case: OperatorCase) -> None:
+    program = operator_program(shrink(case))
+    expected = [evaluate_program(program, draw_operands(program, copy)) for copy in range(2)]
+    assert not np.array_equal(expected[0], expected[1])
+    for form in program.forms:
+        model = to_onnx(form_graph(program, form, copies=2))
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), providers=["CPUExecutionProvider"]
+        )
+        outputs = session.run(None, form_inputs(program, form, copies=2))
+        for found, answer in zip(outputs, expected, strict=True):
+            restored = form.output.undo(found)
+            assert restored.shape == answer.shape
+            np.testing.assert_allclose(restored, answer, atol=1e-5 * abs(answer).max())
+
+
+def test_a_form_as_a_graph_of_ours() -> None:
+    (case,) = find_cases(["CAP.1"], batch=1)
+    program = operator_program(shrink(case))
+    form = program.form("volumes")
+    (found,) = interpret(form_graph(program, form), form_inputs(program, form)).values()
+    answer = evaluate_program(program, draw_operands(program))
+    np.testing.assert_allclose(form.output.undo(found), answer, atol=1e-5 * abs(answer).max())
+
+
+@pytest.mark.parametrize("case", operator_cases(1), ids=str)
+def test_the_facts_agree_with_the_expressions(case: OperatorCase) -> None:
+    program = operator_program(case)
+    operations = work(program.workload.outputs) / 1e9
+    zeros = 4 if case.family == "T2D" else 1  # kernel 4, stride 2: a quarter meets an input
+    assert operations == pytest.approx(case.gflop / zeros, rel=0.05, abs=1e-6)
+    assert program.constants == frozenset(
+        name for name, _ in program.operands if name not in ("x", "a", "b", "q", "k")
+    )
+    assert len(program.workload.constants) == len(program.constants)
+
+
+def test_the_suite_has_ten_operators_and_two_subgraphs_of_four_shapes() -> None:
+    for batch in (1, 16):
+        cases = operator_cases(batch)
+        assert len([case for case in cases if not case.is_subgraph]) == 40
+        assert len([case for case in cases if case.is_subgraph]) == 8
+    assert len({operator_program(case).workload.key for case in operator_cases(1)}) == 48 - 1
+    # C2D.2 and DIL.2 are one: a kernel of one element has no dilation
+
+
+def test_cases_are_found_by_family_and_name() -> None:
+    assert [str(case) for case in find_cases(["GMM.2", "NRM"], batch=1)] == [
+        "GMM.2 (1, 512, 32, 512)",
+        "NRM.1 (1, 256, 256)",
+        "NRM.2 (1, 512, 512)",
+        "NRM.3 (1, 1024, 1024)",
+        "NRM.4 (1, 4096, 1024)",
+    ]
+    assert find_cases([]) == operator_cases()
+    with pytest.raises(UsageError) as caught:
+        find_cases(["C4D"])
+    assert str(caught.value).startswith("case 'C4D': the suite has no such case")
+
+
+def test_a_case_goes_through_json() -> None:
+    for case in operator_cases(16):
+        assert OperatorCase.from_json(case.to_json()) == case
+
+
+def test_transposed_convolution_keeps_its_channels_last_in_every_stage() -> None:
+    (case,) = find_cases(["T2D.1"], batch=1)
+    stages = operator_program(case).workload.stages
+    assert [stage.axes[-1].name for stage in stages] == ["c", "oc", "oc"]
+
+
+def test_an_arrangement_can_be_undone() -> None:
+    shape = (2, 5, 3, 4)
+    array = np.arange(120, dtype=np.float32).reshape(shape)
+    moved = Arrangement.moved(shape, (0, 3, 1, 2))
+    assert moved.apply(array).shape == (2, 4, 5, 3)
+    assert moved.apply(array)[1, 2, 3, 1] == array[1, 3, 1, 2]
+    assert moved.layout.order == (0, 2, 3, 1)
+    merged = Arrangement(shape, shape, (3, 0, 1, 2), (8, 15))
+    for each in (moved, merged, Arrangement.same(shape, (10, 12))):
+        np.testing.assert_array_equal(each.undo(each.apply(array)), array)
+    assert Arrangement.same(shape).layout.is_plain
+
+
+def test_the_convolutions_of_residual_networks() -> None:
+    assert [len(residual_convolutions(depth)) for depth in (18, 50)] == [12, 20]
+    first = residual_convolutions(50)[0]
+    assert dict(first.fields)["out_channels"] == 64
+    assert sum(each.count for each in residual_convolutions(50)) == 53
