@@ -27,6 +27,7 @@ from tensorwright.loop import Parameter, Role, pack
 from tensorwright.records import Status
 from tensorwright.runtime import LoadedObject, empty, load_object
 from tensorwright.tune.build import Built
+from tensorwright.tune.cold import cold_table
 from tensorwright.tune.reference import Reference, make_inputs
 
 _TOLERANCE = {DType.F64: 1e-10, DType.F32: 1e-4, DType.F16: 1e-2, DType.BF16: 4e-2}
@@ -43,12 +44,19 @@ _LONGEST_SAMPLE_S = 0.05
 _LEAST_MEMORY_BYTES = 4 << 30
 
 REPEAT_IR = """
-define void @tw_repeat(ptr %kernel, ptr %args, ptr %workspace, i32 %threads, i64 %count) {
+define void @tw_repeat(ptr %kernel, ptr %table, i64 %row, i64 %rows, i64 %first, ptr %workspace,
+                       i32 %threads, i64 %count) {
 entry:
   br label %again
 again:
   %i = phi i64 [0, %entry], [%next, %again]
+  %at = phi i64 [%first, %entry], [%after, %again]
+  %offset = mul i64 %at, %row
+  %args = getelementptr i8, ptr %table, i64 %offset
   call void %kernel(ptr %args, ptr %workspace, i32 %threads)
+  %up = add i64 %at, 1
+  %wraps = icmp eq i64 %up, %rows
+  %after = select i1 %wraps, i64 0, i64 %up
   %next = add i64 %i, 1
   %more = icmp slt i64 %next, %count
   br i1 %more, label %again, label %done
@@ -70,6 +78,8 @@ class MeasureOptions:
     limit_s        longest a candidate may take in all; then its process is killed
     memory_bytes   address space of the child; three quarters of the machine's memory where 0
     flush_bytes    before each call, so much other memory is read; 0 leaves caches warm
+    cold_bytes     calls take turns with copies of the constants that fill so much memory, as if
+                   other constants were read between them; 0 gives all calls the same ones
     """
 
     repeats: int = 5
@@ -79,6 +89,7 @@ class MeasureOptions:
     limit_s: float = 10.0
     memory_bytes: int = 0
     flush_bytes: int = 0
+    cold_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +152,7 @@ def try_kernels(
     """
     if key != _PREPARED.key:
         raise InternalError(stage="tune", where="runner", reason=f"{key} was not prepared")
-    runs = [_Run(kernel, threads, options.flush_bytes) for kernel in kernels]
+    runs = [_Run(kernel, threads, options) for kernel in kernels]
     errors = [run.check() for run in runs]
     if len(runs) == 1 and not errors[0]:
         return (_race(runs[0], best_s, options),)
@@ -193,11 +204,12 @@ def _take_turns(runs: list[_Run], options: MeasureOptions) -> list[tuple[float, 
 class _Run:
     """A loaded kernel with its buffers."""
 
-    def __init__(self, kernel: Built, threads: int, flush_bytes: int) -> None:
+    def __init__(self, kernel: Built, threads: int, options: MeasureOptions) -> None:
         self._code = load_object(kernel.object_code, (kernel.symbol,))
         self._address = self._code.address(kernel.symbol)
         self._threads = threads
-        self._flush = empty((flush_bytes,), DType.U8) if flush_bytes else None
+        self._cold_bytes = options.cold_bytes
+        self._flush = empty((options.flush_bytes,), DType.U8) if options.flush_bytes else None
         if self._flush is not None:
             self._flush[...] = 1
         workspace_bytes = kernel.total_workspace_bytes(threads)
@@ -208,7 +220,13 @@ class _Run:
             self._argument(parameter, name)
             for parameter, name in zip(kernel.parameters, kernel.arguments, strict=True)
         ]
-        self._arguments = np.array(addresses, np.uint64)
+        self._constants = [
+            (place, parameter.buffer.dtype, _shape(parameter))
+            for place, parameter in enumerate(kernel.parameters)
+            if parameter.role is Role.CONSTANT
+        ]
+        self._table = np.array([addresses], np.uint64)
+        self._row = 0
         self.cold_s = math.inf
 
     def check(self) -> str:
@@ -223,6 +241,7 @@ class _Run:
             difference = find_difference(output.array, answers[name], allowed[name])
             if difference:
                 return f"{name}: {difference}"
+        self._table = cold_table(self._table[0], self._constants, self._cold_bytes)
         return ""
 
     def calls_for(self, min_sample_s: float) -> int:
@@ -244,12 +263,17 @@ class _Run:
         if self._flush is not None:
             self._flush.max()
         repeat = _repeat().run
-        arguments, workspace = self._arguments.ctypes.data, self._workspace.ctypes.data
+        table, workspace = self._table.ctypes.data, self._workspace.ctypes.data
+        rows, width = self._table.shape
         part = max(1, count // _PARTS)
         done = 0
         start = time.perf_counter()
         while True:
-            repeat(self._address, arguments, workspace, self._threads, part)
+            repeat(
+                *(self._address, table, 8 * width, rows, self._row),
+                *(workspace, self._threads, part),
+            )
+            self._row = (self._row + part) % rows
             done += part
             elapsed_s = time.perf_counter() - start
             if done >= count or elapsed_s > _LONGEST_SAMPLE_S:
@@ -346,5 +370,8 @@ class _Repeat:
 def _repeat() -> _Repeat:
     code = load_object(compile_module(REPEAT_IR, detect_target()), ("tw_repeat",))
     pointer = ctypes.c_void_p
-    kind = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, ctypes.c_int32, ctypes.c_int64)
+    number = ctypes.c_int64
+    kind = ctypes.CFUNCTYPE(
+        None, pointer, pointer, number, number, number, pointer, ctypes.c_int32, number
+    )
     return _Repeat(code, kind(code.address("tw_repeat")))
