@@ -1,7 +1,7 @@
 """Choose how every tensor of a network lies in memory.
 
 Candidates are the plain layout and channels (dimension 1) in blocks of a whole, half or quarter
-vector.  The sum of the costs of all nodes (`layout_cost.py`) is made small by changing tensors, and
+vector, or all in one block where they are few and no whole vectors.  The sum of the costs of all nodes (`layout_cost.py`) is made small by changing tensors, and
 sets of tensors that want to be alike, one after the other until nothing helps: iterated conditional
 modes, from two starts.  Inputs, outputs and constants of the graph and what the host reads or
 writes stay plain.  No node is added: kernels read and write any layout, and what costs is counted.
@@ -26,6 +26,7 @@ from tensorwright.ops import LayoutWish, Pattern
 _CHANNELS = 1
 _RANKS = (3, 4, 5)
 _LEAST_BLOCK = 4
+_WIDEST_BLOCK = 64
 _MOST_SWEEPS = 20
 _LEAST_GAIN = 1e-6  # relative: ties stay as they are
 
@@ -131,7 +132,10 @@ def _candidates(graph: Graph, target: Target) -> dict[str, tuple[Layout, ...]]:
             shape = graph.types[name].shape
             if name in fixed or len(shape) not in _RANKS or 0 in shape:
                 continue
-            fitting = [width for width in widths if shape[_CHANNELS] % width == 0]
+            channels = shape[_CHANNELS]
+            fitting = [width for width in widths if channels % width == 0]
+            if fitting and lanes not in fitting and lanes < channels <= _WIDEST_BLOCK:
+                fitting.insert(0, channels)  # some lanes of its last vector are masked
             if fitting:
                 found[name] = (*(Layout(_CHANNELS, width) for width in fitting), PLAIN)
     return found

@@ -221,6 +221,8 @@ def _steps_inside(node: Node) -> bool:
 def _vector_efficiency(block: int, lanes: int) -> float:
     if block == 1:
         return _PLAIN_EFFICIENCY
+    if block > lanes:
+        return block / (-(-block // lanes) * lanes)
     return _BLOCK_EFFICIENCY.get(lanes // block, block / lanes)
 
 

@@ -49,13 +49,17 @@ def test_residual_networks_are_blocked_by_whole_vectors(target: Target, block: i
     assert conversions(chosen) == ()
 
 
-def test_channels_that_a_vector_does_not_divide_take_half_of_one() -> None:
+def test_channels_that_a_vector_does_not_divide_are_one_block_or_take_half_of_one() -> None:
     m = Maker("narrow")
     x = m.add("relu", m.conv(m.image(3), 24))
     y = m.add("relu", m.conv(x, 32))
     chosen = choose_layouts(m.finish(m.add("global_average_pool", y)), AVX512)
-    assert chosen.layouts[x] == Layout(axis=1, block=8)
+    assert chosen.layouts[x] == Layout(axis=1, block=24)
     assert chosen.layouts[y] == Layout(axis=1, block=16)
+    m = Maker("wide")
+    x = m.add("relu", m.conv(m.image(3), 72))
+    chosen = choose_layouts(m.finish(m.add("global_average_pool", x)), AVX512)
+    assert chosen.layouts[x] == Layout(axis=1, block=8)
 
 
 def test_odd_channels_stay_plain() -> None:

@@ -104,6 +104,8 @@ def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     if all(axis.extent == 1 for axis in anchor.tensor.axes):
         return ()
     shared = _Order.COLUMNS_OUTSIDE, _Order.ROWS_OUTSIDE
+    if _activations_per_constant(state) > _ROWS_FIRST:
+        shared = _Order.ROWS_OUTSIDE, _Order.COLUMNS_OUTSIDE
     orders = shared if has_reuse(anchor.tensor) else (_Order.BANDS, _Order.COLUMNS_OUTSIDE)
     built = (_tile_sketch(state, target, anchor.name, order) for order in orders)
     return tuple(sketch for sketch in built if sketch is not None)
@@ -255,6 +257,22 @@ def _lanes_axis(axes: list[Axis], found: tuple[Operand, ...]) -> Axis | None:
     return best if best is not None and cost(best)[0] < _ACROSS else None
 
 
+_ROWS_FIRST = 0.5
+
+
+def _activations_per_constant(state: ScheduleState) -> float:
+    """Bytes of inputs and outputs for each byte of constants.
+
+    Threads that share out rows read all constants each; threads that share out columns read all
+    inputs, half of them from the cache of another core, which has just computed them.
+    """
+    moved = {True: 0, False: 0}
+    for tensor in (*state.inputs, *(state.stage(name).tensor for name in state.outputs)):
+        size = prod(extent_of(extent) for extent in tensor.shape) * tensor.dtype.size_bytes
+        moved[tensor.name in state.constants] += size
+    return moved[False] / moved[True] if moved[True] else 0.0
+
+
 class _Tiling:
     """Mutable working state while one tile sketch is built."""
 
@@ -276,6 +294,7 @@ class _Tiling:
         if roles.rows is None and extent_of(roles.lanes.extent) > self.width:
             roles = replace(roles, rows=roles.columns, columns=None)  # the lanes give the columns
         self.roles = roles
+        self.band = ""  # the loop over bands of rows, where there is one
         self.feeding = [
             s.name
             for s in builder.state.stages
@@ -317,8 +336,9 @@ class _Tiling:
             roles.group or _extent(roles.rows),
             _extent(roles.more_rows),
             self.target,
-            # a tile that fits is shifted back at the end, where a larger one would be masked
-            most_columns=lanes_extent // self.width if wide else 8,
+            # a tile that fits is shifted back at the end, where a larger one would be masked: that
+            # pays where one masked tile is all
+            most_columns=lanes_extent // self.width if wide and columns_extent > 3 else 8,
         )
         full = tile[0] * self.width
         shifted = wide and lanes_extent % full != 0 and lanes_extent >= full
@@ -348,8 +368,14 @@ class _Tiling:
             ("more_rows", roles.more_rows, _sizes(_extent(roles.more_rows), 8), tile[2]),
             ("rows", roles.rows, sizes, rows),
         ):
-            if axis is not None:
-                factors.append(builder.choose(label, choices, size))
+            if axis is None:
+                continue
+            factors.append(builder.choose(label, choices, size))
+            if axis is roles.more_rows and self.order is _Order.BANDS:
+                self._split_band(axis, factors[-1], size)
+                row_outer.append(f"{axis.name}_1")
+                row_inner.append(f"{axis.name}_2")
+            else:
                 self._split(axis, factors[-1], size)
                 row_outer.append(f"{axis.name}_o")
                 row_inner.append(f"{axis.name}_i")
@@ -360,7 +386,9 @@ class _Tiling:
         batch = [
             axis.name for axis in builder.state.stage(stored).tensor.axes if axis.name not in taken
         ]
-        if self.order is _Order.ROWS_OUTSIDE:
+        if self.band:
+            outer = [self.band, *batch, *column_outer, *row_outer]
+        elif self.order is _Order.ROWS_OUTSIDE:
             outer = [*batch, *row_outer, *column_outer]
         else:
             outer = [*batch, *column_outer, *row_outer]
@@ -372,6 +400,20 @@ class _Tiling:
         extent = extent_of(axis.extent)
         tail = Tail.SHIFT if extent % default and extent >= default else Tail.GUARD
         self.builder.do(Split(self.stored, axis.name, (factor,), tail))
+
+    def _split_band(self, axis: Axis, rows: Index, size: int) -> None:
+        """Split the second rows into bands of tiles, all channels of a band being one thread's.
+
+        What comes before and after is cut into bands of rows as well, so that a thread mostly
+        finds in its own cache what it reads.
+        """
+        extent = extent_of(axis.extent)
+        usual = max(1, round(extent / max(1, round(extent / _BAND_ROWS)) / size))
+        band = self.builder.choose("band", _sizes(-(-extent // size), 32), usual, Kind.PARALLEL)
+        full = usual * size
+        tail = Tail.SHIFT if extent % full and extent >= full else Tail.GUARD
+        self.builder.do(Split(self.stored, axis.name, (band, rows), tail))
+        self.band = f"{axis.name}_0"
 
     def _parallelise(self, outer: list[str]) -> tuple[str, str]:
         """Fuse and spread the loops over tiles.
@@ -385,7 +427,9 @@ class _Tiling:
         if self.order is _Order.COLUMNS_OUTSIDE or not self.feeding:
             return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         rows = [a for a in (self.roles.more_rows, self.roles.rows) if a is not None]
-        cut = outer.index(f"{rows[0].name}_o") + 1 if rows else len(outer)
+        cut = outer.index(f"{rows[0].name}_o") + 1 if rows and not self.band else len(outer)
+        if self.band:
+            cut = outer.index(f"{rows[0].name}_1")
         band = parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
         return (outer[-1] if cut < len(outer) else band), band
 
@@ -463,6 +507,7 @@ class _Tiling:
         return [*others, f"{main.name}_o"], [f"{main.name}_i"]
 
 
+_BAND_ROWS = 14
 FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
 
 
