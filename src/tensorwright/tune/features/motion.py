@@ -1,0 +1,267 @@
+"""How index expressions and conditions move with the loops around them.
+
+An expression is looked at as a function of the loop variables: its value where all loops are at
+their first iteration, and where one of them is at another one.  That depends on what the expression
+means and not on how it is written, so that a loop nest with open decisions and the one lowered from
+the same decisions taken give the same numbers.
+
+The stated bound.  The range of an expression over some loops is taken to be the sum of its ranges
+over each of them alone, the others at their first iteration: exact for sums of multiples of loop
+variables, and for what fusing loops and shifting tiles make of them where a loop runs through whole
+digits.  Its range over one loop is spanned by its values at the first and the last iteration, and,
+where a remainder is taken, at the second and the middle one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorwright.base import InternalError
+from tensorwright.expr import (
+    And,
+    Compare,
+    Condition,
+    Decision,
+    Element,
+    ExactDiv,
+    FloorDiv,
+    Index,
+    Max,
+    Min,
+    Mod,
+    Not,
+    Or,
+    Poly,
+    Relation,
+    Var,
+    free_vars,
+    terms_of,
+)
+from tensorwright.tune.features.tape import (
+    Cell,
+    Tape,
+    absolute,
+    above,
+    either,
+    floored,
+    larger,
+    remainder,
+    same,
+    smaller,
+)
+
+__all__ = ["Motion", "Truth", "Variables"]
+
+_LAST, _SECOND, _MIDDLE = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """How far an expression moves over one loop.
+
+    span       the greatest distance from its value at the first iteration
+    low, high  the least and the greatest signed distance
+    is_strict  it moves wherever the loop has more than one iteration
+    """
+
+    span: Cell
+    low: Cell
+    high: Cell
+    is_strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is known of a condition over all iterations; both 0: it depends.
+
+    open_count  so many comparisons in it depend on the iteration
+    """
+
+    always: Cell
+    never: Cell
+    open_count: Cell
+
+
+class Variables:
+    """Evaluates expressions at iterations of loops; mutable, one per program."""
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.extents: dict[Var, Cell] = {}
+        self._values: dict[tuple[Index, Var | None, int], Cell] = {}
+        self._free: dict[Index, frozenset[Var]] = {}
+        self._motions: dict[tuple[Index, Var], Motion] = {}
+
+    def add(self, var: Var, extent: Index) -> Cell:
+        """Make a loop known; gives its number of iterations."""
+        self.extents[var] = self.first(extent)
+        return self.extents[var]
+
+    def first(self, index: Index) -> Cell:
+        """The value where all loops are at their first iteration."""
+        return self._value(index, None, 0)
+
+    def free(self, index: Index) -> frozenset[Var]:
+        """The loop variables in an expression."""
+        if index not in self._free:
+            self._free[index] = free_vars(index)
+        return self._free[index]
+
+    def motion(self, index: Index, var: Var) -> Motion:
+        """How far an expression moves with a loop that occurs in it."""
+        key = index, var
+        if key not in self._motions:
+            self._motions[key] = self._motion(index, var)
+        return self._motions[key]
+
+    def _motion(self, index: Index, var: Var) -> Motion:
+        start = self.first(index)
+        sign = _sign(index, var)
+        if sign:
+            distance = self._value(index, var, _LAST) - start
+            low, high = (0, distance) if sign > 0 else (distance, 0)
+            return Motion(absolute(distance) if sign < 0 else distance, low, high, is_strict=True)
+        low, high = 0, 0
+        for point in _points(index):
+            distance = self._value(index, var, point) - start
+            low, high = smaller(low, distance), larger(high, distance)
+        return Motion(larger(high, absolute(low)), low, high, is_strict=False)
+
+    def truth(self, condition: Condition) -> Truth:
+        """Whether a condition holds in all iterations, in none, or in some."""
+        match condition:
+            case bool():
+                return Truth(int(condition), 1 - int(condition), 0)
+            case Compare(relation, left, right):
+                return self._comparison(relation, left, right)
+            case Not(part):
+                found = self.truth(part)
+                return Truth(found.never, found.always, found.open_count)
+            case And(parts) | Or(parts):
+                found = self.truth(parts[0])
+                always, never, count = found.always, found.never, found.open_count
+                for part in parts[1:]:
+                    other = self.truth(part)
+                    count = count + other.open_count
+                    if isinstance(condition, And):
+                        always, never = always * other.always, either(never, other.never)
+                    else:
+                        always, never = either(always, other.always), never * other.never
+                return Truth(always, never, count)
+
+    def _comparison(self, relation: Relation, left: Index, right: Index) -> Truth:
+        """The truth of left relation right, from the range of right - left."""
+        low = high = self.first(right) - self.first(left)
+        for var in sorted(self.free(left) | self.free(right), key=str):
+            near, far = self._gap_motion(left, right, var)
+            low, high = low + near, high + far
+        match relation:
+            case Relation.LT:
+                always, never = above(low, 0), above(1, high)
+            case Relation.LE:
+                always, never = above(low, -1), above(0, high)
+            case Relation.EQ:
+                always, never = same(low, 0) * same(high, 0), either(above(low, 0), above(0, high))
+            case Relation.NE:
+                always, never = either(above(low, 0), above(0, high)), same(low, 0) * same(high, 0)
+        return Truth(always, never, 1 - either(always, never))
+
+    def _gap_motion(self, left: Index, right: Index, var: Var) -> tuple[Cell, Cell]:
+        """The least and the greatest distance of right - left from its first value."""
+        if var not in self.free(left):
+            motion = self.motion(right, var)
+            return motion.low, motion.high
+        if var not in self.free(right):
+            motion = self.motion(left, var)
+            return 0 - motion.high, 0 - motion.low
+        low: Cell = 0
+        high: Cell = 0
+        start = self.first(right) - self.first(left)
+        for point in _points(left, right):
+            there = self._value(right, var, point) - self._value(left, var, point)
+            low, high = smaller(low, there - start), larger(high, there - start)
+        return low, high
+
+    def _value(self, index: Index, var: Var | None, point: int) -> Cell:
+        """The value where `var` is at a point and all other loops at their first iteration."""
+        if isinstance(index, int):
+            return index
+        if var is not None and var not in self.free(index):
+            var = None
+        key = index, var, point if var is not None else 0
+        found = self._values.get(key)
+        if found is None:
+            found = self._values[key] = self._compute(index, var, point)
+        return found
+
+    def _compute(self, index: Index, var: Var | None, point: int) -> Cell:
+        match index:
+            case Var():
+                return self._place(index, point) if index == var else 0
+            case Decision(name):
+                return self.tape.column(name)
+            case Poly(terms):
+                total: Cell = 0
+                for monomial, coefficient in terms:
+                    term: Cell = coefficient
+                    for atom in monomial:
+                        term = term * self._value(atom, var, point)
+                        if isinstance(term, int) and term == 0:
+                            break
+                    total = total + term
+                return total
+            case FloorDiv(a, b) | ExactDiv(a, b):
+                return floored(self._value(a, var, point), self._value(b, var, point))
+            case Mod(a, b):
+                return remainder(self._value(a, var, point), self._value(b, var, point))
+            case Min(a, b):
+                return smaller(self._value(a, var, point), self._value(b, var, point))
+            case Max(a, b):
+                return larger(self._value(a, var, point), self._value(b, var, point))
+            case Element(_, indices):  # as if the table held its own indices
+                total = 0
+                for each in indices:
+                    total = total + self._value(each, var, point)
+                return total
+        raise InternalError(stage="tune", where=f"index {index}", reason="has no features")
+
+    def _place(self, var: Var, point: int) -> Cell:
+        extent = self.extents[var]
+        match point:
+            case 0:
+                return extent - 1
+            case 1:
+                return smaller(1, extent - 1)
+            case _:
+                return floored(extent, 2)
+
+
+def _points(*expressions: Index) -> tuple[int, ...]:
+    """The iterations at which expressions of one loop are looked at, besides the first."""
+    return (_LAST, _SECOND, _MIDDLE) if any(map(_takes_remainder, expressions)) else (_LAST,)
+
+
+def _takes_remainder(index: Index) -> bool:
+    match index:
+        case Mod():
+            return True
+        case Poly(terms):
+            return any(_takes_remainder(atom) for monomial, _ in terms for atom in monomial)
+        case FloorDiv(a, b) | ExactDiv(a, b) | Min(a, b) | Max(a, b):
+            return _takes_remainder(a) or _takes_remainder(b)
+        case _:
+            return False
+
+
+def _sign(index: Index, var: Var) -> int:
+    """1 or -1 where the expression is a multiple of the variable and something without it."""
+    sign = 0
+    for monomial, coefficient in terms_of(index):
+        if not any(var in free_vars(atom) for atom in monomial):
+            continue
+        others = [atom for atom in monomial if atom != var]
+        plain = all(isinstance(atom, Decision) for atom in others)
+        if sign or not plain or len(others) + 1 != len(monomial):
+            return 0
+        sign = 1 if coefficient > 0 else -1
+    return sign

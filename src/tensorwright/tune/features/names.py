@@ -1,0 +1,74 @@
+"""The names of the features of one statement, in order: 164, whatever the operator.
+
+Source:   Zheng et al., Ansor, OSDI 2020, section 5.2 and appendix B.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BUFFERS",
+    "BUFFER_FIELDS",
+    "CURVE_POINTS",
+    "FEATURE_NAMES",
+    "GPU_KINDS",
+    "MARK_FIELDS",
+    "OPERATION_CLASSES",
+    "POSITIONS",
+]
+
+BUFFERS = 5  # so many of the buffers of a statement are described
+CURVE_POINTS = 10
+
+OPERATION_CLASSES = ("mad", "addsub", "mul", "divmod", "cmp", "mathfunc", "otherfunc")
+POSITIONS = (
+    "none",
+    "inner_spatial",
+    "middle_spatial",
+    "outer_spatial",
+    "inner_reduce",
+    "middle_reduce",
+    "outer_reduce",
+    "mixed",
+)
+MARK_FIELDS = ("num", "prod", "len", *(f"type_{position}" for position in POSITIONS))
+GPU_KINDS = tuple(f"{kind}_{axis}" for kind in ("block", "thread") for axis in "xyz") + ("vthread",)
+BUFFER_FIELDS = (
+    "read",
+    "write",
+    "read_write",
+    "bytes",
+    "unique_bytes",
+    "lines",
+    "unique_lines",
+    "reuse_loop",
+    "reuse_serial",
+    "reuse_none",
+    "reuse_distance_iterations",
+    "reuse_distance_bytes",
+    "reuse_count",
+    "bytes_per_reuse",
+    "unique_bytes_per_reuse",
+    "lines_per_reuse",
+    "unique_lines_per_reuse",
+    "stride",
+)
+
+FEATURE_NAMES: tuple[str, ...] = (
+    *(f"float_{name}" for name in OPERATION_CLASSES),
+    *(f"int_{name}" for name in OPERATION_CLASSES),
+    "bool_op",
+    "select_op",
+    *(f"{mark}_{field}" for mark in ("vector", "unroll", "parallel") for field in MARK_FIELDS),
+    "is_gpu",
+    *(f"{kind}_len" for kind in GPU_KINDS),
+    *(f"buffer{n}_{field}" for n in range(BUFFERS) for field in BUFFER_FIELDS),
+    *(f"intensity_{n}" for n in range(CURVE_POINTS)),
+    "alloc_size",
+    "alloc_prod",
+    "alloc_outer_prod",
+    "alloc_inner_prod",
+    "outer_prod",
+    "num_loops",
+    "auto_unroll_max_step",
+)
+"""Counts are log2(x + 1), flags 0 or 1, the intensities log2 of operations per byte."""
