@@ -1,6 +1,12 @@
 """Evolutionary search over arrays of candidates. Read `population.py`, then `search.py`."""
 
+from tensorwright.tune.evolution.ablations import (
+    limited_space,
+    without_evolution,
+    without_refinement,
+)
 from tensorwright.tune.evolution.atlas import Atlas, Weights, make_atlas
+from tensorwright.tune.evolution.beam import BeamFactory, BeamSearch
 from tensorwright.tune.evolution.guide import Guide, RandomGuide
 from tensorwright.tune.evolution.history import History, Outcome
 from tensorwright.tune.evolution.model_guide import (
@@ -15,6 +21,8 @@ from tensorwright.tune.evolution.variation import cross, everything, mutate, nei
 
 __all__ = [
     "Atlas",
+    "BeamFactory",
+    "BeamSearch",
     "EvolutionFactory",
     "EvolutionOptions",
     "EvolutionarySearch",
@@ -29,8 +37,11 @@ __all__ = [
     "Weights",
     "cross",
     "everything",
+    "limited_space",
     "make_atlas",
     "mutate",
     "neighbourhood",
     "sample",
+    "without_evolution",
+    "without_refinement",
 ]

@@ -91,7 +91,7 @@ class Atlas:
     @property
     def width(self) -> int:
         """The columns of a population."""
-        return self.counts.shape[1]
+        return int(self.counts.shape[1])
 
     def valid(self, population: Population) -> NDArray[np.bool_]:
         """Which candidates keep to the limits of their sketches."""
@@ -162,12 +162,12 @@ class _Maker:
                 node[cell] = self.stages[family].index(_stage_of(choice))
         degree = np.concatenate(self.degree)
         target = np.concatenate([*self.target, np.zeros(1, np.int64)])
-        family, siblings, place, members = self._kin()
+        kin = self._kin()
         return Atlas(
             self.space, counts, defaults, base, slot, node, back,
             degree, np.cumsum(degree) - degree, target,
             np.concatenate(self.common), np.concatenate(self.gene_of),
-            family, siblings, place, members, self._chances(siblings), slots + 1, nodes + 1,
+            *kin, self._chances(kin[1]), slots + 1, nodes + 1,
         )  # fmt: skip
 
     def _values(self, family: str) -> dict[tuple[str, ...], dict[tuple[int, ...], int]]:

@@ -41,7 +41,8 @@ def likeness(population: Population, one: int) -> NDArray[np.float64]:
     """How much each is like one of them: the share of equal choices, 0 in other sketches."""
     is_kin = population.sketch == population.sketch[one]
     alike: NDArray[np.float64] = (population.genes == population.genes[one]).mean(axis=1)
-    return alike * is_kin
+    alike[~is_kin] = 0.0
+    return alike
 
 
 def pick_diverse(
