@@ -1,0 +1,119 @@
+"""What the derivation rules ask of a stage, each question by its name.
+
+Source:  the conditions of Ansor's rules (Zheng et al., OSDI 2020, table 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from tensorwright.base import ScheduleError
+from tensorwright.expr import Index, Load, Select, Value, Var, children, free_vars, loads_of
+from tensorwright.schedule import ComputeInline, ScheduleState, Stage
+from tensorwright.tune.space.common import ENOUGH_ITERATIONS, is_cheap
+from tensorwright.tune.space.roles import extent_of
+
+_LEAST_TERMS = 32  # a shorter reduction is not worth a stage of partial results
+
+
+def is_strict_inlinable(state: ScheduleState, name: str) -> bool:
+    """Whether a stage is evaluated again by its readers without a second thought.
+
+    It is cheap, has no branch, and reads each operand at plain positions unless no reader folds; or
+    it is read once, by a stage that folds nothing.
+    """
+    stage = state.stage(name)
+    if not can_inline(state, name):
+        return False
+    readers = state.readers(name)
+    folding = any(reader.tensor.reduction is not None for reader in readers)
+    reads = [load for r in readers for load in loads_of(r.tensor.body) if load.source.name == name]
+    if len(reads) == 1 and not folding:
+        return True
+    if not is_cheap(stage.tensor.body) or _has_branch(stage.tensor.body):
+        return False
+    return not folding or all(_is_plain(load) for load in loads_of(stage.tensor.body))
+
+
+def can_inline(state: ScheduleState, name: str) -> bool:
+    """Whether a stage may be inlined: it has readers, folds nothing, and is no output or index."""
+    if not state.readers(name):
+        return False
+    try:
+        ComputeInline(name).check(state)
+    except ScheduleError:
+        return False
+    return True
+
+
+def _has_branch(value: Value) -> bool:
+    return isinstance(value, Select) or any(_has_branch(child) for child in children(value))
+
+
+def _is_plain(load: Load) -> bool:
+    """Whether every index is a number or a variable, none twice."""
+    variables = [index for index in load.indices if isinstance(index, Var)]
+    plain = all(isinstance(index, (int, Var)) for index in load.indices)
+    return plain and len(set(variables)) == len(variables)
+
+
+def has_data_reuse(state: ScheduleState, name: str) -> bool:
+    """Whether a fold reads some operand again for other elements: then tiles pay.
+
+    Some operand does not depend on an axis of the stage.
+    """
+    tensor = state.stage(name).tensor
+    axes = {axis.var for axis in tensor.axes if axis.extent != 1}
+    return tensor.reduction is not None and any(
+        axes - free_vars(*load.indices) for load in loads_of(tensor.body)
+    )
+
+
+def fusable_consumer(state: ScheduleState, name: str) -> Stage | None:
+    """The only reader of a stage, if it folds nothing and its elements are the stage's, one to one.
+
+    The axes may be in another order.
+    """
+    readers = state.readers(name)
+    if name in state.outputs or len(readers) != 1:
+        return None
+    (reader,) = readers
+    loads = {load for load in loads_of(reader.tensor.body) if load.source.name == name}
+    if reader.tensor.reduction is not None or len(loads) != 1:
+        return None
+    used: list[Index] = []
+    (link,) = loads
+    for index, axis in zip(link.indices, state.stage(name).tensor.axes, strict=True):
+        if isinstance(index, Var):
+            used.append(index)
+        elif index != 0 or axis.extent != 1:
+            return None
+    wanted = [axis.var for axis in reader.tensor.axes if axis.extent != 1]
+    extents = {axis.var: axis.extent for axis in reader.tensor.axes}
+    own = dict(zip(link.indices, state.stage(name).tensor.axes, strict=True))
+    is_same = all(own[v].extent == extents[v] for v in used if isinstance(v, Var))
+    is_whole = len(set(used)) == len(used) and set(wanted) <= set(used)
+    return reader if is_same and is_whole else None
+
+
+def has_fusable_consumer(state: ScheduleState, name: str) -> bool:
+    """Whether a stage can be computed in the tiles of its consumer."""
+    return fusable_consumer(state, name) is not None
+
+
+def has_more_reduction_parallelism(state: ScheduleState, name: str) -> bool:
+    """Whether a fold has few elements and many terms: then partial results pay."""
+    tensor = state.stage(name).tensor
+    if tensor.reduction is None:
+        return False
+    elements = prod(extent_of(axis.extent) for axis in tensor.axes)
+    terms = prod(extent_of(axis.extent) for axis in tensor.reduce_axes)
+    return elements <= min(terms, ENOUGH_ITERATIONS) and terms >= _LEAST_TERMS
+
+
+def reads_of_stage(state: ScheduleState, name: str) -> Iterator[str]:
+    """The computed stages that a stage reads."""
+    for source in dict.fromkeys(x.source.name for x in loads_of(state.stage(name).tensor.body)):
+        if state.has_stage(source):
+            yield source
