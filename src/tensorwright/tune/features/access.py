@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tensorwright.expr import Index, Var
@@ -91,20 +92,31 @@ class _Dimension:
 
 
 def buffer_uses(
-    accesses: list[Access], loops: LoopBox, variables: Variables
+    accesses: list[Access],
+    shape_of: Callable[[Buffer], tuple[Cell, ...]],
+    loops: LoopBox,
+    variables: Variables,
 ) -> tuple[BufferUse, ...]:
     """The uses of all buffers: the stored one first, then the others as they are read."""
     order = dict.fromkeys(access.buffer for access in accesses)
     return tuple(
-        _use(buffer, [a for a in accesses if a.buffer == buffer], loops, variables)
+        _use(
+            buffer, shape_of(buffer), [a for a in accesses if a.buffer == buffer], loops, variables
+        )
         for buffer in order
     )
 
 
-def _use(buffer: Buffer, accesses: list[Access], loops: LoopBox, variables: Variables) -> BufferUse:
+def _use(
+    buffer: Buffer,
+    shape: tuple[Cell, ...],
+    accesses: list[Access],
+    loops: LoopBox,
+    variables: Variables,
+) -> BufferUse:
     dimensions = [
         _dimension(extent, [access.indices[n] for access in accesses], loops, variables)
-        for n, extent in enumerate(buffer.shape)
+        for n, extent in enumerate(shape)
     ]
     footprints = [_Footprint.of(dimension, loops) for dimension in dimensions]
     weight = any_flag([access.weight for access in accesses])
@@ -129,7 +141,7 @@ def _use(buffer: Buffer, accesses: list[Access], loops: LoopBox, variables: Vari
 
 
 def _dimension(
-    extent: Index, indices: list[Index], loops: LoopBox, variables: Variables
+    extent: Cell, indices: list[Index], loops: LoopBox, variables: Variables
 ) -> _Dimension:
     distinct = list(dict.fromkeys(indices))
     firsts = [variables.first(index) for index in distinct]
@@ -143,7 +155,7 @@ def _dimension(
         for other in found[1:]:
             motion = _wider(motion, other)
         motions.append(motion)
-    return _Dimension(variables.first(extent), high - low, len(distinct), tuple(motions))
+    return _Dimension(extent, high - low, len(distinct), tuple(motions))
 
 
 def _wider(one: Motion | None, other: Motion) -> Motion:

@@ -1,4 +1,4 @@
-"""Features of programs: of one whose decisions are taken, or of many candidates of a sketch at once.
+"""Features of programs: of one whose decisions are taken, or of many candidates of a sketch.
 
 Both ways are one: the formulas of `formulas.py` give numbers for a program without open decisions,
 and a recording that runs on columns of candidates for one that has some.

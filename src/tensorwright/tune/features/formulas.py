@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tensorwright.expr import Index
 from tensorwright.loop import Buffer, ForKind, LoopProgram
 from tensorwright.tune.features.access import LINE_BYTES, BufferUse, LoopBox, buffer_uses
 from tensorwright.tune.features.marks import LoopKinds, gpu_features, mark_features
@@ -44,38 +43,87 @@ class StatementFormulas:
 
 def formulas_of(program: LoopProgram, tape: Tape) -> tuple[StatementFormulas, ...]:
     """The formulas of all statements of a program, in order."""
-    statements = statements_of(program)
+    shapes: dict[Buffer, tuple[Cell, ...]] = {}
+    nests: list[_Nest] = []
     touching: dict[Buffer, list[Statement]] = {}
-    found: list[tuple[Statement, _Nest]] = []
-    for statement in statements:
+    for statement in statements_of(program):
         nest = _Nest(statement, tape)
-        found.append((statement, nest))
+        nest.find_shape(shapes)
+        nests.append(nest)
+    for nest in nests:
+        nest.use_buffers(shapes)
         for use in nest.uses:
-            touching.setdefault(use.buffer, []).append(statement)
-    return tuple(nest.formulas(touching) for _, nest in found)
+            touching.setdefault(use.buffer, []).append(nest.statement)
+    return tuple(nest.formulas(touching) for nest in nests)
 
 
 class _Nest:
     """One statement, its loops and what it touches; mutable while it is built."""
 
+    uses: tuple[BufferUse, ...]
+    kinds: LoopKinds
+    touched: tuple[Cell, ...]
+
     def __init__(self, statement: Statement, tape: Tape) -> None:
         self.statement = statement
         self.variables = Variables(tape)
-        extents = tuple(self.variables.add(loop.var, loop.extent) for loop in statement.loops)
-        self.loops = LoopBox.of(tuple(loop.var for loop in statement.loops), extents)
+        for loop in statement.loops:
+            self.variables.add(loop.var, loop.extent)
+        for guard in statement.guards:
+            self.variables.clip(guard)
+        names = tuple(loop.var for loop in statement.loops)
+        extents = tuple(self.variables.extents[name] for name in names)
+        self.loops = LoopBox.of(names, extents)
         self.operations: Operations = operations_of(statement, self.variables)
-        self.uses = buffer_uses(self.operations.accesses, self.loops, self.variables)
+
+    def find_shape(self, shapes: dict[Buffer, tuple[Cell, ...]]) -> None:
+        """Note how much of a buffer of its own the first statement that stores to it stores.
+
+        A buffer whose size depends on decisions may be a little larger than what is ever used.
+        """
+        store, depth = self.statement.store, self.statement.depth
+        if depth is None or store.buffer in shapes:
+            return
+        inside = self.loops.variables[depth:]
+        extents: list[Cell] = []
+        for extent, index in zip(store.buffer.shape, store.indices, strict=True):
+            width: Cell = 1
+            for var in inside:
+                if var in self.variables.free(index):
+                    width = width + self.variables.motion(index, var).span
+            used = smaller(self.variables.first(extent), width)
+            for guard in self.statement.guards:
+                limit = self.variables.limit(index, guard, inside)
+                used = used if limit is None else smaller(used, limit)
+            extents.append(used)
+        shapes[store.buffer] = tuple(extents)
+
+    def use_buffers(self, shapes: Mapping[Buffer, tuple[Cell, ...]]) -> None:
+        """Work out the footprints; afterwards the formulas can be written."""
+        self.shapes = shapes
+        self.uses = buffer_uses(self.operations.accesses, self.shape_of, self.loops, self.variables)
         self.kinds = LoopKinds(
-            tuple(loop.kind for loop in statement.loops),
+            tuple(loop.kind for loop in self.statement.loops),
             self.loops,
             self.uses[0].moves,
-            statement.depth,
-            is_update=statement.is_update,
+            self.depth,
+            is_update=self.statement.is_update,
         )
         self.touched = tuple(
             total_of([use.elements[n] * use.element_bytes for use in self.uses])
             for n in range(len(self.loops) + 1)
         )
+
+    @property
+    def depth(self) -> int:
+        """So many loops are outside of the life of the stored buffer."""
+        return self.statement.depth or 0
+
+    def shape_of(self, buffer: Buffer) -> tuple[Cell, ...]:
+        """The extents of a buffer."""
+        if buffer in self.shapes:
+            return self.shapes[buffer]
+        return tuple(self.variables.first(extent) for extent in buffer.shape)
 
     def formulas(self, touching: Mapping[Buffer, list[Statement]]) -> StatementFormulas:
         """All features of the statement."""
@@ -108,8 +156,8 @@ class _Nest:
         return counts
 
     def _allocation(self) -> dict[str, Cell]:
-        buffer, depth = self.statement.store.buffer, self.statement.depth
-        size = buffer.dtype.size_bytes * product_of(list(map(self._number, buffer.shape)))
+        buffer, depth = self.statement.store.buffer, self.depth
+        size = buffer.dtype.size_bytes * product_of(self.shape_of(buffer))
         outside = product_of(self.loops.extents[:depth])
         return {
             "alloc_size": size,
@@ -117,9 +165,6 @@ class _Nest:
             "alloc_outer_prod": outside,
             "alloc_inner_prod": self.loops.inside[depth],
         }
-
-    def _number(self, extent: Index) -> Cell:
-        return self.variables.first(extent)
 
     def _straight_line(self) -> Cell:
         """How often the statement stands in the body of the innermost loop that stays a loop."""

@@ -14,6 +14,7 @@ where a remainder is taken, at the second and the middle one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import InternalError
@@ -40,8 +41,8 @@ from tensorwright.expr import (
 from tensorwright.tune.features.tape import (
     Cell,
     Tape,
-    absolute,
     above,
+    absolute,
     either,
     floored,
     larger,
@@ -97,6 +98,70 @@ class Variables:
         self.extents[var] = self.first(extent)
         return self.extents[var]
 
+    def clip(self, condition: Condition) -> None:
+        """Shorten loops by the iterations in which a condition never holds.
+
+        Theorem: c*v + rest >= 0 with c < 0 holds for no v > rest/-c, and rest is at most what the
+        bound on the other loops gives.
+        """
+        match condition:
+            case And(parts):
+                for part in parts:
+                    self.clip(part)
+            case Compare(Relation.LT | Relation.LE as relation, left, right):
+                least = 1 if relation is Relation.LT else 0
+                shorter = {
+                    var: self._clipped(left, right, least, var)
+                    for var in sorted(self.free(left) | self.free(right), key=str)
+                }
+                if any(extent is not self.extents[var] for var, extent in shorter.items()):
+                    self.extents |= shorter
+                    self._values.clear()
+                    self._motions.clear()
+            case _:
+                pass
+
+    def _clipped(self, left: Index, right: Index, least: int, var: Var) -> Cell:
+        """The iterations of a loop in which right - left >= least may hold."""
+        coefficient = coefficient_of(left, var)
+        if coefficient is None or var in self.free(right):
+            return self.extents[var]
+        rest = self.first(right) - self.first(left) - least
+        for other in sorted(self.free(left) | self.free(right), key=str):
+            if other != var:
+                rest = rest + self._gap_motion(left, right, other)[1]
+        step = self._value(coefficient, None, 0)
+        return smaller(self.extents[var], 1 + floored(larger(rest, 0), step))
+
+    def limit(self, index: Index, condition: Condition, loops: Sequence[Var]) -> Cell | None:
+        """How many values an expression takes at most, over some loops, where a condition holds.
+
+        Known where the condition bounds it from above: the same multiples of those loops' variables
+        are in both.  None elsewhere.
+        """
+        found: Cell | None = None
+        for part in condition.parts if isinstance(condition, And) else (condition,):
+            match part:
+                case Compare(Relation.LT | Relation.LE as relation, left, right):
+                    moving = self.free(left) | self.free(index)
+                    inner = [var for var in loops if var in moving]
+                    alike = all(
+                        (step := coefficient_of(index, var)) is not None
+                        and step == coefficient_of(left, var)
+                        and var not in self.free(right)
+                        for var in inner
+                    )
+                    if not inner or not alike:
+                        continue
+                    most = self.first(right) - self.first(left)
+                    for var in sorted((self.free(left) | self.free(right)) - set(inner), key=str):
+                        most = most + self._gap_motion(left, right, var)[1]
+                    count = larger(most + (0 if relation is Relation.LT else 1), 1)
+                    found = count if found is None else smaller(found, count)
+                case _:
+                    pass
+        return found
+
     def first(self, index: Index) -> Cell:
         """The value where all loops are at their first iteration."""
         return self._value(index, None, 0)
@@ -116,12 +181,12 @@ class Variables:
 
     def _motion(self, index: Index, var: Var) -> Motion:
         start = self.first(index)
-        sign = _sign(index, var)
-        if sign:
-            distance = self._value(index, var, _LAST) - start
-            low, high = (0, distance) if sign > 0 else (distance, 0)
-            return Motion(absolute(distance) if sign < 0 else distance, low, high, is_strict=True)
-        low, high = 0, 0
+        step = coefficient_of(index, var)
+        if step is not None:
+            distance = self._value(step, None, 0) * (self.extents[var] - 1)
+            return Motion(distance, 0, distance, is_strict=True)
+        low: Cell = 0
+        high: Cell = 0
         for point in _points(index):
             distance = self._value(index, var, point) - start
             low, high = smaller(low, distance), larger(high, distance)
@@ -253,15 +318,19 @@ def _takes_remainder(index: Index) -> bool:
             return False
 
 
-def _sign(index: Index, var: Var) -> int:
-    """1 or -1 where the expression is a multiple of the variable and something without it."""
-    sign = 0
+def coefficient_of(index: Index, var: Var) -> Index | None:
+    """The positive c where an expression is c*var and something without it; None elsewhere."""
+    found: Index | None = None
     for monomial, coefficient in terms_of(index):
         if not any(var in free_vars(atom) for atom in monomial):
             continue
-        others = [atom for atom in monomial if atom != var]
-        plain = all(isinstance(atom, Decision) for atom in others)
-        if sign or not plain or len(others) + 1 != len(monomial):
-            return 0
-        sign = 1 if coefficient > 0 else -1
-    return sign
+        factor: Index = coefficient
+        for atom in monomial:
+            if isinstance(atom, Decision):
+                factor = factor * atom
+            elif atom != var:
+                return None
+        if found is not None or monomial.count(var) > 1 or coefficient < 0:
+            return None
+        found = factor
+    return found

@@ -31,7 +31,7 @@ POSITIONS = (
     "mixed",
 )
 MARK_FIELDS = ("num", "prod", "len", *(f"type_{position}" for position in POSITIONS))
-GPU_KINDS = tuple(f"{kind}_{axis}" for kind in ("block", "thread") for axis in "xyz") + ("vthread",)
+GPU_KINDS = (*(f"{kind}_{axis}" for kind in ("block", "thread") for axis in "xyz"), "vthread")
 BUFFER_FIELDS = (
     "read",
     "write",

@@ -26,7 +26,8 @@ __all__ = ["Statement", "statements_of"]
 class Statement:
     """A store and what is around it, outermost first.
 
-    depth  so many of its loops are outside of the life of the buffer that it stores to
+    depth  so many of its loops are outside of the life of the buffer that it stores to; None: it is
+           the caller's
     path   which way leads to it from the program's body: two statements share the loops on the
            path that they have in common
     """
@@ -34,7 +35,7 @@ class Statement:
     store: Store
     loops: tuple[For, ...]
     guards: tuple[Condition, ...]
-    depth: int
+    depth: int | None
     path: tuple[int, ...]
     loop_steps: tuple[int, ...]  # the length of the path at which each loop begins
 
@@ -86,7 +87,7 @@ def _walk(statement: Stmt, around: _Around) -> Iterator[Statement]:
         case Call(_, _, meaning):
             yield from _walk(meaning, around)
         case Store(buffer, _, _):
-            depth = dict(lives).get(buffer, 0)
+            depth = dict(lives).get(buffer)
             yield Statement(statement, loops, guards, depth, path, steps)
         case Prefetch():
             return

@@ -21,7 +21,6 @@ __all__ = [
     "Tape",
     "above",
     "absolute",
-    "both",
     "choose",
     "divided",
     "floored",
