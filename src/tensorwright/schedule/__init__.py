@@ -1,6 +1,12 @@
 """Schedules. Read `state.py` first, then `primitive.py`, `trace.py` and `analysis.py`."""
 
-from tensorwright.schedule.algorithms import ALGORITHMS, Algorithm
+from tensorwright.schedule.algorithms import (
+    ALGORITHMS,
+    TAPS,
+    Algorithm,
+    Convolution,
+    find_convolution,
+)
 from tensorwright.schedule.analysis import (
     Analysis,
     Nest,
@@ -63,6 +69,7 @@ from tensorwright.schedule.trace import (
 __all__ = [
     "ALGORITHMS",
     "PRIMITIVES",
+    "TAPS",
     "After",
     "Algorithm",
     "Analysis",
@@ -73,6 +80,7 @@ __all__ = [
     "CacheWrite",
     "ComputeAt",
     "ComputeInline",
+    "Convolution",
     "DecomposeReduction",
     "FoldConstant",
     "Folded",
@@ -105,6 +113,7 @@ __all__ = [
     "analyse",
     "bind",
     "enclosing_variables",
+    "find_convolution",
     "format_trace",
     "initial_state",
     "open_decisions",

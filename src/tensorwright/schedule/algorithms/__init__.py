@@ -4,8 +4,21 @@ An algorithm gives the same numbers up to rounding, by other operations.  Read `
 """
 
 from tensorwright.schedule.algorithms.algorithm import Algorithm
-from tensorwright.schedule.algorithms.winograd import WINOGRAD, winograd_matrices
+from tensorwright.schedule.algorithms.winograd import (
+    TAPS,
+    WINOGRAD,
+    Convolution,
+    find_convolution,
+    winograd_matrices,
+)
 
 ALGORITHMS: tuple[Algorithm, ...] = WINOGRAD
 
-__all__ = ["ALGORITHMS", "Algorithm", "winograd_matrices"]
+__all__ = [
+    "ALGORITHMS",
+    "TAPS",
+    "Algorithm",
+    "Convolution",
+    "find_convolution",
+    "winograd_matrices",
+]
