@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tensorwright.expr.index import (
     And,
@@ -153,7 +154,30 @@ def is_nonnegative(expression: Index, bounds: Bounds | None = None) -> bool:
     polynomial is >= 0, so is its value.  Where that fails, quotients, remainders, minima and maxima
     are replaced by what bounds them from the right side: b*(a//b) <= a, min(a, b) <= a, ...
     """
-    return _certain(expression, bounds or {}, _DEPTH)
+    if isinstance(expression, int):
+        return expression >= 0
+    least = _least_number(expression, bounds or {})
+    if least is not None:
+        return least >= 0
+    return _proved(expression, _ranges_in(expression, bounds or {}))
+
+
+@lru_cache(maxsize=1 << 16)
+def _proved(expression: Index, ranges: tuple[tuple[Var, Range], ...]) -> bool:
+    """`_certain`, remembered: the stages of a program ask the same again and again."""
+    return _certain(expression, dict(ranges), _DEPTH)
+
+
+def _ranges_in(expression: Index, bounds: Bounds) -> tuple[tuple[Var, Range], ...]:
+    """The ranges of the variables in an expression, and of those in these ranges; sorted."""
+    found: dict[Var, Range] = {}
+    pending = list(free_vars(expression))
+    while pending:
+        var = pending.pop()
+        if var in bounds and var not in found:
+            found[var] = bounds[var]
+            pending += free_vars(found[var].low, found[var].high)
+    return tuple(sorted(found.items(), key=lambda pair: pair[0].name))
 
 
 _DEPTH = 3  # how many quotients, remainders, minima or maxima are replaced in one proof
