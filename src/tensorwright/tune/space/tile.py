@@ -108,7 +108,18 @@ def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
         shared = _Order.ROWS_OUTSIDE, _Order.COLUMNS_OUTSIDE
     orders = shared if has_reuse(anchor.tensor) else (_Order.BANDS, _Order.COLUMNS_OUTSIDE)
     built = (_tile_sketch(state, target, anchor.name, order) for order in orders)
-    return tuple(sketch for sketch in built if sketch is not None)
+    found = [sketch for sketch in built if sketch is not None]
+    # an operand put into another order is not worth the work for every band again
+    found.sort(key=lambda sketch: _transposes(sketch) and not _feeds_whole(sketch))
+    return tuple(found)
+
+
+def _transposes(sketch: Sketch) -> bool:
+    return any(isinstance(step, CacheRead) for step in sketch.trace)
+
+
+def _feeds_whole(sketch: Sketch) -> bool:
+    return sketch.name == _Order.COLUMNS_OUTSIDE.value
 
 
 def _tile_sketch(state: ScheduleState, target: Target, anchor: str, order: _Order) -> Sketch | None:
@@ -121,7 +132,8 @@ def _tile_sketch(state: ScheduleState, target: Target, anchor: str, order: _Orde
         stored = anchor
     if stored == anchor:
         anchor = CacheWrite(anchor).cached
-    _transpose_operands(builder, anchor, stored)
+    width = lanes_for(target, builder.state.stage(anchor))
+    _transpose_operands(builder, anchor, stored, width)
     roles = _find_roles(builder.state, anchor, stored)
     if roles is None:
         return None
@@ -143,10 +155,15 @@ def _feeding(state: ScheduleState, anchor: str) -> frozenset[str]:
     return frozenset(found & direct)
 
 
-def _transpose_operands(builder: SketchBuilder, anchor: str, stored: str) -> None:
-    """Copy an operand that is read across its rows along the last axis into the other order."""
+def _transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:
+    """Copy an operand that is read across its rows along the last axis into the other order.
+
+    The last axis that fills half a vector, that is, if there is one.
+    """
     state = builder.state
-    last = state.stage(stored).tensor.axes[-1]
+    axes = state.stage(stored).tensor.axes
+    long_axes = [axis for axis in axes if 2 * extent_of(axis.extent) >= width]
+    last = long_axes[-1] if long_axes else axes[-1]
     found = operands(state, state.stage(anchor), state.stage(stored))
     if last.extent == 1 or len(found) < 2:
         return
@@ -251,7 +268,7 @@ def _lanes_axis(axes: list[Axis], found: tuple[Operand, ...]) -> Axis | None:
         if not any(reads_along(o.load, axis.var) for o in found):
             total += 8.0
         extent = extent_of(axis.extent)
-        return total + 4.0 / extent, -extent
+        return total + 16.0 / extent, -extent
 
     best = min(axes, key=cost, default=None)
     return best if best is not None and cost(best)[0] < _ACROSS else None
