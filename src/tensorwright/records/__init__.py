@@ -11,9 +11,10 @@ from tensorwright.records.hardware import Cache, Hardware, detect_hardware
 from tensorwright.records.json_lines_store import JsonLinesStore
 from tensorwright.records.memory_store import MemoryStore
 from tensorwright.records.opening import default_path, open_store
-from tensorwright.records.ranking import Selection
+from tensorwright.records.ranking import Selection, rank
 from tensorwright.records.record import (
     SCHEMA,
+    TOOL_VERSION,
     Record,
     Status,
     from_line,
@@ -27,6 +28,7 @@ from tensorwright.records.store import RecordStore
 
 __all__ = [
     "SCHEMA",
+    "TOOL_VERSION",
     "Cache",
     "Hardware",
     "JsonLinesStore",
@@ -44,6 +46,7 @@ __all__ = [
     "hold_lock",
     "now_utc",
     "open_store",
+    "rank",
     "to_line",
     "with_times",
 ]

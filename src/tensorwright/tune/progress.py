@@ -13,6 +13,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+_DRIFT = 0.1  # worth a word
+
 
 class Phase(Enum):
     """What a session is doing."""
@@ -29,6 +31,7 @@ class TaskRow:
 
     weight    how often it runs           trials   candidates on record
     error     why nothing could be measured, "" otherwise
+    uses      how often each network runs it, pairs (network, weight)
     """
 
     name: str
@@ -37,6 +40,12 @@ class TaskRow:
     default_s: float
     best_s: float
     error: str = ""
+    uses: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def cost_s(self) -> float:
+        """What it adds to the time of the whole; 0 where nothing was measured."""
+        return self.weight * self.best_s if math.isfinite(self.best_s) else 0.0
 
     @property
     def speed_up(self) -> float:
@@ -52,6 +61,9 @@ class Progress:
     trials, elapsed_s               of the whole session, all its runs
     trials_here, elapsed_here_s     of this run
     trials_budget, seconds_budget   None where there is no such limit
+    search_s, build_s, measure_s    of this run
+    drift                           time of the schedule that was measured again last, in its
+                                    earlier times; 1 where there was none
     """
 
     phase: Phase
@@ -63,6 +75,19 @@ class Progress:
     trials_budget: int | None
     seconds_budget: float | None
     rows: tuple[TaskRow, ...]
+    search_s: float = 0.0
+    build_s: float = 0.0
+    measure_s: float = 0.0
+    drift: float = 1.0
+
+    @property
+    def latencies_s(self) -> tuple[tuple[str, float], ...]:
+        """The estimated time of each network: the weighted sum of its workloads' best."""
+        found: dict[str, float] = {}
+        for row in self.rows:
+            for network, weight in row.uses or (("", row.weight),):
+                found[network] = found.get(network, 0.0) + weight * row.cost_s / row.weight
+        return tuple(sorted(found.items()))
 
     @property
     def eta_s(self) -> float:
@@ -83,7 +108,7 @@ class Progress:
     @property
     def best_s(self) -> float:
         """Weighted time of the best schedules, of the workloads that have one."""
-        return sum(row.weight * row.best_s for row in self.rows if math.isfinite(row.best_s))
+        return sum(row.cost_s for row in self.rows)
 
 
 class Callback(Protocol):
@@ -153,6 +178,18 @@ def summary(progress: Progress) -> str:
     if progress.best_s:
         times = f"{format_time(progress.default_s)} -> {format_time(progress.best_s)}"
         parts.append(f"{times} ({progress.default_s / progress.best_s:.2f}x)")
+    if len(progress.latencies_s) > 1:
+        parts += [f"{name} {format_time(time_s)}" for name, time_s in progress.latencies_s]
+    busy_s = progress.search_s + progress.build_s + progress.measure_s
+    if busy_s:
+        shares = (
+            f"{progress.search_s / busy_s:.0%} search",
+            f"{progress.build_s / busy_s:.0%} build",
+            f"{progress.measure_s / busy_s:.0%} measure",
+        )
+        parts.append(" ".join(shares))
+    if abs(progress.drift - 1) > _DRIFT:
+        parts.append(f"the last best now takes {progress.drift:.2f}x as long")
     failing = sum(bool(row.error) for row in progress.rows)
     if failing:
         parts.append(f"{failing} workloads not measurable")
@@ -165,8 +202,8 @@ def _table(progress: Progress) -> Table:
     for name in ("times", "trials", "default", "best", "speed-up", "share"):
         table.add_column(name, justify="right")
     total_s = progress.best_s
-    for row in progress.rows:
-        share = row.weight * row.best_s / total_s if total_s else math.nan
+    for row in sorted(progress.rows, key=lambda row: -row.cost_s):
+        share = row.cost_s / total_s if total_s and not row.error else math.nan
         table.add_row(
             row.name,
             f"{row.weight:g}",

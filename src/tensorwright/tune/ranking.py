@@ -20,6 +20,7 @@ from tensorwright.tune.space import Space
 from tensorwright.tune.strategy import StrategyFactory
 from tensorwright.tune.task import Task, Workload
 from tensorwright.tune.trial import Measurement
+from tensorwright.tune.truth import records_of, standing, top_of
 
 _RANKED = 4  # traces of a workload, besides the default
 _MOST_RANKINGS = 3
@@ -34,35 +35,6 @@ class Tools:
     scheduler: Scheduler
     make_strategy: StrategyFactory
     make_space: Callable[[Task, Target], Space]
-
-
-def records_of(store: RecordStore, setting: Setting, workload: str) -> tuple[Record, ...]:
-    """All records of a workload that the session may learn from."""
-    found = store.query(
-        workload=workload,
-        target=setting.target.key,
-        hardware=setting.hardware,
-        threads=setting.threads,
-    )
-    return tuple(found)
-
-
-def top_of(store: RecordStore, setting: Setting, workload: str, count: int) -> tuple[Record, ...]:
-    """The fastest of them."""
-    return store.top(
-        count,
-        workload=workload,
-        target=setting.target.key,
-        hardware=setting.hardware,
-        threads=setting.threads,
-    )
-
-
-def standing(records: Sequence[Record], trace: str) -> Record | None:
-    """The newest record of a trace, if that one is good."""
-    own = [record for record in records if record.trace == trace]
-    newest = max(own, key=lambda record: record.when, default=None)
-    return newest if newest is not None and newest.status is Status.OK else None
 
 
 class Ranking:
@@ -117,12 +89,12 @@ class Ranking:
             )
         if measured is None:
             return False
-        fresh = [_renewed(record, one) for (record, _), one in zip(built, measured, strict=True)]
+        fresh = [renewed(record, one) for (record, _), one in zip(built, measured, strict=True)]
         self._store.append(record for record in fresh if record is not None)
         return any(record is not None for record in fresh)
 
 
-def _renewed(record: Record, measured: Measurement) -> Record | None:
+def renewed(record: Record, measured: Measurement) -> Record | None:
     """The record with its new times; None where they say nothing about this very program."""
     if measured.status is Status.OK:
         return with_times(record, measured.times_s)

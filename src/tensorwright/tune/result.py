@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 
@@ -17,6 +18,7 @@ class StopReason(Enum):
     BUDGET_SPENT = "the budget is spent"
     INTERRUPTED = "interrupted"
     EXHAUSTED = "nothing is left to try"
+    NO_GAIN = "the last rounds gained nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,20 @@ class TuneOptions:
     round_size      candidates of a round
     should_resume   whether an unfinished session of the same arguments goes on
     should_rank     whether the best few are measured again at the end
+    patience        rounds without a gain of the whole after which the session ends; never where 0
+    task_patience   rounds without a gain after which a workload gets none any more; never where 0
+    recheck_rounds  the best schedule of a workload is measured again after so many rounds; never
+                    where 0
+    seeds           most schedules from elsewhere that are tried for a workload before the search
     """
 
     round_size: int = ROUND_SIZE
     should_resume: bool = True
     should_rank: bool = True
+    patience: int = 0
+    task_patience: int = 0
+    recheck_rounds: int = 8
+    seeds: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,7 @@ class TaskResult:
 
     trace   the best schedule as text, "" where none was measured well
     error   why none was, "" otherwise
+    tried   schedules on record besides the default
     """
 
     task: Task
@@ -47,6 +59,17 @@ class TaskResult:
     best_s: float
     trace: str
     error: str
+    tried: int = 0
+
+    @property
+    def is_untuned(self) -> bool:
+        """Whether there is nothing to choose from but the default schedule."""
+        return self.tried == 0
+
+    @property
+    def cost_s(self) -> float:
+        """What the workload adds to the time of the whole; 0 where it was not measured."""
+        return self.task.weight * self.best_s if math.isfinite(self.best_s) else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +77,7 @@ class TuneResult:
     """What came of a session.
 
     trials, elapsed_s    of all runs of the session
-    build_s, measure_s   of this run; the rest of its time was search
+    search_s, build_s, measure_s   of this run
     """
 
     session: str
@@ -64,6 +87,14 @@ class TuneResult:
     build_s: float
     measure_s: float
     tasks: tuple[TaskResult, ...]
+    search_s: float = 0.0
+
+    @property
+    def untuned(self) -> tuple[tuple[TaskResult, float], ...]:
+        """The workloads without a search, and their share of the measured time, largest first."""
+        total_s = sum(each.cost_s for each in self.tasks) or 1.0
+        found = [(each, each.cost_s / total_s) for each in self.tasks if each.is_untuned]
+        return tuple(sorted(found, key=lambda pair: -pair[1]))
 
     @property
     def is_interrupted(self) -> bool:

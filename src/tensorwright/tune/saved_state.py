@@ -21,6 +21,8 @@ class Spent:
     """How far a session has come.
 
     counts      per workload key, its trials          histories   its best time after each round
+    idle_rounds   rounds at the end that did not gain anything for the whole
+    begun         candidates measured of a round that was cut short
     """
 
     trials: int = 0
@@ -29,6 +31,8 @@ class Spent:
     is_finished: bool = False
     counts: tuple[tuple[str, int], ...] = ()
     histories: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    idle_rounds: int = 0
+    begun: int = 0
 
 
 def session_arguments(
@@ -72,6 +76,8 @@ def load_spent(store: RecordStore, identity: str) -> Spent:
                 (key, tuple(math.inf if time_s is None else float(time_s) for time_s in times))
                 for key, times in fields["histories"].items()
             ),
+            idle_rounds=int(fields.get("idle_rounds", 0)),
+            begun=int(fields.get("begun", 0)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(
@@ -96,6 +102,8 @@ def save_spent(store: RecordStore, identity: str, model: str, arguments: str, sp
         "is_finished": spent.is_finished,
         "counts": dict(spent.counts),
         "histories": histories,
+        "idle_rounds": spent.idle_rounds,
+        "begun": spent.begun,
     }
     session = SavedSession(identity, model or "session", model, arguments, json.dumps(state))
     before = store.session(identity)

@@ -15,17 +15,20 @@ from tensorwright.base import MachineError, Target, UsageError, detect_target
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import initial_state
 from tensorwright.tune.build import Builder, PoolBuilder
+from tensorwright.tune.gradient_scheduler import GradientScheduler
 from tensorwright.tune.interrupt import Interrupt
 from tensorwright.tune.measure import ChildRunner, Runner
+from tensorwright.tune.objective import Objective, TotalLatency
 from tensorwright.tune.progress import Callback
 from tensorwright.tune.random_search import RandomSearch
 from tensorwright.tune.ranking import Tools
 from tensorwright.tune.result import Setting, TuneOptions, TuneResult
 from tensorwright.tune.rounds import Session
-from tensorwright.tune.scheduler import GreedyScheduler, Scheduler
+from tensorwright.tune.scheduler import Scheduler
 from tensorwright.tune.space import Space, space_of
 from tensorwright.tune.strategy import StrategyFactory
 from tensorwright.tune.task import Task
+from tensorwright.tune.trial import MeasureOptions
 
 
 def make_space(task: Task, target: Target) -> Space:
@@ -48,6 +51,8 @@ def tune(
     callbacks: Sequence[Callback] = (),
     interrupt: Interrupt | None = None,
     options: TuneOptions | None = None,
+    objective: Objective | None = None,
+    measuring: MeasureOptions | None = None,
     builder: Builder | None = None,
     runner: Runner | None = None,
     scheduler: Scheduler | None = None,
@@ -59,6 +64,8 @@ def tune(
     trials, minutes   the budget over all runs of the session; whichever is spent first
     model             what is tuned, for people            hardware   of this machine where ""
     interrupt         lets another thread stop the session; Ctrl-C does so in the main thread
+    objective         what the scheduler makes small; the weighted sum of all times where None
+    measuring         how candidates are measured, where no runner is given
     builder, runner   closed by the caller if given; else workers of the session's own
 
     Tasks of equal workloads count as one, with the sum of their weights.
@@ -84,13 +91,16 @@ def tune(
             builder = owned.enter_context(PoolBuilder())
             builder.start()
         if runner is None:
-            runner = owned.enter_context(ChildRunner(seed=seed))
+            runner = owned.enter_context(ChildRunner(measuring, seed))
             runner.start()
-        tools = Tools(builder, runner, scheduler or GreedyScheduler(), make_strategy, make_space)
+        chosen = options or TuneOptions()
+        if scheduler is None:
+            scheduler = GradientScheduler(
+                objective or TotalLatency(), patience=chosen.task_patience, seed=seed
+            )
+        tools = Tools(builder, runner, scheduler, make_strategy, make_space)
         owned.enter_context(asked.on_ctrl_c())
-        return Session(
-            merge(tasks), setting, store, tools, tuple(callbacks), asked, options or TuneOptions()
-        ).run()
+        return Session(merge(tasks), setting, store, tools, tuple(callbacks), asked, chosen).run()
 
 
 def check_runs_here(target: Target) -> None:
