@@ -19,7 +19,7 @@ are bound later.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
@@ -257,8 +257,8 @@ def reads_of(tensor: Compute) -> Iterator[str]:
         yield load.source.name
 
 
-def redirect(tensor: Compute, mapping: dict[str, Placeholder]) -> Compute:
-    """The tensor with its loads from some names reading other placeholders of the same rank."""
+def redirect(tensor: Compute, mapping: Mapping[str, Tensor]) -> Compute:
+    """The tensor with its loads from some names reading other tensors of the same rank."""
 
     def on_element(element: Element) -> Index:
         return Element(mapping.get(element.source.name, element.source), element.indices)

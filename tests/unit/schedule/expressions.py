@@ -152,6 +152,22 @@ def conv(size: int = 7, stride: int = 1, channels: int = 3, filters: int = 4) ->
     return Expression((relu,), frozenset({"w", "bias"}))
 
 
+def scaled(columns: int = 7) -> Expression:
+    """A product with a constant that is doubled first: y = x (2 w)."""
+    x, w, k = placeholder("x", (3, 5)), placeholder("w", (5, columns)), reduce_axis("k", 5)
+    doubled = compute("doubled", w.shape, lambda i, j: w[i, j] * 2.0)
+    y = compute("y", (3, columns), lambda i, j: sum_over(x[i, k] * doubled[k, j], k))
+    return Expression((y,), frozenset({"w"}))
+
+
+def positions() -> Expression:
+    """A constant that is used as an index into what was made of it, z[i] = q[w[i]] * x[i]."""
+    x, w = placeholder("x", (4,), DType.I64), placeholder("w", (4,), DType.I64)
+    p = compute("p", (4,), lambda i: w[i] + 1)
+    q = compute("q", (4,), lambda i: p[at_position(p, (i,), 4)])
+    return Expression((compute("z", (4,), lambda i: q[i] * x[i]),), frozenset({"w"}))
+
+
 def softmax(rows: int = 4, columns: int = 9) -> Expression:
     x = placeholder("x", (rows, columns))
     j, k = reduce_axis("j", columns), reduce_axis("k", columns)

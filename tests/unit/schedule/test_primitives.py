@@ -16,6 +16,8 @@ from tests.unit.schedule.expressions import (
     gather,
     matmul,
     pool,
+    positions,
+    scaled,
     softmax,
     total,
     two_outputs,
@@ -31,6 +33,7 @@ from tensorwright.schedule import (
     ComputeAt,
     ComputeInline,
     DecomposeReduction,
+    FoldConstant,
     Fuse,
     Mark,
     PackConstant,
@@ -46,6 +49,7 @@ from tensorwright.schedule import (
     Tensorize,
     Trace,
     Unroll,
+    UseAlgorithm,
     Vectorize,
     bind,
     format_trace,
@@ -184,6 +188,23 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         (Prefetch("c", "a", "i", 2), Prefetch("c", "b", "k"), Split("c", "k", (2,))),
     ),
     "prefetch_by_position": (gather(), (Prefetch("rows", "table", "i"), Unroll("rows", "j"))),
+    "use_algorithm": (conv(), (UseAlgorithm("y", "winograd2"),)),
+    "fold_constant": (scaled(), (FoldConstant("doubled"),)),
+    "fold_twice": (
+        conv(),
+        (
+            UseAlgorithm("y", "winograd2"),
+            FoldConstant("y_kernel_f64"),
+            FoldConstant("y_kernel"),
+            Reorder("y_product", ("u", "oc", "oh_t", "ow_t", "v", "ic")),
+            PackConstant("y_kernel", "y_product"),
+        ),
+    ),
+    "fold_positions": (positions(), (FoldConstant("p"), FoldConstant("q"))),
+    "fold_and_pack": (
+        scaled(),
+        (FoldConstant("doubled"), Split("y", "j", (4,)), PackConstant("doubled", "y")),
+    ),
     "tiled_with_epilogue": (matmul(with_relu=True), TILED_WITH_EPILOGUE),
 }
 
@@ -210,6 +231,7 @@ GOLDEN = (
     "pack_in_an_order_of_fused_loops",
     "tensorize",
     "prefetch",
+    "fold_and_pack",
     "tiled_with_epilogue",
 )
 

@@ -15,8 +15,10 @@ from tests.unit.schedule.expressions import (
     blur,
     bytes_product,
     chain,
+    conv,
     gather,
     matmul,
+    scaled,
     softmax,
     total,
     two_outputs,
@@ -32,6 +34,7 @@ from tensorwright.schedule import (
     ComputeAt,
     ComputeInline,
     DecomposeReduction,
+    FoldConstant,
     Fuse,
     Mark,
     PackConstant,
@@ -47,6 +50,7 @@ from tensorwright.schedule import (
     Tensorize,
     Trace,
     Unroll,
+    UseAlgorithm,
     Vectorize,
     replay,
 )
@@ -86,6 +90,29 @@ def sums_of_bytes(columns: int = 16) -> Expression:
     r = reduce_axis("r", 4)
     y = compute(
         "y", (columns,), lambda j: sum_over(cast(data[r], DType.I32) + cast(w[j, r], DType.I32), r)
+    )
+    return Expression((y,), frozenset({"w"}))
+
+
+def constant_output() -> Expression:
+    w = placeholder("w", (4,))
+    return Expression((compute("y", (4,), lambda i: w[i] + 1.0),), frozenset({"w"}))
+
+
+def read_twice() -> Expression:
+    """A constant that is read as it is, too."""
+    x, w = placeholder("x", (4,)), placeholder("w", (4,))
+    p = compute("p", (4,), lambda i: w[i] + 1.0)
+    return Expression((compute("z", (4,), lambda i: p[i] * w[i] * x[i]),), frozenset({"w"}))
+
+
+def named_like_a_part() -> Expression:
+    """A convolution of something that has the name of what the algorithm would compute."""
+    x, w = placeholder("x", (3, 8, 8)), placeholder("w", (4, 3, 3, 3))
+    taken = compute("y_rows", x.shape, lambda c, i, j: x[c, i, j] + 1.0)
+    c, k, m = reduce_axis("c", 3), reduce_axis("k", 3), reduce_axis("m", 3)
+    y = compute(
+        "y", (4, 6, 6), lambda o, i, j: sum_over(taken[c, i + k, j + m] * w[o, c, k, m], c, k, m)
     )
     return Expression((y,), frozenset({"w"}))
 
@@ -285,6 +312,24 @@ CASES: dict[str, Case] = {
     "pack_twice": (matmul(), (PackConstant("b", "c"),), PackConstant("b", "c")),
     "pack_what_is_not_read": (matmul(with_relu=True), (), PackConstant("b", "relu")),
     "pack_for_one_of_two": (packed_twice(), (), PackConstant("w", "p")),
+    "use_no_algorithm": (conv(), (), UseAlgorithm("y", "strassen")),
+    "use_an_algorithm_for_something_else": (matmul(), (), UseAlgorithm("c", "winograd2")),
+    "use_an_algorithm_for_strided_windows": (conv(7, 2), (), UseAlgorithm("y", "winograd2")),
+    "use_an_algorithm_when_scheduled": (
+        conv(),
+        (Split("y", "ow", (2,)),),
+        UseAlgorithm("y", "winograd2"),
+    ),
+    "use_an_algorithm_where_a_name_is_taken": (
+        named_like_a_part(),
+        (),
+        UseAlgorithm("y", "winograd2"),
+    ),
+    "fold_what_reads_an_input": (blur(), (), FoldConstant("p")),
+    "fold_what_reads_two": (packed_twice(), (), FoldConstant("p")),
+    "fold_what_is_scheduled": (scaled(), (Unroll("doubled", "j"),), FoldConstant("doubled")),
+    "fold_an_output": (constant_output(), (), FoldConstant("y")),
+    "fold_what_is_read_elsewhere": (read_twice(), (), FoldConstant("p")),
     "tensorize_by_nothing": (matmul(), (), Tensorize("c", "i", "dot5")),
     "tensorize_other_extents": (bytes_product(), (), Tensorize("y", "j", "dot4_u8i8_i32")),
     "tensorize_another_fold": (

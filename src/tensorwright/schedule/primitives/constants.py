@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.expr import Compute, Load, Placeholder, Tensor, Value, loads_of, map_loads
+from tensorwright.expr import Placeholder, Tensor, loads_of
 from tensorwright.schedule.primitive import need_stage, need_unscheduled, refuse
-from tensorwright.schedule.state import Folded, ScheduleState
+from tensorwright.schedule.state import Folded, ScheduleState, redirect
 from tensorwright.schedule.text import step_text
 
 
@@ -52,8 +52,8 @@ class FoldConstant:
 
     Rewrite:  U[i] = f(W)  ->  the constant U takes the place of W: no loops, its values by the
               evaluator
-    Requires: the stage is not scheduled and no output; it reads one constant and nothing else, not
-              as an index, and nothing else reads that constant.
+    Requires: the stage is not scheduled and no output; it reads one constant and nothing else, and
+              nothing else reads that constant.
     """
 
     stage: str
@@ -68,16 +68,9 @@ class FoldConstant:
         if self.stage in state.outputs:
             raise refuse(self, state, f"{self.stage} is an output and must be stored")
         read = sorted({load.source.name for load in loads_of(stage.tensor.body)})
-        direct: set[str] = set()
-
-        def on_load(load: Load) -> Value:
-            direct.add(load.source.name)
-            return load
-
-        map_loads(stage.tensor.body, on_load)
-        if len(read) != 1 or read != sorted(direct) or read[0] not in state.constants:
+        if len(read) != 1 or read[0] not in state.constants:
             listed = ", ".join(read) or "nothing"
-            reason = f"{self.stage} reads {listed}, not the elements of one constant"
+            reason = f"{self.stage} reads {listed}, not one constant"
             raise refuse(self, state, reason, "fold only what is known when compiling")
         if len(state.readers(read[0])) != 1:
             raise refuse(self, state, f"{read[0]} has other readers")
@@ -89,8 +82,7 @@ class FoldConstant:
         entry = next(each for each in state.inputs if each.name == name)
         known = next((each for each in state.folded if each.tensor.name == name), None)
         source: Tensor = known.tensor if known is not None else entry
-        body = map_loads(tensor.body, lambda load: Load(source, load.indices))
-        made = Compute(tensor.name, tensor.axes, body, tensor.reduction)
+        made = redirect(tensor, {name: source})
         folded = Folded(known.source if known is not None else entry, made)
         stand_in = Placeholder(tensor.name, tensor.shape, tensor.dtype)
         return replace(
