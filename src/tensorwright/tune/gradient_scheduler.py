@@ -23,12 +23,10 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from tensorwright.tune.objective import Objective, TotalLatency, gradient
 from tensorwright.tune.scheduler import TaskState
 from tensorwright.tune.similarity import operations_of, structure_of
-from tensorwright.tune.task import Workload
 
 _LEAVE_ROUNDS = 5  # a slow member leaves its group after so many rounds more than any other
 _LEAST_GAIN = 1e-3  # share of its time that a workload must lose to count as gaining
@@ -106,8 +104,10 @@ class GradientScheduler:
             backward_s = max(0.0, history[-1 - self.window] - history[-1]) / self.window
         hoped_s = best_s - best_s / max(1, len(history))
         if group_speed:
-            hoped_s = min(hoped_s, self.beta * operations(state.task.workload) / group_speed)
-        trust = self.gamma ** (rounds_without_gain(history) / self.window)
+            hoped_s = min(
+                hoped_s, self.beta * operations_of(state.task.workload.outputs) / group_speed
+            )
+        trust: float = self.gamma ** (rounds_without_gain(history) / self.window)
         return self.alpha * backward_s + (1 - self.alpha) * trust * (best_s - hoped_s)
 
     def _group_speeds(self, states: Sequence[TaskState]) -> tuple[float, ...]:
@@ -116,7 +116,7 @@ class GradientScheduler:
         groups: dict[str, list[int]] = {}
         for number, state in enumerate(states):
             if speeds[number]:
-                groups.setdefault(structure(state.task.workload), []).append(number)
+                groups.setdefault(structure_of(state.task.workload.outputs), []).append(number)
         found = [0.0] * len(states)
         for members in groups.values():
             staying = self._staying(members, states, speeds)
@@ -154,16 +154,4 @@ def rounds_without_gain(history: Sequence[float]) -> int:
 def _speed(state: TaskState) -> float:
     if not math.isfinite(state.best_s) or state.best_s <= 0:
         return 0.0
-    return operations(state.task.workload) / state.best_s
-
-
-@lru_cache(maxsize=4096)
-def operations(workload: Workload) -> int:
-    """As `operations_of`, once for each workload."""
-    return operations_of(workload)
-
-
-@lru_cache(maxsize=4096)
-def structure(workload: Workload) -> str:
-    """As `structure_of`, once for each workload."""
-    return structure_of(workload)
+    return operations_of(state.task.workload.outputs) / state.best_s

@@ -7,28 +7,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tensorwright.expr import Apply, Compute, Value, children, topological_order
 from tensorwright.ops import work
-from tensorwright.tune.task import Workload
 
 _WORK_BASE = 1.618
 
 
-def structure_of(workload: Workload) -> str:
-    """The sequence of the workload's stages as text (axes, reduction, operations), and its work.
+@lru_cache(maxsize=4096)
+def structure_of(outputs: tuple[Compute, ...]) -> str:
+    """The sequence of a program's stages as text (axes, reduction, operations), and its work.
 
-    Workloads of equal structure reach about the same operations per second.
+    Programs of equal structure reach about the same operations per second.
     """
-    stages = topological_order(*workload.outputs)
+    stages = topological_order(*outputs)
     parts = [_stage_text(stage) for stage in stages if isinstance(stage, Compute)]
-    size = int(math.log(operations_of(workload) + 1, _WORK_BASE))
+    size = int(math.log(operations_of(outputs) + 1, _WORK_BASE))
     return "; ".join([*parts, str(size)])
 
 
-def operations_of(workload: Workload) -> int:
-    """The operations of one call; 0 for a workload that only moves data."""
-    return work(workload.outputs)
+@lru_cache(maxsize=4096)
+def operations_of(outputs: tuple[Compute, ...]) -> int:
+    """The operations of one call; 0 for a program that only moves data."""
+    return work(outputs)
 
 
 def _stage_text(stage: Compute) -> str:

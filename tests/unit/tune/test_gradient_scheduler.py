@@ -21,8 +21,13 @@ from tensorwright.tune import (
     Task,
     TaskState,
 )
-from tensorwright.tune.gradient_scheduler import operations, rounds_without_gain, structure
+from tensorwright.tune.gradient_scheduler import rounds_without_gain
 from tensorwright.tune.session import merge
+from tensorwright.tune.similarity import operations_of, structure_of
+
+
+def structure(workload: Workload) -> str:
+    return structure_of(workload.outputs)
 
 
 def doubled_twice() -> Workload:
@@ -87,7 +92,7 @@ def test_a_task_that_stays_slow_leaves_its_group() -> None:
 def test_groups_go_by_structure_and_about_equal_work() -> None:
     assert structure(matmul(32)) == structure(matmul(33)) != structure(matmul(64))
     assert structure(doubled()) != structure(doubled_twice())
-    assert operations(matmul(64)) == 2 * 64**3 + 64**2
+    assert operations_of(matmul(64).outputs) == 2 * 64**3 + 64**2
 
 
 def test_the_first_rounds_go_round_the_costliest_first() -> None:
