@@ -42,7 +42,7 @@ from tensorwright.tune import (
     assemble_workload,
     best_trace,
     build_cached,
-    space_of,
+    default_trace,
     tune,
 )
 
@@ -204,8 +204,8 @@ def choose(workload: Workload, target: Target, threads: int, store: RecordStore)
     best = best_trace(store, workload, target, hardware, threads)
     if best is not None:
         return Scheduled(workload, format_trace(best), is_tuned=True)
-    space = space_of(initial_state(workload.outputs, workload.constants), target)
-    return Scheduled(workload, format_trace(space.default_trace), is_tuned=False)
+    trace = default_trace(initial_state(workload.outputs, workload.constants), target)
+    return Scheduled(workload, format_trace(trace), is_tuned=False)
 
 
 def _schedules_text(chosen: Sequence[Scheduled]) -> str:

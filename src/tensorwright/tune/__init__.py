@@ -19,6 +19,14 @@ from tensorwright.tune.build import (
     build_request,
 )
 from tensorwright.tune.cached_build import build_cached
+from tensorwright.tune.derive import (
+    Derivation,
+    SketchRule,
+    Verdict,
+    register_sketch_rule,
+    sketch_rule,
+    unregister_sketch_rule,
+)
 from tensorwright.tune.gradient_scheduler import GradientScheduler
 from tensorwright.tune.interrupt import Interrupt
 from tensorwright.tune.jobs import Job
@@ -50,7 +58,16 @@ from tensorwright.tune.scheduler import (
     TaskState,
 )
 from tensorwright.tune.session import tune
-from tensorwright.tune.space import Choice, Limit, Sketch, SketchBuilder, Space, space_of
+from tensorwright.tune.space import (
+    Choice,
+    Limit,
+    Sketch,
+    SketchBuilder,
+    Space,
+    default_trace,
+    rule_sketches,
+    space_of,
+)
 from tensorwright.tune.strategy import Candidate, Strategy, StrategyFactory
 from tensorwright.tune.task import Task
 from tensorwright.tune.trial import Measurement, MeasureOptions
@@ -66,6 +83,7 @@ __all__ = [
     "Candidate",
     "ChildRunner",
     "Choice",
+    "Derivation",
     "GradientScheduler",
     "GreedyScheduler",
     "Interrupt",
@@ -88,6 +106,7 @@ __all__ = [
     "Scheduler",
     "Sketch",
     "SketchBuilder",
+    "SketchRule",
     "Space",
     "StopReason",
     "Strategy",
@@ -99,6 +118,7 @@ __all__ = [
     "TotalLatency",
     "TuneOptions",
     "TuneResult",
+    "Verdict",
     "WorkerPool",
     "assemble",
     "assemble_workload",
@@ -109,8 +129,13 @@ __all__ = [
     "build_request",
     "choose_callbacks",
     "default_candidate",
+    "default_trace",
     "hold_turn",
     "make_reference",
+    "register_sketch_rule",
+    "rule_sketches",
+    "sketch_rule",
     "space_of",
     "tune",
+    "unregister_sketch_rule",
 ]

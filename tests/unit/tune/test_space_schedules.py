@@ -14,7 +14,7 @@ from tensorwright.base import DType, Target, detect_target
 from tensorwright.expr import Decision
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import format_trace, initial_state, open_decisions
-from tensorwright.tune import Space, space_of
+from tensorwright.tune import Space, rule_sketches, space_of
 
 AVX2 = Target.parse("x86-64-avx2")
 TARGETS = {"avx2": AVX2, "avx512": Target.parse("x86-64-avx512")}
@@ -157,7 +157,8 @@ def test_decisions_are_data(name: str) -> None:
 def test_tiles_stay_within_the_registers() -> None:
     (case,) = cases("conv2d_blocked", "avx2", True)[:1]
     source = random.Random(0)
-    for sketch in space(case, AVX2).sketches:
+    state = initial_state(case[0].outputs, case[0].constants)
+    for sketch in rule_sketches(state, AVX2):
         (limit,) = sketch.limits
         assert limit.most == AVX2.vector_registers * 6 // 5
         for _ in range(50):

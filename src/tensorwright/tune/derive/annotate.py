@@ -8,7 +8,6 @@ same names, so a candidate can move from one to another.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from tensorwright.base import ScheduleError
@@ -17,22 +16,18 @@ from tensorwright.schedule import (
     AtRoot,
     ComputeAt,
     ComputeInline,
-    Fuse,
     PackConstant,
-    Parallel,
     Reorder,
     ScheduleState,
     Split,
     Stage,
     Vectorize,
 )
-from tensorwright.tune.derive.derivation import Derivation, TiledStage
+from tensorwright.tune.derive.derivation import Derivation
 from tensorwright.tune.derive.predicates import can_inline
-from tensorwright.tune.space.common import MIN_PARALLEL_POINTS, is_cheap, lanes_for, spread
+from tensorwright.tune.space.common import is_cheap, lanes_for, parallelise, spread
 from tensorwright.tune.space.roles import extent_of, points, stride_along
-from tensorwright.tune.space.sketch import Kind, Sketch, SketchBuilder
-
-CHUNKS = (1, 2, 4, 8, 16)  # iterations of the parallel loop that a thread takes at once
+from tensorwright.tune.space.sketch import Sketch, SketchBuilder
 
 
 class _Where(Enum):
@@ -41,15 +36,16 @@ class _Where(Enum):
     ROOT = "at the root"
     LARGE = "in large tiles"
     SMALL = "in small tiles"
-    FOLD = "in the fold"
     INLINE = "inlined"
+    FOLD = "in the fold"
 
 
 def sketches_of(derivation: Derivation) -> Iterator[Sketch]:
     """The sketches of a complete derivation, the likeliest first."""
     seen: set[object] = set()
     feeding = _feeding(derivation)
-    for where in _Where if feeding else (_Where.ROOT,):
+    is_fused = any(tile.host != tile.stage for tile in derivation.tiles)
+    for where in _Where if feeding and is_fused else (_Where.ROOT,):
         try:
             sketch = _Annotation(derivation, feeding, where).sketch()
         except ScheduleError:
@@ -88,12 +84,6 @@ def _is_untouched(state: ScheduleState, stage: Stage) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    host: str
-    loop: str
-
-
 class _Annotation:
     """Mutable working state of one sketch."""
 
@@ -102,13 +92,10 @@ class _Annotation:
         self.feeding = feeding
         self.where = where
         self.builder: SketchBuilder = derivation.grow()
-        self.moved: dict[tuple[str, str], str] = {}
 
     def sketch(self) -> Sketch | None:
         """The sketch; None where nothing can be computed at the wanted place."""
         untouched = [s.name for s in self.builder.state.stages if self._is_open(s)]
-        for tile in self.derivation.tiles:
-            self._parallelise(tile)
         if self.where is not _Where.ROOT and not self._place_feeding():
             return None
         for name in untouched:
@@ -126,23 +113,6 @@ class _Annotation:
     def _is_open(self, stage: Stage) -> bool:
         return _is_untouched(self.builder.state, stage)
 
-    def _parallelise(self, tile: TiledStage) -> None:
-        """Spread the loops over the largest tiles, in chunks."""
-        builder, host = self.builder, tile.host
-        work = points(self.builder.state.stage(tile.stage).tensor)
-        if not tile.outer or work < MIN_PARALLEL_POINTS:
-            return
-        loop = tile.outer[0]
-        if len(tile.outer) > 1:
-            step = Fuse(host, tile.outer)
-            builder.do(step)
-            loop = step.fused
-        base = tile.stage.removesuffix("_cache")
-        chunk = builder.choose(f"{base}_chunk", CHUNKS, 1, Kind.PARALLEL, base)
-        builder.do(Split(host, loop, (chunk,)))
-        builder.do(Parallel(host, f"{loop}_o"))
-        self.moved[host, tile.outer[-1]] = f"{loop}_i"
-
     def _place_feeding(self) -> bool:
         """Put the feeding stages where they are wanted; whether there is such a place."""
         for name in self.feeding:  # readers first
@@ -155,20 +125,19 @@ class _Annotation:
             place = self._place(name)
             if place is None:
                 return False
-            self.builder.do(ComputeAt(name, place.host, place.loop))
+            self.builder.do(ComputeAt(name, *place))
             last = self.builder.state.stage(name).tensor.axes[-1]
             if extent_of(last.extent) >= 2:
                 self.builder.do(Vectorize(name, last.name))
         return True
 
-    def _place(self, name: str) -> _Place | None:
+    def _place(self, name: str) -> tuple[str, str] | None:
         depth = (_Where.LARGE, _Where.SMALL, _Where.FOLD).index(self.where)
         readers = {reader.name for reader in self.builder.state.readers(name)}
         for tile in self.derivation.tiles:
             inside = {tile.stage, *self.feeding}
             if readers <= inside and depth < len(tile.places):
-                host, loop = tile.places[depth]
-                return _Place(host, self.moved.get((host, loop), loop))
+                return tile.places[depth]
         return None
 
     def _schedule_whole(self, stage: Stage) -> None:
@@ -207,9 +176,4 @@ def _spread_fold(builder: SketchBuilder, stage: Stage, derivation: Derivation) -
         folds = [axis.name for axis in stage.tensor.reduce_axes]
         builder.do(Reorder(stage.name, (*outer, *folds, inner)))
         builder.do(Vectorize(stage.name, inner))
-    if not outer or points(stage.tensor) < MIN_PARALLEL_POINTS:
-        return
-    step = Fuse(stage.name, tuple(outer[:2]))
-    if len(outer) > 1:
-        builder.do(step)
-    builder.do(Parallel(stage.name, step.fused if len(outer) > 1 else outer[0]))
+    parallelise(builder, stage.name, outer[:2], points(stage.tensor))

@@ -193,11 +193,9 @@ def lane_sizes(extent: int, width: int) -> tuple[tuple[int, ...], ...]:
         for pair in factorisations(count, 2, count, _LANES_WASTE) if count else ():
             whole = innermost * pair[0] * pair[1]
             rest = -extent % whole
-            if extent % width == 0 and rest == 0:
+            is_small = rest <= _LANES_WASTE * extent or pair == (1, 1)
+            if rest == 0 or (extent % width and whole <= extent and is_small):
                 found.append((*pair, innermost))
-            elif extent % width and whole <= extent:
-                if rest <= _LANES_WASTE * extent or pair == (1, 1):
-                    found.append((*pair, innermost))
     return tuple(sorted(found))
 
 

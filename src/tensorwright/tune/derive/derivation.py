@@ -18,13 +18,11 @@ class TiledStage:
     """A stage that a rule has tiled, for what is decided about it at the end.
 
     stage   computes the tiles                 host     stores them: the consumer, or the stage
-    outer   loops of the host over the largest tiles (S0), outermost first
     places  loops that hold a tile, largest first: (stage, loop)
     """
 
     stage: str
     host: str
-    outer: tuple[str, ...]
     places: tuple[tuple[str, str], ...]
 
 

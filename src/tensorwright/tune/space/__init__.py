@@ -9,7 +9,7 @@ from tensorwright.tune.space.sketch import (
     Space,
     factorisations,
 )
-from tensorwright.tune.space.space import RULES, space_of
+from tensorwright.tune.space.space import RULES, default_trace, rule_sketches, space_of
 
 __all__ = [
     "RULES",
@@ -19,6 +19,8 @@ __all__ = [
     "Sketch",
     "SketchBuilder",
     "Space",
+    "default_trace",
     "factorisations",
+    "rule_sketches",
     "space_of",
 ]

@@ -59,4 +59,3 @@ def _size(axis: Axis, factor: _Factor, view: Derivation) -> int:
         return lanes_for(view.target, view.stage)
     whole = [n for n in divisors(extent, extent) if extent // n <= ENOUGH_ITERATIONS]
     return min((n for n in whole if n > 1), default=-(-extent // ENOUGH_ITERATIONS))
-

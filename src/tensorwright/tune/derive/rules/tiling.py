@@ -16,9 +16,9 @@ from tensorwright.tune.derive.axes import LEVELS, Part, TileAxis, block_of, plan
 from tensorwright.tune.derive.derivation import Derivation, TiledStage
 from tensorwright.tune.derive.predicates import fusable_consumer, has_data_reuse
 from tensorwright.tune.derive.rule import Verdict
-from tensorwright.tune.space.common import lanes_for
-from tensorwright.tune.space.roles import extent_of
-from tensorwright.tune.space.sketch import Kind, SketchBuilder, divisors
+from tensorwright.tune.space.common import lanes_for, parallelise
+from tensorwright.tune.space.roles import extent_of, points
+from tensorwright.tune.space.sketch import Kind, divisors
 
 FUSION_LEVELS = (2, 1)  # of the spatial tiles, the likelier first
 _FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
@@ -95,12 +95,13 @@ class _Tiling:
                     names, axis.sizes, axis.default, Kind.TILE, self.base
                 )
         self._limit_registers()
-        outer, places = self._tile_host() if self.level else ([], [])
-        own_outer, own_places = self._tile_stage()
+        places = self._tile_host() if self.level else []
+        own_places = self._tile_stage()
+        if places:  # last: what is done to a stage inside another one takes longer to check
+            self.builder.do(ComputeAt(self.name, *places[-1]))
         kind = "cached" if self.base != self.name else "fused" if self.level else "tiled"
         place = f"{self.name} at {self.level}" if self.level else ""
-        loops, held = tuple(outer or own_outer), (*places, *own_places)
-        tile = TiledStage(self.name, self.host, loops, held)
+        tile = TiledStage(self.name, self.host, (*places, *own_places))
         return self.view.then(self.builder, f"{self.base} {kind}", place, tile)
 
     def _limit_registers(self) -> None:
@@ -112,8 +113,8 @@ class _Tiling:
         most = target.vector_registers * (width if wide else 1)
         self.builder.limit(tuple(factors), most)
 
-    def _tile_host(self) -> tuple[list[str], list[tuple[str, str]]]:
-        """Split the consumer, put the stage into its tiles: (S0 loops, places)."""
+    def _tile_host(self) -> list[tuple[str, str]]:
+        """Split the consumer; the loops that hold its tiles."""
         builder, host = self.builder, self.host
         outer: list[str] = []
         middle: list[str] = []
@@ -135,19 +136,21 @@ class _Tiling:
         order = (*outer, *middle, *tile)
         builder.do(Reorder(host, order))
         builder.do(Vectorize(host, order[-1]))
-        loops = [x for x in (outer[-1:], middle[-1:]) if x]
-        places = [(host, loop) for (loop,) in loops]
-        if places:
-            builder.do(ComputeAt(self.name, *places[-1]))
-        return outer, places
+        loops = [self._parallelise(outer), *middle[-1:]]
+        return [(host, loop) for loop in loops if loop]
+
+    def _parallelise(self, outer: list[str]) -> str:
+        """Let threads share the tiles; the loop that holds a largest tile, "" if there is one."""
+        work = points(self.builder.state.stage(self.name).tensor)
+        return parallelise(self.builder, self.host, outer, work) or (outer[-1] if outer else "")
 
     def _by_part(self) -> list[TileAxis]:
         """Rows outside, columns inside: what is read along the rows is used up at once."""
         order = list(Part)
         return sorted(self.axes, key=lambda axis: order.index(axis.part))
 
-    def _tile_stage(self) -> tuple[list[str], list[tuple[str, str]]]:
-        """Split and order the loops of the stage: (S0 loops, places), none with fusion."""
+    def _tile_stage(self) -> list[tuple[str, str]]:
+        """Split and order the loops of the stage; those that hold its tiles."""
         builder, name = self.builder, self.name
         spatial: list[list[str]] = [[] for _ in range(LEVELS)]
         innermost: dict[str, str] = {}
@@ -157,7 +160,7 @@ class _Tiling:
             elif not axis.is_tiled:
                 spatial[0].append(axis.own)
             else:
-                tail = Tail.EXACT if self.level else axis.tail
+                tail = axis.tail if axis.tail is not Tail.SHIFT else Tail.GUARD
                 step = Split(name, axis.own, self.sizes[axis.name][self.level :], tail)
                 builder.do(step)
                 *larger, innermost[axis.name] = step.children
@@ -171,10 +174,10 @@ class _Tiling:
         for loop in (*unrolled, *tile[:-1]):
             builder.do(Unroll(name, loop))
         builder.do(Vectorize(name, tile[-1]))
-        places = [(name, loops[-1]) for loops in spatial[:2] if loops] if not self.level else []
-        if outer_fold:
-            places.append((name, outer_fold[-1]))
-        return spatial[0], places
+        held = outer_fold[-1:]
+        if not self.level:
+            held = [self._parallelise(spatial[0]), *spatial[1][-1:], *held]
+        return [(name, loop) for loop in held if loop]
 
     def _in_own_order(self) -> list[TileAxis]:
         names = [axis.name for axis in self.view.stage.tensor.axes]
@@ -227,4 +230,3 @@ def prod_of(factors: tuple[Index, ...]) -> Index:
     for factor in factors:
         total = total * factor
     return total
-
