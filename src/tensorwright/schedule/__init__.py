@@ -6,6 +6,7 @@ from tensorwright.schedule.algorithms import (
     Algorithm,
     Convolution,
     find_convolution,
+    winograd_matrices,
 )
 from tensorwright.schedule.analysis import (
     Analysis,
@@ -122,4 +123,5 @@ __all__ = [
     "render",
     "replay",
     "tile_region",
+    "winograd_matrices",
 ]

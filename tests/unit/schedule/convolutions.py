@@ -1,0 +1,85 @@
+"""Convolutions of 3 x 3 taps as tensor expressions, in several layouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Compute,
+    all_of,
+    compute,
+    placeholder,
+    reduce_axis,
+    select,
+    sigmoid,
+    sum_over,
+)
+
+
+def plain(
+    size: tuple[int, int], channels: int, filters: int, pad: int, dtype: DType, batch: int = 1
+) -> Compute:
+    """x (n, c, h, w), w (oc, c, 3, 3)."""
+    x = placeholder("x", (batch, channels, *size), dtype)
+    w = placeholder("w", (filters, channels, 3, 3), dtype)
+    height, width = (extent + 2 * pad for extent in size)
+
+    def padded(n: Any, c: Any, h: Any, v: Any) -> Any:
+        inside = all_of(h >= pad, h < size[0] + pad, v >= pad, v < size[1] + pad)
+        return select(inside, x[n, c, h - pad, v - pad], 0.0)
+
+    data = compute("pad", (batch, channels, height, width), padded) if pad else x
+    ic, kh, kw = reduce_axis("ic", channels), reduce_axis("kh", 3), reduce_axis("kw", 3)
+    return compute(
+        "y",
+        (batch, filters, height - 2, width - 2),
+        lambda n, oc, h, v: sum_over(data[n, ic, h + kh, v + kw] * w[oc, ic, kh, kw], ic, kh, kw),
+    )
+
+
+def blocked(
+    size: tuple[int, int], channels: int, filters: int, dtype: DType, batch: int = 1, block: int = 4
+) -> Compute:
+    """x (n, c/b, h, w, b), w (oc, c, 3, 3), y (n, oc/b, h, w, b), without padding."""
+    x = placeholder("x", (batch, channels // block, *size, block), dtype)
+    w = placeholder("w", (filters, channels, 3, 3), dtype)
+    ic, kh, kw = reduce_axis("ic", channels), reduce_axis("kh", 3), reduce_axis("kw", 3)
+    shape = (batch, filters // block, size[0] - 2, size[1] - 2, block)
+    return compute(
+        "y",
+        shape,
+        lambda n, oc_o, h, v, oc_i: sum_over(
+            x[n, ic.var // block, h + kh, v + kw, ic.var % block]
+            * w[oc_o * block + oc_i, ic, kh, kw],
+            ic,
+            kh,
+            kw,
+        ),
+    )
+
+
+def channels_last(
+    size: tuple[int, int],
+    channels: int,
+    filters: int,
+    dtype: DType,
+    batch: int = 1,
+    *,
+    is_gated: bool = False,
+) -> Compute:
+    """x (n, h, w, c), w (3, 3, c, oc), y (n, h, w, oc); gated: y * sigmoid(y + 1)."""
+    x = placeholder("x", (batch, *size, channels), dtype)
+    w = placeholder("w", (3, 3, channels, filters), dtype)
+    ic, kh, kw = reduce_axis("ic", channels), reduce_axis("kh", 3), reduce_axis("kw", 3)
+    shape = (batch, size[0] - 2, size[1] - 2, filters)
+    y = compute(
+        "y",
+        shape,
+        lambda n, h, v, oc: sum_over(w[kh, kw, ic, oc] * x[n, h + kh, v + kw, ic], kh, kw, ic),
+    )
+    if not is_gated:
+        return y
+    return compute(
+        "gated", shape, lambda n, h, v, oc: y[n, h, v, oc] * sigmoid(y[n, h, v, oc] + 1.0)
+    )

@@ -1,0 +1,203 @@
+"""Algorithms mean what they stand for, whatever the layout and the size."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.schedule.convolutions import blocked, channels_last, plain
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Compute,
+    Placeholder,
+    compute,
+    evaluate,
+    floor_div,
+    max_over,
+    placeholder,
+    reduce_axis,
+    sum_over,
+    topological_order,
+)
+from tensorwright.schedule import ALGORITHMS, Algorithm, find_convolution, winograd_matrices
+
+SIZES = {"winograd2": 4, "winograd3": 5, "winograd4": 6, "winograd6": 8}
+EXACT = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda each: each.name)
+
+
+def error(tensor: Compute, algorithm: Algorithm) -> float:
+    """The largest difference, over the largest element."""
+    other = algorithm.rewrite(tensor)
+    assert other is not None
+    assert algorithm.applies(tensor)
+    assert (other.name, other.shape, other.dtype) == (tensor.name, tensor.shape, tensor.dtype)
+    source = np.random.default_rng(0)
+    inputs = {
+        each: source.normal(size=each.shape).astype(each.dtype.numpy)
+        for each in topological_order(tensor)
+        if isinstance(each, Placeholder)
+    }
+    found, answer = evaluate([other, tensor], inputs)
+    return float(np.abs(found - answer).max() / np.abs(answer).max())
+
+
+@EXACT
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        plain((8, 8), 3, 2, 0, DType.F64),
+        plain((7, 11), 2, 3, 1, DType.F64, batch=2),
+        plain((1, 1), 2, 2, 1, DType.F64),
+        plain((5, 5), 1, 1, 2, DType.F64),
+        blocked((9, 6), 8, 4, DType.F64, batch=2),
+        channels_last((6, 13), 3, 5, DType.F64, batch=2),
+    ],
+    ids=lambda each: "x".join(map(str, each.shape)),
+)
+def test_it_means_the_same(tensor: Compute, algorithm: Algorithm) -> None:
+    assert error(tensor, algorithm) < 1e-10
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(
+    st.tuples(st.integers(3, 12), st.integers(3, 12)),
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.integers(0, 2),
+    st.integers(1, 2),
+    st.sampled_from(ALGORITHMS),
+)
+def test_any_shape(
+    size: tuple[int, int],
+    channels: int,
+    filters: int,
+    pad: int,
+    batch: int,
+    algorithm: Algorithm,
+) -> None:
+    assert error(plain(size, channels, filters, pad, DType.F64, batch), algorithm) < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("winograd2", 1e-6), ("winograd3", 4e-6), ("winograd4", 1e-5)]
+)
+def test_f32_stays_close(name: str, most: float) -> None:
+    (algorithm,) = (each for each in ALGORITHMS if each.name == name)
+    assert error(plain((14, 14), 64, 8, 1, DType.F32), algorithm) < most
+
+
+@pytest.mark.parametrize("tile", [2, 3, 4, 6])
+def test_the_matrices_are_exact(tile: int) -> None:
+    matrices = winograd_matrices(tile)
+    data = [Fraction(n * n - 5, n + 2) for n in range(tile + 2)]
+    kernel = [Fraction(3), Fraction(-1, 7), Fraction(5, 2)]
+
+    def times(matrix: tuple[tuple[Fraction, ...], ...], vector: list[Fraction]) -> list[Fraction]:
+        return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]
+
+    pairs = zip(times(matrices.kernel, kernel), times(matrices.data, data), strict=True)
+    found = times(matrices.inverse, [a * b for a, b in pairs])
+    assert found == [sum(kernel[k] * data[i + k] for k in range(3)) for i in range(tile)]
+
+
+def test_more_products_than_points_are_refused() -> None:
+    with pytest.raises(ValueError, match="9 products take more than 7 points"):
+        winograd_matrices(7)
+
+
+def test_multiplications_are_fewer() -> None:
+    """The product of the parts folds over the channels alone."""
+    for algorithm in ALGORITHMS:
+        rewritten = algorithm.rewrite(plain((24, 24), 3, 2, 1, DType.F32))
+        assert rewritten is not None
+        stages = {each.name: each for each in topological_order(rewritten)}
+        product = stages["y_product"]
+        assert isinstance(product, Compute)
+        size = SIZES[algorithm.name]
+        assert [axis.name for axis in product.reduce_axes] == ["ic"]
+        tiles = 24 // (size - 2)
+        assert product.shape == (size, size, 1, 2, tiles, tiles)
+
+
+def test_work_that_rows_share_is_written_alike() -> None:
+    """d4 - 4 d2 + (d3 - 4 d1) and d4 - 4 d2 - (d3 - 4 d1): a compiler finds the common parts."""
+    (algorithm,) = (each for each in ALGORITHMS if each.name == "winograd4")
+    rewritten = algorithm.rewrite(plain((6, 6), 1, 1, 0, DType.F32))
+    assert rewritten is not None
+    (rows,) = (each for each in topological_order(rewritten) if each.name == "y_rows")
+    text = str(rows)
+    assert text.count("(x[d0, d1, h_t*4 + 4, v] - (x[d0, d1, h_t*4 + 2, v] * 4.0))") == 2
+    assert text.count("(x[d0, d1, h_t*4 + 3, v] - (x[d0, d1, h_t*4 + 1, v] * 4.0))") == 2
+
+
+def convolution_like(name: str) -> Compute:
+    x, w = placeholder("x", (4, 9, 9)), placeholder("w", (8, 4, 3, 3))
+    ic, kh, kw = reduce_axis("ic", 4), reduce_axis("kh", 3), reduce_axis("kw", 3)
+    shape = (8, 3, 3)
+    match name:
+        case "strided":
+            return compute(
+                "y",
+                shape,
+                lambda o, h, v: sum_over(
+                    x[ic, h * 2 + kh, v * 2 + kw] * w[o, ic, kh, kw], ic, kh, kw
+                ),
+            )
+        case "dilated":
+            return compute(
+                "y",
+                shape,
+                lambda o, h, v: sum_over(
+                    x[ic, h + kh * 2, v + kw * 2] * w[o, ic, kh, kw], ic, kh, kw
+                ),
+            )
+        case "grouped by rows":
+            return compute(
+                "y",
+                shape,
+                lambda o, h, v: sum_over(
+                    x[ic, h + kh, v + kw] * w[floor_div(h, 2), ic, kh, kw], ic, kh, kw
+                ),
+            )
+        case "one direction":
+            return compute(
+                "y", shape, lambda o, h, v: sum_over(x[ic, h + kh, v] * w[o, ic, kh, 0], ic, kh)
+            )
+        case "flipped taps":
+            return compute(
+                "y",
+                shape,
+                lambda o, h, v: sum_over(
+                    x[ic, h + kh, v + kw] * w[o, ic, 2 - kh, 2 - kw], ic, kh, kw
+                ),
+            )
+        case "maximum":
+            return compute(
+                "y",
+                shape,
+                lambda o, h, v: max_over(x[ic, h + kh, v + kw] * w[o, ic, kh, kw], ic, kh, kw),
+            )
+        case _:
+            return compute(
+                "y",
+                shape,
+                lambda o, h, v: sum_over(x[ic, h + kh, v + kw] + w[o, ic, kh, kw], ic, kh, kw),
+            )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["strided", "dilated", "grouped by rows", "one direction", "flipped taps", "maximum", "sum"],
+)
+def test_other_expressions_are_left_alone(name: str) -> None:
+    tensor = convolution_like(name)
+    assert find_convolution(tensor) is None
+    assert not any(algorithm.applies(tensor) for algorithm in ALGORITHMS)
+
+
+def test_low_precision_is_left_alone() -> None:
+    assert find_convolution(plain((8, 8), 2, 2, 0, DType.F16)) is None

@@ -1,0 +1,155 @@
+"""The Winograd rule: its schedules are right, in every layout that it takes, and are kept."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from tests.unit.graph.small_networks import Maker
+from tests.unit.schedule.convolutions import blocked, channels_last, plain
+from tests.unit.tune.compiled import Case, check_schedule, workloads
+
+from tensorwright import compile
+from tensorwright.base import DType, Target, detect_target
+from tensorwright.expr import Compute
+from tensorwright.graph import Graph, interpret, program_workload
+from tensorwright.loop import interpret as run_loops
+from tensorwright.loop import lower, run_passes
+from tensorwright.pipeline import prepare
+from tensorwright.records import MemoryStore, Record, Status, detect_hardware, from_line, to_line
+from tensorwright.schedule import (
+    FoldConstant,
+    UseAlgorithm,
+    format_trace,
+    initial_state,
+    parse_trace,
+    replay,
+)
+from tensorwright.tune import Sketch, space_of
+
+TARGET = detect_target()
+NAMES = {f"winograd{tile}, {place}" for tile in (2, 4) for place in ("bands", "whole")}
+
+
+def sketches(case: Case, target: Target = TARGET) -> dict[str, Sketch]:
+    state = initial_state(case[0].outputs, case[0].constants)
+    found = space_of(state, target).sketches
+    return {each.name: each for each in found if each.name.startswith("winograd")}
+
+
+def case_of(output: Compute) -> Case:
+    workload = program_workload([output], frozenset({"w"}))
+    source = np.random.default_rng(0)
+    arrays = (source.normal(size=each.shape).astype(np.float32) for each in workload.inputs)
+    return workload, tuple(arrays)
+
+
+def network(size: int = 13, channels: int = 32) -> Graph:
+    """Two convolutions; the second has a residual added and rectified."""
+    m = Maker("winograd")
+    x = m.add("relu", m.conv(m.image(channels, size), channels))
+    y = m.add("relu", m.add("add", m.conv(x, channels), x))
+    return m.finish(m.conv(y, channels, kernel=1))
+
+
+EXPRESSIONS = {
+    "blocked": blocked((11, 9), 32, 16, DType.F32, batch=2, block=16),
+    "channels last": channels_last((9, 12), 20, 24, DType.F32),
+    "channels last, many": channels_last((8, 8), 16, 40, DType.F32, batch=2),
+    "read twice": channels_last((7, 10), 16, 16, DType.F32, is_gated=True),
+}
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_schedules_are_right(name: str) -> None:
+    case = case_of(EXPRESSIONS[name])
+    found = sketches(case)
+    assert set(found) == NAMES
+    source = random.Random(name)
+    for sketch in found.values():
+        check_schedule(case, format_trace(sketch.bound(sketch.defaults)), TARGET)
+    sketch = source.choice(list(found.values()))
+    check_schedule(case, format_trace(sketch.bound(sketch.sample(source))), TARGET)
+
+
+def test_schedules_of_a_network_are_right() -> None:
+    cases = [case for case in workloads(network(), TARGET) if sketches(case)]
+    assert cases
+    for case in cases:
+        for sketch in sketches(case).values():
+            check_schedule(case, format_trace(sketch.bound(sketch.defaults)), TARGET)
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        plain((8, 8), 16, 16, 0, DType.F32),  # vectors would lie along the columns
+        channels_last((8, 8), 3, 16, DType.F32),  # transforms would cost more than they save
+    ],
+    ids=["plain", "few channels"],
+)
+def test_where_it_does_not_apply(tensor: Compute) -> None:
+    assert sketches(case_of(tensor)) == {}
+
+
+def test_a_kernel_that_is_no_constant_stays() -> None:
+    workload = program_workload([channels_last((8, 8), 16, 16, DType.F32)])
+    assert sketches((workload, ())) == {}
+
+
+def test_the_default_is_the_direct_one() -> None:
+    case = case_of(EXPRESSIONS["blocked"])
+    state = initial_state(case[0].outputs, case[0].constants)
+    assert "use_algorithm" not in format_trace(space_of(state, TARGET).default_trace)
+
+
+def test_the_interpreter_agrees() -> None:
+    case = case_of(channels_last((6, 6), 16, 16, DType.F32))
+    sketch = sketches(case)["winograd2, bands"]
+    workload, arrays = case
+    state = replay(
+        initial_state(workload.outputs, workload.constants), sketch.bound(sketch.defaults)
+    )
+    program = run_passes(lower(state))
+    given = {tensor.name: array for tensor, array in zip(workload.inputs, arrays, strict=True)}
+    found = run_loops(program, given)["y"]
+    direct = run_loops(lower(initial_state(workload.outputs, workload.constants)), given)["y"]
+    np.testing.assert_allclose(found, direct, rtol=1e-4, atol=1e-4)
+    (kernel,) = (each for each in program.parameters if each.packing is not None)
+    assert kernel.name == "w"
+    assert kernel.packing is not None
+    assert kernel.packing.derivation is not None
+
+
+def test_the_algorithm_is_part_of_the_record() -> None:
+    case = case_of(EXPRESSIONS["blocked"])
+    sketch = sketches(case)["winograd4, whole"]
+    text = format_trace(sketch.bound(sketch.defaults))
+    record = Record(case[0].key, TARGET.key, "here", 2, text, (0.001,), Status.OK)
+    again = parse_trace(from_line(to_line(record), "a line").trace)
+    assert again == sketch.bound(sketch.defaults)
+    assert again[0] == UseAlgorithm("y", "winograd4")
+    assert sum(isinstance(step, FoldConstant) for step in again) == 2
+
+
+def test_a_network_compiled_by_records_uses_it() -> None:
+    graph = network()
+    parts = prepare(graph, TARGET)
+    store = MemoryStore()
+    hardware = detect_hardware().fingerprint
+    used = 0
+    for workload in parts.workloads:
+        found = sketches((workload, ()))
+        if found:
+            sketch = found["winograd4, bands"]
+            trace = format_trace(sketch.bound(sketch.defaults))
+            store.append([Record(workload.key, TARGET.key, hardware, 2, trace, (1e-6,), Status.OK)])
+            used += 1
+    assert used
+    program = compile(graph, records=store, threads=2)
+    (name,) = graph.inputs
+    given = np.random.default_rng(2).normal(size=graph.types[name].shape).astype(np.float32)
+    (answer,) = interpret(graph, {name: given}).values()
+    (found_array,) = program.run({name: given}).values()
+    np.testing.assert_allclose(found_array, answer, rtol=1e-3, atol=1e-4)
