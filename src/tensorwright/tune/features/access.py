@@ -59,7 +59,8 @@ class BufferUse:
     count         accesses when the statement runs once
     spans         per dimension and loop, how far the accesses move in it
     moves         per loop: 1 where some access moves with it
-    strides       per loop: how many elements further in memory an iteration's access is, on average
+    stride_of     of a loop: how many elements further in memory an iteration's access is, on
+                  average
     elements      for each number of loops n: different elements touched inside the first n loops
     unique_lines  cache lines touched by the whole nest
     dimensions_moved  per loop, the number of dimensions that move with it
@@ -70,7 +71,7 @@ class BufferUse:
     writes: Cell
     count: Cell
     moves: tuple[Cell, ...]
-    strides: tuple[Cell, ...]
+    stride_of: Callable[[int], Cell]
     elements: tuple[Cell, ...]
     unique_lines: Cell
     dimensions_moved: tuple[Cell, ...]
@@ -131,7 +132,7 @@ def _use(
         count=total_of([access.weight for access in accesses]),
         moves=tuple(map(any_flag, moved)),
         dimensions_moved=tuple(map(total_of, moved)),
-        strides=tuple(_stride(dimensions, n, loops.extents[n]) for n in range(len(loops))),
+        stride_of=lambda n: _stride(dimensions, n, loops.extents[n]),
         elements=tuple(
             weight * product_of([footprint.counts[level] for footprint in footprints])
             for level in range(len(loops) + 1)

@@ -28,7 +28,11 @@ def intensity_curves(table: NDArray[np.float32]) -> NDArray[np.float32]:
     shares = np.arange(1, CURVE_POINTS + 1, dtype=np.float32) / CURVE_POINTS
     wanted = at[-1][:, None] * shares[:, None]
     found = np.repeat(height[0][:, None], CURVE_POINTS, axis=1)
+    inside = np.empty_like(found)
     for start, step, slope in zip(at[:-1], steps, slopes, strict=True):
-        inside = np.clip(wanted - start[:, None], 0, step[:, None])
-        found += inside * slope[:, None]
+        np.subtract(wanted, start[:, None], out=inside)
+        np.minimum(inside, step[:, None], out=inside)
+        np.maximum(inside, 0, out=inside)
+        inside *= slope[:, None]
+        found += inside
     return found

@@ -216,7 +216,7 @@ class _Nest:
             flag = use.moves[n]
             if isinstance(flag, int) and not flag:
                 continue
-            chosen.append((flag, use.strides[n], self.loops.inside[n + 1]))
+            chosen.append((flag, use.stride_of(n), self.loops.inside[n + 1]))
             if isinstance(flag, int):
                 break
         stride: Cell = 0

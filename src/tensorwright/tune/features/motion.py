@@ -89,9 +89,10 @@ class Variables:
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
         self.extents: dict[Var, Cell] = {}
-        self._values: dict[tuple[Index, Var | None, int], Cell] = {}
-        self._free: dict[Index, frozenset[Var]] = {}
-        self._motions: dict[tuple[Index, Var], Motion] = {}
+        self._values: dict[tuple[int, str, int], Cell] = {}  # by id: `_kept` holds the nodes
+        self._motions: dict[tuple[int, str], Motion] = {}
+        self._free: dict[int, frozenset[Var]] = {}
+        self._kept: list[Index] = []
 
     def add(self, var: Var, extent: Index) -> Cell:
         """Make a loop known; gives its number of iterations."""
@@ -168,16 +169,20 @@ class Variables:
 
     def free(self, index: Index) -> frozenset[Var]:
         """The loop variables in an expression."""
-        if index not in self._free:
-            self._free[index] = free_vars(index)
-        return self._free[index]
+        found = self._free.get(id(index))
+        if found is None:
+            found = self._free[id(index)] = free_vars(index)
+            self._kept.append(index)
+        return found
 
     def motion(self, index: Index, var: Var) -> Motion:
         """How far an expression moves with a loop that occurs in it."""
-        key = index, var
-        if key not in self._motions:
-            self._motions[key] = self._motion(index, var)
-        return self._motions[key]
+        key = id(index), var.name
+        found = self._motions.get(key)
+        if found is None:
+            found = self._motions[key] = self._motion(index, var)
+            self._kept.append(index)
+        return found
 
     def _motion(self, index: Index, var: Var) -> Motion:
         start = self.first(index)
@@ -253,10 +258,11 @@ class Variables:
             return index
         if var is not None and var not in self.free(index):
             var = None
-        key = index, var, point if var is not None else 0
+        key = (id(index), "", 0) if var is None else (id(index), var.name, point)
         found = self._values.get(key)
         if found is None:
             found = self._values[key] = self._compute(index, var, point)
+            self._kept.append(index)
         return found
 
     def _compute(self, index: Index, var: Var | None, point: int) -> Cell:

@@ -47,22 +47,29 @@ class Column:
         self.place = place
 
     def __add__(self, other: Cell) -> Cell:
-        return self if _is(other, 0) else self.tape.step(np.add, self, other)
+        if other.__class__ is not Column and other == 0:
+            return self
+        return self.tape.step(np.add, self, other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Cell) -> Cell:
         if other is self:
             return 0
-        return self if _is(other, 0) else self.tape.step(np.subtract, self, other)
+        if other.__class__ is not Column and other == 0:
+            return self
+        return self.tape.step(np.subtract, self, other)
 
     def __rsub__(self, other: float) -> Cell:
         return self.tape.step(np.subtract, other, self)
 
     def __mul__(self, other: Cell) -> Cell:
-        if _is(other, 0):
-            return 0
-        return self if _is(other, 1) else self.tape.step(np.multiply, self, other)
+        if other.__class__ is not Column:
+            if other == 0:
+                return 0
+            if other == 1:
+                return self
+        return self.tape.step(np.multiply, self, other)
 
     __rmul__ = __mul__
 
@@ -72,11 +79,13 @@ Cell: TypeAlias = "float | Column"
 
 
 def _is(cell: Cell, number: int) -> bool:
-    return not isinstance(cell, Column) and cell == number
+    return cell.__class__ is not Column and cell == number
 
 
-def _tape_of(*cells: Cell) -> Tape | None:
-    return next((cell.tape for cell in cells if isinstance(cell, Column)), None)
+def _tape_of(a: Cell, b: Cell) -> Tape | None:
+    if isinstance(a, Column):
+        return a.tape
+    return b.tape if isinstance(b, Column) else None
 
 
 def divided(a: Cell, b: Cell) -> Cell:
@@ -203,50 +212,61 @@ class Tape:
     """
 
     def __init__(self) -> None:
-        self._columns: dict[str, int] = {}
+        self._columns: dict[str, Column] = {}
         self._numbers: dict[float, int] = {}
-        self._steps: list[tuple[_Operation, tuple[int, ...], int]] = []
         self._known: dict[tuple[_Operation, tuple[int, ...]], Column] = {}
         self._size = 0
 
     def column(self, name: str) -> Column:
         """The column that is given under a name when the tape runs."""
         if name not in self._columns:
-            self._columns[name] = self._new()
-        return Column(self, self._columns[name])
+            self._columns[name] = Column(self, self._new())
+        return self._columns[name]
 
     def step(self, operation: _Operation, *operands: Cell) -> Column:
         """The result of an operation of NumPy on columns and numbers."""
-        key = operation, tuple(map(self._place, operands))
+        places = tuple(
+            [cell.place if isinstance(cell, Column) else self._place_of(cell) for cell in operands]
+        )
+        key = operation, places
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = Column(self, self._new())
-            self._steps.append((*key, found.place))
+            found = self._known[key] = Column(self, self._size)
+            self._size += 1
         return found
 
-    def _place(self, cell: Cell) -> int:
-        if isinstance(cell, Column):
-            return cell.place
-        if cell not in self._numbers:
-            self._numbers[cell] = self._new()
-        return self._numbers[cell]
+    def _place_of(self, number: float) -> int:
+        if number not in self._numbers:
+            self._numbers[number] = self._new()
+        return self._numbers[number]
 
     def _new(self) -> int:
         self._size += 1
         return self._size - 1
 
     def recording(self, results: Sequence[Column]) -> Recording:
-        """What computes some columns, without the steps that they do not need."""
+        """What computes some columns, without the steps that they do not need.
+
+        Each step is kept with the places that nothing needs after it: their memory is used again.
+        """
         wanted = [column.place for column in results]
-        live = set(wanted)
-        steps: list[tuple[_Operation, tuple[int, ...], int]] = []
-        for operation, operands, place in reversed(self._steps):
-            if place in live:
-                live.update(operands)
-                steps.append((operation, operands, place))
-        names = tuple((name, place) for name, place in self._columns.items() if place in live)
-        numbers = tuple((number, place) for number, place in self._numbers.items() if place in live)
-        return Recording(self._size, names, numbers, tuple(reversed(steps)), tuple(wanted))
+        live = bytearray(self._size)
+        for place in wanted:
+            live[place] = 1
+        steps: list[_Step] = []
+        for (operation, operands), column in reversed(self._known.items()):
+            if live[column.place]:
+                ends = tuple([place for place in dict.fromkeys(operands) if not live[place]])
+                for place in ends:
+                    live[place] = 1
+                steps.append((operation, operands, column.place, ends))
+        names = tuple((n, column.place) for n, column in self._columns.items())
+        used = tuple((name, place) for name, place in names if live[place])
+        numbers = tuple((number, place) for number, place in self._numbers.items() if live[place])
+        return Recording(self._size, used, numbers, tuple(reversed(steps)), tuple(wanted))
+
+
+_Step: TypeAlias = "tuple[_Operation, tuple[int, ...], int, tuple[int, ...]]"
 
 
 class Recording:
@@ -259,13 +279,13 @@ class Recording:
         size: int,
         names: tuple[tuple[str, int], ...],
         numbers: tuple[tuple[float, int], ...],
-        steps: tuple[tuple[_Operation, tuple[int, ...], int], ...],
+        steps: tuple[_Step, ...],
         wanted: tuple[int, ...],
     ) -> None:
         self._size = size
         self._names = names
         self._numbers = numbers
-        self._steps = _with_ends(steps, wanted)
+        self._steps = steps
         self._wanted = wanted
 
     def __len__(self) -> int:
@@ -279,29 +299,11 @@ class Recording:
         for number, place in self._numbers:
             values[place] = np.float64(number)
         for operation, operands, place, ends in self._steps:
-            match operands:
-                case (a,):
-                    values[place] = operation(values[a])
-                case (a, b):
-                    values[place] = operation(values[a], values[b])
-                case _:
-                    values[place] = operation(*(values[each] for each in operands))
+            if len(operands) == 2:
+                a, b = operands
+                values[place] = operation(values[a], values[b])
+            else:
+                values[place] = operation(*[values[each] for each in operands])
             for end in ends:
                 values[end] = None
         return [values[place] for place in self._wanted]
-
-
-_Step: TypeAlias = "tuple[_Operation, tuple[int, ...], int, tuple[int, ...]]"
-
-
-def _with_ends(
-    steps: tuple[tuple[_Operation, tuple[int, ...], int], ...], wanted: tuple[int, ...]
-) -> tuple[_Step, ...]:
-    """The steps, each with the places that nothing needs after it: their memory is used again."""
-    needed = set(wanted)
-    found: list[_Step] = []
-    for operation, operands, place in reversed(steps):
-        ends = tuple(set(operands) - needed)
-        needed.update(operands)
-        found.append((operation, operands, place, ends))
-    return tuple(reversed(found))
