@@ -8,6 +8,22 @@ from tensorwright.peers.compare import max_rel_error
 from tensorwright.peers.comparison import compare_model
 from tensorwright.peers.foreign_load import ForeignLoad, watch_foreign_load
 from tensorwright.peers.kinds import KINDS, Kind, find_kind
+from tensorwright.peers.op_compare import (
+    OpPlan,
+    OpTime,
+    choose_copies,
+    compare_case,
+    needed_flops,
+    require_peer,
+)
+from tensorwright.peers.op_table import (
+    OpMean,
+    OpRow,
+    print_op_rows,
+    read_op_rows,
+    summarise_rows,
+    write_op_rows,
+)
 from tensorwright.peers.process import PeerProcess, hold_turn
 from tensorwright.peers.protocol import Arrays, FailureKind, Peer, PeerFailed, PeerInfo
 from tensorwright.peers.rotation import Competitor, Failure, Result, Timing, ratio, rotate
@@ -30,6 +46,10 @@ __all__ = [
     "FailureKind",
     "ForeignLoad",
     "Kind",
+    "OpMean",
+    "OpPlan",
+    "OpRow",
+    "OpTime",
     "Peer",
     "PeerFailed",
     "PeerInfo",
@@ -37,17 +57,25 @@ __all__ = [
     "Result",
     "SelfTestRow",
     "Timing",
+    "choose_copies",
+    "compare_case",
     "compare_model",
     "find_kind",
     "format_table",
     "hold_turn",
     "make_row",
     "max_rel_error",
+    "needed_flops",
+    "print_op_rows",
     "print_rows",
     "print_table",
     "ratio",
+    "read_op_rows",
+    "require_peer",
     "rotate",
     "self_test",
+    "summarise_rows",
     "watch_foreign_load",
+    "write_op_rows",
     "write_rows",
 ]

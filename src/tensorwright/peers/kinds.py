@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import shutil
 from dataclasses import dataclass
 
 from tensorwright.base import MachineError, UsageError
@@ -16,17 +17,24 @@ class Kind:
 
     module   where its `create` is; imported by name, in the worker process only
     package  the package that it needs, and `extra` of tensorwright that installs it; "" for none
+    limit_s  longest a command may take: some compile for minutes
+    program  that it calls; "" for none
     """
 
     name: str
     module: str
     package: str = ""
     extra: str = ""
+    limit_s: float = 300.0
+    program: str = ""
 
 
 KINDS = (
     Kind("ours", "tensorwright.peers.ours"),
     Kind("onnxruntime", "tensorwright.peers.onnxruntime_peer", "onnxruntime", "bench"),
+    Kind("openvino", "tensorwright.peers.openvino_peer", "openvino", "bench"),
+    Kind("pytorch", "tensorwright.peers.pytorch_peer", "torch", "torch"),
+    Kind("inductor", "tensorwright.peers.inductor_peer", "torch", "torch", 1800.0, "g++"),
     Kind("function", "tensorwright.peers.function_peer"),
 )
 
@@ -35,11 +43,12 @@ def find_kind(name: str) -> Kind:
     """The kind of that name.
 
     Raises:  UsageError for an unknown name; MachineError, naming the extra, for a package that is
-             not installed.
+             not installed, or a program that cannot be found.
     """
     for kind in KINDS:
         if kind.name == name:
             _require_package(kind)
+            _require_program(kind)
             return kind
     raise UsageError(
         stage="peers",
@@ -62,4 +71,14 @@ def _require_package(kind: Kind) -> None:
             where=f"peer {kind.name}",
             reason=f"the package {kind.package} is not installed",
             remedy=f"pip install 'tensorwright[{kind.extra}]'",
+        )
+
+
+def _require_program(kind: Kind) -> None:
+    if kind.program and shutil.which(kind.program) is None:
+        raise MachineError(
+            stage="peers",
+            where=f"peer {kind.name}",
+            reason=f"there is no program {kind.program}, which it calls",
+            remedy=f"install {kind.program}, or leave this peer out",
         )

@@ -60,15 +60,16 @@ class PeerProcess:
     """One competitor in a process of its own; use it in a `with` block. Not for several threads.
 
     name     for people                        limit_s  longest a command may take before the
-    kind     a name in KINDS                            process is ended and counts as hung
+    kind     a name in KINDS                            process is ended and counts as hung; that
+                                                        of its kind where None
     Raises:  PeerFailed, from every method, if the competitor refuses, crashes or hangs;
              UsageError for an unknown kind, MachineError for one that is not installed.
     """
 
-    def __init__(self, name: str, kind: str, limit_s: float = 300.0) -> None:
-        find_kind(kind)
+    def __init__(self, name: str, kind: str, limit_s: float | None = None) -> None:
+        found = find_kind(kind)
         self.name = name
-        self._limit_s = limit_s
+        self._limit_s = found.limit_s if limit_s is None else limit_s
         self._turns = 0
         self._folder = tempfile.TemporaryDirectory(prefix="tensorwright-peer-")
         self._errors: IO[bytes] = (Path(self._folder.name) / "errors.txt").open("w+b")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import click
 
 from tensorwright.cli.bench.models import command as models
+from tensorwright.cli.bench.ops import command as ops
 
-COMMANDS: tuple[click.Command, ...] = (models,)
+COMMANDS: tuple[click.Command, ...] = (models, ops)
 
 command = click.Group(
     name="bench",

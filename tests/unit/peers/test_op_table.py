@@ -1,0 +1,95 @@
+"""The rows of the operator benchmark: means, the table, and the file."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tensorwright.base import InputError
+from tensorwright.peers import (
+    OpRow,
+    OpTime,
+    print_op_rows,
+    read_op_rows,
+    summarise_rows,
+    write_op_rows,
+)
+
+
+def make_op_row(case: str, ours_us: float, *peers_us: float, subgraph: bool = False) -> OpRow:
+    """A case of 0.1 GFLOP on a machine of 100 GFLOP/s: a millisecond at its peak."""
+    pairs = zip(("onnxruntime", "openvino", "pytorch"), peers_us, strict=False)
+    times = (
+        OpTime("ours", "", ours_us * 1e-6, ours_us * 1e-6, 1e-6, "1"),
+        *(OpTime(name, "plain", us * 1e-6, us * 1e-6, 0.0, "2") for name, us in pairs),
+    )
+    return OpRow(case, 1, subgraph, (1, 2, 3), 0.2, 0.1, 100.0, 2, 3, times, True, 300, 60.0, "t")
+
+
+ROWS = (
+    make_op_row("C2D.1", 1000, 1500, 1250),
+    make_op_row("C2D.2", 1250, 1125, 4000),
+    make_op_row("DEP.1", 2000, 8000, 6000),
+    make_op_row("TBS.1", 4000, 8000, subgraph=True),
+)
+
+
+def test_ratio_and_shares_are_those_of_the_best_peer() -> None:
+    row = ROWS[0]
+    assert row.best is not None
+    assert row.best.peer == "openvino"
+    assert row.ratio == pytest.approx(1.25)
+    assert row.gflops(row.ours) == pytest.approx(100.0)
+    assert row.share(row.best) == pytest.approx(0.8)
+
+
+def test_means_are_split_by_how_near_the_best_peer_is_to_the_peak() -> None:
+    near, far, subgraphs = summarise_rows(ROWS)
+    assert (near.count, far.count, subgraphs.count) == (2, 1, 1)
+    assert near.mean == pytest.approx((1.25 * 0.9) ** 0.5)
+    assert (near.least, near.least_case) == (pytest.approx(0.9), "C2D.2 batch 1")
+    assert far.mean == pytest.approx(3.0)
+    assert subgraphs.mean == pytest.approx(2.0)
+    assert summarise_rows(())[0].mean is None
+
+
+def test_the_file_is_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    failed = replace(ROWS[0], times=(), failure="ScheduleError: no")
+    write_op_rows(path, {"threads": 2}, (*ROWS, failed))
+    assert read_op_rows(path) == (*ROWS, failed)
+    content = json.loads(path.read_text())
+    assert content["threads"] == 2
+    assert content["means"][0]["count"] == 2
+    assert content["rows"][0]["ratio"] == pytest.approx(1.25)
+    assert content["rows"][-1]["ratio"] is None
+    assert read_op_rows(tmp_path / "none.json") == ()
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"rows": [{"case": "C2D.1"}]}'])
+def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match="does not hold the rows of an operator benchmark"):
+        read_op_rows(path)
+
+
+def test_the_table_shows_cases_means_and_failures() -> None:
+    lost = OpTime("pytorch", "plain", failure="crashed: the process ended")
+    rows = (*ROWS[:3], replace(ROWS[3], times=(*ROWS[3].times, lost)))
+    console = Console(file=io.StringIO(), width=200)
+    print_op_rows(rows, console)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    lines = text.splitlines()
+    assert lines[1].split() == (
+        "C2D.1 1x2x3 3 1000.0 100.0 100% openvino plain 1250.0 80% 1.25 300 60".split()
+    )
+    assert "operators, best peer at 65% of peak or more" in text
+    assert "other operators" in text
+    assert lines[-1] == "TBS.1: pytorch plain: crashed: the process ended"
