@@ -1,6 +1,37 @@
-"""Cost models: which of many programs will be fast. Read `protocol.py` first."""
+"""Cost models: which of many programs will be fast.
 
+Read `protocol.py` first, then `boosted.py`, the learned one; `losses.py` is what it is trained
+for, `judging.py` how well it does. A new model is one file that keeps the protocol.
+"""
+
+from tensorwright.tune.models.boosted import BoostedModel, RefitPolicy, make_loss
+from tensorwright.tune.models.choosing import make_model
+from tensorwright.tune.models.judging import LEAST_GAP, Judgement, judge, overall, scores_of, split
 from tensorwright.tune.models.protocol import CostModel, Features, Sample, Scores
 from tensorwright.tune.models.random_model import RandomModel
+from tensorwright.tune.models.roofline import RooflineModel
+from tensorwright.tune.models.saved_model import SavedModel, load_model
+from tensorwright.tune.models.settings import BoostedSettings, LossKind
 
-__all__ = ["CostModel", "Features", "RandomModel", "Sample", "Scores"]
+__all__ = [
+    "LEAST_GAP",
+    "BoostedModel",
+    "BoostedSettings",
+    "CostModel",
+    "Features",
+    "Judgement",
+    "LossKind",
+    "RandomModel",
+    "RefitPolicy",
+    "RooflineModel",
+    "Sample",
+    "SavedModel",
+    "Scores",
+    "judge",
+    "load_model",
+    "make_loss",
+    "make_model",
+    "overall",
+    "scores_of",
+    "split",
+]

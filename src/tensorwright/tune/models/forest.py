@@ -95,6 +95,11 @@ class Forest:
                 tests.setdefault(feature, []).append((threshold, number, ~np.uint32(ruled_out)))
         self._tables = {feature: self._table(found) for feature, found in sorted(tests.items())}
 
+    @property
+    def most_feature(self) -> int:
+        """The highest number of a feature that is asked for; -1 for none."""
+        return max(self._tables, default=-1)
+
     def _table(
         self, tests: list[tuple[float, int, np.uint32]]
     ) -> tuple[NDArray[np.float64], NDArray[np.uint32]]:

@@ -24,9 +24,9 @@ class BoostedSettings:
     """
 
     loss: LossKind = LossKind.PAIRS
-    rounds: int = 80
-    leaves: int = 24
-    learning_rate: float = 0.12
+    rounds: int = 120
+    leaves: int = 31
+    learning_rate: float = 0.2
     bins: int = 127
     least_rows: int = 4
     least_hessian: float = 0.01

@@ -1,0 +1,32 @@
+"""The cost model of a session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from tensorwright.base import Target
+from tensorwright.tune.models.boosted import BoostedModel
+from tensorwright.tune.models.protocol import CostModel
+from tensorwright.tune.models.roofline import RooflineModel
+from tensorwright.tune.models.saved_model import load_model
+from tensorwright.tune.models.settings import BoostedSettings
+
+
+def make_model(
+    target: Target,
+    threads: int,
+    seed: int = 0,
+    saved: str | os.PathLike[str] | None = None,
+    on_notice: Callable[[str], None] | None = None,
+) -> BoostedModel:
+    """The learned model, which starts from saved trees where the file exists, else the roofline.
+
+    on_notice  told, in a sentence, if LightGBM cannot be used; a warning where None
+    Raises:    RecordError for a file that is no model, or one for other features.
+    """
+    prior: CostModel = RooflineModel(target, threads)
+    if saved is not None and Path(saved).exists():
+        prior = load_model(saved)
+    return BoostedModel(BoostedSettings(seed=seed), prior, on_notice=on_notice)
