@@ -18,9 +18,15 @@ class AddCacheWrite:
     name: str = "add cache write"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where operands are used again, vectors fit, and nobody can be fused."""
+        """Where operands are used again, vectors fit, and nobody can be fused; partial results of a
+        factored fold have few terms each and go without.
+        """
         state, name = view.state, view.current
-        if not has_data_reuse(state, name) or has_fusable_consumer(state, name):
+        if (
+            name.endswith("_rf")
+            or not has_data_reuse(state, name)
+            or has_fusable_consumer(state, name)
+        ):
             return Verdict.NO
         return Verdict.YES if can_be_tiled(state, name, view.target) else Verdict.NO
 

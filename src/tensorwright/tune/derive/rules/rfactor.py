@@ -27,9 +27,9 @@ class FactorReduction:
     name: str = "factor the reduction"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where a fold has few elements and many terms, and has not been factored."""
-        is_done = view.current.endswith("_rf") or view.state.has_stage(f"{view.current}_rf")
-        if not is_done and has_more_reduction_parallelism(view.state, view.current):
+        """Where a fold has few elements and many terms, and no rule has made it."""
+        is_made_by_rule = view.current.endswith(("_rf", "_cache"))
+        if not is_made_by_rule and has_more_reduction_parallelism(view.state, view.current):
             return Verdict.YES
         return Verdict.NO
 

@@ -105,12 +105,12 @@ class _Tiling:
         return self.view.then(self.builder, f"{self.base} {kind}", place, tile)
 
     def _limit_registers(self) -> None:
-        """Keep the register tile, counted in vectors, from exceeding the registers."""
+        """Keep the register tile, counted in vectors, so small that operands have registers too."""
         target = self.view.target
         width = lanes_for(target, self.view.stage)
         factors = [sizes[-1] for sizes in self.sizes.values()]
         wide = any(axis.part is Part.LANES and axis.is_tiled for axis in self.axes)
-        most = target.vector_registers * (width if wide else 1)
+        most = target.vector_registers * 7 // 8 * (width if wide else 1)
         self.builder.limit(tuple(factors), most)
 
     def _tile_host(self) -> list[tuple[str, str]]:
