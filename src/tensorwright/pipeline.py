@@ -11,14 +11,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
+import numpy as np
 import onnx
 
 from tensorwright.base import Target, UsageError, knobs
-from tensorwright.expr import Compute
+from tensorwright.expr import Array, Compute
 from tensorwright.graph import (
     Graph,
     Partition,
@@ -36,7 +37,10 @@ from tensorwright.tune import (
     Built,
     Callback,
     Interrupt,
+    MeasureOptions,
+    Objective,
     Task,
+    TuneOptions,
     TuneResult,
     assemble,
     assemble_workload,
@@ -48,6 +52,8 @@ from tensorwright.tune import (
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
 Shapes: TypeAlias = Mapping[str, Sequence[int]]
+Program: TypeAlias = Compute | Sequence[Compute] | Workload
+Constants: TypeAlias = Mapping[str, Any]
 Records: TypeAlias = RecordStore | str | os.PathLike[str]
 
 DEFAULT_MINUTES = 10.0
@@ -62,47 +68,52 @@ class Scheduled:
     is_tuned: bool
 
 
+def program(
+    outputs: Compute | Sequence[Compute], *, constants: Iterable[str] = (), name: str = ""
+) -> Workload:
+    """A tensor expression as a program that can be tuned and compiled.
+
+    outputs    what it computes; their inputs are the caller's
+    constants  names of inputs that stay the same from call to call: they are packed once
+    name       for people; that of the last output where ""
+    Raises:    UsageError for equal names, and constants that are no inputs.
+    """
+    found = (outputs,) if isinstance(outputs, Compute) else tuple(outputs)
+    return program_workload(found, frozenset(constants), name)
+
+
 def compile(
-    model: Model | Compute | Sequence[Compute],
+    model: Model | Program,
     *,
     target: str | Target | None = None,
     threads: int | None = None,
     records: Records | None = None,
     input_shapes: Shapes | None = None,
     trace: Trace | None = None,
+    constants: Constants | None = None,
     on_kernel: Callable[[Scheduled, int, int], None] | None = None,
 ) -> Executable:
     """Compile a model, or a tensor expression of one's own.
 
-    model         an ONNX file, its bytes or its ModelProto, a Graph, or tensor expressions
+    model         an ONNX file, its bytes or its ModelProto, a Graph, tensor expressions, or what
+                  `program` makes of them
     target        "native", "x86-64-avx2", ...; the knob `target` where None
     threads       how many the kernels use; the knob `threads` where None
     records       where measured schedules are looked up; the default store where None
     input_shapes  shapes of the inputs that the model leaves open
     trace         the schedule of a tensor expression; by record or rule where None
+    constants     values of inputs of a tensor expression that stay the same from call to call
     on_kernel     told (schedule, number, count) before each kernel is built
 
     Workloads without a record get a schedule by rule.
     Raises:  ModelError, UnsupportedError, ScheduleError, MachineError, UsageError.
     """
     machine = parse_target(target)
-    computes = _computes(model)
+    workload = _as_program(model, constants)
     with opened(records) as store:
-        if computes:
-            workload = program_workload(computes)
-            if trace is None:
-                text = choose(workload, machine, _threads(threads), store).trace
-            else:
-                text = format_trace(trace)
-            built = build_cached(workload, text, machine)
-            return assemble_workload(workload, built, machine, threads)
-        if trace is not None:
-            raise UsageError(
-                stage="compile",
-                where="argument trace",
-                reason="a model has many workloads, a trace schedules one",
-                remedy="give a tensor expression, or keep traces in a record store",
-            )
+        if workload is not None:
+            return _compile_program(workload, machine, threads, store, constants, trace)
+        _refuse_for_models(trace, constants)
         parts = prepare(cast(Model, model), machine, input_shapes)
         return finish(parts, machine, threads, store, on_kernel)
 
@@ -143,6 +154,56 @@ def optimize(
         return finish(parts, machine, threads, store)
 
 
+def tune_program(
+    expression: Program,
+    *,
+    constants: Constants | None = None,
+    minutes: float | None = None,
+    trials: int | None = None,
+    target: str | Target | None = None,
+    threads: int | None = None,
+    records: Records | None = None,
+    seed: int | None = None,
+    callbacks: Sequence[Callback] = (),
+    options: TuneOptions | None = None,
+    measuring: MeasureOptions | None = None,
+) -> Executable:
+    """Tune a tensor expression on this machine, and return what computes it.
+
+    This is what `tensorwright.tune(expression, ...)` calls.
+    expression  a tensor, several, or what `program` makes of them
+    constants   values of inputs that stay the same from call to call; the executable has them
+    options     patience and the like                measuring   how candidates are measured
+    The other arguments are those of `optimize`.
+    Raises:  UsageError for anything else than an expression, and as `optimize`.
+    """
+    machine = parse_target(target)
+    workload = _as_program(expression, constants)
+    if workload is None:
+        raise UsageError(
+            stage="tune",
+            where=f"argument of type {type(expression).__name__}",
+            reason="it is no tensor expression",
+            remedy="tensorwright.optimize tunes models",
+        )
+    _check_constants(workload, constants)
+    with opened(records, create=True) as store:
+        search_tasks(
+            [Task(workload)],
+            machine,
+            threads,
+            store,
+            minutes=minutes,
+            trials=trials,
+            seed=seed,
+            name=workload.name,
+            callbacks=callbacks,
+            options=options,
+            measuring=measuring,
+        )
+        return _compile_program(workload, machine, threads, store, constants)
+
+
 def search(
     parts: Partition,
     target: Target,
@@ -156,9 +217,40 @@ def search(
     interrupt: Interrupt | None = None,
 ) -> TuneResult:
     """Measure schedules of every workload; what has been measured is in the store."""
+    return search_tasks(
+        tasks_of(parts),
+        target,
+        threads,
+        store,
+        minutes=minutes,
+        trials=trials,
+        seed=seed,
+        name=parts.graph.name,
+        callbacks=callbacks,
+        interrupt=interrupt,
+        measuring=as_in_network(parts),
+    )
+
+
+def search_tasks(
+    tasks: Sequence[Task],
+    target: Target,
+    threads: int | None,
+    store: RecordStore,
+    *,
+    minutes: float | None = None,
+    trials: int | None = None,
+    seed: int | None = None,
+    name: str = "",
+    callbacks: Sequence[Callback] = (),
+    interrupt: Interrupt | None = None,
+    options: TuneOptions | None = None,
+    objective: Objective | None = None,
+    measuring: MeasureOptions | None = None,
+) -> TuneResult:
+    """As `search`, for workloads of several networks and programs."""
     if minutes is None and trials is None:
         minutes = DEFAULT_MINUTES
-    tasks = [Task(workload, parts.count(workload)) for workload in parts.workloads]
     return tune(
         tasks,
         target=target,
@@ -167,10 +259,27 @@ def search(
         trials=trials,
         minutes=minutes,
         seed=knobs.SEED.get() if seed is None else seed,
-        model=parts.graph.name,
+        model=name,
         callbacks=callbacks,
         interrupt=interrupt,
+        options=options,
+        objective=objective,
+        measuring=measuring,
     )
+
+
+def tasks_of(parts: Partition, network: str = "") -> tuple[Task, ...]:
+    """The workloads of a network, each weighted by how often it runs."""
+    return tuple(
+        Task(workload, parts.count(workload), network or parts.graph.name)
+        for workload in parts.workloads
+    )
+
+
+def as_in_network(*networks: Partition) -> MeasureOptions:
+    """Measure with constants that come from as far away as in the largest of some networks."""
+    sizes = [sum(each.nbytes for each in n.graph.constants.values()) for n in networks]
+    return MeasureOptions(cold_bytes=max(sizes, default=0))
 
 
 def prepare(model: Model, target: Target, input_shapes: Shapes | None = None) -> Partition:
@@ -238,13 +347,73 @@ def opened(records: Records | None, *, create: bool = False) -> Iterator[RecordS
         yield records
 
 
-def _computes(model: object) -> tuple[Compute, ...]:
-    """The tensor expressions of a model that is such; else nothing."""
+def _as_program(model: Any, constants: Constants | None) -> Workload | None:
+    """Tensor expressions as a program; None for anything else."""
+    if isinstance(model, Workload):
+        return model
     if isinstance(model, Compute):
-        return (model,)
-    if isinstance(model, (tuple, list)):
-        return tuple(each for each in model if isinstance(each, Compute))
-    return ()
+        return program(model, constants=constants or ())
+    is_sequence = isinstance(model, (tuple, list)) and len(model) > 0
+    if is_sequence and all(isinstance(each, Compute) for each in model):
+        return program(model, constants=constants or ())
+    return None
+
+
+def _refuse_for_models(trace: Trace | None, constants: Constants | None) -> None:
+    if trace is not None:
+        raise UsageError(
+            stage="compile",
+            where="argument trace",
+            reason="a model has many workloads, a trace schedules one",
+            remedy="give a tensor expression, or keep traces in a record store",
+        )
+    if constants is not None:
+        raise UsageError(
+            stage="compile",
+            where="argument constants",
+            reason="a model has its own constants",
+            remedy="give a tensor expression",
+        )
+
+
+def _compile_program(
+    workload: Workload,
+    target: Target,
+    threads: int | None,
+    store: RecordStore,
+    constants: Constants | None,
+    trace: Trace | None = None,
+) -> Executable:
+    values = _check_constants(workload, constants)
+    if trace is None:
+        text = choose(workload, target, _threads(threads), store).trace
+    else:
+        text = format_trace(trace)
+    built = build_cached(workload, text, target)
+    return assemble_workload(workload, built, target, threads, values)
+
+
+def _check_constants(workload: Workload, constants: Constants | None) -> dict[str, Array]:
+    """The values of a program's constants as arrays of their types.
+
+    Raises:  UsageError for one that is missing, or of another shape or type.
+    """
+    given = dict(constants or {})
+    types = {t.name: n for t, n in zip(workload.inputs, workload.input_types, strict=True)}
+    found: dict[str, Array] = {}
+    for name in sorted(workload.constants | given.keys()):
+        array = np.ascontiguousarray(given[name]) if name in given else None
+        if name not in workload.constants:
+            reason = "the program was made without this constant"
+        elif array is None:
+            reason = "its value is not given"
+        elif array.shape != types[name].shape or array.dtype != types[name].dtype.numpy:
+            reason = f"{array.dtype} {array.shape} is given, {types[name]} is declared"
+        else:
+            found[name] = array
+            continue
+        raise UsageError(stage="compile", where=f"constant {name}", reason=reason)
+    return found
 
 
 def _threads(threads: int | None) -> int:

@@ -27,7 +27,7 @@ def run(code: str) -> str:
 def test_no_submodule_bears_a_public_name(name: str) -> None:
     """Importing tensorwright.compile as a module would hide tensorwright.compile, the function."""
     assert not (SOURCE / f"{name}.py").exists()
-    assert not (SOURCE / name).exists()
+    assert not (SOURCE / name).exists() or name == "tune"
 
 
 @pytest.mark.parametrize("name", LAZY)
@@ -49,6 +49,33 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_the_name_works_whatever_was_imported_before() -> None:
     code = "import tensorwright.pipeline, tensorwright.base; print(callable(tensorwright.compile))"
     assert run(code) == "True"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import tensorwright.tune",
+        "from tensorwright.tune import GradientScheduler",
+        "import tensorwright; tensorwright.tune",
+        "from tensorwright import tune",
+        "import tensorwright.pipeline",
+    ],
+)
+def test_tune_is_a_folder_and_a_function(first: str) -> None:
+    code = (
+        f"{first}\n"
+        "import tensorwright\n"
+        "from tensorwright.tune import Task as direct\n"
+        "import tensorwright.tune.session as session\n"
+        "print(callable(tensorwright.tune), tensorwright.tune.Task is direct, session.__name__)\n"
+        "try:\n    tensorwright.tune(3)\n"
+        "except tensorwright.TensorwrightError as error:\n    print(error)\n"
+    )
+    assert run(code) == (
+        "True True tensorwright.tune.session\n"
+        "argument of type int: it is no tensor expression\n"
+        "  try: tensorwright.optimize tunes models"
+    )
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

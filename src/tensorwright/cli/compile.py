@@ -17,6 +17,7 @@ from tensorwright.cli.options import (
     shapes_option,
 )
 from tensorwright.cli.output import check_writable
+from tensorwright.ops import work
 from tensorwright.pipeline import Scheduled, finish, opened, parse_target, prepare
 
 
@@ -49,7 +50,10 @@ def command(
     executable.save(output)
     untuned = [each.workload for each in chosen if not each.is_tuned]
     click.echo(f"{output}: {len(chosen)} workloads, {len(untuned)} of them untuned")
-    for workload in untuned:
-        click.echo(f"  untuned {workload.key} {workload.name}")
+    shares = {w.key: parts.count(w) * work(w.outputs) for w in parts.workloads}
+    total = sum(shares.values()) or 1
+    for workload in sorted(untuned, key=lambda w: -shares[w.key]):
+        share = f"{shares[workload.key] / total:.1%} of the operations"
+        click.echo(f"  untuned {workload.key} {workload.name}: {share}")
     if executable.host_operators:
         click.echo("  on the host: " + ", ".join(executable.host_operators))

@@ -23,7 +23,7 @@ from tensorwright.cli.options import (
     shapes_option,
 )
 from tensorwright.cli.output import check_writable
-from tensorwright.cli.summary import print_workloads
+from tensorwright.cli.summary import print_untuned, print_workloads
 from tensorwright.pipeline import finish, opened, parse_target, prepare, search
 from tensorwright.records import default_path
 from tensorwright.runtime import Executable
@@ -89,6 +89,7 @@ def command(
     if not quiet:
         print_workloads(result.tasks)
     click.echo(_ending(result, output))
+    print_untuned(result)
     if result.is_interrupted:
         click.echo(f"{result.resume_text}\n  {again}", err=True)
         ctx.exit(INTERRUPTED)

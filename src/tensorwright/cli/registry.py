@@ -20,6 +20,7 @@ class Entry:
 
 COMMANDS = (
     Entry("optimize", "Tune a model on this machine, compile it with the best, save it."),
+    Entry("tune", "Tune models and tensor expressions; what was measured is kept, nothing else."),
     Entry("compile", "Compile a model with what is on record, and by rule; save it."),
     Entry("run", "Run an executable or a model once."),
     Entry("bench", "Compare with other runtimes: same answers? how fast?"),

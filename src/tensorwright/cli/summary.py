@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import click
+
 from tensorwright.peers import print_table
-from tensorwright.tune import TaskResult
+from tensorwright.tune import TaskResult, TuneResult
 
 _COLUMNS = ("workload", "times", "trials", "default ms", "tuned ms", "speed-up")
 
@@ -29,6 +31,14 @@ def print_workloads(results: Sequence[TaskResult]) -> None:
         )
     )
     print_table(_COLUMNS, cells)
+
+
+def print_untuned(result: TuneResult) -> None:
+    """Name the workloads that no search has seen, and their share of the time."""
+    for each, share in result.untuned:
+        workload = each.task.workload
+        cause = f", {each.error}" if each.error else ""
+        click.echo(f"  untuned {workload.key} {workload.name}: {share:.1%} of the time{cause}")
 
 
 def format_ms(time_s: float) -> str:

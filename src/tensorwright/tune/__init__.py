@@ -3,7 +3,11 @@
 Read `space/` first (what may be tried), then `strategy.py` (who proposes), `build.py` and
 `measure.py` (how a candidate gets its times), and `session.py` (who puts it together). A new
 strategy or scheduler is one file that keeps the protocol, given to `tune` as an argument.
+
+The package can be called: `tensorwright.tune(expression)`, see `calling.py`.
 """
+
+import sys
 
 from tensorwright.tune.assemble import assemble, assemble_workload
 from tensorwright.tune.best import best_record, best_trace
@@ -19,6 +23,7 @@ from tensorwright.tune.build import (
     build_request,
 )
 from tensorwright.tune.cached_build import build_cached
+from tensorwright.tune.calling import CallableModule
 from tensorwright.tune.derive import (
     Derivation,
     SketchRule,
@@ -139,3 +144,5 @@ __all__ = [
     "tune",
     "unregister_sketch_rule",
 ]
+
+sys.modules[__name__].__class__ = CallableModule

@@ -91,17 +91,38 @@ def assemble(
 
 
 def assemble_workload(
-    workload: Workload, built: Built, target: Target, threads: int | None
+    workload: Workload,
+    built: Built,
+    target: Target,
+    threads: int | None,
+    constants: Mapping[str, Array] | None = None,
 ) -> Executable:
-    """The executable of one workload, whose inputs are all the caller's."""
-    inputs = _border(workload.inputs, workload.input_types)
+    """The executable of one workload, whose inputs are the caller's but for its constants.
+
+    constants   a value for each of them, of its type
+    """
+    values = constants or {}
+    packed: list[Array] = []
+    for own, parameter in zip(built.arguments, built.parameters, strict=True):
+        if own in values:
+            packing = parameter.packing
+            array = values[own] if packing is None else pack(values[own], packing)
+            packed.append(np.ascontiguousarray(array))
+    given = [each for each in built.arguments if each in values]
+    specs = tuple(
+        TensorSpec(name, DType.from_numpy(array.dtype), array.shape)
+        for name, array in zip(given, packed, strict=True)
+    )
+    inputs = tuple(
+        spec for spec in _border(workload.inputs, workload.input_types) if spec.name not in values
+    )
     outputs = _border(workload.outputs, workload.output_types)
     label = workload.name
     call = RunKernel(0, built.arguments, label, work(workload.outputs), _moved_bytes(workload))
     count = usable_threads(threads or knobs.THREADS.get())
     spec = _kernel_spec(built)
-    network = Network(label, target, count, inputs, outputs, (), (spec,), (call,), ())
-    return Executable(make_plan(network), (built.object_code,), (), threads=threads)
+    network = Network(label, target, count, inputs, outputs, specs, (spec,), (call,), ())
+    return Executable(make_plan(network), (built.object_code,), tuple(packed), threads=threads)
 
 
 def _border(tensors: Sequence[Tensor], types: Sequence[TensorType]) -> tuple[TensorSpec, ...]:

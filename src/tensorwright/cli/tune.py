@@ -1,0 +1,195 @@
+"""`tensorwright tune`: tune models and tensor expressions; keep the measurements, write no file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tensorwright.base import Target, UsageError
+from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
+from tensorwright.cli.models import Shapes, read_graph, short_name
+from tensorwright.cli.optimize import resume_command
+from tensorwright.cli.options import (
+    machine_options,
+    records_option,
+    seed_of,
+    seed_option,
+    shapes_option,
+)
+from tensorwright.cli.references import is_reference, read_function, read_program
+from tensorwright.cli.summary import print_untuned, print_workloads
+from tensorwright.graph import Partition
+from tensorwright.pipeline import (
+    as_in_network,
+    opened,
+    parse_target,
+    prepare,
+    search_tasks,
+    tasks_of,
+)
+from tensorwright.records import default_path
+from tensorwright.tune import (
+    LatencyRequirement,
+    MeanSpeedUp,
+    MeasureOptions,
+    Objective,
+    StopReason,
+    Task,
+    TuneOptions,
+    TuneResult,
+    choose_callbacks,
+)
+
+_FLUSH_BYTES = 512 << 20
+
+
+@click.command()
+@click.argument("programs", metavar="MODEL|MODULE:EXPR...", nargs=-1, required=True)
+@machine_options
+@click.option(
+    "--minutes", type=click.FloatRange(min=0), help="Time for tuning; 10 if nothing is given."
+)
+@click.option("--trials", type=click.IntRange(min=1), help="Candidates to measure, in all.")
+@click.option(
+    "--patience", type=click.IntRange(min=1), help="End after so many rounds without a gain."
+)
+@click.option(
+    "--objective", metavar="MODULE:FUNCTION", help="What to make small, of the networks' times."
+)
+@click.option(
+    "--limit", "limits", multiple=True, metavar="NAME=MS", help="NAME need not be faster than MS."
+)
+@click.option(
+    "--reference",
+    "references",
+    multiple=True,
+    metavar="NAME=MS",
+    help="Make the mean speed-up against these times large.",
+)
+@click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
+@seed_option
+@records_option
+@shapes_option
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    programs: tuple[str, ...],
+    target: str | None,
+    threads: int | None,
+    minutes: float | None,
+    trials: int | None,
+    patience: int | None,
+    objective: str | None,
+    limits: tuple[str, ...],
+    references: tuple[str, ...],
+    flush: bool,
+    seed: int | None,
+    records: Path | None,
+    input_shapes: Shapes | None,
+    quiet: bool,
+) -> None:
+    """Tune models and tensor expressions on this machine; every measurement is kept.
+
+    MODULE:EXPR names a tensor expression of one's own in a Python module, or in a file (op.py:y):
+    a tensor, a tuple of them, `tensorwright.program(...)`, or a function that returns one.
+    Several MODELs share the budget. Ctrl-C stops; the same command goes on.
+
+    Example: tensorwright tune model.onnx --minutes 10
+    """
+    wanted = choose_objective(objective, limits, references)
+    machine = parse_target(target)
+    tasks, networks = read_tasks(programs, machine, input_shapes, seed_of(seed))
+    measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*networks)
+    with opened(records, create=True) as store:
+        result = search_tasks(
+            tasks,
+            machine,
+            threads,
+            store,
+            minutes=minutes,
+            trials=trials,
+            seed=seed,
+            name=" ".join(programs),
+            callbacks=choose_callbacks(quiet),
+            options=TuneOptions(patience=patience or 0),
+            objective=wanted,
+            measuring=measuring,
+        )
+    if not quiet:
+        print_workloads(result.tasks)
+    click.echo(_ending(result, records or default_path()))
+    print_untuned(result)
+    if result.is_interrupted:
+        again = resume_command(ctx.meta.get(ARGUMENTS, ()))
+        click.echo(f"{result.resume_text}\n  {again}", err=True)
+        ctx.exit(INTERRUPTED)
+
+
+def read_tasks(
+    programs: Sequence[str], target: Target, shapes: Shapes | None, seed: int
+) -> tuple[tuple[Task, ...], tuple[Partition, ...]]:
+    """The workloads of all arguments, and the models among them as they were cut.
+
+    Raises:  UsageError and ModelError for an argument that names nothing.
+    """
+    tasks: list[Task] = []
+    networks: list[Partition] = []
+    for text in programs:
+        if is_reference(text):
+            tasks.append(Task(read_program(text), network=text))
+            continue
+        parts = prepare(read_graph(text, shapes, seed), target)
+        networks.append(parts)
+        tasks += tasks_of(parts, short_name(text))
+    return tuple(tasks), tuple(networks)
+
+
+def choose_objective(
+    function: str | None, limits: Sequence[str], references: Sequence[str]
+) -> Objective | None:
+    """The objective of the options; None for the sum of all times.
+
+    Raises:  UsageError for several, and for a text that is not of the form NAME=MS.
+    """
+    if sum(map(bool, (function, limits, references))) > 1:
+        raise UsageError(
+            stage="cli",
+            where="--objective, --limit, --reference",
+            reason="several objectives are given",
+            remedy="give one of them",
+        )
+    if function:
+        return read_function(function)
+    if limits:
+        return LatencyRequirement(_read_times("--limit", limits))
+    if references:
+        return MeanSpeedUp(_read_times("--reference", references))
+    return None
+
+
+def _read_times(option: str, texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    pairs = []
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            time_ms = float(number)
+        except ValueError:
+            time_ms = 0.0
+        if not name or not time_ms > 0:
+            raise UsageError(
+                stage="cli",
+                where=f"{option} {text}",
+                reason="it is not of the form NAME=MS, with a time above zero",
+            )
+        pairs.append((name, time_ms / 1e3))
+    return tuple(sorted(pairs))
+
+
+def _ending(result: TuneResult, store: Path) -> str:
+    reason = "" if result.reason is StopReason.BUDGET_SPENT else f" ({result.reason.value})"
+    failed = sum(bool(each.error) for each in result.tasks)
+    note = f", {failed} workloads could not be measured" if failed else ""
+    return f"{result.trials} trials in {result.elapsed_s:.0f} s{reason}{note}; kept in {store}"
