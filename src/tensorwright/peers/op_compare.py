@@ -37,6 +37,7 @@ PYTORCH = "pytorch"
 TORCH_FACTORY = "tensorwright.peers.op_torch:make"
 TOLERANCE = 1e-4
 LEAST_CASE_S = 1e-3
+MOST_COPIES = 256
 _PILOT_ROUNDS = 2
 
 
@@ -117,7 +118,7 @@ def choose_copies(program: OperatorProgram, peak: float, bandwidth: float) -> in
     types = (*program.workload.input_types, *program.workload.output_types)
     size = sum(each.size_bytes for each in types)
     least_s = max(needed_flops(program) / peak, size / bandwidth)
-    return max(1, math.ceil(LEAST_CASE_S / least_s))
+    return min(max(1, math.ceil(LEAST_CASE_S / least_s)), MOST_COPIES)
 
 
 def require_peer(name: str) -> None:

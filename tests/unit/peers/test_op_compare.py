@@ -92,6 +92,8 @@ def test_short_cases_get_as_many_copies_as_last_a_millisecond() -> None:
     assert choose_copies(program, peak, bandwidth) == 24  # 42 us of arithmetic each
     (norm,) = find_cases(["NRM.1"], 1)
     assert choose_copies(operator_program(norm), peak, bandwidth) == 39  # 26 us of reading
+    (small,) = find_cases(["DEP.3"], 1)
+    assert choose_copies(operator_program(small), 1e15, 1e15) == 256
     (large,) = find_cases(["C3D.1"], 1)
     assert choose_copies(operator_program(large), peak, bandwidth) == 1
 

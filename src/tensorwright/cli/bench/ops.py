@@ -1,0 +1,235 @@
+"""`tensorwright bench ops`: single operators and subgraphs, tuned, against the best of others."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+
+import click
+
+from tensorwright.base import TensorwrightError, knobs
+from tensorwright.cli.options import machine_options, records_option, seed_of, seed_option
+from tensorwright.peers import (
+    OpPlan,
+    OpRow,
+    choose_copies,
+    compare_case,
+    needed_flops,
+    print_op_rows,
+    read_op_rows,
+    require_peer,
+    write_op_rows,
+)
+from tensorwright.pipeline import choose, opened, parse_target
+from tensorwright.records import RecordStore, detect_hardware, now_utc
+from tensorwright.runtime import measure_bandwidth, measure_peak
+from tensorwright.tune import Task, TuneOptions, tune
+from tensorwright.zoo import OperatorCase, OperatorProgram, find_cases, operator_program
+
+SUITES = ("ansor",)
+PEERS = ("onnxruntime", "openvino", "pytorch")
+_PACKAGES = ("tensorwright", "llvmlite", "numpy", "onnx", "onnxruntime", "openvino", "torch")
+_MOST_GFLOP = 6.0
+_PEAK_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What this machine reaches on the threads of the benchmark."""
+
+    peak: float
+    bandwidth: float
+
+
+@dataclass(frozen=True, slots=True)
+class TuneBudget:
+    """Trials of a case, those on record among them; 0 for no tuning."""
+
+    trials: int
+    seed: int
+
+
+def read_list(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
+    """Names with commas between."""
+    return tuple(filter(None, (each.strip() for each in (text or "").split(","))))
+
+
+@click.command("ops")
+@click.option("--suite", type=click.Choice(SUITES), default="ansor", help="Which operators.")
+@click.option("--cases", callback=read_list, metavar="C2D.2,GMM", help="Only these; else all.")
+@click.option(
+    "--batch", type=click.Choice(["1", "16"]), default="1", help="Images or matrices at once."
+)
+@click.option("--trials", type=click.IntRange(min=1), default=300, help="Most trials of a case.")
+@click.option("--tune/--no-tune", "should_tune", default=True, help="Search, or what is on record.")
+@click.option(
+    "--peers", callback=read_list, metavar="A,B", help=f"Of {', '.join(PEERS)}; else all there are."
+)
+@click.option("--rounds", type=click.IntRange(min=1), default=7, help="Turns of each runtime.")
+@click.option("--json", "json_path", metavar="FILE", help="Write the rows to a file, too.")
+@click.option("--resume", is_flag=True, help="Keep the finished cases of that file.")
+@records_option
+@machine_options
+@seed_option
+def command(
+    suite: str,
+    cases: tuple[str, ...],
+    batch: str,
+    trials: int,
+    should_tune: bool,
+    peers: tuple[str, ...],
+    rounds: int,
+    json_path: str | None,
+    resume: bool,
+    records: Path | None,
+    target: str | None,
+    threads: int | None,
+    seed: int | None,
+) -> None:
+    """Tune operators, check them against the reference, and time them against the best of others.
+
+    Peers have constant weights and every form of an operator that may be their fastest. Short cases
+    run as independent copies that last a millisecond. Of batch 16, cases up to 6 GFLOP are run.
+
+    Example: tensorwright bench ops --suite ansor --cases C2D,GMM.3 --trials 100 --json ops.json
+    """
+    if resume and json_path is None:
+        raise click.UsageError("--resume goes on with a file: name it with --json")
+    chosen = find_cases(cases, int(batch))
+    chosen = tuple(case for case in chosen if case.batch == 1 or case.gflop <= _MOST_GFLOP)
+    machine = parse_target(target)
+    count = knobs.THREADS.get() if threads is None else threads
+    plan = OpPlan(machine, count, peers or available_peers(), rounds, seed=seed_of(seed))
+    for peer in plan.peers:
+        require_peer(peer)
+    done = list(read_op_rows(json_path)) if resume and json_path is not None else []
+    rows = [row for row in done if not row.failure]
+    ceiling = Machine(max((row.peak * 1e9 for row in rows), default=0.0), 0.0)
+    budget = TuneBudget(trials if should_tune else 0, plan.seed)
+    with opened(records, create=should_tune) as store:
+        for case in chosen:
+            if any((row.case, row.batch) == (case.name, case.batch) for row in rows):
+                continue
+            ceiling = measure_machine(plan, ceiling)
+            rows.append(bench_case(case, plan, ceiling, budget, store))
+            rows = [replace(row, peak=ceiling.peak / 1e9) for row in rows]
+            _note(rows[-1])
+            if json_path is not None:
+                head = describe(plan, ceiling, trials if should_tune else 0)
+                write_op_rows(json_path, head, rows)
+    print_op_rows(rows)
+
+
+def available_peers() -> tuple[str, ...]:
+    """Those of the usual runtimes that are installed."""
+    found = []
+    for name in PEERS:
+        with suppress(TensorwrightError):
+            require_peer(name)
+            found.append(name)
+    return tuple(found)
+
+
+def measure_machine(plan: OpPlan, known: Machine) -> Machine:
+    """The best of a few measurements and of what is known: foreign load only ever takes away."""
+    peaks = [measure_peak(plan.target, plan.threads) for _ in range(_PEAK_TRIES)]
+    bandwidth = measure_bandwidth(plan.target, plan.threads)
+    return Machine(max(*peaks, known.peak), max(bandwidth, known.bandwidth))
+
+
+def describe(plan: OpPlan, machine: Machine, trials: int) -> dict[str, object]:
+    """What a reader of the file must know: machine, versions and settings."""
+    versions: dict[str, str] = {}
+    for package in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return {
+        "suite": "ansor",
+        "started": now_utc(),
+        "machine": str(detect_hardware()).splitlines(),
+        "peak_gflops": machine.peak / 1e9,
+        "bandwidth_gbytes_per_s": machine.bandwidth / 1e9,
+        "target": plan.target.name,
+        "threads": plan.threads,
+        "peers": list(plan.peers),
+        "rounds": plan.rounds,
+        "trials": trials,
+        "seed": plan.seed,
+        "versions": versions,
+    }
+
+
+def bench_case(
+    case: OperatorCase, plan: OpPlan, machine: Machine, budget: TuneBudget, store: RecordStore
+) -> OpRow:
+    """The row of one case; whatever goes wrong with it is in the row."""
+    program = operator_program(case)
+    row = OpRow(
+        case=case.name,
+        batch=case.batch,
+        is_subgraph=case.is_subgraph,
+        shape=tuple(number for _, number in case.fields),
+        gflop=case.gflop,
+        needed_gflop=needed_flops(program) / 1e9,
+        peak=machine.peak / 1e9,
+        threads=plan.threads,
+        copies=choose_copies(program, machine.peak, machine.bandwidth),
+    )
+    try:
+        tune_s = tune_case(program, plan, budget, store) if budget.trials else 0.0
+        scheduled = choose(program.workload, plan.target, plan.threads, store)
+        row = replace(
+            row,
+            tune_s=tune_s,
+            trials=count_trials(program, plan, store),
+            is_tuned=scheduled.is_tuned,
+            trace=scheduled.trace,
+        )
+        return replace(row, times=compare_case(program, scheduled.trace, row.copies, plan))
+    except TensorwrightError as error:
+        return replace(row, failure=f"{type(error).__name__}: {error}")
+
+
+def tune_case(
+    program: OperatorProgram, plan: OpPlan, budget: TuneBudget, store: RecordStore
+) -> float:
+    """Search until so many trials are on record; the seconds that it took."""
+    rest = budget.trials - count_trials(program, plan, store)
+    if rest <= 0:
+        return 0.0
+    start = time.monotonic()
+    tune(
+        [Task(program.workload)],
+        target=plan.target,
+        threads=plan.threads,
+        store=store,
+        trials=rest,
+        seed=budget.seed,
+        model=f"ansor:{program.case.name}",
+        options=TuneOptions(should_resume=False),
+    )
+    return time.monotonic() - start
+
+
+def count_trials(program: OperatorProgram, plan: OpPlan, store: RecordStore) -> int:
+    """How many schedules of a case are on record, whatever came of them."""
+    found = store.query(
+        workload=program.workload.key,
+        target=plan.target.key,
+        hardware=detect_hardware().fingerprint,
+        threads=plan.threads,
+    )
+    return len({record.trace for record in found})
+
+
+def _note(row: OpRow) -> None:
+    """Say at once how a case did: the table comes at the end."""
+    if row.ratio is None:
+        failures = [row.failure, *(time.failure for time in row.times)]
+        text = next((each.splitlines()[0] for each in failures if each), "not compared")
+    else:
+        text = f"{row.gflops(row.ours):.1f} GFLOP/s, {row.ratio:.2f} times the best peer"
+    click.echo(f"{row.case} batch {row.batch}: {text}", err=True)
