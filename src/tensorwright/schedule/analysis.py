@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 from tensorwright.expr import (
     Condition,
+    FloorDiv,
     Index,
     Range,
     Var,
@@ -36,6 +37,7 @@ from tensorwright.expr import (
     simplify,
     simplify_condition,
     substitute,
+    terms_of,
 )
 from tensorwright.schedule.state import (
     After,
@@ -281,10 +283,13 @@ class _Analyser:
             first, last = minimum(first, other.low), maximum(last, other.high)
         count = simplify(last - first + 1, self.bounds)
         if free_vars(count):
-            widest = interval(count, {v: self.bounds[v] for v in free_vars(count)})
-            if widest is None or free_vars(widest.high):
-                return 0, extent
-            count = widest.high
+            narrow = _gap_of_quotients(count)
+            if narrow is None:
+                widest = interval(count, {v: self.bounds[v] for v in free_vars(count)})
+                if widest is None or free_vars(widest.high):
+                    return 0, extent
+                narrow = widest.high
+            count = narrow
         if isinstance(count, int) and isinstance(extent, int) and count >= extent:
             return 0, extent
         return simplify(first, self.bounds), count
@@ -302,6 +307,29 @@ class _Analyser:
                     low[positions[index]] = tile.low[dimension]
                     extents[positions[index]] = tile.extents[dimension]
         return Region(tuple(low), tuple(extents))
+
+
+def _gap_of_quotients(count: Index) -> Index | None:
+    """The most that c*(a//g - b//g) + rest can be, if a - b and the rest hold no variable.
+
+    Theorem: floor((b + w) / g) - floor(b / g) <= ceil(w / g), since floor(x + y) <= floor(x) +
+    ceil(y).
+    """
+    moving = [(m, c) for m, c in terms_of(count) if any(free_vars(atom) for atom in m)]
+    if len(moving) != 2:
+        return None
+    (one, c), (other, d) = sorted(moving, key=lambda term: -term[1])
+    if len(one) != 1 or len(other) != 1 or c + d:
+        return None
+    first, second = one[0], other[0]
+    if not isinstance(first, FloorDiv) or not isinstance(second, FloorDiv):
+        return None
+    if first.divisor != second.divisor or free_vars(first.divisor):
+        return None
+    width = first.dividend - second.dividend
+    if free_vars(width):
+        return None
+    return count - c * first + c * second + c * ceil_div(width, first.divisor)
 
 
 def _add_extents(relation: SplitRelation | FuseRelation, extents: dict[str, Index]) -> None:

@@ -1,0 +1,163 @@
+"""`tensorwright bench scoring`: how many candidates a second a search can tell apart, on one core.
+
+Timed is what a search does for candidates that it has drawn: lower each structure with its
+decisions open, write its formulas, run them on the candidates' columns, and ask a trained model.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from tensorwright.base import Target, UsageError, atomic_writer
+from tensorwright.cli.bench.costmodel_cases import Case, cases
+from tensorwright.cli.options import seed_of, seed_option
+from tensorwright.cli.output import check_writable
+from tensorwright.loop import lower
+from tensorwright.pipeline import parse_target
+from tensorwright.schedule import initial_state, replay
+from tensorwright.tune import space_of
+from tensorwright.tune.evolution import Population, make_atlas, sample
+from tensorwright.tune.features import Plan
+from tensorwright.tune.models import BoostedModel, Features, Sample, make_model
+
+DEFAULT_WORKLOAD = "conv 3x3 256 14x14"
+_SAMPLES = 512  # so many candidates with made-up times train the model
+_WARM_UP = 64
+
+
+@dataclass(slots=True)
+class Parts:
+    """Seconds of each part of scoring; grows while it runs."""
+
+    lowering: float = 0.0
+    formulas: float = 0.0
+    columns: float = 0.0
+    model: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """All parts together."""
+        return sum(getattr(self, field.name) for field in fields(self))
+
+
+@click.command("scoring")
+@click.option("--workload", default=DEFAULT_WORKLOAD, metavar="NAME", help="Of `bench costmodel`.")
+@click.option("--candidates", type=click.IntRange(min=1), default=8192, help="How many.")
+@click.option("--json", "json_path", metavar="FILE", help="Write the numbers to a file, too.")
+@click.option("--target", help="What to compile for; this machine if not given.")
+@seed_option
+def command(
+    workload: str, candidates: int, json_path: str | None, target: str | None, seed: int | None
+) -> None:
+    """Score candidates drawn from all structures of a workload; one core.
+
+    Example: tensorwright bench scoring --json scoring.json
+    """
+    if json_path is not None:
+        check_writable(json_path)
+    machine = parse_target(target)
+    case = _find_case(workload, machine)
+    found = bench_scoring(case, machine, candidates, seed_of(seed))
+    _show(found)
+    if json_path is not None:
+        with atomic_writer(json_path) as file:
+            file.write((json.dumps(found, indent=1) + "\n").encode())
+
+
+def bench_scoring(case: Case, target: Target, count: int, seed: int) -> dict[str, Any]:
+    """Draw candidates, train a model on made-up times, and score the candidates."""
+    state = initial_state(case.workload.outputs, case.workload.constants)
+    space = space_of(state, target)
+    atlas = make_atlas(space)
+    random = np.random.default_rng(seed)
+    drawn = sample(atlas, count, random)
+    model = make_model(target, 1, seed)
+
+    def features_of(population: Population, parts: Parts) -> list[Features]:
+        found: list[Features] = []
+        for number in np.unique(population.sketch).tolist():
+            sketch = space.sketches[number]
+            genes = population.genes[population.sketch == number, : len(sketch.choices)]
+            start = time.perf_counter()
+            program = lower(replay(state, sketch.trace))
+            lowered = time.perf_counter()
+            plan = Plan(program)
+            written = time.perf_counter()
+            found.append(plan.run(sketch.columns(genes), len(genes)))
+            parts.lowering += lowered - start
+            parts.formulas += written - lowered
+            parts.columns += time.perf_counter() - written
+        return found
+
+    parts = Parts()
+    features = features_of(drawn, parts)
+    _train(model, features, random)
+    for part in features:
+        model.predict(part[:_WARM_UP])
+    start = time.perf_counter()
+    scores = [model.predict(part) for part in features]
+    parts.model = time.perf_counter() - start
+    return {
+        "workload": case.name,
+        "candidates": len(drawn),
+        "distinct": len(drawn.first_of_each()),
+        "structures": len(features),
+        "structures_of_the_space": len(space.sketches),
+        "space_size": space.size,
+        "scored": sum(map(len, scores)),
+        "trained": model.is_trained,
+        "seconds": asdict(parts) | {"total": parts.total},
+        "candidates_per_s": len(drawn) / parts.total,
+    }
+
+
+def _find_case(name: str, target: Target) -> Case:
+    known = cases(target)
+    for case in known:
+        if case.name == name:
+            return case
+    listed = "; ".join(case.name for case in known)
+    raise UsageError(
+        stage="bench",
+        where=f"workload {name!r}",
+        reason="no such workload",
+        remedy=f"one of: {listed}",
+    )
+
+
+def _train(model: BoostedModel, features: list[Features], random: np.random.Generator) -> None:
+    """Fit the model to made-up times of some of the candidates.
+
+    A time is a random, but smooth, function of a program's features, so that trees have to grow.
+    """
+    share = _SAMPLES / sum(map(len, features))
+    weights = random.normal(size=features[0].shape[-1])
+    samples: list[Sample] = []
+    for part in features:
+        chosen = part[: max(1, round(len(part) * share))]
+        for one in chosen:
+            time_s = 1e-3 * float(np.exp(np.tanh(one @ weights / 100).sum()))
+            samples.append(Sample("scoring", one, time_s))
+    model.observe(samples)
+    model.refit()
+
+
+def _show(found: dict[str, Any]) -> None:
+    """Print the numbers as a table."""
+    table = Table(title=f"scoring {found['workload']}")
+    table.add_column("what")
+    table.add_column("number", justify="right")
+    for name in ("candidates", "distinct", "structures", "space_size"):
+        table.add_row(name.replace("_", " "), f"{found[name]:,}")
+    for name, value in found["seconds"].items():
+        table.add_row(f"{name} [s]", f"{value:.4f}")
+    table.add_row("candidates per second", f"{found['candidates_per_s']:,.0f}")
+    Console().print(table)
