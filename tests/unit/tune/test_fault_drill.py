@@ -1,15 +1,47 @@
-"""Kernels that crash, hang, want all memory or answer wrongly cost a record, and nothing else."""
+"""Kernels that crash, hang, want all memory or answer wrongly cost a record, and nothing else.
+
+First each fault alone, then all of them in one session, then a session killed in mid-round.
+"""
 
 from __future__ import annotations
 
 import math
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from tests.unit.tune.helpers import SIZE, doubled, kernel_of
+from tests.unit.tune.helpers import (
+    DOUBLE,
+    SIZE,
+    FakeBuilder,
+    doubled,
+    kernel_of,
+    number_of,
+    numbered_space,
+)
 
-from tensorwright.records import Status
-from tensorwright.tune import Built, ChildRunner, Measurement, MeasureOptions
+from tensorwright.base import Target, detect_target
+from tensorwright.records import MemoryStore, Record, SqliteStore, Status, open_store
+from tensorwright.tune import (
+    BuildFailed,
+    BuildRequest,
+    BuildResult,
+    Built,
+    ChildRunner,
+    Measurement,
+    MeasureOptions,
+    Space,
+    StopReason,
+    Task,
+    TuneOptions,
+    best_record,
+    tune,
+)
 
 OPTIONS = MeasureOptions(repeats=3, min_sample_s=0.0005, limit_s=1.0)
 SEGFAULT = "  store i32 1, ptr null\n"
@@ -142,3 +174,133 @@ def test_caches_can_be_flushed_between_calls() -> None:
     options = MeasureOptions(repeats=3, min_sample_s=0.0005, flush_bytes=1 << 20)
     with ChildRunner(options) as runner:
         check_good(runner)
+
+
+# All faults in one session
+
+MMAP = """
+  %got = call i64 asm sideeffect "syscall",
+    "={rax},{rax},{rdi},{rsi},{rdx},{r10},{r8},{r9},~{rcx},~{r11},~{memory}"
+    (i64 9, i64 0, i64 SIZE, i64 3, i64 34, i64 -1, i64 0)
+"""
+FAULTS = {
+    2: Status.CRASHED,  # writes to address 0
+    3: Status.TIMED_OUT,  # never ends
+    4: Status.OUT_OF_MEMORY,  # a workspace of 32 TiB
+    5: Status.WRONG_ANSWER,  # half of each value
+    6: Status.WRONG_ANSWER,  # writes before its output
+    7: Status.RUN_ERROR,  # no machine code
+    9: Status.BUILD_ERROR,  # does not build
+}
+COUNT = 12
+
+
+class FaultyBuilder(FakeBuilder):
+    """Real kernels; those of the numbers in `FAULTS` have each a fault of their own."""
+
+    def _one(self, request: BuildRequest) -> BuildResult:
+        match number_of(request.trace):
+            case 2:
+                return kernel_of(SEGFAULT)
+            case 3:
+                return endless()
+            case 4:
+                return kernel_of(workspace_bytes=1 << 45)
+            case 5:
+                return kernel_of(DOUBLE.replace("%value, %value", "%value, 0.0"))
+            case 6:
+                stray = "  %before = getelementptr float, ptr %y, i64 -1\n"
+                return kernel_of(DOUBLE + stray + "  store float 1.0, ptr %before\n")
+            case 7:
+                return Built(b"nonsense", "kernel", *_fields(kernel_of())[2:])  # type: ignore[arg-type]
+            case 9:
+                return BuildFailed(Status.BUILD_ERROR, "while building, it fell")
+            case _:
+                return kernel_of()
+
+
+def small_space(task: Task, target: Target) -> Space:
+    return numbered_space(task, target, COUNT)
+
+
+def test_a_session_survives_all_faults_and_none_of_them_wins() -> None:
+    store = MemoryStore()
+    with ChildRunner(OPTIONS) as runner:
+        result = tune(
+            [Task(doubled())],
+            target=detect_target(),
+            threads=1,
+            store=store,
+            trials=100,
+            hardware="here",
+            builder=FaultyBuilder(),
+            runner=runner,
+            make_space=small_space,
+            options=TuneOptions(round_size=COUNT),
+        )
+    assert result.reason is StopReason.EXHAUSTED
+    newest: dict[int, Record] = {number_of(one.trace): one for one in store.query()}
+    assert set(newest) == set(range(1, COUNT + 1))
+    assert {n: newest[n].status for n in FAULTS} == FAULTS
+    assert all(newest[n].error and not newest[n].times_s for n in FAULTS)
+    assert all(newest[n].status.is_timed for n in newest.keys() - FAULTS.keys())
+    ranked = store.top(
+        COUNT, workload="doubled", target=detect_target().key, hardware="here", threads=1
+    )
+    assert not {number_of(one.trace) for one in ranked} & FAULTS.keys()
+    assert number_of(result.tasks[0].trace) not in FAULTS
+    found = best_record(store, doubled(), detect_target(), "here", 1)
+    assert found is None or number_of(found[0].trace) not in FAULTS
+
+
+@pytest.mark.skipif(detect_target().arch != "x86-64", reason="the system call is x86-64's")
+def test_a_kernel_that_takes_all_memory(runner: ChildRunner) -> None:
+    """It maps memory until none is left, and gives none back."""
+    body = MMAP.replace("SIZE", str(1 << 30))
+    (one,) = measure(runner, kernel_of(body + DOUBLE, count=SIZE))
+    assert one.status in (Status.OUT_OF_MEMORY, Status.OK)
+    (small,) = measure(runner, kernel_of(MMAP.replace("SIZE", str(1 << 20)), count=1 << 19))
+    assert small.status not in (Status.OK, Status.CENSORED)
+    check_good(runner)
+
+
+# Killed in mid-round
+
+PROGRAM = """
+import tensorwright
+from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
+
+x, w, k = placeholder("x", (16, 48)), placeholder("w", (48, 64)), reduce_axis("k", 48)
+layer = compute("y", (16, 64), lambda i, j: sum_over(x[i, k] * w[k, j], k))
+"""
+TRIALS = 40
+
+
+def test_a_killed_tuner_loses_no_record_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    module, path = tmp_path / "layer.py", tmp_path / "records.sqlite"
+    module.write_text(PROGRAM)
+    command = [sys.executable, "-m", "tensorwright", "tune", f"{module}:layer"]
+    command += ["--trials", str(TRIALS), "--threads", "1", "--records", str(path)]
+    source = str(Path(__file__).parents[3] / "src")
+    variables = os.environ | {"PYTHONPATH": source, "TENSORWRIGHT_HOME": str(tmp_path / "home")}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables) as process:
+        assert process.stderr is not None
+        assert any("(search)" in line for line in process.stderr)
+        time.sleep(0.1)  # into the next round
+        process.send_signal(signal.SIGKILL)
+    with SqliteStore(path) as store:
+        kept = tuple(store.query())
+    assert 2 <= len(kept) < TRIALS
+    done = subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"{TRIALS} trials in" in done.stdout
+    with open_store(path) as store:
+        records = tuple(store.query())
+        best = store.top(1, **_setting(records[0]))[0]
+    assert records[: len(kept)] == kept
+    assert len({one.trace for one in records}) == TRIALS
+    assert best.status is Status.OK
+
+
+def _setting(record: Record) -> dict[str, str | int]:
+    return {name: getattr(record, name) for name in ("workload", "target", "hardware", "threads")}
