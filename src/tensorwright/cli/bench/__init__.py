@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import click
 
+from tensorwright.cli.bench.costmodel import command as costmodel
 from tensorwright.cli.bench.models import command as models
 from tensorwright.cli.bench.ops import command as ops
 
-COMMANDS: tuple[click.Command, ...] = (models, ops)
+COMMANDS: tuple[click.Command, ...] = (models, ops, costmodel)
 
 command = click.Group(
     name="bench",

@@ -50,9 +50,12 @@ def _matmul(left: Sequence[int], right: Sequence[int]) -> Graph:
     return builder.finish([out])
 
 
-def _softmax(shape: Sequence[int]) -> Graph:
-    builder = GraphBuilder("softmax")
-    return builder.finish([builder.add("softmax", builder.input("x", shape), axis=-1)])
+def _transposed(channels: int, outputs: int, size: int) -> Graph:
+    builder = GraphBuilder("transposed")
+    x = builder.input("x", (1, channels, size, size))
+    weight = builder.constant(np.zeros((channels, outputs, 4, 4), np.float32))
+    out = builder.add("conv_transpose", x, weight, strides=(2, 2), pads=(1, 1, 1, 1))
+    return builder.finish([builder.add("relu", out)])
 
 
 def _pool(shape: Sequence[int]) -> Graph:
@@ -71,7 +74,7 @@ _CASES: tuple[tuple[str, str, Callable[[], Graph]], ...] = (
     ("grouped 3x3 128/4 28x28", "grouped", _Convolution(128, 128, 28, 3, groups=4).graph),
     ("matmul 512x512x512", "matmul", lambda: _matmul((512, 512), (512, 512))),
     ("batched matmul 12x128x64x128", "batched", lambda: _matmul((12, 128, 64), (12, 64, 128))),
-    ("softmax 1536x512", "softmax", lambda: _softmax((1536, 512))),
+    ("transposed 4x4/2 256-128 8x8", "transposed", lambda: _transposed(256, 128, 8)),
     ("max pool 3x3/2 64 112x112", "pool", lambda: _pool((1, 64, 112, 112))),
 )
 

@@ -25,26 +25,23 @@ _MOST_FAILED = 4  # given up when so many times as many programs as are wanted w
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """With what, and for what machine, programs are measured."""
+class CollectSetting:
+    """For what machine programs are measured."""
 
-    builder: Builder
-    runner: Runner
-    store: RecordStore
     target: Target
     hardware: str
     threads: int
     seed: int = 0
 
 
-def known_records(bench: Bench, workload: Workload) -> list[Record]:
+def known_records(store: RecordStore, setting: CollectSetting, workload: Workload) -> list[Record]:
     """What is on record for a workload in this setting, in order."""
     return list(
-        bench.store.query(
+        store.query(
             workload=workload.key,
-            target=bench.target.key,
-            hardware=bench.hardware,
-            threads=bench.threads,
+            target=setting.target.key,
+            hardware=setting.hardware,
+            threads=setting.threads,
         )
     )
 
@@ -52,7 +49,9 @@ def known_records(bench: Bench, workload: Workload) -> list[Record]:
 def collect(
     task: Task,
     space: Space,
-    bench: Bench,
+    store: RecordStore,
+    setting: CollectSetting,
+    tools: tuple[Builder, Runner],
     wanted: int,
     should_stop: Callable[[], bool] = never,
 ) -> Iterator[tuple[int, int]]:
@@ -61,8 +60,8 @@ def collect(
     Yields after each batch how many are timed and how many were tried, and ends early where the
     space does. What is on record counts, so that it resumes.
     """
-    records = known_records(bench, task.workload)
-    search = RandomSearch(task, space, bench.seed)
+    records = known_records(store, setting, task.workload)
+    search = RandomSearch(task, space, setting.seed)
     search.observe(records)
     timed = len({record.trace for record in records if record.status.is_timed})
     tried = len(records)
@@ -71,8 +70,8 @@ def collect(
         candidates = search.propose(min(_BATCH, wanted - timed))
         if not candidates:
             return
-        found = _measure(task.workload, candidates, bench, should_stop)
-        bench.store.append(found)
+        found = _measure(task.workload, candidates, setting, tools, should_stop)
+        store.append(found)
         search.observe(found)
         timed += sum(record.status.is_timed for record in found)
         tried += len(found)
@@ -82,45 +81,50 @@ def collect(
 def _measure(
     workload: Workload,
     candidates: Sequence[Candidate],
-    bench: Bench,
+    setting: CollectSetting,
+    tools: tuple[Builder, Runner],
     should_stop: Callable[[], bool],
 ) -> list[Record]:
-    requests = [build_request(workload, each.trace, bench.target) for each in candidates]
-    results = bench.builder.build(requests, should_stop)
+    builder, runner = tools
+    requests = [build_request(workload, each.trace, setting.target) for each in candidates]
+    results = builder.build(requests, should_stop)
     found: list[Record] = []
     with hold_turn(should_stop) as is_held:
         for candidate, result in zip(candidates, results, strict=True):
             if not is_held or isinstance(result, BuildStopped):
                 break
-            one = _try(workload, result, bench, should_stop)
+            one = _try(workload, result, runner, setting.threads, should_stop)
             if one is None:
                 break
-            found.append(_record(workload, candidate, one, bench))
+            found.append(_record(workload, candidate, one, setting))
     return found
 
 
 def _try(
     workload: Workload,
     result: Built | BuildFailed,
-    bench: Bench,
+    runner: Runner,
+    threads: int,
     should_stop: Callable[[], bool],
 ) -> Measurement | None:
     if isinstance(result, BuildFailed):
         return Measurement(result.status, error=result.error)
-    measured = bench.runner.measure(workload, [result], bench.threads, math.inf, should_stop)
+    measured = runner.measure(workload, [result], threads, math.inf, should_stop)
     return measured[0] if measured else None
 
 
-def _record(workload: Workload, candidate: Candidate, one: Measurement, bench: Bench) -> Record:
+def _record(
+    workload: Workload, candidate: Candidate, one: Measurement, setting: CollectSetting
+) -> Record:
     return Record(
         workload=workload.key,
-        target=bench.target.key,
-        hardware=bench.hardware,
-        threads=bench.threads,
+        target=setting.target.key,
+        hardware=setting.hardware,
+        threads=setting.threads,
         trace=candidate.trace,
         times_s=one.times_s,
         status=one.status,
         error=one.error.encode(errors="replace").decode(),
         decisions=candidate.decisions,
-        seed=bench.seed,
+        seed=setting.seed,
     )
