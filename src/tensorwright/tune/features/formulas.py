@@ -81,10 +81,11 @@ class _Nest:
 
         A buffer whose size depends on decisions may be a little larger than what is ever used.
         """
-        store, depth = self.statement.store, self.statement.depth
-        if depth is None or store.buffer in shapes:
+        store = self.statement.store
+        is_own = store.buffer in dict(self.statement.lives)
+        if not is_own or store.buffer in shapes:
             return
-        inside = self.loops.variables[depth:]
+        inside = self.loops.variables[self.depth :]
         extents: list[Cell] = []
         for extent, index in zip(store.buffer.shape, store.indices, strict=True):
             width: Cell = 1
@@ -117,7 +118,7 @@ class _Nest:
     @property
     def depth(self) -> int:
         """So many loops are outside of the life of the stored buffer."""
-        return self.statement.depth or 0
+        return self.statement.outside(self.statement.store.buffer)
 
     def shape_of(self, buffer: Buffer) -> tuple[Cell, ...]:
         """The extents of a buffer."""
@@ -226,8 +227,8 @@ class _Nest:
         return stride, inside
 
     def _reuse(self, use: BufferUse, touching: list[Statement]) -> dict[str, Cell]:
-        """When an element is touched again: by the next iteration of the innermost loop that does
-        not move the accesses, or else by another statement, or never.
+        """When an element is touched again: by the next iteration of the innermost loop, in the
+        life of the buffer, that does not move the accesses; or by another statement; or never.
         """
         depths = [
             self.statement.shared_loops(other) for other in touching if other is not self.statement
@@ -238,7 +239,7 @@ class _Nest:
         distance: Cell = some * self.loops.inside[serial]
         nbytes: Cell = some * self.touched[serial]
         count: Cell = len(depths)
-        for n in range(len(self.loops)):  # the innermost that is there stays
+        for n in range(self.statement.outside(use.buffer), len(self.loops)):  # innermost last
             again = self.kinds.present[n] * (1 - use.moves[n])
             is_loop = either(is_loop, again)
             distance = choose(again, self.loops.inside[n + 1], distance)

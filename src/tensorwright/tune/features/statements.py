@@ -26,8 +26,7 @@ __all__ = ["Statement", "statements_of"]
 class Statement:
     """A store and what is around it, outermost first.
 
-    depth  so many of its loops are outside of the life of the buffer that it stores to; None: it is
-           the caller's
+    lives  the buffers that are allocated around it, each with the number of loops outside of that
     path   which way leads to it from the program's body: two statements share the loops on the
            path that they have in common
     """
@@ -35,9 +34,13 @@ class Statement:
     store: Store
     loops: tuple[For, ...]
     guards: tuple[Condition, ...]
-    depth: int | None
+    lives: tuple[tuple[Buffer, int], ...]
     path: tuple[int, ...]
     loop_steps: tuple[int, ...]  # the length of the path at which each loop begins
+
+    def outside(self, buffer: Buffer) -> int:
+        """How many loops are outside of the life of a buffer: none for one of the caller's."""
+        return dict(self.lives).get(buffer, 0)
 
     @property
     def is_update(self) -> bool:
@@ -86,8 +89,7 @@ def _walk(statement: Stmt, around: _Around) -> Iterator[Statement]:
             yield from _walk(body, _Around(loops, guards, life, path, steps))
         case Call(_, _, meaning):
             yield from _walk(meaning, around)
-        case Store(buffer, _, _):
-            depth = dict(lives).get(buffer)
-            yield Statement(statement, loops, guards, depth, path, steps)
+        case Store():
+            yield Statement(statement, loops, guards, lives, path, steps)
         case Prefetch():
             return
