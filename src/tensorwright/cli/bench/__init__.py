@@ -10,8 +10,9 @@ import click
 from tensorwright.cli.bench.costmodel import command as costmodel
 from tensorwright.cli.bench.models import command as models
 from tensorwright.cli.bench.ops import command as ops
+from tensorwright.cli.bench.scoring import command as scoring
 
-COMMANDS: tuple[click.Command, ...] = (models, ops, costmodel)
+COMMANDS: tuple[click.Command, ...] = (models, ops, costmodel, scoring)
 
 command = click.Group(
     name="bench",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import click
@@ -45,7 +45,7 @@ class Parts:
     @property
     def total(self) -> float:
         """All parts together."""
-        return sum(getattr(self, field.name) for field in fields(self))
+        return self.lowering + self.formulas + self.columns + self.model
 
 
 @click.command("scoring")

@@ -118,7 +118,7 @@ def smaller(a: Cell, b: Cell) -> Cell:
     """The smaller of two."""
     tape = _tape_of(a, b)
     if tape is None:
-        return min(a, b)  # type: ignore[call-overload, no-any-return]
+        return min(a, b)  # type: ignore[type-var]
     return a if a is b else tape.step(np.minimum, a, b)
 
 
@@ -126,7 +126,7 @@ def larger(a: Cell, b: Cell) -> Cell:
     """The larger of two."""
     tape = _tape_of(a, b)
     if tape is None:
-        return max(a, b)  # type: ignore[call-overload, no-any-return]
+        return max(a, b)  # type: ignore[type-var]
     return a if a is b else tape.step(np.maximum, a, b)
 
 
