@@ -72,9 +72,9 @@ def overall(judgements: Sequence[Judgement]) -> Judgement:
 def scores_of(model: CostModel, samples: Sequence[Sample]) -> Scores:
     """The scores of samples in order; those with equal numbers of statements at once."""
     found = np.zeros(len(samples))
-    counts = np.array([len(sample.features) for sample in samples])
-    for count in np.unique(counts):
-        places = np.nonzero(counts == count)[0]
+    counts = [len(sample.features) for sample in samples]
+    for count in sorted(set(counts)):
+        places = [place for place, own in enumerate(counts) if own == count]
         features: Features = np.stack([samples[place].features for place in places])
         found[places] = model.predict(features)
     return found

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.tune.models.training import TrainingSet
+from tensorwright.tune.models.training import TrainingSet, add_up
 
 Column: TypeAlias = NDArray[np.float64]
 Slopes: TypeAlias = tuple[Column, Column]
@@ -88,8 +88,8 @@ class PairwiseLogistic:
         pull = weights * doubt
         bend = 2.0 * weights * doubt * (1.0 - doubt)
         count = len(scores)
-        gradient = np.bincount(slow, pull, count) - np.bincount(fast, pull, count)
-        hessian = np.bincount(slow, bend, count) + np.bincount(fast, bend, count)
+        gradient = add_up(slow, pull, count) - add_up(fast, pull, count)
+        hessian = add_up(slow, bend, count) + add_up(fast, bend, count)
         return gradient, hessian
 
     def pairs(self, step: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Column]:

@@ -35,7 +35,14 @@ class TrainingSet:
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(rows,) -> (programs,): the sum over each program's statements."""
-        return np.bincount(self.owner, values, len(self.counts))
+        return add_up(self.owner, values, len(self.counts))
+
+
+def add_up(
+    places: NDArray[np.int64], values: NDArray[np.float64], count: int
+) -> NDArray[np.float64]:
+    """The sum of the values at each of the places 0..count-1."""
+    return np.bincount(places, values, count).astype(np.float64, copy=False)
 
 
 def training_set(samples: Sequence[Sample]) -> TrainingSet:
