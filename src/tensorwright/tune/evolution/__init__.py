@@ -17,6 +17,7 @@ from tensorwright.tune.evolution.model_guide import (
 from tensorwright.tune.evolution.options import EvolutionOptions
 from tensorwright.tune.evolution.population import Population
 from tensorwright.tune.evolution.search import EvolutionarySearch, EvolutionFactory
+from tensorwright.tune.evolution.standard import evolution_by
 from tensorwright.tune.evolution.variation import cross, everything, mutate, neighbourhood, sample
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Weights",
     "cross",
     "everything",
+    "evolution_by",
     "limited_space",
     "make_atlas",
     "mutate",

@@ -38,7 +38,7 @@ class EvolutionOptions:
     leap: float = 0.2
     epsilon: float = 0.06
     variety: float = 0.1
-    sketches: int = 12
+    sketches: int = 8
     refine_after: int = 32
     refine_share: float = 0.25
     stalled_share: float = 0.5

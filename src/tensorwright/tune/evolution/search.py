@@ -23,7 +23,7 @@ from tensorwright.tune.evolution.atlas import make_atlas
 from tensorwright.tune.evolution.guide import Guide
 from tensorwright.tune.evolution.history import History
 from tensorwright.tune.evolution.options import EvolutionOptions
-from tensorwright.tune.evolution.population import Population, candidate_at
+from tensorwright.tune.evolution.population import Population, by_sketch, candidate_at
 from tensorwright.tune.evolution.refinement import propose_neighbours
 from tensorwright.tune.evolution.selection import (
     draw_parents,
@@ -41,6 +41,7 @@ MakeGuide = Callable[[Task, Space, int], Guide]
 _SEEDED = 32  # so many of the best measured programs are looked at for their sketches
 _SPARE = 3  # so many times more are picked than needed: some may give a trace that is known
 _LARGEST_LISTED = 200_000
+_APART = 8  # ranks that a program loses in a restart for being like the best
 
 
 class EvolutionarySearch:
@@ -134,14 +135,19 @@ class EvolutionarySearch:
         return self._stage % 2 == 1
 
     def _discounted(self, judged: Population, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Ranks, lowered for what is like the best measured programs."""
+        """Ranks within each sketch, lowered for what is like the best measured programs.
+
+        So every structure gets a share, whatever the model holds of it.
+        """
         best, _ = self.history.best(self.options.centres)
         both = Population.joined([judged, best])
         alike = np.zeros(len(both))
         for one in range(len(judged), len(both)):
             alike = np.maximum(alike, likeness(both, one))
-        ranks = np.argsort(np.argsort(scores, kind="stable"), kind="stable") / max(len(scores), 1)
-        return ranks - alike[: len(judged)] ** 2
+        ranks = np.zeros(len(scores))
+        for _, rows in by_sketch(judged.sketch):
+            ranks[rows[np.argsort(-scores[rows], kind="stable")]] = -np.arange(len(rows))
+        return ranks - _APART * alike[: len(judged)] ** 2
 
     def _evolve(self, random: Generator) -> tuple[Population, NDArray[np.float64]]:
         """All programs that were judged, over all generations."""

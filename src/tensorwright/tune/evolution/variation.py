@@ -101,19 +101,25 @@ def _sibling(atlas: Atlas, parents: Population, drawn: NDArray[np.float64]) -> N
 
 
 def cross(
-    atlas: Atlas, first: Population, second: Population, random: Generator
+    atlas: Atlas,
+    first: Population,
+    second: Population,
+    random: Generator,
+    by_choice: float = 0.5,
 ) -> tuple[Population, Mask]:
     """A child for each pair of parents of one family, and which of them took from both.
 
-    The choices about one stage come from one parent, so that what makes sense together stays
-    together; in a family with one stage, each choice is for itself. The child is of the first
-    parent's sketch; a choice of the second counts by its name. Pairs of two families, and pairs
-    whose children keep breaking the limits, give back the first parent.
+    by_choice   the share of pairs of which each choice is inherited for itself
+
+    Of the others, the choices about one stage come from one parent, so that what makes sense
+    together stays together; but in a family with one stage, each choice is for itself. The child
+    is of the first parent's sketch; a choice of the second counts by its name. Pairs of two
+    families, and pairs whose children keep breaking the limits, give back the first parent.
     """
     is_kin = atlas.family[first.sketch] == atlas.family[second.sketch]
     genes = first.genes.copy()
     other = atlas.carried(second.take(is_kin), first.sketch[is_kin])
-    nodes = _groups(atlas, first.sketch)
+    nodes = _groups(atlas, first.sketch, random.random(len(first)) < by_choice)
     open_rows = np.flatnonzero(is_kin)
     given = np.zeros_like(genes)
     given[open_rows] = other
@@ -134,13 +140,13 @@ def cross(
     return Population(first.sketch.copy(), genes), took
 
 
-def _groups(atlas: Atlas, sketch: NDArray[np.int32]) -> NDArray[np.int64]:
+def _groups(atlas: Atlas, sketch: NDArray[np.int32], is_alone: Mask) -> NDArray[np.int64]:
     """What is inherited together: the nodes, or the choices where there is but one node."""
     nodes = atlas.node[sketch]
-    real = np.where(atlas.slot[sketch] < atlas.slots - 1, nodes, -1)
+    real = np.where(nodes < atlas.nodes - 1, nodes, -1)
     is_one = real.max(axis=1) <= 0
     alone = np.broadcast_to(np.arange(atlas.width), nodes.shape)
-    return np.where(is_one[:, None], alone, nodes)
+    return np.where((is_one | is_alone)[:, None], alone, nodes)
 
 
 def neighbourhood(atlas: Atlas, sketch: int, genes: NDArray[np.int64]) -> Population:

@@ -1,0 +1,122 @@
+"""Measurements that several searches share: what one has measured, the others need not.
+
+A `Lab` measures each program once, without regard to who asks, so that searches that are compared
+see the same landscape, and a run that was cut off goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Self
+
+from tensorwright.base import Target, detect_target
+from tensorwright.records import Record, Status
+from tensorwright.tune import (
+    BuildFailed,
+    BuildResult,
+    Built,
+    Candidate,
+    ChildRunner,
+    MeasureOptions,
+    PoolBuilder,
+    Task,
+    build_request,
+)
+from tensorwright.tune.measure import hold_turn
+
+DROP_RATIO = 2.0  # so many times slower than the best known, a program is measured briefly
+OPTIONS = MeasureOptions(drop_ratio=DROP_RATIO, most_s=0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What came of a program; seconds, infinite where it failed."""
+
+    status: Status
+    time_s: float
+
+
+class Lab:
+    """Builds and measures what nobody has measured yet. Keeps it in a file if one is named."""
+
+    def __init__(self, threads: int, path: Path | None = None) -> None:
+        self.target: Target = detect_target()
+        self.threads = threads
+        self.known: dict[tuple[str, str], Known] = {}
+        self.measured = 0
+        self._best: dict[str, float] = {}
+        self._path = path
+        self._stack = ExitStack()
+        if path is not None and path.exists():
+            for line in path.read_text().splitlines():
+                workload, trace, status, time_s = json.loads(line)
+                self._note(workload, trace, Known(Status(status), time_s or math.inf))
+
+    def __enter__(self) -> Self:
+        self._builder = self._stack.enter_context(PoolBuilder())
+        self._runner = self._stack.enter_context(ChildRunner(OPTIONS))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def times(self, task: Task, traces: Sequence[str]) -> list[Known]:
+        """What came of these programs, measured now or before."""
+        key = task.workload.key
+        fresh = [each for each in dict.fromkeys(traces) if (key, each) not in self.known]
+        requests = [build_request(task.workload, each, self.target) for each in fresh]
+        built = self._builder.build(requests) if fresh else []
+        with hold_turn():
+            for trace, result in zip(fresh, built, strict=True):
+                self._keep(key, trace, self._measure(task, result))
+        return [self.known[key, trace] for trace in traces]
+
+    def _measure(self, task: Task, result: BuildResult) -> Known:
+        if not isinstance(result, Built):
+            status = result.status if isinstance(result, BuildFailed) else Status.BUILD_ERROR
+            return Known(status, math.inf)
+        best_s = self._best.get(task.workload.key, math.inf)
+        found = self._runner.measure(task.workload, [result], self.threads, best_s)
+        assert found, "nothing stops the runner"
+        one = found[0]
+        return Known(one.status, median(one.times_s) if one.status.is_timed else math.inf)
+
+    def _keep(self, workload: str, trace: str, known: Known) -> None:
+        self.measured += 1
+        self._note(workload, trace, known)
+        if self._path is not None:
+            time_s = known.time_s if math.isfinite(known.time_s) else 0.0
+            with self._path.open("a") as file:
+                print(json.dumps([workload, trace, known.status.value, time_s]), file=file)
+
+    def _note(self, workload: str, trace: str, known: Known) -> None:
+        self.known[workload, trace] = known
+        if known.status is Status.OK:
+            best_s = self._best.get(workload, math.inf)
+            self._best[workload] = min(best_s, known.time_s)
+
+
+def record_of(
+    lab: Lab, task: Task, candidate: Candidate, known: Known, best_s: float, round_: int
+) -> Record:
+    """The record that a search gets: censored only where it is so beside the search's own best."""
+    status = known.status
+    if status.is_timed:
+        status = Status.CENSORED if known.time_s > DROP_RATIO * best_s else Status.OK
+    return Record(
+        workload=task.workload.key,
+        target=lab.target.key,
+        hardware="here",
+        threads=lab.threads,
+        trace=candidate.trace,
+        times_s=(known.time_s,) if status.is_timed else (),
+        status=status,
+        decisions=candidate.decisions,
+        round=round_,
+    )
