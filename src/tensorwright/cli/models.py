@@ -14,11 +14,16 @@ from tensorwright.zoo import LIGHT_MODELS, ZOO, build, load_light
 Shapes = Mapping[str, Sequence[int] | int]
 
 MAGIC = b"TWEXEC\r\n"
-SUITES = ("light", "zoo")
+KINDS = ("light", "zoo")
+PAPER = "paper"
+SUITES = (*KINDS, PAPER)
+_OF_PAPER = ("resnet50", "mobilenet_v2", "resnet3d_18", "dcgan", "bert_base")
 
 
 def suite(name: str) -> tuple[str, ...]:
-    """The MODEL arguments of a suite."""
+    """The MODEL arguments of a suite; "paper" are the networks that Ansor was measured with."""
+    if name == PAPER:
+        return tuple(f"zoo:{each}" for each in _OF_PAPER)
     names = LIGHT_MODELS if name == "light" else ZOO
     return tuple(f"{name}:{each}" for each in names)
 
@@ -49,7 +54,7 @@ def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> Model
 def split(model: str) -> tuple[str, str]:
     """Suite and name of a MODEL argument; the suite is "" for a file."""
     kind, _, name = model.partition(":")
-    if kind in SUITES and not Path(model).exists():
+    if kind in KINDS and not Path(model).exists():
         return kind, name
     return "", model
 

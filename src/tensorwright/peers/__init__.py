@@ -30,10 +30,13 @@ from tensorwright.peers.rotation import Competitor, Failure, Result, Timing, rat
 from tensorwright.peers.self_test import SelfTestRow, self_test
 from tensorwright.peers.table import (
     BenchRow,
+    PeerTime,
+    RatioSummary,
     format_table,
     make_row,
     print_rows,
     print_table,
+    summarise_ratios,
     write_rows,
 )
 
@@ -54,6 +57,8 @@ __all__ = [
     "PeerFailed",
     "PeerInfo",
     "PeerProcess",
+    "PeerTime",
+    "RatioSummary",
     "Result",
     "SelfTestRow",
     "Timing",
@@ -74,6 +79,7 @@ __all__ = [
     "require_peer",
     "rotate",
     "self_test",
+    "summarise_ratios",
     "summarise_rows",
     "watch_foreign_load",
     "write_op_rows",

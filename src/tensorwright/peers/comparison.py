@@ -1,4 +1,4 @@
-"""One model in two runtimes: the same answers, and how fast."""
+"""One model in this and in other runtimes: the same answers, and how fast."""
 
 from __future__ import annotations
 
@@ -6,11 +6,56 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from tensorwright.base import TensorwrightError
 from tensorwright.peers.compare import max_rel_error
 from tensorwright.peers.process import PeerProcess
 from tensorwright.peers.protocol import Arrays, PeerFailed
 from tensorwright.peers.rotation import Failure, Timing, rotate
-from tensorwright.peers.table import BenchRow, make_row
+from tensorwright.peers.table import BenchRow, PeerTime, make_row
+
+WRONG = 1e-3
+"""A peer whose answers are further from the first peer's is not in the race."""
+
+
+class _Contest:
+    """Who takes part in one comparison, while it runs.
+
+    racing   processes that answered rightly      answers  of the first peer that ran
+    found    what is known of each peer
+    """
+
+    def __init__(self, inputs: Arrays, threads: int) -> None:
+        self.inputs, self.threads = inputs, threads
+        self.racing: dict[str, PeerProcess] = {}
+        self.answers: Arrays | None = None
+        self.found: dict[str, PeerTime] = {}
+
+    def start(self, stack: ExitStack, name: str, kind: str, path: str) -> tuple[str, Arrays]:
+        """Start a competitor: its version and its answers.
+
+        Raises:  PeerFailed, MachineError if it cannot run the model.
+        """
+        process = stack.enter_context(PeerProcess(name, kind))
+        info = process.load(path, self.threads)
+        outputs = process.check(self.inputs)
+        self.racing[name] = process
+        return info.version, outputs
+
+    def add_peer(self, stack: ExitStack, kind: str, path: str) -> None:
+        """Start a peer; one that fails, or answers unlike the first one, is told and left out."""
+        try:
+            version, outputs = self.start(stack, kind, kind, path)
+        except TensorwrightError as problem:
+            self.found[kind] = PeerTime(kind, failure=describe(problem))
+            return
+        if self.answers is None:
+            self.answers = outputs
+        error = max_rel_error(outputs, self.answers)
+        failure = ""
+        if not error <= WRONG:
+            self.racing.pop(kind)
+            failure = f"peer {kind} answers differently: by {error:.1e} of the largest number"
+        self.found[kind] = PeerTime(kind, version, max_rel_error=error, failure=failure)
 
 
 def compare_model(
@@ -19,38 +64,73 @@ def compare_model(
     theirs: str | os.PathLike[str],
     inputs: Arrays,
     threads: int,
-    peer: str = "onnxruntime",
+    peers: Sequence[str] = ("onnxruntime",),
     runtime: str = "ours",
     rounds: int = 11,
     limit_s: float | None = None,
     host_operators: Sequence[str] = (),
+    flops: float = 0.0,
+    peak: float = 0.0,
 ) -> BenchRow:
-    """Check our executable's outputs against a peer's, then time both in rotation.
+    """Check our executable's outputs against the first peer that runs, then time all in rotation.
 
     model   its name in the row               ours      file of our executable
-    theirs  file that the peer reads          rounds    of the rotation; 0 to check only
-    peer    its kind                          runtime   kind of the first competitor
-    limit_s see `rotate`
-    A crash, a hang or a refusal of either one is the row's `failure`.
+    theirs  file that the peers read          rounds    of the rotation; 0 to check only
+    peers   their kinds                       runtime   kind of our competitor
+    limit_s see `rotate`                      flops     of an inference; peak   of the machine, in
+                                                        flop/s, both 0 where they are not known
+    A crash, a hang or a refusal of ours, or of every peer, is the row's `failure`; that of one peer
+    is its own, and the others go on.
     """
+    contest = _Contest(inputs, threads)
     error: float | None = None
-    times_s: list[float | None] = [None, None]
+    ours_s: float | None = None
     failure = ""
-    try:
-        with ExitStack() as stack:
-            pair = [
-                stack.enter_context(PeerProcess("ours", runtime)),
-                stack.enter_context(PeerProcess(peer, peer)),
-            ]
-            for process, path in zip(pair, (ours, theirs), strict=True):
-                process.load(os.fspath(path), threads)
-            error = max_rel_error(pair[0].check(inputs), pair[1].check(inputs))
-            for place, result in enumerate(rotate(pair, rounds, limit_s=limit_s) if rounds else ()):
-                match result:
-                    case Timing():
-                        times_s[place] = result.median_s
-                    case Failure():
-                        failure = failure or f"{result.name} {result.kind.value}: {result.reason}"
-    except PeerFailed as problem:
-        failure = f"{problem.where} {problem.kind}: {problem.reason}"
-    return make_row(model, peer, error, times_s[0], times_s[1], host_operators, failure)
+    with ExitStack() as stack:
+        try:
+            _, outputs = contest.start(stack, "ours", runtime, os.fspath(ours))
+        except PeerFailed as problem:
+            return make_row(model, "", host_operators=host_operators, failure=describe(problem))
+        for kind in peers:
+            contest.add_peer(stack, kind, os.fspath(theirs))
+        if contest.answers is not None:
+            error = max_rel_error(outputs, contest.answers)
+        if rounds:
+            ours_s, failure = _race(contest, rounds, limit_s)
+    found = tuple(contest.found.values())
+    if not failure and all(each.failure for each in found):
+        failure = next((each.failure for each in found), "there is no peer")
+    return make_row(
+        model,
+        "",
+        error,
+        ours_s,
+        host_operators=host_operators,
+        failure=failure,
+        peers=found,
+        flops=flops,
+        peak=peak,
+    )
+
+
+def describe(problem: TensorwrightError) -> str:
+    """A failure on the line of a row."""
+    if isinstance(problem, PeerFailed):
+        return f"{problem.where} {problem.kind}: {problem.reason}"
+    return str(problem)
+
+
+def _race(contest: _Contest, rounds: int, limit_s: float | None) -> tuple[float | None, str]:
+    """Time those that answered: seconds of ours, and its failure; the peers' go into `found`."""
+    ours_s: float | None = None
+    failure = ""
+    for result in rotate(tuple(contest.racing.values()), rounds, limit_s=limit_s):
+        text = ""
+        if isinstance(result, Failure):
+            text = f"{result.name} {result.kind.value}: {result.reason}"
+        time_s = result.median_s if isinstance(result, Timing) else None
+        if result.name == "ours":
+            ours_s, failure = time_s, text
+        else:
+            contest.found[result.name] = contest.found[result.name].with_time(time_s, text)
+    return ours_s, failure

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,7 +165,11 @@ def test_bench_writes_a_row_for_each_model(invoke: Invoke, model: Path, tmp_path
         rows_path,
     )  # fmt: skip
     assert result.exit_code == 1, result.output
-    rows = json.loads(rows_path.read_text())
+    found = json.loads(rows_path.read_text())
+    assert found["peak_gflops"] > 0
+    assert found["versions"]["llvmlite"]
+    assert (found["threads"], found["peers"]) == (1, ["onnxruntime"])
+    rows = found["rows"]
     assert [row["model"] for row in rows] == ["broken", "tiny"]
     assert rows[0]["failure"].startswith("ModelError: ")
     assert rows[1]["failure"] == ""
@@ -195,6 +200,39 @@ def test_what_passes(row: BenchRow, expected: bool) -> None:
 def test_bench_wants_models_and_a_peer_that_exists(invoke: Invoke, model: Path) -> None:
     assert invoke("bench", "models").exit_code == 2
     assert invoke("bench", "models", model, "--peer", "nobody").exit_code == 2
+    assert invoke("bench", "models", model, "--peers", "onnxruntime,nobody").exit_code == 2
+    assert invoke("bench", "models", model, "--untuned", "--minutes", 1).exit_code == 2
+
+
+def test_bench_tunes_first(
+    invoke: Invoke, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tensorwright import pipeline
+    from tensorwright.cli.bench import models
+
+    asked: list[float] = []
+
+    def search(*arguments: Any, minutes: float, **options: Any) -> Any:
+        asked.append(minutes)
+        return pipeline.search(*arguments, trials=2, **options)
+
+    monkeypatch.setattr(models, "search", search)
+    result = invoke(
+        "bench", "models", model, "--rounds", 1, "--threads", 1, "--minutes", 3, "--records",
+        tmp_path / "records.sqlite",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert asked == [3]
+    assert "tiny: tuning, 3 minutes in all" in result.stderr
+    assert "2 of 2 workloads tuned" in result.stderr
+
+
+def test_the_suite_of_the_paper() -> None:
+    from tensorwright.cli.models import split, suite
+
+    assert [split(name)[1] for name in suite("paper")] == [
+        *("resnet50", "mobilenet_v2", "resnet3d_18", "dcgan", "bert_base")
+    ]
 
 
 def test_the_tensor_before_the_softmax_is_compared(model: Path) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 import onnx
 
-from tensorwright.base import TensorwrightError, knobs
+from tensorwright.base import MachineError, Target, TensorwrightError, knobs
+from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright.cli.check_model import show_logits
 from tensorwright.cli.models import (
+    PAPER,
     SUITES,
     Shapes,
     read_graph,
@@ -27,7 +30,7 @@ from tensorwright.cli.options import (
     seed_option,
     shapes_option,
 )
-from tensorwright.graph import Graph, load_onnx
+from tensorwright.graph import Graph, Partition, load_onnx
 from tensorwright.peers import (
     Arrays,
     BenchRow,
@@ -37,24 +40,43 @@ from tensorwright.peers import (
     print_rows,
     write_rows,
 )
-from tensorwright.pipeline import Scheduled, finish, opened, parse_target, prepare
+from tensorwright.pipeline import Scheduled, finish, opened, parse_target, prepare, search
 from tensorwright.records import MemoryStore, RecordStore
+from tensorwright.runtime import KernelStep
+from tensorwright.tune import choose_callbacks
 from tensorwright.zoo import random_inputs
 
 TOLERANCE = 1e-4
-_LIMIT_S = 60.0
+DEFAULT_PEERS = ("onnxruntime",)
+PAPER_PEERS = ("onnxruntime", "openvino", "inductor")
+_LIMIT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How models are compared. `rounds` 0 checks and does not time."""
+    """How models are compared.
 
-    target: str | None
+    rounds  of the rotation; 0 checks and does not time      minutes   of tuning before it, or None
+    peak    of the machine in flop/s; 0 if not measured
+    """
+
+    target: Target
     threads: int
     seed: int
     rounds: int
-    peer: str
+    peers: tuple[str, ...]
     shapes: Shapes | None
+    minutes: float | None = None
+    peak: float = 0.0
+
+
+def read_peers(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
+    """Names of peers with commas between; what is unknown is refused."""
+    names = tuple(filter(None, (each.strip() for each in (text or "").split(","))))
+    for name in names:
+        with suppress(MachineError):  # one that is not installed fails in each row
+            find_kind(name)
+    return names
 
 
 @click.command("models")
@@ -66,6 +88,9 @@ class Plan:
     help=f"Exit with 1 if a model fails or is off by more than {TOLERANCE:g}.",
 )
 @click.option("--tuned/--untuned", default=True, help="Use what is on record, or rules alone.")
+@click.option(
+    "--minutes", type=click.FloatRange(min=0), help="Tune each model first, so long in all runs."
+)
 @records_option
 @machine_options
 @seed_option
@@ -73,43 +98,63 @@ class Plan:
 @click.option(
     "--rounds", type=click.IntRange(min=0), default=11, help="Turns of each; 0 only checks."
 )
-@click.option("--peer", default="onnxruntime", help="The runtime to compare with.")
+@click.option(
+    "--peers",
+    "--peer",
+    "peers",
+    callback=read_peers,
+    metavar="A,B",
+    help="The runtimes to compare with; onnxruntime if not given, for the suite paper also "
+    "openvino and inductor.",
+)
 @click.option("--json", "json_path", metavar="FILE", help="Write the rows to a file, too.")
 def command(
     models: tuple[str, ...],
     suites: tuple[str, ...],
     check: bool,
     tuned: bool,
+    minutes: float | None,
     records: Path | None,
     target: str | None,
     threads: int | None,
     seed: int | None,
     input_shapes: Shapes | None,
     rounds: int,
-    peer: str,
+    peers: tuple[str, ...],
     json_path: str | None,
 ) -> None:
-    """Compile networks, check their answers against a peer's, and time both in turn.
+    """Compile networks, check their answers against a peer's, and time all in turn.
 
     The error is that of the worst output, the tensor before the last softmax among them, over the
-    largest number of that output.
+    largest number of that output. The ratio is the time of the fastest peer over ours. With
+    --minutes a model that has not been tuned so long is tuned first; the same command goes on where
+    it stopped.
 
     Example: tensorwright bench models --suite light --check --json rows.json
     """
-    find_kind(peer)
     names = (*models, *(each for name in suites for each in suite(name)))
     if not names:
         raise click.UsageError("name models, or a suite: --suite light")
+    if minutes and not tuned:
+        raise click.UsageError("--minutes tunes, --untuned uses nothing of it: leave one out")
+    machine = parse_target(target)
     count = knobs.THREADS.get() if threads is None else threads
-    drawn = seed_of(seed)
-    plan = Plan(target, count, drawn, rounds, peer, input_shapes)
+    ceiling = measure_ceiling(machine, count) if rounds else Ceiling(count, 0.0, 0.0)
+    chosen = peers or (PAPER_PEERS if PAPER in suites else DEFAULT_PEERS)
+    plan = Plan(machine, count, seed_of(seed), rounds, chosen, input_shapes, minutes, ceiling.peak)
+    head = {
+        "suites": list(suites),
+        **describe_machine(machine, ceiling),
+        "peers": list(chosen), "rounds": rounds, "seed": plan.seed,
+        "tuned": tuned, "minutes": minutes,
+    }
     rows: list[BenchRow] = []
-    with MemoryStore() if not tuned else opened(records) as store:
+    with MemoryStore() if not tuned else opened(records, create=bool(minutes)) as store:
         for name in names:
             rows.append(bench_model(name, plan, store))
             _note(rows[-1])
             if json_path is not None:
-                write_rows(json_path, rows)
+                write_rows(json_path, rows, head)
     print_rows(rows)
     if check and not all(passes(row) for row in rows):
         sys.exit(1)
@@ -127,9 +172,9 @@ def bench_model(model: str, plan: Plan, store: RecordStore) -> BenchRow:
         with tempfile.TemporaryDirectory(prefix="tensorwright-bench-") as folder:
             return _compare(model, name, plan, store, Path(folder))
     except TensorwrightError as error:
-        return make_row(name, plan.peer, failure=f"{type(error).__name__}: {error}")
+        return make_row(name, plan.peers[0], failure=f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - one model's fault must not end the others' runs
-        return make_row(name, plan.peer, failure=f"{type(error).__name__}: {error}")
+        return make_row(name, plan.peers[0], failure=f"{type(error).__name__}: {error}")
 
 
 def _compare(model: str, name: str, plan: Plan, store: RecordStore, folder: Path) -> BenchRow:
@@ -139,28 +184,34 @@ def _compare(model: str, name: str, plan: Plan, store: RecordStore, folder: Path
     shown = show_logits(proto)
     theirs = folder / "model.onnx"
     _save(proto, theirs)
-    row = _run_pair(name, graph, theirs, inputs, plan, store)
+    row = _run(name, graph, theirs, inputs, plan, store)
     if shown is None or row.max_rel_error is None:
         return row
     del graph, proto
     _save(shown.model, theirs)
     graph = load_onnx(shown.model, plan.shapes)
-    checked = _run_pair(name, graph, theirs, inputs, replace(plan, rounds=0), store)
+    first = next((each.peer for each in row.peers if not each.failure), plan.peers[0])
+    check = replace(plan, rounds=0, peers=(first,), minutes=None)
+    checked = _run(name, graph, theirs, inputs, check, store)
     if checked.max_rel_error is None:
         return replace(row, failure=row.failure or checked.failure)
     return replace(row, max_rel_error=max(row.max_rel_error, checked.max_rel_error))
 
 
-def _run_pair(
+def _run(
     name: str, graph: Graph, theirs: Path, inputs: Arrays, plan: Plan, store: RecordStore
 ) -> BenchRow:
     ours = theirs.with_name("model.tw")
-    target = parse_target(plan.target)
     ready: list[Scheduled] = []
-    parts = prepare(graph, target)
-    executable = finish(parts, target, plan.threads, store, lambda each, *_: ready.append(each))
+    parts = prepare(graph, plan.target)
+    if plan.minutes:
+        _tune(name, parts, plan, store)
+    executable = finish(
+        parts, plan.target, plan.threads, store, lambda each, *_: ready.append(each)
+    )
     executable.save(ours)
     hosts = executable.host_operators
+    flops = sum(step.flops for step in executable.plan.steps if isinstance(step, KernelStep))
     if plan.rounds:
         tuned = sum(each.is_tuned for each in ready)
         click.echo(f"{name}: {tuned} of {len(ready)} workloads tuned", err=True)
@@ -171,11 +222,31 @@ def _run_pair(
         theirs,
         inputs,
         plan.threads,
-        plan.peer,
+        plan.peers,
         rounds=plan.rounds,
-        limit_s=_LIMIT_S,
+        limit_s=_LIMIT_S * (1 + len(plan.peers)),
         host_operators=hosts,
+        flops=flops,
+        peak=plan.peak,
     )
+
+
+def _tune(name: str, parts: Partition, plan: Plan, store: RecordStore) -> None:
+    """Spend what is left of the model's minutes. Raises KeyboardInterrupt after an interrupt."""
+    click.echo(f"{name}: tuning, {plan.minutes:g} minutes in all", err=True)
+    result = search(
+        parts,
+        plan.target,
+        plan.threads,
+        store,
+        minutes=plan.minutes,
+        seed=plan.seed,
+        callbacks=choose_callbacks(is_quiet=False),
+    )
+    click.echo(f"{name}: {result.trials} trials in {result.elapsed_s:.0f} s", err=True)
+    if result.is_interrupted:
+        click.echo(result.resume_text, err=True)
+        raise KeyboardInterrupt
 
 
 def _save(proto: onnx.ModelProto, path: Path) -> None:
@@ -186,6 +257,8 @@ def _save(proto: onnx.ModelProto, path: Path) -> None:
 def _note(row: BenchRow) -> None:
     """Say at once how a model did: the table comes at the end."""
     error = "-" if row.max_rel_error is None else f"{row.max_rel_error:.1e}"
-    ratio = "" if row.ratio is None else f", {row.ours_ms:.2f} ms, ratio {row.ratio:.2f}"
+    ratio = ""
+    if row.ratio is not None:
+        ratio = f", {row.ours_ms:.2f} ms, ratio {row.ratio:.2f} to {row.peer}"
     failure = f", {row.failure.splitlines()[0]}" if row.failure else ""
     click.echo(f"{row.model}: error {error}{ratio}{failure}", err=True)

@@ -1,0 +1,48 @@
+"""What a file of results says of the machine and of the versions that were measured."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import metadata
+
+from tensorwright.base import Target
+from tensorwright.records import detect_hardware, now_utc
+from tensorwright.runtime import measure_bandwidth, measure_peak
+
+_PACKAGES = ("tensorwright", "llvmlite", "numpy", "onnx", "onnxruntime", "openvino", "torch")
+_PEAK_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """What this machine reaches on so many threads: flop/s, and bytes per second from memory."""
+
+    threads: int
+    peak: float
+    bandwidth: float
+
+
+def measure_ceiling(target: Target, threads: int) -> Ceiling:
+    """The best of a few measurements: what others use of the machine only ever takes away."""
+    peaks = [measure_peak(target, threads) for _ in range(_PEAK_TRIES)]
+    return Ceiling(threads, max(peaks), measure_bandwidth(target, threads))
+
+
+def describe_machine(target: Target, ceiling: Ceiling) -> dict[str, object]:
+    """Machine, ceiling and versions, for JSON."""
+    versions: dict[str, str] = {}
+    for package in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    hardware = detect_hardware()
+    return {
+        "started": now_utc(),
+        "machine": str(hardware).splitlines(),
+        "fingerprint": hardware.fingerprint,
+        "target": target.name,
+        "threads": ceiling.threads,
+        "peak_gflops": ceiling.peak / 1e9,
+        "bandwidth_gbytes_per_s": ceiling.bandwidth / 1e9,
+        "versions": versions,
+    }
