@@ -26,6 +26,7 @@ from tensorwright.schedule import (
     Convolution,
     FoldConstant,
     PackConstant,
+    Prefetch,
     Reorder,
     ScheduleState,
     Split,
@@ -49,6 +50,7 @@ from tensorwright.tune.space.tile import default_tile
 
 TILES = (4, 2)  # outputs of a tile along each direction
 _MOST_ROWS = 28
+_AHEAD = 64  # vectors of weights: so many are on the way from the third cache
 _LEAST_CHANNELS = 16  # with fewer, on either side, the transforms cost more than they save
 
 
@@ -226,11 +228,10 @@ class _Scheduling:
 
     def _choose_rows(self) -> tuple[Index, Index]:
         """The rows of tiles of a band, and those of a register tile."""
-        columns = self._column_count()
         most = self.tile_rows
         if self.place is _Place.WHOLE:
-            default = default_tile(columns, self.tile_columns, most, self.target)[2]
-            sizes = tuple(n for n in (1, 2, 3, 4) if n <= most)
+            sizes = tuple(n for n in (1, 2, 3, 4, 5, 6, 7) if n <= most)
+            default = self._default_tile()[2]
             return most, self.builder.choose("more_rows", sizes, default, node=self.product)
         pairs = [
             (band, more)
@@ -238,9 +239,22 @@ class _Scheduling:
             for more in divisors(band, 4)
             if -(-most // band) * band - most <= 1
         ]
-        return self.builder.choose_rows(
+        band, more = self.builder.choose_rows(
             ("band", "more_rows"), tuple(pairs), (1, 1), Kind.PARALLEL, self.product
         )
+        return band, more
+
+    def _default_tile(self) -> tuple[int, int, int]:
+        """The register tile by rule: vectors, tiles along the columns, and along the rows.
+
+        All tiles at once, where registers hold them: then each weight is read once.
+        """
+        if self.place is _Place.BANDS:
+            return default_tile(self._column_count(), self.tile_columns, 1, self.target)
+        if self.tile_columns * self.tile_rows <= self.target.vector_registers - 4:
+            vectors = (self.target.vector_registers - 4) // (self.tile_columns * self.tile_rows)
+            return min(vectors, 2, self._column_count()), self.tile_columns, self.tile_rows
+        return default_tile(self._column_count(), self.tile_columns, self.tile_rows, self.target)
 
     def _column_count(self) -> int:
         """How many vectors lie beside each other."""
@@ -300,9 +314,7 @@ class _Scheduling:
             self.do(ComputeAt(product, self.stored, outer))
         rows, columns = f"{roles.rows.name}_t", f"{roles.columns.name}_t"
         count = self._column_count()
-        default = default_tile(count, self.tile_columns, 1, self.target)
-        if self.place is _Place.WHOLE:
-            default = default_tile(count, self.tile_columns, self.tile_rows, self.target)
+        default = self._default_tile()
         sizes = tuple(n for n in (1, 2, 3, 4) if n <= count)
         vectors = builder.choose("columns", sizes, default[0], node=product)
         lengths = tuple(sorted({*divisors(self.tile_columns, _MOST_ROWS), default[1]}))
@@ -368,7 +380,11 @@ class _Scheduling:
         for loop in unrolled:
             self.do(Unroll(cache, loop))
         self.do(Vectorize(cache, vector))
-        self.do(PackConstant(f"{self.name}_kernel", cache))
+        kernel = f"{self.name}_kernel"
+        self.do(PackConstant(kernel, cache))
+        if self.place is _Place.WHOLE:
+            ahead = builder.choose("ahead", (16, 64, 256), _AHEAD, Kind.OTHER, cache)
+            self.do(Prefetch(cache, kernel, f"{main.name}_i", ahead))
 
     def _schedule_columns(self, outer: str) -> None:
         """Transform the data a tile at a time, for a band or whole."""
