@@ -180,10 +180,14 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """Ask for a cache line that will be read soon; the place may lie outside the buffer."""
+    """Ask for a cache line that will be read soon; the place may lie outside the buffer.
+
+    level   of the cache that it is wanted in
+    """
 
     buffer: Buffer
     indices: tuple[Index, ...]
+    level: int = 1
 
 
 @dataclass(frozen=True, slots=True)

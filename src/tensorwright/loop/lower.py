@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 from tensorwright.expr import (
     And,
@@ -20,6 +21,7 @@ from tensorwright.expr import (
     Index,
     Load,
     Placeholder,
+    Range,
     Select,
     Value,
     ValueExpr,
@@ -219,7 +221,9 @@ class _Lowering:
         before = [s for s in self.state.stages if s.placement == At(stage.name, loop)]
         after = [s for s in self.state.stages if s.placement == After(stage.name, loop)]
         prefetches = [
-            self._prefetch(stage, r.tensor, loop, r.distance)
+            self._prefetch_next(stage, r.tensor, loop)
+            if r.is_next_part
+            else self._prefetch(stage, r.tensor, loop, r.distance)
             for r in stage.prefetches
             if r.loop == loop
         ]
@@ -476,6 +480,58 @@ class _Lowering:
                 place = tuple(substitute(index, ahead) for index in load.indices)
                 statements.append(Prefetch(load.source, place))
         return block(*dict.fromkeys(statements))
+
+    def _prefetch_next(self, stage: Stage, tensor: str, loop: str) -> Stmt:
+        """A share of the lines of a packed constant that the next position of the host reads.
+
+        Lines are vectors of the last packed axis; those inside the loop are shared out among the
+        host's positions that read the same part.
+        """
+        nest = self.analysis.nests[stage.name]
+        bounds = self.analysis.bounds
+        axes = self.packings[tensor].axes
+        own = {nest.variables[x]: x for x in stage.loops if x in nest.variables}
+        inside = stage.loops[stage.loops.index(loop) + 1 :]
+        lines = [var for var, _ in axes[:-1] if var in own and own[var] in inside]
+        parts = [var for var, _ in axes if var not in own]
+        host = self._host_variables(stage)
+        if not parts:
+            return block()
+        after = host[host.index(parts[-1]) + 1 :] if parts[-1] in host else []
+        tile: Index = 0
+        tiles: Index = 1
+        for var in after:
+            extent = bounds[var].high + 1
+            tile = tile * extent + var
+            tiles = tiles * extent
+        count: Index = prod((bounds[var].high + 1 for var in lines), start=1)
+        each = simplify((count + tiles - 1) // tiles, bounds)
+        share = Var(f"{tensor}_next")
+        rest = tile * each + share
+        place: dict[Var, Index] = {axes[-1][0]: 0, parts[-1]: parts[-1] + 1}
+        for var in reversed(lines[1:]):
+            extent = bounds[var].high + 1
+            place[var] = rest % extent
+            rest = rest // extent
+        if lines:
+            place[lines[0]] = rest
+        wider = {**bounds, share: Range.of_extent(each)}
+        indices = tuple(
+            simplify(self.analysis.realise(substitute(var, place)), wider) for var, _ in axes
+        )
+        ask = Prefetch(self.homes[tensor].buffer, indices, level=2)
+        return For(share, each, ForKind.UNROLLED, ask)
+
+    def _host_variables(self, stage: Stage) -> list[Var]:
+        """The variables of the loops around a stage, outermost first, as before fusions."""
+        if not isinstance(stage.placement, (At, After)):
+            return []
+        host = self.state.stage(stage.placement.stage)
+        found: list[Var] = []
+        for variable in self._leaf_variables(host, (stage.placement.loop,)):
+            fused = [v for v, real in self.analysis.real.items() if variable in free_vars(real)]
+            found += fused[::-1] or [variable]  # the innermost comes first in the table
+        return found
 
     def _call(self, stage: Stage, meaning: Stmt) -> Stmt:
         """The nest as a call of an intrinsic on the windows where its operands begin."""

@@ -202,8 +202,8 @@ def _map(statement: Stmt, maps: _Maps) -> Stmt:
             return Allocate(maps.buffer(buffer), _map(body, maps))
         case Store(buffer, indices, value):
             return Store(maps.buffer(buffer), maps.indices(indices), maps.value(value))
-        case Prefetch(buffer, indices):
-            return Prefetch(maps.buffer(buffer), maps.indices(indices))
+        case Prefetch(buffer, indices, level):
+            return Prefetch(maps.buffer(buffer), maps.indices(indices), level)
         case Call(intrinsic, windows, meaning):
             moved = tuple(Window(maps.buffer(w.buffer), maps.indices(w.indices)) for w in windows)
             return Call(intrinsic, moved, _map(meaning, maps))

@@ -121,11 +121,15 @@ Placement: TypeAlias = AtRoot | At | After
 
 @dataclass(frozen=True, slots=True)
 class PrefetchRequest:
-    """In each iteration of `loop`, prefetch what is read of `tensor` `distance` later."""
+    """In each iteration of `loop`, prefetch what is read of `tensor` `distance` later.
+
+    is_next_part  instead, a share of the part of a packed constant that is read after this one
+    """
 
     tensor: str
     loop: str
     distance: Index
+    is_next_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from tensorwright.schedule import (
     PackConstant,
     Parallel,
     Prefetch,
+    PrefetchNext,
     Primitive,
     Reorder,
     ReverseComputeAt,
@@ -355,6 +356,7 @@ CASES: dict[str, Case] = {
         Reorder("b", ("j", "i")),
     ),
     "prefetch_what_is_not_read": (chain(), (), Prefetch("z", "p", "i")),
+    "prefetch_next_of_what_is_not_packed": (chain(), (), PrefetchNext("z", "x", "i")),
     "prefetch_nothing_ahead": (chain(), (), Prefetch("z", "x", "i", 0)),
 }
 

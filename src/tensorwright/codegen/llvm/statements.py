@@ -86,11 +86,11 @@ class Statements(Values):
                 self._if(condition, then)
             case Allocate():
                 self._allocate(statement)
-            case Prefetch(buffer, indices):
+            case Prefetch(buffer, indices, level):
                 self.function.module.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
                 address = self.address(buffer, indices)
                 self.function.effect(
-                    f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)"
+                    f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 {4 - level}, i32 1)"
                 )
             case Call():
                 self._call(statement)

@@ -91,8 +91,8 @@ def simplify_statement(
         case Store(buffer, indices, value):
             folded = fold_value(value, bounds, lambda c, b: decide(c, b, known))
             return Store(buffer, _indices(indices, bounds), folded)
-        case Prefetch(buffer, indices):
-            return Prefetch(buffer, _indices(indices, bounds))
+        case Prefetch(buffer, indices, level):
+            return Prefetch(buffer, _indices(indices, bounds), level)
         case Call(intrinsic, windows, meaning):
             moved = tuple(Window(w.buffer, _indices(w.indices, bounds)) for w in windows)
             return Call(intrinsic, moved, simplify_statement(meaning, bounds, known))

@@ -7,7 +7,7 @@ from tensorwright.schedule.primitives.constants import FoldConstant, PackConstan
 from tensorwright.schedule.primitives.fuse import Fuse
 from tensorwright.schedule.primitives.inline import ComputeInline, ReverseComputeInline
 from tensorwright.schedule.primitives.marks import Bind, Parallel, Unroll, Vectorize
-from tensorwright.schedule.primitives.prefetch import Prefetch
+from tensorwright.schedule.primitives.prefetch import Prefetch, PrefetchNext
 from tensorwright.schedule.primitives.reduction import DecomposeReduction
 from tensorwright.schedule.primitives.reorder import Reorder
 from tensorwright.schedule.primitives.rfactor import Rfactor
@@ -33,6 +33,7 @@ PRIMITIVES: tuple[type, ...] = (
     PackConstant,
     Tensorize,
     Prefetch,
+    PrefetchNext,
     UseAlgorithm,
     FoldConstant,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "PackConstant",
     "Parallel",
     "Prefetch",
+    "PrefetchNext",
     "Reorder",
     "ReverseComputeAt",
     "ReverseComputeInline",

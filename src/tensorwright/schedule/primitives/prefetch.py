@@ -40,3 +40,40 @@ class Prefetch:
         stage = state.stage(self.stage)
         request = PrefetchRequest(self.tensor, self.loop, self.distance)
         return state.with_stage(replace(stage, prefetches=(*stage.prefetches, request)))
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchNext:
+    """While a part of a packed constant is used, prefetch the part that is used after it.
+
+    A stage that is computed inside the loops of another reads a part of the constant for each
+    position of those loops that the constant depends on, again and again while others run: the
+    tiles of a band read the same weights.  Each of these tiles asks for its share of the next part,
+    spread over the iterations of `loop`, into the second cache: memory is read while the
+    arithmetic goes on.
+
+    Rewrite:  for part: for tile: for k: S(P[part, k, :])
+              ->  for part: for tile: for k: { prefetch P[part + 1, k, the tile's share];
+                                               S(P[part, k, :]) }
+    Requires: the constant is packed for the stage.
+    """
+
+    stage: str
+    tensor: str
+    loop: str
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where there is nothing to prefetch."""
+        stage = need_stage(self, state, self.stage)
+        need_loop(self, state, stage, self.loop)
+        if (self.tensor, self.stage) not in state.packed:
+            raise refuse(self, state, f"{self.tensor} is not packed for {self.stage}")
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the prefetch noted."""
+        stage = state.stage(self.stage)
+        request = PrefetchRequest(self.tensor, self.loop, 0, is_next_part=True)
+        return state.with_stage(replace(stage, prefetches=(*stage.prefetches, request)))

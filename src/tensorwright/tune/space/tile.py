@@ -20,6 +20,7 @@ from tensorwright.expr import (
     Index,
     Load,
     Mod,
+    Tensor,
     exact_div,
     free_vars,
     loads_of,
@@ -31,6 +32,7 @@ from tensorwright.schedule import (
     CacheWrite,
     ComputeAt,
     PackConstant,
+    PrefetchNext,
     Reorder,
     ScheduleState,
     Split,
@@ -284,7 +286,9 @@ def _activations_per_constant(state: ScheduleState) -> float:
     inputs, half of them from the cache of another core, which has just computed them.
     """
     moved = {True: 0, False: 0}
-    for tensor in (*state.inputs, *(state.stage(name).tensor for name in state.outputs)):
+    outputs = (state.stage(name).tensor for name in state.outputs)
+    tensors: tuple[Tensor, ...] = (*state.inputs, *outputs)
+    for tensor in tensors:
         size = prod(extent_of(extent) for extent in tensor.shape) * tensor.dtype.size_bytes
         moved[tensor.name in state.constants] += size
     return moved[False] / moved[True] if moved[True] else 0.0
@@ -479,6 +483,8 @@ class _Tiling:
             sole = len(builder.state.readers(constant)) == 1
             if constant in builder.state.constants and len(loads) == 1 and sole:
                 builder.do(PackConstant(constant, name))
+                if folding:
+                    builder.do(PrefetchNext(name, constant, folding[-1]))
 
     def _anchor_axes(self, stage: Stage) -> tuple[str, list[str]]:
         """The anchor's own axes that the roles fall on: that of the lanes, and the others of the
