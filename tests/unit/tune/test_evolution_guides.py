@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tests.unit.tune.evolving import SPACE
 from tests.unit.tune.helpers import matmul
 
-from tensorwright.base import UnsupportedError, detect_target
+from tensorwright.base import ScheduleError, detect_target
 from tensorwright.records import Record, Status
 from tensorwright.schedule import initial_state
 from tensorwright.tune import Sketch, Task, space_of
@@ -34,7 +34,7 @@ class FakeFeatures:
 
     def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> NDArray[np.float32]:
         if sketch.name == "plain":
-            raise UnsupportedError(stage="test", where="plain", reason="it cannot be")
+            raise ScheduleError(stage="test", where="plain", reason="it cannot be", step="split")
         assert genes.shape[1] == len(sketch.choices)
         found = np.zeros((len(genes), 1, 164), np.float32)
         found[:, 0, 0] = genes.sum(axis=1)
