@@ -9,8 +9,10 @@ from tensorwright.base import Target, TensorwrightError
 from tensorwright.records import Record, RecordStore
 from tensorwright.schedule import Trace, initial_state, parse_trace, replay
 from tensorwright.tune.task import Workload
+from tensorwright.tune.truth import is_current
 
 _MOST_TRIED = 20
+_MOST_READ = 200
 
 
 def best_trace(
@@ -23,6 +25,7 @@ def best_trace(
 ) -> Trace | None:
     """The fastest schedule on record that still replays; None where there is none.
 
+    What an older version measured counts only where this one has measured nothing.
     on_skip   told of every record that is passed over, with the reason; a warning where None
     """
     found = best_record(store, workload, target, hardware, threads, on_skip)
@@ -40,13 +43,13 @@ def best_record(
     """As `best_trace`, with the record."""
     state = initial_state(workload.outputs, workload.constants)
     records = store.top(
-        _MOST_TRIED,
+        _MOST_READ,
         workload=workload.key,
         target=target.key,
         hardware=hardware,
         threads=threads,
     )
-    for record in records:
+    for record in sorted(records, key=lambda one: not is_current(one))[:_MOST_TRIED]:
         try:
             trace = parse_trace(record.trace)
             replay(state, trace)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.unit.tune.helpers import doubled
 
@@ -53,3 +55,18 @@ def test_without_a_listener_it_is_a_warning() -> None:
     store = store_of(("conjure(y)", 0.001))
     with pytest.warns(RuntimeWarning, match="is passed over"):
         assert best_trace(store, doubled(), TARGET, "here", 2) is None
+
+
+def test_this_version_is_believed_before_an_older_one() -> None:
+    store = store_of(("split(y, i, [8])", 0.002))
+    (own,) = store.query()
+    old = replace(own, trace="split(y, i, [4])", times_s=(0.001,), tool_version="0.0.1")
+    store.append([old])
+    found = best_record(store, doubled(), TARGET, "here", 2)
+    assert found is not None
+    assert found[0] == own
+    only_old = MemoryStore()
+    only_old.append([old])
+    found = best_record(only_old, doubled(), TARGET, "here", 2)
+    assert found is not None
+    assert found[0] == old
