@@ -31,6 +31,7 @@ from tensorwright.expr import (
     atoms_of,
     children,
     condition_sides,
+    decisions_of,
     free_vars,
     identity_of,
     is_nonnegative,
@@ -505,7 +506,7 @@ class _Lowering:
             tile = tile * extent + var
             tiles = tiles * extent
         count: Index = prod((bounds[var].high + 1 for var in lines), start=1)
-        each = simplify((count + tiles - 1) // tiles, bounds)
+        each = (count + tiles - 1) // tiles
         share = Var(f"{tensor}_next")
         rest = tile * each + share
         place: dict[Var, Index] = {axes[-1][0]: 0, parts[-1]: parts[-1] + 1}
@@ -515,10 +516,10 @@ class _Lowering:
             rest = rest // extent
         if lines:
             place[lines[0]] = rest
-        wider = {**bounds, share: Range.of_extent(each)}
-        indices = tuple(
-            simplify(self.analysis.realise(substitute(var, place)), wider) for var, _ in axes
-        )
+        indices = tuple(self.analysis.realise(substitute(var, place)) for var, _ in axes)
+        if not any(decisions_of(index) for index in (each, *indices)):  # else it takes long
+            wider = {**bounds, share: Range.of_extent(each)}
+            indices = tuple(simplify(index, wider) for index in indices)
         ask = Prefetch(self.homes[tensor].buffer, indices, level=2)
         return For(share, each, ForKind.UNROLLED, ask)
 
