@@ -57,22 +57,12 @@ def test_columns_and_traces_give_samples_in_the_order_of_the_records(space: Spac
     broken = record_of(first, (4.0,), trace="split(nothing, i, [4])")
     failed = record_of(first, (), Status.WRONG_ANSWER, trace="split(relu, i, [8])")
     slow = record_of(last, (3.0,), Status.CENSORED)
-    records = [
-        elsewhere,
-        record_of(last, (2.0, 5.0)),
-        broken,
-        failed,
-        slow,
-        record_of(first, (1.0,)),
-    ]
+    good, best = record_of(last, (2.0, 5.0)), record_of(first, (1.0,))
+    records = [elsewhere, good, broken, failed, slow, best]
     found = dataset(records, space, Featurizer(STATE, TARGET))
     assert found.skipped == 1
     assert [sample.time_s for sample in found.samples] == [4.0, 2.0, 1.0]
-    assert [record.trace for record in found.records] == [
-        records[0].trace,
-        records[1].trace,
-        records[5].trace,
-    ]
+    assert found.records == (elsewhere, good, best)
     assert not any(sample.is_censored for sample in found.samples)
     assert all(np.isfinite(sample.features).all() for sample in found.samples)
     mads = [float(np.exp2(sample.features[:, 0].max()) - 1) for sample in found.samples]

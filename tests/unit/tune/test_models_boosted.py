@@ -102,7 +102,7 @@ def test_the_prior_answers_first_and_fades() -> None:
     features = np.stack([sample.features for sample in made_up("a", 10, 2, 3)])
     assert not model.is_trained
     assert model.predict(features).tolist() == prior.predict(features).tolist()
-    model.observe(made_up("a", 48, 2, 0))
+    model.observe(made_up("a", 64, 2, 0))
     model.refit()
     assert model.is_trained
     assert model._weight == pytest.approx(0.5)

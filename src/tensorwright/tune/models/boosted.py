@@ -49,7 +49,7 @@ class RefitPolicy:
     first: int = 16
     least: int = 8
     growth: float = 0.06
-    half_life: float = 48.0
+    half_life: float = 64.0
     most: int = 8192
 
     def is_due(self, fitted: int, new: int) -> bool:

@@ -73,7 +73,7 @@ class PairwiseLogistic:
     data: TrainingSet
     partners: int = 24
     least_gap: float = 0.02
-    least_weight: float = 0.1
+    least_weight: float = 0.3
     seed: int = 0
 
     def value(self, scores: Column, step: int) -> float:

@@ -5,9 +5,9 @@ It is rough, and only meant to keep a search away from hopeless programs.
 
     time of a statement = max(arithmetic, memory) / threads at work + starting them
     arithmetic          = operations / vector length, slowed where nothing is unrolled (latency of
-                          chains) and where more is unrolled than registers hold (spills)
-    memory              = for each cache, lines that come from beyond it / its rate: those of
-                          buffers that are touched again sooner than they are thrown out count once
+                          chains)
+    memory              = for the registers and each cache, lines that come from beyond it / its
+                          rate; what is touched again before it is thrown out comes once
 
 Source:   Williams et al., Roofline, CACM 52(4), 2009.
 """
@@ -41,16 +41,15 @@ _COSTS = {  # cycles of one vector operation
     "select_op": 0.5,
 }
 _LEAST_CHAINS = 8.0  # so many independent operations hide their latency
-_SPILL = 3.0  # how much slower code is whose values do not stay in registers
 _REGION_CYCLES = 6000.0  # to start the threads of a parallel loop, and to wait for them
-_LOOP_CYCLES = 2.0  # of an iteration of the innermost loop that stays a loop
+_LOOP_CYCLES = 4.0  # of an iteration of the innermost loop that stays a loop
 
 _Column = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """A cache: its size, and the bytes per cycle that come from beyond it."""
+    """Registers or a cache: its size, and the bytes per cycle that come from beyond it."""
 
     size_bytes: float
     rate: float
@@ -61,8 +60,8 @@ class RooflineModel:
 
     def __init__(self, target: Target, threads: int) -> None:
         self._threads = float(threads)
-        self._registers = float(target.vector_registers)
         self._levels = (
+            _Level(target.vector_registers * target.vector_bytes, 64.0),
             _Level(target.l1_bytes, 32.0),
             _Level(target.l2_bytes, 12.0),
             _Level(target.l3_bytes, 4.0),
@@ -100,8 +99,7 @@ class RooflineModel:
         lanes = np.maximum(_plain(features, "vector_len"), 1.0)
         copies = np.maximum(_plain(features, "auto_unroll_max_step"), 1.0)
         chains = np.minimum(copies, _LEAST_CHAINS) / _LEAST_CHAINS
-        is_spilt = copies > 2.0 * self._registers
-        slowed = operations / lanes * np.where(is_spilt, _SPILL, 1.0) / np.sqrt(chains)
+        slowed = operations / lanes / np.sqrt(chains)
         turns = _plain(features, "outer_prod") / (lanes * copies)
         found: _Column = slowed + _LOOP_CYCLES * turns
         return found
@@ -123,7 +121,7 @@ def _lines_beyond(features: Features, buffer: int, size_bytes: float) -> _Column
     unique = _plain(features, f"buffer{buffer}_unique_lines")
     again = np.maximum(_plain(features, f"buffer{buffer}_reuse_count"), 1.0)
     distance = _plain(features, f"buffer{buffer}_reuse_distance_bytes")
-    stays = distance <= 0.75 * size_bytes
+    stays = distance <= size_bytes
     fits = _plain(features, f"buffer{buffer}_unique_bytes") <= 0.5 * size_bytes
     moved = np.where(stays, np.maximum(lines / again, unique), lines)
     found: _Column = np.where(fits, 0.0, moved)
