@@ -162,7 +162,7 @@ def is_nonnegative(expression: Index, bounds: Bounds | None = None) -> bool:
     return _proved(expression, _ranges_in(expression, bounds or {}))
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 15)
 def _proved(expression: Index, ranges: tuple[tuple[Var, Range], ...]) -> bool:
     """`_certain`, remembered: the stages of a program ask the same again and again."""
     return _certain(expression, dict(ranges), _DEPTH)
@@ -337,6 +337,14 @@ def simplify(expression: Index, bounds: Bounds) -> Index:
         case Poly(terms):
             if all(isinstance(atom, (Var, Decision)) for monomial, _ in terms for atom in monomial):
                 return expression
+    return _simplified(expression, _ranges_in(expression, bounds))
+
+
+@lru_cache(maxsize=1 << 14)
+def _simplified(expression: Index, ranges: tuple[tuple[Var, Range], ...]) -> Index:
+    bounds: Bounds = dict(ranges)
+    match expression:
+        case Poly(terms):
             parts: list[Index] = []
             for monomial, coefficient in terms:
                 product: Index = coefficient

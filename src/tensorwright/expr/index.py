@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeGuard
 
 __all__ = [
@@ -720,7 +721,12 @@ def _term_key(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
 def _sort_key(atom: IndexExpr) -> str:
     if isinstance(atom, Var):
         return atom.name
-    return f"?{atom.name}" if isinstance(atom, Decision) else str(atom)
+    return f"?{atom.name}" if isinstance(atom, Decision) else _text_of(atom)
+
+
+@lru_cache(maxsize=1 << 14)
+def _text_of(atom: IndexExpr) -> str:
+    return str(atom)
 
 
 def _atom_text(expression: Index) -> str:

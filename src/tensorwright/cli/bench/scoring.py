@@ -20,12 +20,11 @@ from tensorwright.base import Target, UsageError, atomic_writer
 from tensorwright.cli.bench.costmodel_cases import Case, cases
 from tensorwright.cli.options import seed_of, seed_option
 from tensorwright.cli.output import check_writable
-from tensorwright.loop import lower
 from tensorwright.pipeline import parse_target
-from tensorwright.schedule import initial_state, replay
+from tensorwright.schedule import initial_state
 from tensorwright.tune import space_of
 from tensorwright.tune.evolution import Population, make_atlas, sample
-from tensorwright.tune.features import Plan
+from tensorwright.tune.features import Plan, lower_sketch
 from tensorwright.tune.models import BoostedModel, Features, Sample, make_model
 
 DEFAULT_WORKLOAD = "conv 3x3 256 14x14"
@@ -87,7 +86,7 @@ def bench_scoring(case: Case, target: Target, count: int, seed: int) -> dict[str
             sketch = space.sketches[number]
             genes = population.genes[population.sketch == number, : len(sketch.choices)]
             start = time.perf_counter()
-            program = lower(replay(state, sketch.trace))
+            program = lower_sketch(state, sketch)
             lowered = time.perf_counter()
             plan = Plan(program)
             written = time.perf_counter()

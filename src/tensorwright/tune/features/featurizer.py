@@ -21,7 +21,7 @@ from tensorwright.tune.features.names import BUFFER_FIELDS, BUFFERS, CURVE_POINT
 from tensorwright.tune.features.tape import Cell, Column, Recording, Tape
 from tensorwright.tune.space import Sketch
 
-__all__ = ["Featurizer", "Plan", "features_of"]
+__all__ = ["Featurizer", "Plan", "features_of", "lower_sketch"]
 
 Features = NDArray[np.float32]
 
@@ -130,6 +130,13 @@ def features_of(
     return Plan(program).run(given, count)
 
 
+def lower_sketch(state: ScheduleState, sketch: Sketch) -> LoopProgram:
+    """The loop program of a sketch with its decisions open; its steps are not checked again."""
+    for step in sketch.trace:
+        state = step.apply(state)
+    return lower(state)
+
+
 class Featurizer:
     """Features of the schedules of one program; remembers what it has worked out for a sketch."""
 
@@ -141,10 +148,10 @@ class Featurizer:
     def plan(self, sketch: Sketch) -> Plan:
         """The formulas of a sketch, lowered once with its decisions open.
 
-        Raises:  ScheduleError where the trace is illegal.
+        The steps of a sketch have been checked when it was built.
         """
         if sketch.trace not in self._plans:
-            self._plans[sketch.trace] = Plan(lower(replay(self.state, sketch.trace)))
+            self._plans[sketch.trace] = Plan(lower_sketch(self.state, sketch))
         return self._plans[sketch.trace]
 
     def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> Features:

@@ -14,7 +14,7 @@ where a remainder is taken, at the second and the middle one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import InternalError
@@ -27,6 +27,7 @@ from tensorwright.expr import (
     ExactDiv,
     FloorDiv,
     Index,
+    IndexExpr,
     Max,
     Min,
     Mod,
@@ -324,11 +325,23 @@ def _takes_remainder(index: Index) -> bool:
             return False
 
 
+def _holds(var: Var) -> Callable[[IndexExpr], bool]:
+    """Whether a factor of a product has a variable in it."""
+    name = var.name
+
+    def holds(atom: IndexExpr) -> bool:
+        if isinstance(atom, Var):
+            return atom.name == name
+        return not isinstance(atom, Decision) and var in free_vars(atom)
+
+    return holds
+
+
 def coefficient_of(index: Index, var: Var) -> Index | None:
     """The positive c where an expression is c*var and something without it; None elsewhere."""
     found: Index | None = None
     for monomial, coefficient in terms_of(index):
-        if not any(var in free_vars(atom) for atom in monomial):
+        if not any(map(_holds(var), monomial)):
             continue
         factor: Index = coefficient
         for atom in monomial:

@@ -37,6 +37,13 @@ _Array: TypeAlias = NDArray[np.float64]
 _Operation: TypeAlias = Callable[..., Any]
 
 
+_ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _FLOOR, _MINIMUM, _MAXIMUM = range(7)
+_ABSOLUTE, _ABOVE, _SAME, _CHOOSE = range(7, 11)
+_BITS = 24  # of a place: a program has some thousand steps
+_MASK = (1 << _BITS) - 1
+_THIRD = 3 * _BITS
+
+
 class Column:
     """One number per candidate: a place on a tape."""
 
@@ -49,7 +56,7 @@ class Column:
     def __add__(self, other: Cell) -> Cell:
         if other.__class__ is not Column and other == 0:
             return self
-        return self.tape.step(np.add, self, other)
+        return self.tape.step(_ADD, self, other)
 
     __radd__ = __add__
 
@@ -58,10 +65,10 @@ class Column:
             return 0
         if other.__class__ is not Column and other == 0:
             return self
-        return self.tape.step(np.subtract, self, other)
+        return self.tape.step(_SUBTRACT, self, other)
 
     def __rsub__(self, other: float) -> Cell:
-        return self.tape.step(np.subtract, other, self)
+        return self.tape.step(_SUBTRACT, other, self)
 
     def __mul__(self, other: Cell) -> Cell:
         if other.__class__ is not Column:
@@ -69,7 +76,7 @@ class Column:
                 return 0
             if other == 1:
                 return self
-        return self.tape.step(np.multiply, self, other)
+        return self.tape.step(_MULTIPLY, self, other)
 
     __rmul__ = __mul__
 
@@ -93,7 +100,7 @@ def divided(a: Cell, b: Cell) -> Cell:
     tape = _tape_of(a, b)
     if tape is None:
         return a / b  # type: ignore[operator]
-    return a if _is(b, 1) or _is(a, 0) else tape.step(np.divide, a, b)
+    return a if _is(b, 1) or _is(a, 0) else tape.step(_DIVIDE, a, b)
 
 
 def floored(a: Cell, b: Cell) -> Cell:
@@ -101,7 +108,7 @@ def floored(a: Cell, b: Cell) -> Cell:
     tape = _tape_of(a, b)
     if tape is None:
         return a // b  # type: ignore[operator]
-    return a if _is(b, 1) or _is(a, 0) else tape.step(np.floor, tape.step(np.divide, a, b))
+    return a if _is(b, 1) or _is(a, 0) else tape.step(_FLOOR, tape.step(_DIVIDE, a, b))
 
 
 def rounded_up(a: Cell, b: Cell) -> Cell:
@@ -119,7 +126,7 @@ def smaller(a: Cell, b: Cell) -> Cell:
     tape = _tape_of(a, b)
     if tape is None:
         return min(a, b)  # type: ignore[type-var]
-    return a if a is b else tape.step(np.minimum, a, b)
+    return a if a is b else tape.step(_MINIMUM, a, b)
 
 
 def larger(a: Cell, b: Cell) -> Cell:
@@ -127,12 +134,12 @@ def larger(a: Cell, b: Cell) -> Cell:
     tape = _tape_of(a, b)
     if tape is None:
         return max(a, b)  # type: ignore[type-var]
-    return a if a is b else tape.step(np.maximum, a, b)
+    return a if a is b else tape.step(_MAXIMUM, a, b)
 
 
 def absolute(a: Cell) -> Cell:
     """The magnitude of a number."""
-    return a.tape.step(np.absolute, a) if isinstance(a, Column) else abs(a)
+    return a.tape.step(_ABSOLUTE, a) if isinstance(a, Column) else abs(a)
 
 
 def above(a: Cell, b: Cell) -> Cell:
@@ -140,7 +147,7 @@ def above(a: Cell, b: Cell) -> Cell:
     tape = _tape_of(a, b)
     if tape is None:
         return int(a > b)  # type: ignore[operator]
-    return 0 if a is b else tape.step(_above, a, b)
+    return 0 if a is b else tape.step(_ABOVE, a, b)
 
 
 def same(a: Cell, b: Cell) -> Cell:
@@ -148,7 +155,7 @@ def same(a: Cell, b: Cell) -> Cell:
     tape = _tape_of(a, b)
     if tape is None:
         return int(a == b)
-    return 1 if a is b else tape.step(_same, a, b)
+    return 1 if a is b else tape.step(_SAME, a, b)
 
 
 def either(a: Cell, b: Cell) -> Cell:
@@ -174,19 +181,34 @@ def choose(flag: Cell, a: Cell, b: Cell) -> Cell:
         return a
     if _is(b, 0):
         return flag * a
-    return flag.tape.step(_choose, flag, a, b)
+    return flag.tape.step(_CHOOSE, flag, a, b)
 
 
-def _above(a: _Array, b: _Array) -> _Array:
+def _is_above(a: _Array, b: _Array) -> _Array:
     return np.greater(a, b).astype(np.float64)
 
 
-def _same(a: _Array, b: _Array) -> _Array:
+def _is_same(a: _Array, b: _Array) -> _Array:
     return np.equal(a, b).astype(np.float64)
 
 
-def _choose(flag: _Array, a: _Array, b: _Array) -> _Array:
+def _chosen(flag: _Array, a: _Array, b: _Array) -> _Array:
     return np.where(flag != 0, a, b)
+
+
+_FUNCTIONS: tuple[_Operation, ...] = (
+    np.add,
+    np.subtract,
+    np.multiply,
+    np.divide,
+    np.floor,
+    np.minimum,
+    np.maximum,
+    np.absolute,
+    _is_above,
+    _is_same,
+    _chosen,
+)
 
 
 def total_of(cells: Sequence[Cell]) -> Cell:
@@ -214,21 +236,24 @@ class Tape:
     def __init__(self) -> None:
         self._columns: dict[str, Column] = {}
         self._numbers: dict[float, int] = {}
-        self._known: dict[tuple[_Operation, tuple[int, ...]], Column] = {}
-        self._size = 0
+        self._known: dict[int, Column] = {}  # by operation and operands, packed into one number
+        self._size = 1  # the place 0 stands for an operand that is not there
 
     def column(self, name: str) -> Column:
         """The column that is given under a name when the tape runs."""
         if name not in self._columns:
-            self._columns[name] = Column(self, self._new())
+            self._columns[name] = Column(self, self._size)
+            self._size += 1
         return self._columns[name]
 
-    def step(self, operation: _Operation, *operands: Cell) -> Column:
-        """The result of an operation of NumPy on columns and numbers."""
-        places = tuple(
-            [cell.place if isinstance(cell, Column) else self._place_of(cell) for cell in operands]
-        )
-        key = operation, places
+    def step(self, operation: int, a: Cell, b: Cell | None = None, c: Cell | None = None) -> Column:
+        """The result of an operation on columns and numbers."""
+        key = operation << 2 * _BITS
+        key |= (a.place if isinstance(a, Column) else self._place_of(a)) << _BITS
+        if b is not None:
+            key |= b.place if isinstance(b, Column) else self._place_of(b)
+            if c is not None:
+                key |= (c.place if isinstance(c, Column) else self._place_of(c)) << _THIRD
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = Column(self, self._size)
@@ -236,13 +261,11 @@ class Tape:
         return found
 
     def _place_of(self, number: float) -> int:
-        if number not in self._numbers:
-            self._numbers[number] = self._new()
-        return self._numbers[number]
-
-    def _new(self) -> int:
-        self._size += 1
-        return self._size - 1
+        place = self._numbers.get(number)
+        if place is None:
+            place = self._numbers[number] = self._size
+            self._size += 1
+        return place
 
     def recording(self, results: Sequence[Column]) -> Recording:
         """What computes some columns, without the steps that they do not need.
@@ -253,20 +276,27 @@ class Tape:
         live = bytearray(self._size)
         for place in wanted:
             live[place] = 1
+        live[0] = 1
         steps: list[_Step] = []
-        for (operation, operands), column in reversed(self._known.items()):
+        for key, column in reversed(self._known.items()):
             if live[column.place]:
-                ends = tuple([place for place in dict.fromkeys(operands) if not live[place]])
-                for place in ends:
-                    live[place] = 1
-                steps.append((operation, operands, column.place, ends))
-        names = tuple((n, column.place) for n, column in self._columns.items())
-        used = tuple((name, place) for name, place in names if live[place])
+                a, b = key >> _BITS & _MASK, key & _MASK
+                c = key >> _THIRD
+                ends: list[int] = []
+                for place in (a, b, c):
+                    if not live[place]:
+                        live[place] = 1
+                        ends.append(place)
+                operation = _FUNCTIONS[key >> 2 * _BITS & _MASK]
+                steps.append((operation, a, b, c, column.place, tuple(ends)))
+        steps.reverse()
+        used = tuple((n, column.place) for n, column in self._columns.items() if live[column.place])
         numbers = tuple((number, place) for number, place in self._numbers.items() if live[place])
-        return Recording(self._size, used, numbers, tuple(reversed(steps)), tuple(wanted))
+        return Recording(self._size, used, numbers, tuple(steps), tuple(wanted))
 
 
-_Step: TypeAlias = "tuple[_Operation, tuple[int, ...], int, tuple[int, ...]]"
+_Step: TypeAlias = "tuple[_Operation, int, int, int, int, tuple[int, ...]]"
+"""Operation, places of three operands or 0, place of the result, places that are free after it."""
 
 
 class Recording:
@@ -298,12 +328,13 @@ class Recording:
             values[place] = np.asarray(columns[name], np.float64)
         for number, place in self._numbers:
             values[place] = np.float64(number)
-        for operation, operands, place, ends in self._steps:
-            if len(operands) == 2:
-                a, b = operands
+        for operation, a, b, c, place, ends in self._steps:
+            if c:
+                values[place] = operation(values[a], values[b], values[c])
+            elif b:
                 values[place] = operation(values[a], values[b])
             else:
-                values[place] = operation(*[values[each] for each in operands])
+                values[place] = operation(values[a])
             for end in ends:
                 values[end] = None
         return [values[place] for place in self._wanted]
