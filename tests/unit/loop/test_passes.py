@@ -289,6 +289,16 @@ def test_binding_decisions_gives_plain_extents() -> None:
         bind_decisions(nest, {t: 0})
 
 
+def test_binding_reaches_buffers_whose_size_does_not_change() -> None:
+    t = Decision("t")
+    packed = Buffer("packed", (exact_div(8, t), t), F32)
+    body = Store(Y, (i * t + j,), Load(packed, (i, j)))
+    nest = program(loop(i, exact_div(8, t), loop(j, t, body)), (Y,), (packed,))
+    bound = bind_decisions(nest, {t: 4})
+    verify(bound)
+    assert [parameter.buffer.shape for parameter in bound.parameters][0] == (2, 4)
+
+
 def test_unrolled_loops_are_written_out_with_names_of_their_own() -> None:
     local = buffer("t", 1, scope=Scope.LOCAL)
     body = Allocate(local, block(Store(local, (0,), ZERO), Store(Y, (i,), Load(local, (0,)))))

@@ -25,8 +25,8 @@ def matmul_relu() -> Compute:
 def padded_product() -> Compute:
     """ReLU of 8 x 400, padded to 8 x 512, times 512 x 4."""
     a, d, k = placeholder("A", (8, 400)), placeholder("D", (512, 4)), reduce_axis("k", 512)
-    b = compute("B", (8, 400), lambda i, l: max_of(a[i, l], 0.0))
-    c = compute("C", (8, 512), lambda i, l: select(l < 400, b[i, l], 0.0))
+    b = compute("B", (8, 400), lambda i, k: max_of(a[i, k], 0.0))
+    c = compute("C", (8, 512), lambda i, k: select(k < 400, b[i, k], 0.0))
     return compute("E", (8, 4), lambda i, j: sum_over(c[i, k] * d[k, j], k))
 
 

@@ -9,7 +9,7 @@ from tensorwright.base import InternalError
 from tensorwright.expr import Decision, Index, decisions_of, substitute, substitute_condition
 from tensorwright.loop.ir import Allocate, Buffer, LoopProgram, Packing, Parameter
 from tensorwright.loop.passes.simplify import simplify_loops
-from tensorwright.loop.traversal import bytes_of, substitute_statement, walk
+from tensorwright.loop.traversal import substitute_statement, walk
 
 __all__ = ["bind_decisions"]
 
@@ -39,7 +39,7 @@ def _fail(program: LoopProgram, reason: str) -> None:
 def _substituted(program: LoopProgram, values: Mapping[Decision, int]) -> LoopProgram:
     buffers: dict[Buffer, Buffer] = {}
     for buffer in _buffers(program):
-        if decisions_of(bytes_of(buffer)):
+        if decisions_of(*buffer.shape):
             buffers[buffer] = replace(
                 buffer, shape=tuple(substitute(extent, values) for extent in buffer.shape)
             )

@@ -18,13 +18,12 @@ from tensorwright.schedule import (
     ComputeInline,
     PackConstant,
     Reorder,
-    ScheduleState,
     Split,
     Stage,
     Vectorize,
 )
 from tensorwright.tune.derive.derivation import Derivation
-from tensorwright.tune.derive.predicates import can_inline
+from tensorwright.tune.derive.predicates import can_inline, is_untouched
 from tensorwright.tune.space.common import is_cheap, lanes_for, parallelise, spread
 from tensorwright.tune.space.roles import extent_of, points, stride_along
 from tensorwright.tune.space.sketch import Sketch, SketchBuilder
@@ -60,28 +59,12 @@ def _feeding(derivation: Derivation) -> tuple[str, ...]:
     found: list[str] = []
     tiled = {tile.stage for tile in derivation.tiles}
     for stage in reversed(derivation.state.stages):
-        if stage.tensor.reduction is not None or not _is_untouched(derivation.state, stage):
+        if stage.tensor.reduction is not None or not is_untouched(derivation.state, stage):
             continue
         readers = {reader.name for reader in derivation.state.readers(stage.name)}
         if readers and readers <= tiled | set(found) and len(readers & tiled) < 2:
             found.append(stage.name)
     return tuple(found)
-
-
-def _is_untouched(state: ScheduleState, stage: Stage) -> bool:
-    """Whether no rule has scheduled a stage."""
-    own = tuple(axis.name for axis in (*stage.tensor.axes, *stage.tensor.reduce_axes))
-    is_host = any(
-        not isinstance(each.placement, AtRoot) and each.placement.stage == stage.name
-        for each in state.stages
-    )
-    return not (
-        stage.relations
-        or stage.marks
-        or not isinstance(stage.placement, AtRoot)
-        or is_host
-        or stage.loops != own
-    )
 
 
 class _Annotation:
@@ -111,7 +94,7 @@ class _Annotation:
         return self.builder.sketch(name, family)
 
     def _is_open(self, stage: Stage) -> bool:
-        return _is_untouched(self.builder.state, stage)
+        return is_untouched(self.builder.state, stage)
 
     def _place_feeding(self) -> bool:
         """Put the feeding stages where they are wanted; whether there is such a place."""

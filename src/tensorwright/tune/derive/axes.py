@@ -25,7 +25,7 @@ MOST_INNERMOST = 64  # elements of the innermost tile along one axis
 _MOST_ROWS = 28  # of them along an axis without vectors
 _AWKWARD = 4  # an extent whose largest tile is smaller gets tiles that do not divide it
 _WASTE = 0.15  # of what such tiles compute, so much may be for nothing
-_MOST_WASTING = 256  # longer axes have but tiles that divide them: there would be too many
+_LONG = 64  # the larger tiles of longer awkward axes are powers of two: there would be too many
 _LANES_WASTE = 0.25
 _ACROSS = 16.0  # the cost of gathering a vector, where a contiguous read costs one
 
@@ -133,7 +133,8 @@ def _parts(axes: list[Axis], lanes: Axis, found: tuple[Operand, ...]) -> dict[st
         elif not all(reads_along(load, axis.var) for load in wide):
             parts[axis.name] = Part.ROWS
     parts[lanes.name] = Part.LANES
-    tiled = [axis.name for axis in axes if parts[axis.name] in (Part.ROWS, Part.COLUMNS)]
+    # the columns share what is read along the rows: they matter more than a third axis of rows
+    tiled = [a.name for part in (Part.ROWS, Part.COLUMNS) for a in axes if parts[a.name] is part]
     for name in tiled[: max(0, len(tiled) - (_MOST_TILED - 1))]:
         parts[name] = Part.BATCH
     return parts
@@ -208,9 +209,11 @@ def row_sizes(extent: int, period: int = 0) -> tuple[tuple[int, ...], ...]:
     if period:
         extent = period
     largest = divisors(extent, _MOST_ROWS)[-1]
-    if period or largest >= min(_AWKWARD, extent) or extent > _MOST_WASTING:
+    if period or largest >= min(_AWKWARD, extent):
         return _exact(extent, LEVELS, _MOST_ROWS)
-    return factorisations(extent, LEVELS, _MOST_ROWS, _WASTE)
+    if extent <= _LONG:
+        return factorisations(extent, LEVELS, _MOST_ROWS, _WASTE)
+    return _covering(extent)
 
 
 def _exact(extent: int, levels: int, innermost: int) -> tuple[tuple[int, ...], ...]:
@@ -222,6 +225,19 @@ def _exact(extent: int, levels: int, innermost: int) -> tuple[tuple[int, ...], .
         (*row, last) for last in whole for row in _exact(extent // last, levels - 1, extent // last)
     ]
     return tuple(sorted(rows))
+
+
+def _covering(extent: int) -> tuple[tuple[int, ...], ...]:
+    """Tiles that waste little of a long axis, the larger ones powers of two times smaller ones."""
+    powers = [1 << n for n in range(extent.bit_length())]
+    found: list[tuple[int, ...]] = []
+    for innermost in range(1, _MOST_ROWS + 1):
+        for middle in powers:
+            for outer in powers:
+                whole = innermost * middle * outer
+                if whole <= extent and -extent % whole <= _WASTE * extent:
+                    found.append((outer, middle, innermost))
+    return tuple(sorted(found))
 
 
 def period_of(found: tuple[Operand, ...], axis: Axis) -> int:

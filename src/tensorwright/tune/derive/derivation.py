@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from tensorwright.base import Target
 from tensorwright.schedule import Primitive, ScheduleState, Stage
+from tensorwright.tune.derive.predicates import is_untouched
 from tensorwright.tune.space.sketch import Choice, Limit, SketchBuilder
 
 
@@ -78,12 +79,18 @@ class Derivation:
         place: str = "",
         tile: TiledStage | None = None,
     ) -> Derivation:
-        """What the builder made, the current stage decided; the last undecided one comes next."""
+        """What the builder made, the current stage decided; the last undecided one comes next.
+
+        A stage that has been scheduled counts as decided.
+        """
         visited = self.visited | {self.current}
-        open_stages = [s.name for s in builder.state.stages if s.name not in visited]
+        state = builder.state
+        open_stages = [
+            s.name for s in state.stages if s.name not in visited and is_untouched(state, s)
+        ]
         return replace(
             self,
-            state=builder.state,
+            state=state,
             current=open_stages[-1] if open_stages else "",
             steps=tuple(builder.steps),
             choices=tuple(builder.choices),

@@ -5,12 +5,11 @@ Source:  the conditions of Ansor's rules (Zheng et al., OSDI 2020, table 1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 
 from tensorwright.base import ScheduleError
 from tensorwright.expr import Index, Load, Select, Value, Var, children, free_vars, loads_of
-from tensorwright.schedule import ComputeInline, ScheduleState, Stage
+from tensorwright.schedule import AtRoot, ComputeInline, ScheduleState, Stage
 from tensorwright.tune.space.common import ENOUGH_ITERATIONS, is_cheap
 from tensorwright.tune.space.roles import extent_of
 
@@ -112,8 +111,17 @@ def has_more_reduction_parallelism(state: ScheduleState, name: str) -> bool:
     return elements <= min(terms, ENOUGH_ITERATIONS) and terms >= _LEAST_TERMS
 
 
-def reads_of_stage(state: ScheduleState, name: str) -> Iterator[str]:
-    """The computed stages that a stage reads."""
-    for source in dict.fromkeys(x.source.name for x in loads_of(state.stage(name).tensor.body)):
-        if state.has_stage(source):
-            yield source
+def is_untouched(state: ScheduleState, stage: Stage) -> bool:
+    """Whether no rule has scheduled a stage."""
+    own = tuple(axis.name for axis in (*stage.tensor.axes, *stage.tensor.reduce_axes))
+    is_host = any(
+        not isinstance(each.placement, AtRoot) and each.placement.stage == stage.name
+        for each in state.stages
+    )
+    return not (
+        stage.relations
+        or stage.marks
+        or not isinstance(stage.placement, AtRoot)
+        or is_host
+        or stage.loops != own
+    )
