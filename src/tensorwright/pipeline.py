@@ -57,6 +57,7 @@ Constants: TypeAlias = Mapping[str, Any]
 Records: TypeAlias = RecordStore | str | os.PathLike[str]
 
 DEFAULT_MINUTES = 10.0
+_PATIENCE = 20  # rounds without a gain, where no budget is given
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +174,7 @@ def tune_program(
     This is what `tensorwright.tune(expression, ...)` calls.
     expression  a tensor, several, or what `program` makes of them
     constants   values of inputs that stay the same from call to call; the executable has them
+    minutes, trials   where both are None: 10 minutes, or 20 rounds without a gain
     options     patience and the like                measuring   how candidates are measured
     The other arguments are those of `optimize`.
     Raises:  UsageError for anything else than an expression, and as `optimize`.
@@ -187,6 +189,8 @@ def tune_program(
             remedy="tensorwright.optimize tunes models",
         )
     _check_constants(workload, constants)
+    if options is None and minutes is None and trials is None:
+        options = TuneOptions(patience=_PATIENCE)
     with opened(records, create=True) as store:
         search_tasks(
             [Task(workload)],
