@@ -17,7 +17,7 @@ from enum import Enum
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Axis, Index, Mod, Var, free_vars, loads_of, terms_of
+from tensorwright.expr import Axis, Index, Mod, Tensor, Var, free_vars, loads_of, terms_of
 from tensorwright.schedule import (
     TAPS,
     CacheWrite,
@@ -50,6 +50,7 @@ from tensorwright.tune.space.tile import default_tile
 
 TILES = (4, 2)  # outputs of a tile along each direction
 _MOST_ROWS = 28
+_MOST_BAND = 8
 _AHEAD = 64  # vectors of weights: so many are on the way from the third cache
 _LEAST_CHANNELS = 16  # with fewer, on either side, the transforms cost more than they save
 
@@ -235,14 +236,31 @@ class _Scheduling:
             return most, self.builder.choose("more_rows", sizes, default, node=self.product)
         pairs = [
             (band, more)
-            for band in range(1, min(8, most) + 1)
+            for band in range(1, min(_MOST_BAND, most) + 1)
             for more in divisors(band, 4)
             if -(-most // band) * band - most <= 1
         ]
         band, more = self.builder.choose_rows(
-            ("band", "more_rows"), tuple(pairs), (1, 1), Kind.PARALLEL, self.product
+            ("band", "more_rows"), tuple(pairs), self._default_band(), Kind.PARALLEL, self.product
         )
         return band, more
+
+    def _default_band(self) -> tuple[int, int]:
+        """Rows of tiles of a band, and of a register tile, by rule.
+
+        Weights that stay in the second cache allow bands of one row; others are read again for
+        every band, which is then as high as that cache allows.
+        """
+        state, name = self.builder.state, self.name
+        kernel = next(each for each in state.inputs if each.name == f"{name}_kernel")
+        if _size_bytes(kernel) <= self.target.l2_bytes // 2:
+            return 1, 1
+        between = (state.stage(f"{name}_{part}").tensor for part in ("columns", "product"))
+        images = prod(extent_of(axis.extent) for axis in self.roles.batch)
+        row_bytes = sum(map(_size_bytes, between)) // (images * self.tile_rows)
+        most = max(1, min(_MOST_BAND, self.tile_rows // 2, self.target.l2_bytes // 2 // row_bytes))
+        more = default_tile(self._column_count(), self.tile_columns, most, self.target)[2]
+        return most, max(divisors(most, more))
 
     def _default_tile(self) -> tuple[int, int, int]:
         """The register tile by rule: vectors, tiles along the columns, and along the rows.
@@ -422,6 +440,10 @@ class _Scheduling:
                 inside.add(feeding)
             else:
                 spread(builder, feeding, self.target, feeding)
+
+
+def _size_bytes(tensor: Tensor) -> int:
+    return prod(extent_of(extent) for extent in tensor.shape) * tensor.dtype.size_bytes
 
 
 def _block_along(stage: Stage, axis: Axis) -> int:
