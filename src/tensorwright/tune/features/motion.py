@@ -8,13 +8,13 @@ the same decisions taken give the same numbers.
 The stated bound.  The range of an expression over some loops is taken to be the sum of its ranges
 over each of them alone, the others at their first iteration: exact for sums of multiples of loop
 variables, and for what fusing loops and shifting tiles make of them where a loop runs through whole
-digits.  Its range over one loop is spanned by its values at the first and the last iteration, and,
-where a remainder is taken, at the second and the middle one.
+digits.  Its range over one loop is spanned by its values at the first and the last iteration and,
+where a remainder is taken, at the last one before it starts again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import InternalError
@@ -54,7 +54,7 @@ from tensorwright.tune.features.tape import (
 
 __all__ = ["Motion", "Truth", "Variables"]
 
-_LAST, _SECOND, _MIDDLE = range(3)
+_LAST = 0  # the number of the last iteration as a point; others are numbered as they are found
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,7 @@ class Variables:
         self._motions: dict[tuple[int, str], Motion] = {}
         self._free: dict[int, frozenset[Var]] = {}
         self._kept: list[Index] = []
+        self._turns: list[Cell] = [0]
 
     def add(self, var: Var, extent: Index) -> Cell:
         """Make a loop known; gives its number of iterations."""
@@ -193,7 +194,7 @@ class Variables:
             return Motion(distance, 0, distance, is_strict=True)
         low: Cell = 0
         high: Cell = 0
-        for point in _points(index):
+        for point in self._points(var, index):
             distance = self._value(index, var, point) - start
             low, high = smaller(low, distance), larger(high, distance)
         return Motion(larger(high, absolute(low)), low, high, is_strict=False)
@@ -248,7 +249,7 @@ class Variables:
         low: Cell = 0
         high: Cell = 0
         start = self.first(right) - self.first(left)
-        for point in _points(left, right):
+        for point in self._points(var, left, right):
             there = self._value(right, var, point) - self._value(left, var, point)
             low, high = smaller(low, there - start), larger(high, there - start)
         return low, high
@@ -298,31 +299,46 @@ class Variables:
         raise InternalError(stage="tune", where=f"index {index}", reason="has no features")
 
     def _place(self, var: Var, point: int) -> Cell:
-        extent = self.extents[var]
-        match point:
-            case 0:
-                return extent - 1
-            case 1:
-                return smaller(1, extent - 1)
-            case _:
-                return floored(extent, 2)
+        return self._turns[point] if point else self.extents[var] - 1
+
+    def _points(self, var: Var, *expressions: Index) -> list[int]:
+        """The iterations at which expressions of a loop are looked at, besides the first."""
+        found = [_LAST]
+        for remainder_of in (each for index in expressions for each in _remainders_in(index)):
+            if var in self.free(remainder_of.dividend):
+                turn = self._turn(remainder_of, var)
+                if turn is not None:
+                    self._turns.append(turn)
+                    found.append(len(self._turns) - 1)
+        return found
+
+    def _turn(self, remainder_of: Mod, var: Var) -> Cell | None:
+        """The last iteration before a remainder of c*var, or of c*var // d, starts again."""
+        dividend, period = remainder_of.dividend, self._value(remainder_of.divisor, None, 0)
+        if isinstance(dividend, FloorDiv):
+            period = period * self._value(dividend.divisor, None, 0)
+            dividend = dividend.dividend
+        step = coefficient_of(dividend, var)
+        if step is None:
+            return None
+        turn = floored(period - 1, self._value(step, None, 0))
+        return smaller(self.extents[var] - 1, turn)
 
 
-def _points(*expressions: Index) -> tuple[int, ...]:
-    """The iterations at which expressions of one loop are looked at, besides the first."""
-    return (_LAST, _SECOND, _MIDDLE) if any(map(_takes_remainder, expressions)) else (_LAST,)
-
-
-def _takes_remainder(index: Index) -> bool:
+def _remainders_in(index: Index) -> Iterator[Mod]:
     match index:
-        case Mod():
-            return True
+        case Mod(a, _):
+            yield index
+            yield from _remainders_in(a)
         case Poly(terms):
-            return any(_takes_remainder(atom) for monomial, _ in terms for atom in monomial)
+            for monomial, _ in terms:
+                for atom in monomial:
+                    yield from _remainders_in(atom)
         case FloorDiv(a, b) | ExactDiv(a, b) | Min(a, b) | Max(a, b):
-            return _takes_remainder(a) or _takes_remainder(b)
+            yield from _remainders_in(a)
+            yield from _remainders_in(b)
         case _:
-            return False
+            return
 
 
 def _holds(var: Var) -> Callable[[IndexExpr], bool]:
