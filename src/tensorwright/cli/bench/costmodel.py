@@ -51,10 +51,14 @@ Make = Callable[[], CostModel]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A case and its measured programs."""
+    """A case and its measured programs.
+
+    noise  by what share the median time of a program is above its fastest, typically
+    """
 
     case: Case
     samples: tuple[Sample, ...]
+    noise: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ def command(
         _judge(name, make, measured, splits)
         for name, make in _models(chosen, count, seed_of(seed)).items()
     ]
-    _show(results)
+    _show(measured, results)
     if json_path is not None:
         write_atomically(json_path, json.dumps(_to_json(measured, results), indent=1))
 
@@ -180,7 +184,9 @@ def _read(case: Case, store: RecordStore, setting: CollectSetting) -> Measured:
     state = initial_state(case.workload.outputs, case.workload.constants)
     space = space_of(state, setting.target)
     records = known_records(store, setting, case.workload)
-    return Measured(case, dataset(records, space, Featurizer(state, setting.target)).samples)
+    found = dataset(records, space, Featurizer(state, setting.target))
+    noise = [record.median_s / min(record.times_s) - 1.0 for record in found.records]
+    return Measured(case, found.samples, float(np.median(noise)) if noise else 0.0)
 
 
 # Judging
@@ -234,7 +240,7 @@ def _judged(model: CostModel, samples: list[Sample]) -> Judgement:
 # Showing
 
 
-def _show(results: list[ModelResult]) -> None:
+def _show(measured: tuple[Measured, ...], results: list[ModelResult]) -> None:
     console = Console()
     table = Table(title="pairs in the right order, and best of the first 1 and 5")
     table.add_column("workload")
@@ -250,6 +256,8 @@ def _show(results: list[ModelResult]) -> None:
         table.add_row(f"without {family}", *(f"{r.unseen[place][1]:.3f}" for r in results))
     table.add_row("mean without", *(f"{result.unseen_mean:.3f}" for result in results))
     console.print(table)
+    noise = max(each.noise for each in measured)
+    console.print(f"noise of the times, in the noisiest workload: {100 * noise:.1f} %")
     best = results[0]
     console.print(
         f"{best.model}: pair accuracy {best.mean.pair_accuracy:.3f} (at least {_NEEDED_ACCURACY}), "
@@ -266,6 +274,7 @@ def _to_json(measured: tuple[Measured, ...], results: list[ModelResult]) -> dict
     return {
         "hardware": detect_hardware().fingerprint,
         "programs": {each.case.name: len(each.samples) for each in measured},
+        "noise": {each.case.name: each.noise for each in measured},
         "models": [
             {
                 "model": result.model,
