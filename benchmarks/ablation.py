@@ -279,6 +279,7 @@ def run(plan: Plan, out: Path) -> None:
                 for variant in VARIANTS:
                     curves.append(search_case(lab, case, variant, seed, plan.trials))
                     tell(curves[-1], lab, started)
+                    keep(plan, curves, out)
         schedulers: dict[str, Scheduler] = {
             "gradient scheduler": GradientScheduler(),
             "round-robin": RoundRobinScheduler(),
@@ -286,14 +287,22 @@ def run(plan: Plan, out: Path) -> None:
         for name, scheduler in schedulers.items():
             curves.append(search_network(lab, plan.network, scheduler, name, plan.rounds))
             tell(curves[-1], lab, started)
-    text = table(curves)
-    head = {"plan": asdict(plan), "hardware": detect_hardware().fingerprint, "threads": THREADS}
-    rows = [asdict(curve) for curve in curves]
-    content = {**head, "when": now_utc(), "curves": rows}
-    (out / "ablation.json").write_text(json.dumps(content) + "\n")
-    (out / "ablation.md").write_text(text)
+            keep(plan, curves, out)
     draw(curves, out / "ablation.png")
-    print(text)
+    print(table(curves))
+
+
+def keep(plan: Plan, curves: Sequence[Curve], out: Path) -> None:
+    """Table and numbers of what has been run so far."""
+    content = {
+        "plan": asdict(plan),
+        "hardware": detect_hardware().fingerprint,
+        "threads": THREADS,
+        "when": now_utc(),
+        "curves": [asdict(curve) for curve in curves],
+    }
+    (out / "ablation.json").write_text(json.dumps(content) + "\n")
+    (out / "ablation.md").write_text(table(curves))
 
 
 def tell(curve: Curve, lab: Lab, started: float) -> None:

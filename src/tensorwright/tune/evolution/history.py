@@ -60,6 +60,16 @@ class History:
         return np.array(sorted(self._keys), np.uint64)
 
     @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many programs of each sketch are on record."""
+        found = np.zeros(len(self._atlas.family), np.int64)
+        for trace in self._times:
+            place = self._places.get(trace)
+            if place is not None:
+                found[place[0]] += 1
+        return found
+
+    @property
     def dropped(self) -> NDArray[np.int64]:
         """The sketches of which nothing runs."""
         failing = [s for s, n in self._fails.items() if n >= _FAILURES and s not in self._runs]

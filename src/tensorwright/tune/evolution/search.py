@@ -4,7 +4,7 @@ Each proposal is made anew from the records: the first generation are random pro
 measured ones, their children are mutated or crossed, and of all that were judged, the most
 promising that are unlike each other are proposed.  Some proposals are random, some are neighbours
 of the best measured programs (`refinement.py`).  Where nothing was gained for long, evolution
-starts afresh, without the measured programs and away from them.
+starts afresh in the structures that were tried least.
 
 After Ansor (Zheng et al., OSDI 2020, section 5), with crossover, which its released code lacks.
 """
@@ -23,12 +23,11 @@ from tensorwright.tune.evolution.atlas import make_atlas
 from tensorwright.tune.evolution.guide import Guide
 from tensorwright.tune.evolution.history import History
 from tensorwright.tune.evolution.options import EvolutionOptions
-from tensorwright.tune.evolution.population import Population, by_sketch, candidate_at
+from tensorwright.tune.evolution.population import Population, candidate_at
 from tensorwright.tune.evolution.refinement import propose_neighbours
 from tensorwright.tune.evolution.selection import (
     draw_parents,
     find_new,
-    likeness,
     pick_diverse,
 )
 from tensorwright.tune.evolution.variation import cross, everything, mutate, sample
@@ -41,7 +40,6 @@ MakeGuide = Callable[[Task, Space, int], Guide]
 _SEEDED = 32  # so many of the best measured programs are looked at for their sketches
 _SPARE = 3  # so many times more are picked than needed: some may give a trace that is known
 _LARGEST_LISTED = 200_000
-_APART = 8  # ranks that a program loses in a restart for being like the best
 
 
 class EvolutionarySearch:
@@ -126,28 +124,11 @@ class EvolutionarySearch:
         judged = judged.take(judged.first_of_each())
         is_new = ~np.isin(judged.keys, self.history.keys) & np.isfinite(scores)
         judged, scores = judged.take(is_new), scores[is_new]
-        if self._is_restart:
-            scores = self._discounted(judged, scores)
         return judged.take(pick_diverse(judged, scores, count, self.options.variety))
 
     @property
     def _is_restart(self) -> bool:
         return self._stage % 2 == 1
-
-    def _discounted(self, judged: Population, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Ranks within each sketch, lowered for what is like the best measured programs.
-
-        So every structure gets a share, whatever the model holds of it.
-        """
-        best, _ = self.history.best(self.options.centres)
-        both = Population.joined([judged, best])
-        alike = np.zeros(len(both))
-        for one in range(len(judged), len(both)):
-            alike = np.maximum(alike, likeness(both, one))
-        ranks = np.zeros(len(scores))
-        for _, rows in by_sketch(judged.sketch):
-            ranks[rows[np.argsort(-scores[rows], kind="stable")]] = -np.arange(len(rows))
-        return ranks - _APART * alike[: len(judged)] ** 2
 
     def _evolve(self, random: Generator) -> tuple[Population, NDArray[np.float64]]:
         """All programs that were judged, over all generations."""
@@ -169,12 +150,19 @@ class EvolutionarySearch:
         return Population.joined(judged), np.concatenate(scores)
 
     def _choose_sketches(self, random: Generator) -> NDArray[np.int64]:
-        """The structures of this round: those of the best measured, and others at random."""
+        """The structures of this round: those of the best measured, and others at random.
+
+        In a restart: those that were tried least, without the best one.
+        """
         everything = np.arange(len(self.atlas.family))
         alive = everything[~np.isin(everything, self.history.dropped)]
+        best, _ = self.history.best(_SEEDED)
+        if self._is_restart and len(alive) > 1:
+            others = alive[~np.isin(alive, best.sketch[:1])]
+            least = np.argsort(self.history.counts[others], kind="stable")
+            return np.sort(others[least[: self.options.islands]])
         if len(alive) <= self.options.sketches:
             return alive
-        best, _ = self.history.best(_SEEDED)
         seen, first = np.unique(best.sketch, return_index=True)
         proven = seen[np.argsort(first)][: self.options.sketches // 2]
         others = alive[~np.isin(alive, proven)]
@@ -183,8 +171,7 @@ class EvolutionarySearch:
 
     def _first_generation(self, random: Generator, allowed: NDArray[np.int64]) -> Population:
         options = self.options
-        share = 0.0 if self._is_restart else options.measured_share
-        best, _ = self.history.best(round(share * options.population))
+        best, _ = self.history.best(round(options.measured_share * options.population))
         best = best.take(np.isin(best.sketch, allowed))
         drawn = sample(self.atlas, options.population - len(best), random, allowed)
         both = Population.joined([best, drawn])

@@ -115,6 +115,10 @@ def cross(
     together stays together; but in a family with one stage, each choice is for itself. The child
     is of the first parent's sketch; a choice of the second counts by its name. Pairs of two
     families, and pairs whose children keep breaking the limits, give back the first parent.
+
+    Worth:   little. On 24 made-up landscapes over the sketches of two convolutions, the best found
+             in 256 trials was 1 to 6 % faster with crossover on two sets of eight, and as fast on
+             the third; the differences are those of other seeds.
     """
     is_kin = atlas.family[first.sketch] == atlas.family[second.sketch]
     genes = first.genes.copy()
