@@ -41,7 +41,7 @@ def test_models_are_judged_and_the_figures_written(
     content = json.loads(path.read_text())
     assert content["programs"] == {"one": 80, "two": 80}
     models = {each["model"]: each for each in content["models"]}
-    assert set(models) == {"boosted, pairs", "boosted, squares", "roofline", "random"}
+    assert {"boosted, pairs", "boosted, squares", "roofline", "random"} < set(models)
     assert models["boosted, pairs"]["mean"]["pair_accuracy"] > 0.75
     assert set(models["boosted, pairs"]["unseen"]) == {"first", "second"}
 

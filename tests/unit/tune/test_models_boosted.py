@@ -127,7 +127,10 @@ def test_a_session_starts_from_a_saved_model(tmp_path: Path) -> None:
     trained().save(path, "here")
     features = np.stack([sample.features for sample in made_up("a", 30, 3, 4)])
     warm = make_model(TARGET, 2, saved=path)
-    assert warm.predict(features).tolist() == load_model(path).predict(features).tolist()
+    trees, roofline = load_model(path), RooflineModel(TARGET, 2)
+    expected = trees.predict(features) + roofline.predict(features)
+    assert warm.predict(features).tolist() == expected.tolist()
+    assert not warm.update()
     cold = make_model(TARGET, 2, saved=tmp_path / "missing.json")
     assert cold.predict(features).tolist() == RooflineModel(TARGET, 2).predict(features).tolist()
 

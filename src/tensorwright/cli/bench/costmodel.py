@@ -26,6 +26,7 @@ from tensorwright.tune import ChildRunner, MeasureOptions, PoolBuilder, Task, sp
 from tensorwright.tune.datasets import CollectSetting, collect, dataset, known_records
 from tensorwright.tune.features import Featurizer
 from tensorwright.tune.models import (
+    BlendedModel,
     BoostedModel,
     BoostedSettings,
     CostModel,
@@ -127,6 +128,9 @@ def _models(target: Target, threads: int, seed: int) -> dict[str, Make]:
     return {
         "boosted, pairs": lambda: BoostedModel(pairs),
         "boosted, squares": lambda: BoostedModel(squares),
+        "pairs + roofline": lambda: BlendedModel(
+            BoostedModel(pairs), RooflineModel(target, threads)
+        ),
         "roofline": lambda: RooflineModel(target, threads),
         "random": lambda: RandomModel(seed),
     }
@@ -228,8 +232,7 @@ def _unseen(make: Make, measured: tuple[Measured, ...], family: str) -> float:
 def _trained(make: Make, samples: list[Sample]) -> CostModel:
     model = make()
     model.observe(samples)
-    if isinstance(model, BoostedModel):
-        model.refit()
+    model.update()
     return model
 
 

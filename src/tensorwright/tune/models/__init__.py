@@ -4,6 +4,7 @@ Read `protocol.py` first, then `boosted.py`, the learned one; `losses.py` is wha
 for, `judging.py` how well it does. A new model is one file that keeps the protocol.
 """
 
+from tensorwright.tune.models.blended import BlendedModel
 from tensorwright.tune.models.boosted import BoostedModel, RefitPolicy, make_loss
 from tensorwright.tune.models.choosing import make_model
 from tensorwright.tune.models.judging import LEAST_GAP, Judgement, judge, overall, scores_of, split
@@ -15,6 +16,7 @@ from tensorwright.tune.models.settings import BoostedSettings, LossKind
 
 __all__ = [
     "LEAST_GAP",
+    "BlendedModel",
     "BoostedModel",
     "BoostedSettings",
     "CostModel",

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tensorwright.base import Target
+from tensorwright.tune.models.blended import BlendedModel
 from tensorwright.tune.models.boosted import BoostedModel
 from tensorwright.tune.models.protocol import CostModel
 from tensorwright.tune.models.roofline import RooflineModel
 from tensorwright.tune.models.saved_model import load_model
-from tensorwright.tune.models.settings import BoostedSettings
+from tensorwright.tune.models.settings import BoostedSettings, LossKind
 
 
 def make_model(
@@ -21,12 +22,14 @@ def make_model(
     saved: str | os.PathLike[str] | None = None,
     on_notice: Callable[[str], None] | None = None,
 ) -> BoostedModel:
-    """The learned model, which starts from saved trees where the file exists, else the roofline.
+    """The learned model, which starts from the roofline and, where the file exists, saved trees.
 
     on_notice  told, in a sentence, if LightGBM cannot be used; a warning where None
     Raises:    RecordError for a file that is no model, or one for other features.
     """
     prior: CostModel = RooflineModel(target, threads)
     if saved is not None and Path(saved).exists():
-        prior = load_model(saved)
+        trees = load_model(saved)
+        is_alike = trees.loss is LossKind.PAIRS
+        prior = BlendedModel(trees, prior) if is_alike else trees
     return BoostedModel(BoostedSettings(seed=seed), prior, on_notice=on_notice)
