@@ -179,6 +179,18 @@ def test_a_stalled_search_starts_afresh_away_from_the_best() -> None:
     assert np.mean(near) < np.mean(after)
 
 
+def test_a_restart_looks_where_least_was_tried() -> None:
+    options = dataclasses.replace(SMALL, patience=16, stalled_share=0.0, epsilon=0.0, islands=1)
+    strategy = EvolutionarySearch(TASK, SPACE, 0, Oracle(), options)
+    while strategy.history.since_gain // 16 % 2 == 0:
+        tuned(strategy, 16)
+    best, _ = strategy.history.best(1)
+    others = [n for n in range(4) if n != best.sketch[0]]  # the last sketch holds one program
+    least = min(others, key=lambda n: strategy.history.counts[n])
+    names = [one.sketch for one in strategy.propose(16)]
+    assert names.count(SPACE.sketches[least].name) > 8
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_rounds_may_be_small(count: int) -> None:
     records = tuned(search(), 60, count)

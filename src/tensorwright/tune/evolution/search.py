@@ -119,6 +119,8 @@ class EvolutionarySearch:
 
     def _promising(self, random: Generator, count: int) -> Population:
         """The best of an evolution, unlike each other, best first."""
+        if len(self.history.dropped) == len(self.atlas.family):
+            return Population.empty(self.atlas.width)
         judged, scores = self._evolve(random)
         scores = scores[judged.first_of_each()]
         judged = judged.take(judged.first_of_each())
@@ -157,10 +159,13 @@ class EvolutionarySearch:
         everything = np.arange(len(self.atlas.family))
         alive = everything[~np.isin(everything, self.history.dropped)]
         best, _ = self.history.best(_SEEDED)
-        if self._is_restart and len(alive) > 1:
-            others = alive[~np.isin(alive, best.sketch[:1])]
-            least = np.argsort(self.history.counts[others], kind="stable")
-            return np.sort(others[least[: self.options.islands]])
+        if self._is_restart:
+            tried = self.history.counts
+            has_room = 2 * tried < np.prod(self.atlas.counts.astype(np.float64), axis=1)
+            others = alive[has_room[alive] & ~np.isin(alive, best.sketch[:1])]
+            least = others[np.argsort(tried[others], kind="stable")]
+            if len(least):
+                return np.sort(least[: self.options.islands])
         if len(alive) <= self.options.sketches:
             return alive
         seen, first = np.unique(best.sketch, return_index=True)
