@@ -38,6 +38,7 @@ from tensorwright.tune import (
     Callback,
     Interrupt,
     MeasureOptions,
+    NetworkChoice,
     Objective,
     Task,
     TuneOptions,
@@ -46,7 +47,11 @@ from tensorwright.tune import (
     assemble_workload,
     best_trace,
     build_cached,
+    choose_in_network,
     default_trace,
+    load_choice,
+    options_of,
+    save_choice,
     tune,
 )
 
@@ -57,6 +62,7 @@ Constants: TypeAlias = Mapping[str, Any]
 Records: TypeAlias = RecordStore | str | os.PathLike[str]
 
 DEFAULT_MINUTES = 10.0
+_SHARE = 0.03  # of the time of the search, for each comparison inside the network
 _PATIENCE = 20  # rounds without a gain, where no budget is given
 
 
@@ -220,8 +226,11 @@ def search(
     callbacks: Sequence[Callback] = (),
     interrupt: Interrupt | None = None,
 ) -> TuneResult:
-    """Measure schedules of every workload; what has been measured is in the store."""
-    return search_tasks(
+    """Measure schedules of every workload; what has been measured is in the store.
+
+    At last the best of each are compared inside the network, and the choice is kept there too.
+    """
+    result = search_tasks(
         tasks_of(parts),
         target,
         threads,
@@ -234,6 +243,33 @@ def search(
         interrupt=interrupt,
         measuring=as_in_network(parts),
     )
+    if not result.is_interrupted:
+        choose_together(parts, target, threads, store, _SHARE * result.elapsed_s)
+    return result
+
+
+def choose_together(
+    parts: Partition, target: Target, threads: int | None, store: RecordStore, limit_s: float
+) -> NetworkChoice | None:
+    """Compare the best schedules of all workloads inside the network, and keep what is chosen.
+
+    limit_s   about so long each of two comparisons may take
+    None where there is nothing to choose.
+    """
+    count = _threads(threads)
+    hardware = detect_hardware().fingerprint
+    options: dict[str, tuple[str, ...]] = {}
+    for workload in parts.workloads:
+        by_rule = default_trace(initial_state(workload.outputs, workload.constants), target)
+        options[workload.key] = options_of(
+            store, workload, target, hardware, count, format_trace(by_rule)
+        )
+    if all(len(traces) == 1 for traces in options.values()):
+        return None
+    choice = choose_in_network(parts, options, target, count, limit_s)
+    if choice is not None:
+        save_choice(store, parts, target, hardware, count, choice)
+    return choice
 
 
 def search_tasks(
@@ -302,7 +338,11 @@ def finish(
     """Choose a schedule for each workload, build the kernels and put them together."""
     count = _threads(threads)
     kernels: dict[str, Built] = {}
-    chosen = [choose(workload, target, count, store) for workload in parts.workloads]
+    together = load_choice(store, parts, target, detect_hardware().fingerprint, count)
+    chosen = [
+        choose(workload, target, count, store, together.get(workload.key, ""))
+        for workload in parts.workloads
+    ]
     for number, scheduled in enumerate(chosen):
         if on_kernel is not None:
             on_kernel(scheduled, number, len(chosen))
@@ -311,8 +351,15 @@ def finish(
     return assemble(parts, kernels, target, threads, sources)
 
 
-def choose(workload: Workload, target: Target, threads: int, store: RecordStore) -> Scheduled:
-    """The best recorded schedule of a workload, or the one by rule."""
+def choose(
+    workload: Workload, target: Target, threads: int, store: RecordStore, together: str = ""
+) -> Scheduled:
+    """The best recorded schedule of a workload, or the one by rule.
+
+    together   the schedule that was best in the network, "" if they were not compared there
+    """
+    if together:
+        return Scheduled(workload, together, is_tuned=True)
     hardware = detect_hardware().fingerprint
     best = best_trace(store, workload, target, hardware, threads)
     if best is not None:

@@ -33,6 +33,13 @@ from tensorwright.tune.derive import (
     unregister_sketch_rule,
 )
 from tensorwright.tune.gradient_scheduler import GradientScheduler
+from tensorwright.tune.in_network import (
+    NetworkChoice,
+    choose_in_network,
+    load_choice,
+    options_of,
+    save_choice,
+)
 from tensorwright.tune.interrupt import Interrupt
 from tensorwright.tune.jobs import Job
 from tensorwright.tune.measure import ChildRunner, Runner, hold_turn
@@ -99,6 +106,7 @@ __all__ = [
     "MeanSpeedUp",
     "MeasureOptions",
     "Measurement",
+    "NetworkChoice",
     "NetworkTimes",
     "Objective",
     "Phase",
@@ -133,12 +141,16 @@ __all__ = [
     "build_cached",
     "build_request",
     "choose_callbacks",
+    "choose_in_network",
     "default_candidate",
     "default_trace",
     "hold_turn",
+    "load_choice",
     "make_reference",
+    "options_of",
     "register_sketch_rule",
     "rule_sketches",
+    "save_choice",
     "sketch_rule",
     "space_of",
     "tune",

@@ -37,7 +37,6 @@ _TOP = 24
 _WORST = 1.3  # times as slow as the best, alone: such a one does not win among others either
 _OTHERS = 2
 _ROUNDS = 12
-_MOST_S = 12.0  # for the turns of one comparison
 _LEAST_GAIN = 0.015  # a schedule must be so much faster to replace the one that is best alone
 _MEMORY_SHARE = 0.3  # of the machine's, for constants in several packings
 
@@ -60,11 +59,13 @@ def choose_in_network(
     options: Mapping[str, Sequence[str]],
     target: Target,
     threads: int,
+    limit_s: float = 12.0,
     should_stop: Callable[[], bool] = never,
 ) -> NetworkChoice | None:
     """Compare schedules of all workloads inside the network.
 
     options   workload key -> trace texts, the best alone first; at least one for each workload
+    limit_s   after so long, no further turn of each of the two comparisons is begun
 
     None where `should_stop` turned true.  Raises: as building and running kernels.
     """
@@ -85,7 +86,7 @@ def choose_in_network(
     ]
     inputs = make_network_inputs(parts)
     executables = [make(traces) for traces in variants]
-    times = _step_times(parts, executables, inputs, should_stop)
+    times = _step_times(parts, executables, inputs, limit_s, should_stop)
     if times is None:
         return None
     chosen = dict(variants[0])
@@ -94,7 +95,7 @@ def choose_in_network(
         if times[best].get(key, 0.0) < (1 - _LEAST_GAIN) * times[0].get(key, 0.0):
             chosen[key] = variants[best][key]
     rivals = [executables[0], make(chosen), *executables[1:]]
-    totals = _totals(rivals, inputs, should_stop)
+    totals = _totals(rivals, inputs, limit_s, should_stop)
     if totals is None:
         return None
     best = min(range(len(rivals)), key=lambda n: totals[n])
@@ -166,6 +167,7 @@ def _step_times(
     parts: Partition,
     executables: Sequence[Executable],
     inputs: Mapping[str, Array],
+    limit_s: float,
     should_stop: Callable[[], bool],
 ) -> list[dict[str, float]] | None:
     """For each executable, seconds in the kernels of each workload, in one run."""
@@ -175,7 +177,7 @@ def _step_times(
         if isinstance(step, KernelCall | HostCall)
     ]
     samples: list[list[list[float]]] = [[] for _ in executables]
-    deadline = time.monotonic() + _MOST_S
+    deadline = time.monotonic() + limit_s
     for number in range(_ROUNDS):
         for executable, taken in zip(executables, samples, strict=True):
             if should_stop():
@@ -195,12 +197,13 @@ def _step_times(
 def _totals(
     executables: Sequence[Executable],
     inputs: Mapping[str, Array],
+    limit_s: float,
     should_stop: Callable[[], bool],
 ) -> list[float] | None:
     """Seconds of one run of each, taking turns."""
     runs = [executable.bind(dict(inputs)) for executable in executables]
     samples: list[list[float]] = [[] for _ in runs]
-    deadline = time.monotonic() + _MOST_S
+    deadline = time.monotonic() + limit_s
     for number in range(4 * _ROUNDS):
         for run, taken in zip(runs, samples, strict=True):
             if should_stop():

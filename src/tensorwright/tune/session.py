@@ -15,12 +15,13 @@ from tensorwright.base import MachineError, Target, UsageError, detect_target
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import initial_state
 from tensorwright.tune.build import Builder, PoolBuilder
+from tensorwright.tune.evolution import evolution_by
 from tensorwright.tune.gradient_scheduler import GradientScheduler
 from tensorwright.tune.interrupt import Interrupt
 from tensorwright.tune.measure import ChildRunner, Runner
+from tensorwright.tune.models import make_model
 from tensorwright.tune.objective import Objective, TotalLatency
 from tensorwright.tune.progress import Callback
-from tensorwright.tune.random_search import RandomSearch
 from tensorwright.tune.ranking import Tools
 from tensorwright.tune.result import Setting, TuneOptions, TuneResult
 from tensorwright.tune.rounds import Session
@@ -56,7 +57,7 @@ def tune(
     builder: Builder | None = None,
     runner: Runner | None = None,
     scheduler: Scheduler | None = None,
-    make_strategy: StrategyFactory = RandomSearch,
+    make_strategy: StrategyFactory | None = None,
     make_space: Callable[[Task, Target], Space] = make_space,
 ) -> TuneResult:
     """Search for fast schedules of some workloads until the budget is spent.
@@ -67,6 +68,7 @@ def tune(
     objective         what the scheduler makes small; the weighted sum of all times where None
     measuring         how candidates are measured, where no runner is given
     builder, runner   closed by the caller if given; else workers of the session's own
+    make_strategy     the search of each task; evolution under one learned cost model where None
 
     Tasks of equal workloads count as one, with the sum of their weights.
     Raises:  UsageError without a budget, MachineError for a target that cannot run here,
@@ -98,6 +100,8 @@ def tune(
             scheduler = GradientScheduler(
                 objective or TotalLatency(), patience=chosen.task_patience, seed=seed
             )
+        if make_strategy is None:
+            make_strategy = evolution_by(make_model(target, threads, seed), target)
         tools = Tools(builder, runner, scheduler, make_strategy, make_space)
         owned.enter_context(asked.on_ctrl_c())
         return Session(merge(tasks), setting, store, tools, tuple(callbacks), asked, chosen).run()

@@ -72,6 +72,7 @@ def run(store: MemoryStore, **changes: object) -> TuneResult:
         "builder": FakeBuilder(),
         "runner": FakeRunner(),
         "make_space": numbered_space,
+        "make_strategy": RandomSearch,
         "options": NO_RANKING,
     }
     tasks = changes.pop("tasks", TASKS)
@@ -203,6 +204,18 @@ def test_a_workload_that_never_works_is_given_up_and_named() -> None:
     assert result.trials < 150
     for task in result.tasks:
         assert (task.trace, task.best_s, task.error) == ("", math.inf, "crashed: it crashed")
+
+
+def test_a_learned_search_gives_up_as_well_and_finds_the_best_of_a_small_space() -> None:
+    crashing = FakeRunner(dict.fromkeys(range(1, 101), Status.CRASHED))
+    failed = run(MemoryStore(), trials=400, runner=crashing, make_strategy=None)
+    assert failed.reason is StopReason.EXHAUSTED
+    assert all(task.trace == "" for task in failed.tasks)
+    store = MemoryStore()
+    found = run(store, trials=400, make_strategy=None)
+    assert found.reason is StopReason.EXHAUSTED
+    whole = run(MemoryStore(), trials=400)
+    assert [task.best_s for task in found.tasks] == [task.best_s for task in whole.tasks]
 
 
 def test_a_workload_without_a_space_does_not_stop_the_others() -> None:
