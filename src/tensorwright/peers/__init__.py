@@ -9,8 +9,10 @@ from tensorwright.peers.comparison import compare_model
 from tensorwright.peers.foreign_load import ForeignLoad, watch_foreign_load
 from tensorwright.peers.kinds import KINDS, Kind, find_kind
 from tensorwright.peers.op_compare import (
+    METASCHEDULE,
     OpPlan,
     OpTime,
+    RivalPlan,
     choose_copies,
     compare_case,
     needed_flops,
@@ -19,6 +21,7 @@ from tensorwright.peers.op_compare import (
 from tensorwright.peers.op_table import (
     OpMean,
     OpRow,
+    Rival,
     print_op_rows,
     read_op_rows,
     summarise_rows,
@@ -39,12 +42,15 @@ from tensorwright.peers.table import (
     summarise_ratios,
     write_rows,
 )
+from tensorwright.peers.tuning_curve import CurvePoint, read_curve, seconds_to_reach
 
 __all__ = [
     "KINDS",
+    "METASCHEDULE",
     "Arrays",
     "BenchRow",
     "Competitor",
+    "CurvePoint",
     "Failure",
     "FailureKind",
     "ForeignLoad",
@@ -60,6 +66,8 @@ __all__ = [
     "PeerTime",
     "RatioSummary",
     "Result",
+    "Rival",
+    "RivalPlan",
     "SelfTestRow",
     "Timing",
     "choose_copies",
@@ -75,9 +83,11 @@ __all__ = [
     "print_rows",
     "print_table",
     "ratio",
+    "read_curve",
     "read_op_rows",
     "require_peer",
     "rotate",
+    "seconds_to_reach",
     "self_test",
     "summarise_ratios",
     "summarise_rows",

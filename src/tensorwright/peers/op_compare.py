@@ -34,6 +34,7 @@ from tensorwright.zoo import (
 
 OURS = "ours"
 PYTORCH = "pytorch"
+METASCHEDULE = "metaschedule"
 TORCH_FACTORY = "tensorwright.peers.op_torch:make"
 TOLERANCE = 1e-4
 LEAST_CASE_S = 1e-3
@@ -71,6 +72,14 @@ class OpPlan:
     seed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class RivalPlan:
+    """MetaSchedule's budget, and the folder where it keeps its trials and their curve."""
+
+    trials: int
+    folder: Path
+
+
 @dataclass(slots=True)
 class _Entrant:
     """A runtime with a form, in its process; `restore` gives outputs in the stated layout."""
@@ -81,6 +90,7 @@ class _Entrant:
     options: dict[str, object]
     inputs: Arrays
     restore: Callable[[Array], Array]
+    copies: int
     process: PeerProcess | None = None
     error: float | None = None
     version: str = ""
@@ -95,6 +105,8 @@ class _Entrant:
     @property
     def kind(self) -> str:
         """Of its process."""
+        if self.peer == METASCHEDULE:
+            return "tvm"
         return "function" if self.path in (OUR_FACTORY, TORCH_FACTORY) else self.peer
 
     @property
@@ -135,9 +147,15 @@ def require_peer(name: str) -> None:
 
 
 def compare_case(
-    program: OperatorProgram, trace: str, copies: int, plan: OpPlan
+    program: OperatorProgram,
+    trace: str,
+    copies: int,
+    plan: OpPlan,
+    rival: RivalPlan | None = None,
 ) -> tuple[OpTime, ...]:
     """Check and time our kernel by that trace, and every peer's forms; ours comes first.
+
+    rival   MetaSchedule tunes the case, too, and runs one copy of it
 
     Forms of a peer that its own best form beats keep the time of the short rotation.
     """
@@ -145,6 +163,8 @@ def compare_case(
         entrants = [_enter_ours(program, trace, copies, plan)]
         for peer in plan.peers:
             entrants += _enter_peer(program, peer, copies, plan, Path(folder))
+        if rival is not None:
+            entrants.append(_enter_metaschedule(program, rival, plan))
         expected = [
             evaluate_program(program, draw_operands(program, copy, plan.seed))
             for copy in range(copies)
@@ -160,7 +180,7 @@ def compare_case(
             if entrant not in finalists:
                 entrant.close()
         _time(finalists, plan.rounds, plan.limit_s)
-        return tuple(_result(entrant, copies) for entrant in entrants)
+        return tuple(_result(entrant) for entrant in entrants)
 
 
 def _enter_ours(program: OperatorProgram, trace: str, copies: int, plan: OpPlan) -> _Entrant:
@@ -172,7 +192,7 @@ def _enter_ours(program: OperatorProgram, trace: str, copies: int, plan: OpPlan)
         "copies": copies,
         "seed": plan.seed,
     }
-    return _Entrant(OURS, "", OUR_FACTORY, options, {}, lambda array: array.reshape(shape))
+    return _Entrant(OURS, "", OUR_FACTORY, options, {}, lambda array: array.reshape(shape), copies)
 
 
 def _enter_peer(
@@ -186,7 +206,7 @@ def _enter_peer(
         if not path.exists():
             save_onnx(form_graph(program, form, copies, plan.seed), path)
         inputs = form_inputs(program, form, copies, plan.seed)
-        entrants.append(_Entrant(peer, form.name, str(path), {}, inputs, form.output.undo))
+        entrants.append(_Entrant(peer, form.name, str(path), {}, inputs, form.output.undo, copies))
     return entrants
 
 
@@ -198,7 +218,27 @@ def _enter_torch(program: OperatorProgram, form: str, copies: int, plan: OpPlan)
         "seed": plan.seed,
     }
     restore = program.form(form.partition("/")[0]).output.undo
-    return _Entrant(PYTORCH, form, TORCH_FACTORY, options, {}, restore)
+    return _Entrant(PYTORCH, form, TORCH_FACTORY, options, {}, restore, copies)
+
+
+def _enter_metaschedule(program: OperatorProgram, rival: RivalPlan, plan: OpPlan) -> _Entrant:
+    case = program.case
+    options: dict[str, object] = {
+        "shape": [number for _, number in case.fields],
+        "trials": rival.trials,
+        "work_dir": str(rival.folder),
+        "seed": plan.seed,
+    }
+    shape = program.forms[0].output.stated
+    return _Entrant(
+        peer=METASCHEDULE,
+        form="",
+        path=case.family,
+        options=options,
+        inputs=draw_operands(program, 0, plan.seed),
+        restore=lambda array: array.reshape(shape),
+        copies=1,
+    )
 
 
 def torch_forms(program: OperatorProgram) -> tuple[str, ...]:
@@ -220,7 +260,7 @@ def _prepare(entrant: _Entrant, expected: Sequence[Array], plan: OpPlan) -> None
         entrant.version = info.version
         outputs = [entrant.restore(array) for array in process.check(entrant.inputs).values()]
         entrant.inputs = {}
-        entrant.error = max_rel_error(_named(outputs), _named(expected))
+        entrant.error = max_rel_error(_named(outputs), _named(expected[: entrant.copies]))
         if not entrant.error <= TOLERANCE:
             entrant.failure = f"wrong answer: off by {entrant.error:.1e}"
     except PeerFailed as problem:
@@ -254,13 +294,13 @@ def _fastest_of_each(entrants: Sequence[_Entrant]) -> list[_Entrant]:
     return list(best.values())
 
 
-def _result(entrant: _Entrant, copies: int) -> OpTime:
+def _result(entrant: _Entrant) -> OpTime:
     timing = None if entrant.failure else entrant.timing
     return OpTime(
         peer=entrant.peer,
         form=entrant.form,
-        time_s=timing.median_s / copies if timing is not None else None,
-        low_s=timing.percentile_s(10) / copies if timing is not None else None,
+        time_s=timing.median_s / entrant.copies if timing is not None else None,
+        low_s=timing.percentile_s(10) / entrant.copies if timing is not None else None,
         error=entrant.error,
         version=entrant.version,
         failure=entrant.failure,

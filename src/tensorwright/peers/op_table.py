@@ -14,11 +14,26 @@ from typing import Any
 from rich.console import Console
 
 from tensorwright.base import InputError, write_atomically
-from tensorwright.peers.op_compare import OURS, OpTime
+from tensorwright.peers.op_compare import METASCHEDULE, OURS, OpTime
 from tensorwright.peers.table import print_table
 
 NEAR_PEAK = 0.65
 """From this share of the machine's peak on, the best peer leaves little to gain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """MetaSchedule's search for the same case; times in seconds.
+
+    best_s     of its own measurements      tune_s  that it took to find it
+    reached_s  after so long our search had a schedule as fast as that; None where it never had
+               one, or did not run in this benchmark
+    """
+
+    trials: int
+    best_s: float
+    tune_s: float
+    reached_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +45,7 @@ class OpRow:
     peak      10^9 operations per second of the machine, on `threads`
     times     ours first, then every form of every peer
     trials    on record when it was timed        tune_s   spent on them by this benchmark
+    rival     what MetaSchedule spent, and when we were as fast; None where it was not asked
     failure   why the case was not compared; "" where it was
     """
 
@@ -48,6 +64,7 @@ class OpRow:
     tune_s: float = 0.0
     trace: str = ""
     failure: str = ""
+    rival: Rival | None = None
 
     @property
     def ours(self) -> OpTime | None:
@@ -58,7 +75,8 @@ class OpRow:
     @property
     def best(self) -> OpTime | None:
         """The fastest form of the fastest peer, None without one."""
-        others = [t for t in self.times if t.peer != OURS and t.time_s is not None]
+        tuners = (OURS, METASCHEDULE)
+        others = [t for t in self.times if t.peer not in tuners and t.time_s is not None]
         return min(others, key=lambda time: time.time_s or math.inf, default=None)
 
     @property
@@ -67,6 +85,17 @@ class OpRow:
         if self.ours is None or self.best is None:
             return None
         return (self.best.time_s or math.nan) / (self.ours.time_s or math.nan)
+
+    @property
+    def rival_ratio(self) -> float | None:
+        """How many times as fast as MetaSchedule we are, by the better of its times.
+
+        Ours calls it in turn with us, and it measured itself with weights rearranged beforehand.
+        """
+        if self.rival is None or self.ours is None or self.ours.time_s is None:
+            return None
+        found = [t.time_s for t in self.times if t.peer == METASCHEDULE and t.time_s]
+        return min([*found, self.rival.best_s]) / self.ours.time_s
 
     def gflops(self, time: OpTime | None) -> float | None:
         """10^9 needed operations per second."""
@@ -87,6 +116,7 @@ class OpRow:
             "best_us": _microseconds(self.best),
             "best_share": self.share(self.best),
             "ratio": self.ratio,
+            "rival_ratio": self.rival_ratio,
         }
         return {**derived, **asdict(self)}
 
@@ -141,6 +171,11 @@ def print_op_rows(rows: Sequence[OpRow], console: Console | None = None) -> None
         for each in summarise_rows(rows)
     ]
     print_table(("ratio of", "cases", "geometric mean", "least", "which"), means, console)
+    rivals = [_rival_cells(row, row.rival) for row in rows if row.rival is not None]
+    if rivals:
+        console.print()
+        names = ("case", "times MetaSchedule", "its trials", "its seconds", "ours to reach it")
+        print_table(names, rivals, console)
     for row in rows:
         for text in (row.failure, *(_failure(time) for time in row.times)):
             if text:
@@ -165,6 +200,11 @@ def _cells(row: OpRow) -> tuple[str, ...]:
         str(row.trials),
         f"{row.tune_s:.0f}",
     )
+
+
+def _rival_cells(row: OpRow, rival: Rival) -> tuple[str, ...]:
+    seconds = (f"{rival.tune_s:.0f}", _text(rival.reached_s, 1))
+    return (row.case, _text(row.rival_ratio), str(rival.trials), *seconds)
 
 
 def _failure(time: OpTime) -> str:
@@ -221,7 +261,9 @@ def _read_row(values: dict[str, Any]) -> OpRow:
     fields = {name: values[name] for name in OpRow.__dataclass_fields__}
     times = tuple(OpTime(**time) for time in fields.pop("times"))
     shape = tuple(fields.pop("shape"))
-    return replace(OpRow(**fields, shape=shape), times=times)
+    rival = fields.pop("rival")
+    row = OpRow(**fields, shape=shape)
+    return replace(row, times=times, rival=Rival(**rival) if rival is not None else None)
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.unit.cli.conftest import Invoke
-from tests.unit.peers.operator_cases import small_case
+from tests.unit.zoo.operator_cases import small_case
 
-from tensorwright.zoo import OperatorCase
+from tensorwright.base import detect_target
+from tensorwright.cli.bench.ops import TuneBudget, plan_rival, reach_time
+from tensorwright.peers import OpPlan
+from tensorwright.records import MemoryStore, Record, Status, detect_hardware
+from tensorwright.zoo import OperatorCase, operator_program
 
 
 @pytest.fixture(autouse=True)
@@ -80,3 +84,36 @@ def test_an_unknown_peer_is_refused(invoke: Invoke) -> None:
     result = invoke("bench", "ops", "--cases", "NRM.1", "--peers", "nobody")
     assert result.exit_code == 2
     assert "no such kind of competitor" in result.output
+
+
+def test_how_long_our_search_took_to_be_as_fast(tmp_path: Path) -> None:
+    program = operator_program(small_case("GMM.1"))
+    plan = OpPlan(detect_target(), 1, ())
+    hardware = detect_hardware().fingerprint
+    with MemoryStore() as store:
+        for second, time_s in ((0, 1e-4), (2, 3e-3), (5, 2e-3), (9, 1e-3)):
+            record = Record(
+                program.workload.key,
+                plan.target.key,
+                hardware,
+                1,
+                f"trace {second}",
+                (time_s,),
+                Status.OK,
+                when=f"2026-01-31T12:00:0{second}.500000Z",
+            )
+            store.append([record])
+        started = "2026-01-31T12:00:01.000000Z"
+        assert reach_time(program, plan, store, started, 2e-3) == 4.5
+        assert reach_time(program, plan, store, started, 5e-4) is None
+
+
+def test_metaschedule_has_a_folder_of_its_own_for_each_case(home: Path) -> None:
+    plan, budget = OpPlan(detect_target(), 2, ()), TuneBudget(0, 0, ("C2D", "GMM.2"), 64)
+    case = small_case("C2D.3")
+    rival = plan_rival(case, plan, budget)
+    assert rival is not None
+    assert rival.trials == 64
+    assert rival.folder == home / "metaschedule" / "C2D.3-batch1-threads2-seed0"
+    assert plan_rival(small_case("GMM.1"), plan, budget) is None
+    assert plan_rival(small_case("GMM.2"), plan, budget) is not None

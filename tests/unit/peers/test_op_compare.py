@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unit.peers.operator_cases import small_case
+from tests.unit.zoo.operator_cases import small_case
 
 from tensorwright.base import UsageError, detect_target
 from tensorwright.peers import (

@@ -14,6 +14,7 @@ from tensorwright.base import InputError
 from tensorwright.peers import (
     OpRow,
     OpTime,
+    Rival,
     print_op_rows,
     read_op_rows,
     summarise_rows,
@@ -58,14 +59,29 @@ def test_means_are_split_by_how_near_the_best_peer_is_to_the_peak() -> None:
     assert summarise_rows(())[0].mean is None
 
 
+def test_a_tuner_is_no_peer_and_counts_by_the_better_of_its_times() -> None:
+    tuned = OpTime("metaschedule", "", 800e-6, 800e-6, 0.0, "3")
+    row = replace(ROWS[0], times=(*ROWS[0].times, tuned))
+    assert row.rival_ratio is None
+    assert row.ratio == ROWS[0].ratio
+    slow, fast = (replace(row, rival=Rival(200, s, 60.0, 3.0)) for s in (900e-6, 700e-6))
+    assert slow.rival_ratio == pytest.approx(0.8)
+    assert fast.rival_ratio == pytest.approx(0.7)
+    console = Console(file=io.StringIO(), width=200)
+    print_op_rows([fast], console)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().splitlines()[-1].split() == "C2D.1 0.70 200 60 3.0".split()
+
+
 def test_the_file_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
+    rival = replace(ROWS[0], case="C2D.3", rival=Rival(200, 1e-3, 60.0, None))
     failed = replace(ROWS[0], times=(), failure="ScheduleError: no")
-    write_op_rows(path, {"threads": 2}, (*ROWS, failed))
-    assert read_op_rows(path) == (*ROWS, failed)
+    write_op_rows(path, {"threads": 2}, (*ROWS, rival, failed))
+    assert read_op_rows(path) == (*ROWS, rival, failed)
     content = json.loads(path.read_text())
     assert content["threads"] == 2
-    assert content["means"][0]["count"] == 2
+    assert content["means"][0]["count"] == 3
     assert content["rows"][0]["ratio"] == pytest.approx(1.25)
     assert content["rows"][-1]["ratio"] is None
     assert read_op_rows(tmp_path / "none.json") == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnxruntime
 import pytest
+from tests.unit.zoo.operator_cases import shrink
 
 from tensorwright.base import UsageError
 from tensorwright.graph import interpret, to_onnx
@@ -21,30 +22,6 @@ from tensorwright.zoo import (
     operator_program,
     residual_convolutions,
 )
-
-SMALL = {
-    "length": 8,
-    "height": 8,
-    "width": 7,
-    "depth": 4,
-    "in_channels": 8,
-    "out_channels": 12,
-    "channels": 16,
-    "rows": 8,
-    "columns": 12,
-    "inner": 16,
-    "heads": 3,
-    "features": 16,
-}
-
-
-def shrink(case: OperatorCase) -> OperatorCase:
-    fields = tuple(
-        (name, min(number, SMALL.get(name, 3 if name == "batch" else number)))
-        for name, number in case.fields
-    )
-    return OperatorCase(case.family, case.number, fields, case.gflop, case.is_subgraph)
-
 
 CASES = (*operator_cases(1), *operator_cases(16)[::4])
 

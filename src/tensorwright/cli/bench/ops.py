@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
 import click
 
-from tensorwright.base import TensorwrightError, knobs
+from tensorwright.base import TensorwrightError, knobs, make_folder
 from tensorwright.cli.options import machine_options, records_option, seed_of, seed_option
 from tensorwright.peers import (
     OpPlan,
     OpRow,
+    Rival,
+    RivalPlan,
     choose_copies,
     compare_case,
     needed_flops,
     print_op_rows,
+    read_curve,
     read_op_rows,
     require_peer,
+    seconds_to_reach,
     write_op_rows,
 )
 from tensorwright.pipeline import choose, opened, parse_target
-from tensorwright.records import RecordStore, detect_hardware, now_utc
+from tensorwright.records import Record, RecordStore, Status, detect_hardware, now_utc
 from tensorwright.runtime import measure_bandwidth, measure_peak
 from tensorwright.tune import Task, TuneOptions, tune
 from tensorwright.zoo import OperatorCase, OperatorProgram, find_cases, operator_program
 
 SUITES = ("ansor",)
 PEERS = ("onnxruntime", "openvino", "pytorch")
-_PACKAGES = ("tensorwright", "llvmlite", "numpy", "onnx", "onnxruntime", "openvino", "torch")
+_PACKAGES = (
+    "tensorwright",
+    "llvmlite",
+    "numpy",
+    "onnx",
+    "onnxruntime",
+    "openvino",
+    "torch",
+    "apache-tvm",
+)
 _MOST_GFLOP = 6.0
 _PEAK_TRIES = 5
 
@@ -46,10 +62,15 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class TuneBudget:
-    """Trials of a case, those on record among them; 0 for no tuning."""
+    """Trials of a case, those on record among them; 0 for no tuning.
+
+    rivals  names of the cases and families that MetaSchedule tunes, with so many trials
+    """
 
     trials: int
     seed: int
+    rivals: tuple[str, ...] = ()
+    rival_trials: int = 0
 
 
 def read_list(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
@@ -68,6 +89,20 @@ def read_list(ctx: click.Context, param: click.Parameter, text: str | None) -> t
 @click.option(
     "--peers", callback=read_list, metavar="A,B", help=f"Of {', '.join(PEERS)}; else all there are."
 )
+@click.option(
+    "--metaschedule",
+    "rivals",
+    callback=read_list,
+    metavar="C2D.4,...",
+    help="Let TVM's MetaSchedule tune these, too.",
+)
+@click.option(
+    "--metaschedule-trials",
+    "rival_trials",
+    type=click.IntRange(min=1),
+    default=200,
+    help="Most trials of MetaSchedule.",
+)
 @click.option("--rounds", type=click.IntRange(min=1), default=7, help="Turns of each runtime.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the rows to a file, too.")
 @click.option("--resume", is_flag=True, help="Keep the finished cases of that file.")
@@ -81,6 +116,8 @@ def command(
     trials: int,
     should_tune: bool,
     peers: tuple[str, ...],
+    rivals: tuple[str, ...],
+    rival_trials: int,
     rounds: int,
     json_path: str | None,
     resume: bool,
@@ -105,10 +142,12 @@ def command(
     plan = OpPlan(machine, count, peers or available_peers(), rounds, seed=seed_of(seed))
     for peer in plan.peers:
         require_peer(peer)
+    if rivals:
+        require_peer("tvm")
     done = list(read_op_rows(json_path)) if resume and json_path is not None else []
     rows = [row for row in done if not row.failure]
     ceiling = Machine(max((row.peak * 1e9 for row in rows), default=0.0), 0.0)
-    budget = TuneBudget(trials if should_tune else 0, plan.seed)
+    budget = TuneBudget(trials if should_tune else 0, plan.seed, rivals, rival_trials)
     with opened(records, create=should_tune) as store:
         for case in chosen:
             if any((row.case, row.batch) == (case.name, case.batch) for row in rows):
@@ -178,6 +217,7 @@ def bench_case(
         threads=plan.threads,
         copies=choose_copies(program, machine.peak, machine.bandwidth),
     )
+    started = now_utc()
     try:
         tune_s = tune_case(program, plan, budget, store) if budget.trials else 0.0
         scheduled = choose(program.workload, plan.target, plan.threads, store)
@@ -188,9 +228,41 @@ def bench_case(
             is_tuned=scheduled.is_tuned,
             trace=scheduled.trace,
         )
-        return replace(row, times=compare_case(program, scheduled.trace, row.copies, plan))
+        rival = plan_rival(case, plan, budget)
+        times = compare_case(program, scheduled.trace, row.copies, plan, rival)
     except TensorwrightError as error:
         return replace(row, failure=f"{type(error).__name__}: {error}")
+    row = replace(row, times=times)
+    curve = read_curve(rival.folder) if rival is not None else ()
+    best_s = min((point.best_s for point in curve), default=math.inf)
+    if math.isinf(best_s):
+        return row
+    found_s = seconds_to_reach(curve, best_s) or 0.0
+    reached_s = reach_time(program, plan, store, started, best_s) if tune_s else None
+    return replace(row, rival=Rival(curve[-1].trials, best_s, found_s, reached_s))
+
+
+def plan_rival(case: OperatorCase, plan: OpPlan, budget: TuneBudget) -> RivalPlan | None:
+    """MetaSchedule's part in a case; it goes on with what its folder in the knob `home` has."""
+    if not {case.family, case.name} & set(budget.rivals):
+        return None
+    name = f"{case.name}-batch{case.batch}-threads{plan.threads}-seed{plan.seed}"
+    folder = make_folder(Path(knobs.HOME.get()) / "metaschedule" / name)
+    return RivalPlan(budget.rival_trials, folder)
+
+
+def reach_time(
+    program: OperatorProgram, plan: OpPlan, store: RecordStore, started: str, time_s: float
+) -> float | None:
+    """Seconds from the start of our search to its first schedule that takes at most `time_s`."""
+    found = [
+        record.when
+        for record in case_records(program, plan, store)
+        if record.when >= started and record.status is Status.OK and record.median_s <= time_s
+    ]
+    if not found:
+        return None
+    return (datetime.fromisoformat(min(found)) - datetime.fromisoformat(started)).total_seconds()
 
 
 def tune_case(
@@ -216,13 +288,17 @@ def tune_case(
 
 def count_trials(program: OperatorProgram, plan: OpPlan, store: RecordStore) -> int:
     """How many schedules of a case are on record, whatever came of them."""
-    found = store.query(
+    return len({record.trace for record in case_records(program, plan, store)})
+
+
+def case_records(program: OperatorProgram, plan: OpPlan, store: RecordStore) -> Iterator[Record]:
+    """What is on record of a case, for this machine and as many threads."""
+    return store.query(
         workload=program.workload.key,
         target=plan.target.key,
         hardware=detect_hardware().fingerprint,
         threads=plan.threads,
     )
-    return len({record.trace for record in found})
 
 
 def _note(row: OpRow) -> None:
