@@ -308,3 +308,14 @@ def test_illegal_steps_end_a_way_quietly() -> None:
 def test_an_unknown_rule_cannot_be_forgotten() -> None:
     with pytest.raises(UsageError, match="registered: none"):
         unregister_sketch_rule("no such rule")
+
+
+def test_vectors_lie_along_the_channels_of_a_group() -> None:
+    x, w = placeholder("x", (50, 8)), placeholder("w", (4, 64))
+    c = reduce_axis("c", 4)
+    grouped = compute(
+        "grouped", (50, 64), lambda n, o: sum_over(x[n, c + (o // 32) * 4] * w[c, o], c)
+    )
+    for sketch in derived_sketches(program(grouped), AVX512):
+        (lanes,) = (choice for choice in sketch.choices if "grouped_o_3" in choice.names)
+        assert all(32 % prod(row) == 0 and row[-1] % 16 == 0 for row in lanes.values)

@@ -64,6 +64,18 @@ def channels_last() -> Compute:
     return compute("relu", conv.shape, lambda *at: max_of(conv[at], 0.0))
 
 
+def grouped_channels_last() -> Compute:
+    """A convolution in NHWC of two groups, each with more channels than a vector."""
+    x, w = placeholder("x", (1, 7, 9, 8)), placeholder("w", (3, 3, 4, 64))
+    p, q, c = reduce_axis("p", 3), reduce_axis("q", 3), reduce_axis("c", 4)
+    return compute(
+        "grouped",
+        (1, 5, 7, 64),
+        lambda n, i, j, o: sum_over(x[n, i + p, j + q, c + (o // 32) * 4] * w[p, q, c, o], p, q, c),
+    )
+
+
+OWN = {"conv2d_nhwc": channels_last, "grouped_nhwc": grouped_channels_last}
 MORE: dict[str, Callable[[], Graph]] = {
     "conv2d_nchw16c": blocked,
     "conv2d_dilated": one("conv", (1, 6, 13, 12), weights=((20, 6, 3, 3),), dilations=(2, 2)),
@@ -73,9 +85,9 @@ MORE: dict[str, Callable[[], Graph]] = {
     "matmul_prime": one("matmul", (61, 37), weights=((37, 67),), then="relu"),
     "matmul_small": one("matmul", (4, 300), (300, 5)),
 }
-SEVERAL = ("conv2d_nchw16c", "conv2d_nhwc", "matmul_prime", "conv_depthwise", "matmul_batched")
+SEVERAL = ("conv2d_nchw16c", "conv2d_nhwc", "grouped_nhwc", "matmul_prime", "conv_depthwise")
 NAMES = (
-    *MORE, "conv2d_nhwc", "matmul_odd", "matmul_wide", "matmul_batched", "gemm_transposed",
+    *OWN, *MORE, "matmul_odd", "matmul_wide", "matmul_batched", "gemm_transposed",
     "conv1d", "conv2d", "conv3d", "conv_depthwise", "conv_grouped", "softmax", "layer_norm",
     "attention", "sum_of_all", "max_of_rows", "max_pool",
 )  # fmt: skip
@@ -83,8 +95,8 @@ NAMES = (
 
 @functools.cache
 def cases(name: str) -> tuple[Case, ...]:
-    if name == "conv2d_nhwc":
-        workload = program_workload((channels_last(),), frozenset({"w"}))
+    if name in OWN:
+        workload = program_workload((OWN[name](),), frozenset({"w"}))
         numbers = np.random.default_rng(2)
         shapes = [tuple(int(str(n)) for n in tensor.shape) for tensor in workload.inputs]
         return ((workload, tuple(numbers.normal(size=s).astype(np.float32) for s in shapes)),)

@@ -70,11 +70,11 @@ def plan_axes(
     """
     found = operands(state, state.stage(stage), state.stage(host))
     axes = [axis for axis in state.stage(host).tensor.axes if extent_of(axis.extent) > 1]
-    lanes = find_lanes(axes, found)
+    width = lanes_for(target, state.stage(stage))
+    lanes = find_lanes(axes, found, width)
     if lanes is None:
         return None
-    parts = _parts(axes, lanes, found)
-    width = lanes_for(target, state.stage(stage))
+    parts = _parts(axes, lanes, found, width)
     wanted = _default_sizes(axes, parts, width, target)
     own = _own_names(state, stage, host)
     planned: list[TileAxis] = []
@@ -83,7 +83,7 @@ def plan_axes(
         extent = extent_of(axis.extent)
         sizes: tuple[tuple[int, ...], ...] = ()
         if part is Part.LANES and extent > width:
-            sizes = lane_sizes(extent, width)
+            sizes = lane_sizes(period_of(found, axis) or extent, width)
         elif part in (Part.ROWS, Part.COLUMNS):
             sizes = row_sizes(extent, period_of(found, axis))
         default = _nearest(sizes, wanted.get(axis.name, 1))
@@ -99,7 +99,7 @@ def can_be_tiled(state: ScheduleState, stage: str, target: Target) -> bool:
     return plan_axes(state, stage, stage, target) is not None
 
 
-def find_lanes(axes: list[Axis], found: tuple[Operand, ...]) -> Axis | None:
+def find_lanes(axes: list[Axis], found: tuple[Operand, ...], width: int) -> Axis | None:
     """The axis with the cheapest vectors; None where each is read across rows.
 
     A read across rows costs much, since it is in the inner loop; a store across rows costs little.
@@ -107,10 +107,11 @@ def find_lanes(axes: list[Axis], found: tuple[Operand, ...]) -> Axis | None:
 
     def cost(axis: Axis) -> tuple[float, int]:
         total = 0.0 if axis is axes[-1] else 4.0
-        for operand in found:
-            if not operand.is_constant and stride_along(operand.load, axis.var) not in (0, 1):
+        strides = [stride_in_vector(operand.load, axis, width) for operand in found]
+        for operand, stride in zip(found, strides, strict=True):
+            if not operand.is_constant and stride not in (0, 1):
                 total += _ACROSS
-        if not any(reads_along(operand.load, axis.var) for operand in found):
+        if all(stride == 0 for stride in strides):
             total += 8.0
         extent = extent_of(axis.extent)
         return total + 4.0 / extent, -extent
@@ -119,12 +120,34 @@ def find_lanes(axes: list[Axis], found: tuple[Operand, ...]) -> Axis | None:
     return best if best is not None and cost(best)[0] < _ACROSS else None
 
 
+def stride_in_vector(load: Load, axis: Axis, width: int) -> int | None:
+    """As `stride_along`, for neighbours in a vector of so many elements that does not straddle the
+    blocks of axis // block: the channels of a group read the same.
+    """
+    block = _period([load], axis)
+    if not block or block % width:
+        return stride_along(load, axis.var)
+    stride = 0
+    step = 1
+    for index, extent in zip(reversed(load.indices), reversed(load.source.shape), strict=True):
+        for monomial, coefficient in terms_of(index):
+            if monomial == (axis.var,) or monomial == (Mod(axis.var, block),):
+                stride += coefficient * step
+            elif axis.var in free_vars(*monomial) and monomial != (FloorDiv(axis.var, block),):
+                return None
+        step *= extent_of(extent)
+    return stride
+
+
 _MOST_TILED = 4  # axes, the lanes among them
 
 
-def _parts(axes: list[Axis], lanes: Axis, found: tuple[Operand, ...]) -> dict[str, Part]:
-    wide = [operand.load for operand in found if reads_along(operand.load, lanes.var)]
-    narrow = [operand.load for operand in found if not reads_along(operand.load, lanes.var)]
+def _parts(
+    axes: list[Axis], lanes: Axis, found: tuple[Operand, ...], width: int
+) -> dict[str, Part]:
+    shared = [stride_in_vector(operand.load, lanes, width) == 0 for operand in found]
+    wide = [operand.load for operand, same in zip(found, shared, strict=True) if not same]
+    narrow = [operand.load for operand, same in zip(found, shared, strict=True) if same]
     parts = {axis.name: Part.BATCH for axis in axes}
     for axis in axes:
         by_wide = any(reads_along(load, axis.var) for load in wide)
