@@ -73,6 +73,15 @@ def test_schedules_are_right(name: str) -> None:
     check_schedule(case, format_trace(sketch.bound(sketch.sample(source))), TARGET)
 
 
+def test_it_is_right_with_fewer_registers() -> None:
+    target = Target.parse("x86-64-avx2")
+    if not set(target.features) <= set(TARGET.features):
+        pytest.skip("this machine has no AVX2")
+    case = case_of(EXPRESSIONS["channels last"])
+    for sketch in sketches(case, target).values():
+        check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)
+
+
 def test_schedules_of_a_network_are_right() -> None:
     cases = [case for case in workloads(network(), TARGET) if sketches(case)]
     assert cases
