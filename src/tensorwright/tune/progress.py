@@ -178,10 +178,10 @@ def summary(progress: Progress) -> str:
     if progress.best_s:
         times = f"{format_time(progress.default_s)} -> {format_time(progress.best_s)}"
         parts.append(f"{times} ({progress.default_s / progress.best_s:.2f}x)")
-    if len(progress.latencies_s) > 1:
+    if len(progress.latencies_s) > 1 and progress.best_s:
         parts += [f"{name} {format_time(time_s)}" for name, time_s in progress.latencies_s]
     busy_s = progress.search_s + progress.build_s + progress.measure_s
-    if busy_s:
+    if progress.trials_here and busy_s:
         shares = (
             f"{progress.search_s / busy_s:.0%} search",
             f"{progress.build_s / busy_s:.0%} build",

@@ -77,3 +77,19 @@ def test_durations() -> None:
         "3:05",
         "1:02:33",
     ]
+
+
+def test_the_line_says_where_the_time_goes_and_what_networks_take() -> None:
+    stream = io.StringIO()
+    rows = (
+        TaskRow("a", 3.0, 30, 0.004, 0.001, "", (("net", 2.0), ("other", 1.0))),
+        TaskRow("b", 1.0, 10, 0.004, 0.002, "", (("other", 1.0),)),
+    )
+    full = replace(PROGRESS, rows=rows, search_s=1.0, build_s=2.0, measure_s=5.0, drift=1.25)
+    assert dict(full.latencies_s) == pytest.approx({"net": 0.002, "other": 0.003})
+    PlainLines(stream).on_progress(full)
+    assert stream.getvalue() == (
+        "round 3 (search), 40/100 trials, 1:05 passed, 0:30 left, 16 ms -> 5 ms (3.20x), "
+        "net 2 ms, other 3 ms, 12% search 25% build 62% measure, "
+        "the last best now takes 1.25x as long\n"
+    )
