@@ -319,3 +319,11 @@ def test_vectors_lie_along_the_channels_of_a_group() -> None:
     for sketch in derived_sketches(program(grouped), AVX512):
         (lanes,) = (choice for choice in sketch.choices if "grouped_o_3" in choice.names)
         assert all(32 % prod(row) == 0 and row[-1] % 16 == 0 for row in lanes.values)
+
+
+def test_partial_results_are_factored_again_for_the_lanes() -> None:
+    x, i, j = placeholder("x", (256, 256)), reduce_axis("i", 256), reduce_axis("j", 256)
+    total = compute("total", (1,), lambda n: sum_over(x[i, j] * x[i, j], i, j))
+    families = [each.family for each in derived_sketches(program(total), AVX512)]
+    assert families[0] == "total factored outer, total_rf factored inner"
+    assert "total factored inner" in families

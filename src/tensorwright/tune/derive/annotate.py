@@ -23,9 +23,9 @@ from tensorwright.schedule import (
     Vectorize,
 )
 from tensorwright.tune.derive.derivation import Derivation
-from tensorwright.tune.derive.predicates import can_inline, is_untouched
+from tensorwright.tune.derive.predicates import can_inline, contiguous_axis, is_untouched
 from tensorwright.tune.space.common import is_cheap, lanes_for, parallelise, spread
-from tensorwright.tune.space.roles import extent_of, points, stride_along
+from tensorwright.tune.space.roles import extent_of, points
 from tensorwright.tune.space.sketch import Sketch, SketchBuilder
 
 
@@ -145,11 +145,9 @@ class _Annotation:
 def _spread_fold(builder: SketchBuilder, stage: Stage, derivation: Derivation) -> None:
     """A fold at the root: spatial loops outside and parallel, a contiguous one in lanes."""
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
-    strides = [stride_along(x, axes[-1].var) for x in loads_of(stage.tensor.body)] if axes else []
-    has_lanes = 1 in strides and all(stride in (0, 1) for stride in strides)
-    outer = [axis.name for axis in (axes[:-1] if has_lanes else axes)]
-    if has_lanes:
-        lanes = axes[-1]
+    lanes = contiguous_axis(stage.tensor, axes[-1:])
+    outer = [axis.name for axis in axes if axis is not lanes]
+    if lanes is not None:
         inner = lanes.name
         width = lanes_for(derivation.target, stage)
         if extent_of(lanes.extent) > width:

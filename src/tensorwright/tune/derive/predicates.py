@@ -5,13 +5,25 @@ Source:  the conditions of Ansor's rules (Zheng et al., OSDI 2020, table 1).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 
 from tensorwright.base import ScheduleError
-from tensorwright.expr import Index, Load, Select, Value, Var, children, free_vars, loads_of
+from tensorwright.expr import (
+    Axis,
+    Compute,
+    Index,
+    Load,
+    Select,
+    Value,
+    Var,
+    children,
+    free_vars,
+    loads_of,
+)
 from tensorwright.schedule import AtRoot, ComputeInline, ScheduleState, Stage
 from tensorwright.tune.space.common import ENOUGH_ITERATIONS, is_cheap
-from tensorwright.tune.space.roles import extent_of
+from tensorwright.tune.space.roles import extent_of, stride_along
 
 _LEAST_TERMS = 32  # a shorter reduction is not worth a stage of partial results
 
@@ -109,6 +121,17 @@ def has_more_reduction_parallelism(state: ScheduleState, name: str) -> bool:
     elements = prod(extent_of(axis.extent) for axis in tensor.axes)
     terms = prod(extent_of(axis.extent) for axis in tensor.reduce_axes)
     return elements <= min(terms, ENOUGH_ITERATIONS) and terms >= _LEAST_TERMS
+
+
+def contiguous_axis(tensor: Compute, axes: Iterable[Axis]) -> Axis | None:
+    """The last of some axes along which every read is contiguous or the same; None where none."""
+    loads = tuple(loads_of(tensor.body))
+    found: Axis | None = None
+    for axis in axes:
+        strides = [stride_along(load, axis.var) for load in loads]
+        if axis.extent != 1 and 1 in strides and all(stride in (0, 1) for stride in strides):
+            found = axis
+    return found
 
 
 def is_untouched(state: ScheduleState, stage: Stage) -> bool:

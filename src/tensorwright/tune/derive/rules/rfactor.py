@@ -8,7 +8,11 @@ from enum import Enum
 from tensorwright.expr import Axis
 from tensorwright.schedule import Rfactor, Split, Tail
 from tensorwright.tune.derive.derivation import Derivation
-from tensorwright.tune.derive.predicates import has_more_reduction_parallelism
+from tensorwright.tune.derive.predicates import (
+    contiguous_axis,
+    has_data_reuse,
+    has_more_reduction_parallelism,
+)
 from tensorwright.tune.derive.rule import Verdict
 from tensorwright.tune.space.common import ENOUGH_ITERATIONS, lanes_for
 from tensorwright.tune.space.roles import extent_of
@@ -27,18 +31,24 @@ class FactorReduction:
     name: str = "factor the reduction"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where a fold has few elements and many terms, and no rule has made it."""
-        is_made_by_rule = view.current.endswith(("_rf", "_cache"))
-        if not is_made_by_rule and has_more_reduction_parallelism(view.state, view.current):
-            return Verdict.YES
-        return Verdict.NO
+        """Where a fold has few elements and many terms; and, for the lanes, where the partial
+        results of one have terms that are contiguous, but no such elements.
+        """
+        if view.current.endswith(("_cache", "_rf_rf")):
+            return Verdict.NO
+        if view.current.endswith("_rf"):
+            return Verdict.YES_AND_SKIP_REST if _lacks_lanes(view) else Verdict.NO
+        is_apt = has_more_reduction_parallelism(view.state, view.current)
+        return Verdict.YES if is_apt else Verdict.NO
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
         """A state for each factor; the stage of partial results comes next."""
-        tensor = view.stage.tensor
-        axis = max(tensor.reduce_axes, key=lambda each: extent_of(each.extent))
+        axes = view.stage.tensor.reduce_axes
+        longest = max(axes, key=lambda each: extent_of(each.extent))
+        contiguous = contiguous_axis(view.stage.tensor, axes) or longest
         found: list[Derivation] = []
-        for factor in _Factor:
+        for factor in (_Factor.INNER,) if view.current.endswith("_rf") else tuple(_Factor):
+            axis = contiguous if factor is _Factor.INNER else longest
             size = _size(axis, factor, view)
             if not 1 < size < extent_of(axis.extent):
                 continue
@@ -50,6 +60,15 @@ class FactorReduction:
             builder.do(Rfactor(view.current, loop))
             found.append(view.then(builder, f"{view.current} factored {factor.value}"))
         return tuple(found)
+
+
+def _lacks_lanes(view: Derivation) -> bool:
+    """Whether no vectors can lie along the elements of a fold, but along its terms."""
+    tensor = view.stage.tensor
+    if has_data_reuse(view.state, view.current) or contiguous_axis(tensor, tensor.axes):
+        return False
+    axis = contiguous_axis(tensor, tensor.reduce_axes)
+    return axis is not None and extent_of(axis.extent) >= 2 * lanes_for(view.target, view.stage)
 
 
 def _size(axis: Axis, factor: _Factor, view: Derivation) -> int:
