@@ -11,10 +11,9 @@ is an array and each decision a column.
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from math import prod
@@ -87,7 +86,7 @@ class Limit:
         return prod(decisions[name] for name in self.names) <= self.most
 
 
-_MOST_COUNTED = 100_000  # so many combinations of limited decisions are tried to count the valid
+_MOST_COUNTED = 1_000_000  # so many combinations of limited decisions are tried to count the valid
 _DRAWS = 200  # a sample that is invalid so often gives way to the decisions chosen by rule
 
 
@@ -118,8 +117,8 @@ class Sketch:
         combinations = prod(len(choice.values) for choice in bound)
         if not limited or combinations > _MOST_COUNTED:
             return free * combinations
-        drawn = itertools.product(*(choice.values for choice in bound))
-        return free * sum(self.is_valid(_named(bound, rows)) for rows in drawn)
+        genes = np.indices([len(choice.values) for choice in bound]).reshape(len(bound), -1).T
+        return free * int(replace(self, choices=tuple(bound)).valid(genes).sum())
 
     def is_valid(self, decisions: Mapping[str, int]) -> bool:
         """Whether decisions keep to the limits."""
