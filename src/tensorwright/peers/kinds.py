@@ -35,6 +35,7 @@ KINDS = (
     Kind("openvino", "tensorwright.peers.openvino_peer", "openvino", "bench"),
     Kind("pytorch", "tensorwright.peers.pytorch_peer", "torch", "torch"),
     Kind("inductor", "tensorwright.peers.inductor_peer", "torch", "torch", 1800.0, "g++"),
+    Kind("tvm", "tensorwright.peers.tvm_peer", "tvm", "tvm", 7200.0),
     Kind("function", "tensorwright.peers.function_peer"),
 )
 

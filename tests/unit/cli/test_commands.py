@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -208,7 +209,6 @@ def test_bench_tunes_first(
     invoke: Invoke, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tensorwright import pipeline
-    from tensorwright.cli.bench import models
 
     asked: list[float] = []
 
@@ -216,6 +216,7 @@ def test_bench_tunes_first(
         asked.append(minutes)
         return pipeline.search(*arguments, trials=2, **options)
 
+    models = importlib.import_module("tensorwright.cli.bench.models")
     monkeypatch.setattr(models, "search", search)
     result = invoke(
         "bench", "models", model, "--rounds", 1, "--threads", 1, "--minutes", 3, "--records",

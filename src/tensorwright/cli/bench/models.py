@@ -145,19 +145,37 @@ def command(
     head = {
         "suites": list(suites),
         **describe_machine(machine, ceiling),
-        "peers": list(chosen), "rounds": rounds, "seed": plan.seed,
-        "tuned": tuned, "minutes": minutes,
+        "peers": list(chosen),
+        "rounds": rounds,
+        "seed": plan.seed,
+        "tuned": tuned,
+        "minutes": minutes,
     }
     rows: list[BenchRow] = []
     with MemoryStore() if not tuned else opened(records, create=bool(minutes)) as store:
         for name in names:
             rows.append(bench_model(name, plan, store))
             _note(rows[-1])
+            if rounds:
+                rows, plan = _measure_peak_again(rows, plan)
             if json_path is not None:
-                write_rows(json_path, rows, head)
+                write_rows(json_path, rows, {**head, "peak_gflops": plan.peak / 1e9})
     print_rows(rows)
     if check and not all(passes(row) for row in rows):
         sys.exit(1)
+
+
+def _measure_peak_again(rows: list[BenchRow], plan: Plan) -> tuple[list[BenchRow], Plan]:
+    """Shares of the highest peak that was seen: others on the machine only ever lower it."""
+    peak = measure_ceiling(plan.target, plan.threads).peak
+    if peak <= plan.peak:
+        return rows, plan
+    scale = plan.peak / peak
+    scaled = [
+        row if row.peak_share is None else replace(row, peak_share=row.peak_share * scale)
+        for row in rows
+    ]
+    return scaled, replace(plan, peak=peak)
 
 
 def passes(row: BenchRow) -> bool:
