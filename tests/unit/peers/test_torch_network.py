@@ -164,3 +164,22 @@ def test_attention_that_is_spelt_out_becomes_one_operator(axis: int, joins: bool
     assert (len(network.make_network(model)._steps) == 1) is joins
     given = {name: draw(shape, n) for n, (name, shape) in enumerate(shapes.items())}
     assert max_rel_error(run(model, given), interpret(load_onnx(model), given)) < 2e-6
+
+
+def test_the_compiler_is_asked_for_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = pytest.importorskip("tensorwright.peers.inductor_peer")
+    asked: list[dict[str, Any]] = []
+
+    def compile_(network: Any, **options: Any) -> Any:
+        asked.append(options)
+        return network
+
+    monkeypatch.setattr(torch, "compile", compile_)
+    monkeypatch.setattr(module.settings, "freezing", False)
+    made = network.make_network(small_network()).eval()
+    x = torch.from_numpy(draw((1, 3, 9, 9)))
+    (y,) = module.InductorPeer().prepare(made, [x])()
+    assert asked == [{"mode": "max-autotune", "fullgraph": True, "dynamic": False}]
+    assert module.settings.freezing is True
+    assert y.is_inference()
+    torch.testing.assert_close(y, made(x)[0])
