@@ -53,7 +53,8 @@ def test_the_faster_schedules_are_chosen() -> None:
 
 def test_stopping_gives_no_choice() -> None:
     parts = network()
-    assert choose_in_network(parts, slow_and_usual(parts), TARGET, 1, should_stop=lambda: True) is None
+    found = choose_in_network(parts, slow_and_usual(parts), TARGET, 1, should_stop=lambda: True)
+    assert found is None
 
 
 def record(key: str, trace: str, time_s: float, when: str = "") -> Record:

@@ -17,6 +17,7 @@ from tensorwright.schedule import (
     ComputeAt,
     ComputeInline,
     PackConstant,
+    PrefetchNext,
     Reorder,
     Split,
     Stage,
@@ -140,6 +141,14 @@ class _Annotation:
             is_sole = len(state.readers(constant)) == 1 and len(loads) == 1
             if constant in state.constants and is_sole:
                 self.builder.do(PackConstant(constant, name))
+                self._prefetch(name, constant)
+
+    def _prefetch(self, name: str, constant: str) -> None:
+        """Ask for what the next tiles read, in the innermost loop of the reduction."""
+        stage = self.builder.state.stage(name)
+        loops = [x for x in stage.loops if x in stage.reduce_loops and stage.mark(x) is None]
+        if loops and not isinstance(stage.placement, AtRoot):
+            self.builder.do(PrefetchNext(name, constant, loops[-1]))
 
 
 def _spread_fold(builder: SketchBuilder, stage: Stage, derivation: Derivation) -> None:

@@ -116,9 +116,10 @@ class Atlas:
         genes: Genes = np.where(found >= 0, found, self.defaults[to])
         return genes
 
-    def default(self) -> Population:
-        """The schedule of an untuned program, alone."""
-        return Population(np.zeros(1, np.int32), self.defaults[:1].copy())
+    def starts(self) -> Population:
+        """Every sketch with the decisions chosen by rule; first that of an untuned program."""
+        count = len(self.defaults)
+        return Population(np.arange(count, dtype=np.int32), self.defaults.copy())
 
 
 def make_atlas(space: Space, weights: Weights | None = None) -> Atlas:

@@ -52,7 +52,7 @@ class BeamSearch:
         """As `Strategy.propose`."""
         self.guide.refresh()
         random = np.random.default_rng((*self._seeds, self.history.known))
-        found = self._take(self.atlas.default(), 1)
+        found = self._take(self.atlas.starts(), 1)
         guesses = int(np.ceil(_RANDOM_SHARE * count))
         found += self._take(self._grow(random), count - len(found) - guesses)
         drawn = find_new(sample(self.atlas, 4 * count, random), self.history.keys)

@@ -67,7 +67,7 @@ class EvolutionarySearch:
         """As `Strategy.propose`."""
         self.guide.refresh()
         random = self._generator()
-        found = self._take(self.atlas.default(), 1)
+        found = self._take(self.atlas.starts(), count)
         room = count - len(found)
         found += self._take(self._refined(self._refine_count(room)), self._refine_count(room))
         room = count - len(found)
