@@ -1,0 +1,259 @@
+"""Sizes that are integers or integer polynomials over the extents of a rule's inputs.
+
+Grammar
+    Size ::= int | Dim
+    Dim  ::= a sum of coefficient * product of atoms
+    Atom ::= Extent(name, axis)              `x.1`, the extent of input ?x along dimension 1
+           | Quotient(size, divisor)         `(x.2 + 1) // 2`, rounded down; divisor a Size >= 1
+
+Arithmetic keeps a normal form: equal polynomials are equal objects, and a Dim without atoms is an
+int.  Quotients are opaque: equal only where their parts are.  Extents are at least 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = [
+    "Atom",
+    "Dim",
+    "Extent",
+    "Quotient",
+    "Shape",
+    "Size",
+    "atoms_of",
+    "parse_size",
+    "value_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The extent of an input along one dimension."""
+
+    name: str
+    axis: int
+
+    def __str__(self) -> str:
+        return f"{self.name}.{self.axis}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """`numerator // divisor`, rounded down."""
+
+    numerator: Size
+    divisor: Size
+
+    def __str__(self) -> str:
+        return f"{_wrapped(self.numerator)} // {_wrapped(self.divisor)}"
+
+
+Atom: TypeAlias = "Extent | Quotient"
+Monomial: TypeAlias = tuple[Atom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """A polynomial: sorted (product of atoms, coefficient) pairs; the empty product is a number.
+
+    Build it with arithmetic on `Dim.of(atom)`, not by hand.
+    """
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    @staticmethod
+    def of(atom: Atom) -> Dim:
+        """The polynomial that is one atom."""
+        return Dim((((atom,), 1),))
+
+    def __add__(self, other: Size) -> Size:
+        total = dict(self.terms)
+        for monomial, factor in _terms(other):
+            total[monomial] = total.get(monomial, 0) + factor
+        return _normal(total)
+
+    def __radd__(self, other: int) -> Size:
+        return self + other
+
+    def __mul__(self, other: Size) -> Size:
+        total: dict[Monomial, int] = {}
+        for left, a in self.terms:
+            for right, b in _terms(other):
+                product = tuple(sorted((*left, *right), key=str))
+                total[product] = total.get(product, 0) + a * b
+        return _normal(total)
+
+    def __rmul__(self, other: int) -> Size:
+        return self * other
+
+    def __neg__(self) -> Size:
+        return self * -1
+
+    def __sub__(self, other: Size) -> Size:
+        return self + other * -1
+
+    def __rsub__(self, other: int) -> Size:
+        return -self + other
+
+    def __floordiv__(self, other: Size) -> Size:
+        exact = _exact_quotient(self, other)
+        return Dim.of(Quotient(self, other)) if exact is None else exact
+
+    def __rfloordiv__(self, other: int) -> Size:
+        return Dim.of(Quotient(other, self))
+
+    def __str__(self) -> str:
+        text = ""
+        for monomial, factor in self.terms:
+            sign = "-" if factor < 0 else "+"
+            text += f" {sign} {_term_text(monomial, abs(factor))}"
+        return text[3:] if text.startswith(" + ") else "-" + text[3:]
+
+
+Size: TypeAlias = int | Dim
+Shape: TypeAlias = tuple[Size, ...]
+
+
+def _terms(size: Size) -> tuple[tuple[Monomial, int], ...]:
+    if isinstance(size, Dim):
+        return size.terms
+    return (((), size),) if size else ()
+
+
+def _normal(total: Mapping[Monomial, int]) -> Size:
+    kept = [(monomial, factor) for monomial, factor in total.items() if factor]
+    kept.sort(key=lambda pair: (not pair[0], len(pair[0]), tuple(map(str, pair[0]))))
+    if not kept:
+        return 0
+    if len(kept) == 1 and not kept[0][0]:
+        return kept[0][1]
+    return Dim(tuple(kept))
+
+
+def _exact_quotient(size: Dim, divisor: Size) -> Size | None:
+    """The polynomial quotient, where dividing by a number or one product leaves nothing over."""
+    parts = _terms(divisor)
+    if len(parts) != 1:
+        return 1 if size == divisor else None
+    (below, number), total = parts[0], {}
+    for monomial, factor in size.terms:
+        rest = list(monomial)
+        for atom in below:
+            if atom not in rest:
+                return None
+            rest.remove(atom)
+        if factor % number:
+            return None
+        total[tuple(rest)] = factor // number
+    return _normal(total)
+
+
+def _wrapped(size: Size) -> str:
+    text = str(size)
+    return f"({text})" if " " in text or text.startswith("-") else text
+
+
+def _term_text(monomial: Monomial, factor: int) -> str:
+    if not monomial:
+        return str(factor)
+    is_alone = len(monomial) == 1 and factor == 1
+    names = [
+        f"({atom})" if isinstance(atom, Quotient) and not is_alone else str(atom)
+        for atom in monomial
+    ]
+    return "*".join(names if factor == 1 else [str(factor), *names])
+
+
+def atoms_of(size: Size) -> tuple[Extent, ...]:
+    """The extents that a size depends on, each once."""
+    found: dict[Extent, None] = {}
+    for monomial, _ in _terms(size):
+        for atom in monomial:
+            if isinstance(atom, Extent):
+                found.setdefault(atom)
+            else:
+                for inner in (*atoms_of(atom.numerator), *atoms_of(atom.divisor)):
+                    found.setdefault(inner)
+    return tuple(found)
+
+
+def value_of(size: Size, extents: Mapping[Extent, Size]) -> Size:
+    """The size with extents replaced by sizes; an int where all of them are ints.
+
+    Raises:  KeyError for an extent that is not given.
+    """
+    total: Size = 0
+    for monomial, factor in _terms(size):
+        product: Size = factor
+        for atom in monomial:
+            if isinstance(atom, Extent):
+                product = product * extents[atom]
+            else:
+                below = value_of(atom.divisor, extents)
+                product = product * (value_of(atom.numerator, extents) // below)
+        total = total + product
+    return total
+
+
+_TOKEN = re.compile(r"\s*(\d+|[A-Za-z_]\w*\.\d+|//|[-+*()])")
+
+
+def parse_size(text: str) -> Size:
+    """Read what `str` of a size prints.
+
+    Raises:  ValueError that names the place.
+    """
+    tokens: list[str] = []
+    place = 0
+    while text[place:].strip():
+        match = _TOKEN.match(text, place)
+        if match is None:
+            raise ValueError(f"{text!r} is no size: {text[place:].strip()!r} is not understood")
+        tokens.append(match.group(1))
+        place = match.end()
+    size, rest = _read_sum(tokens)
+    if rest:
+        raise ValueError(f"{text!r} is no size: {rest[0]!r} is left over")
+    return size
+
+
+def _read_sum(tokens: list[str]) -> tuple[Size, list[str]]:
+    total, rest = _read_product(tokens)
+    while rest and rest[0] in "+-":
+        sign = 1 if rest[0] == "+" else -1
+        part, rest = _read_product(rest[1:])
+        total = total + part * sign
+    return total, rest
+
+
+def _read_product(tokens: list[str]) -> tuple[Size, list[str]]:
+    total, rest = _read_atom(tokens)
+    while rest and rest[0] in ("*", "//"):
+        operation = rest[0]
+        part, rest = _read_atom(rest[1:])
+        total = total * part if operation == "*" else total // part
+    return total, rest
+
+
+def _read_atom(tokens: list[str]) -> tuple[Size, list[str]]:
+    if not tokens:
+        raise ValueError("a size ends too early")
+    first, rest = tokens[0], tokens[1:]
+    if first == "-":
+        size, rest = _read_atom(rest)
+        return -size, rest
+    if first == "(":
+        size, rest = _read_sum(rest)
+        if rest[:1] != [")"]:
+            raise ValueError("a bracket of a size is not closed")
+        return size, rest[1:]
+    if first.isdigit():
+        return int(first), rest
+    if "." not in first:
+        raise ValueError(f"{first!r} is no extent; extents are written x.0")
+    name, axis = first.split(".")
+    return Dim.of(Extent(name, int(axis))), rest

@@ -1,0 +1,73 @@
+"""Shapes of terms: one rule per operator, for integers and for sizes that are expressions.
+
+A shape rule computes with sizes and states what it needs through `Needs`: for integers the need
+is checked at once, for expressions it becomes a fact that the shapes must satisfy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from tensorwright.rewrite.dims import Shape, Size
+from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact, Param
+
+__all__ = ["IllTyped", "Needs", "ShapeRule"]
+
+
+class IllTyped(Exception):
+    """The shapes do not fit the operator; the text says why."""
+
+
+class Needs:
+    """Checks what can be decided, and keeps the rest as facts, in order, each once."""
+
+    def __init__(self) -> None:
+        self._facts: dict[Fact, None] = {}
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What the shapes must satisfy besides."""
+        return tuple(self._facts)
+
+    def hold(self, decision: bool, reason: str) -> None:
+        """Refuse where something that does not depend on sizes is wrong."""
+        if not decision:
+            raise IllTyped(reason)
+
+    def rank(self, shape: Shape, *ranks: int) -> None:
+        """Refuse other ranks."""
+        self.hold(len(shape) in ranks, f"rank {len(shape)}")
+
+    def equal(self, left: Size, right: Size) -> None:
+        """Two sizes must be equal."""
+        difference = left - right
+        if isinstance(difference, int):
+            self.hold(difference == 0, f"{left} is not {right}")
+        else:
+            self._facts.setdefault(Equal(left, right))
+
+    def equal_shapes(self, left: Sequence[Size], right: Sequence[Size]) -> None:
+        """Two shapes must be equal."""
+        self.hold(len(left) == len(right), "ranks differ")
+        for a, b in zip(left, right, strict=True):
+            self.equal(a, b)
+
+    def at_least(self, left: Size, right: Size) -> None:
+        """`left >= right` must hold."""
+        difference = left - right
+        if isinstance(difference, int):
+            self.hold(difference >= 0, f"{left} is less than {right}")
+        else:
+            self._facts.setdefault(AtLeast(left, right))
+
+    def divides(self, divisor: Size, number: Size) -> None:
+        """`divisor` must divide `number`."""
+        if isinstance(divisor, int) and isinstance(number, int):
+            self.hold(number % divisor == 0, f"{divisor} does not divide {number}")
+        elif divisor not in (1, number):
+            self._facts.setdefault(Divides(divisor, number))
+
+
+ShapeRule: TypeAlias = Callable[[tuple[Param, ...], tuple[Shape, ...], Needs], Shape]
+"""The shape of an application from parameters and shapes of arguments; raises IllTyped."""

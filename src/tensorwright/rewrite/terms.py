@@ -1,0 +1,227 @@
+"""Terms and rules: what the generator writes, the prover proves and a person reads.
+
+Grammar
+    Term ::= Input(name)                            `?x`
+           | Apply(operator, params, args)          `conv2d[1, 1, same, none](?x, ?w)`
+    Rule ::= name: left == right if condition       `left` and `right` are tuples of as many roots
+    Atom of a condition ::= Rank(name, n) | Equal(a, b) | AtLeast(a, b) | Divides(d, n)
+
+Semantics.  An operator is a function of tensors and parameters (`operators.py`); parameters are
+numbers, words, or sizes over the extents of inputs (`y.1`), so that one term speaks of all shapes.
+An operator with two outputs is two operators, its projections: `split0[axis, at]` is what comes
+before place `at`, `split1[axis, at]` the rest.  A rule says: for all inputs whose shapes satisfy
+the condition and for which both sides are well-typed, root i of the left equals root i of the
+right, over the reals.  Either side may have inputs that the other lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
+
+__all__ = [
+    "Apply",
+    "AtLeast",
+    "Condition",
+    "Divides",
+    "Equal",
+    "Fact",
+    "Input",
+    "Param",
+    "Rank",
+    "Rule",
+    "Term",
+    "applications",
+    "canonical_rule",
+    "input_names",
+    "operator_count",
+    "rename",
+    "rename_rule",
+    "substitute",
+]
+
+Param: TypeAlias = int | str | Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A tensor that a rule speaks about; any tensor of a fitting shape takes its place."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An operator applied to terms."""
+
+    operator: str
+    params: tuple[Param, ...]
+    args: tuple[Term, ...]
+
+
+Term: TypeAlias = Input | Apply
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Input `name` has so many dimensions."""
+
+    name: str
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """Two sizes are equal."""
+
+    left: Size
+    right: Size
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """`left >= right`."""
+
+    left: Size
+    right: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Divides:
+    """`divisor` divides `number`."""
+
+    divisor: Size
+    number: Size
+
+
+Fact: TypeAlias = Equal | AtLeast | Divides
+"""What a shape rule asks of sizes."""
+Condition: TypeAlias = tuple[Rank | Fact, ...]
+"""All of these hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An equality of tuples of terms, with its side condition.
+
+    name   "" where it has none yet
+    stamp  who proved it: "" for a candidate, else hash of the axioms and version of the prover
+    """
+
+    left: tuple[Term, ...]
+    right: tuple[Term, ...]
+    name: str = ""
+    condition: Condition = ()
+    stamp: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.left or len(self.left) != len(self.right):
+            raise ValueError("the sides of a rule have as many roots, at least one")
+
+
+def applications(*roots: Term) -> tuple[Apply, ...]:
+    """The distinct operator applications below some roots, arguments first: equal terms once."""
+    found: dict[Apply, None] = {}
+
+    def visit(term: Term) -> None:
+        if isinstance(term, Apply) and term not in found:
+            for arg in term.args:
+                visit(arg)
+            found.setdefault(term)
+
+    for root in roots:
+        visit(root)
+    return tuple(found)
+
+
+def operator_count(*roots: Term) -> int:
+    """How many operators a graph has: shared terms once, the two halves of a split once."""
+    nodes = {
+        ("split", each.params, each.args) if each.operator in ("split0", "split1") else each
+        for each in applications(*roots)
+    }
+    return len(nodes)
+
+
+def _names(term: Term) -> Iterator[str]:
+    if isinstance(term, Input):
+        yield term.name
+        return
+    for arg in term.args:
+        yield from _names(arg)
+    for param in term.params:
+        if isinstance(param, Dim):
+            yield from (extent.name for extent in atoms_of(param))
+
+
+def input_names(*roots: Term) -> tuple[str, ...]:
+    """The inputs in the order of their first appearance, those of parameters included."""
+    return tuple(dict.fromkeys(name for root in roots for name in _names(root)))
+
+
+def substitute(
+    term: Term, terms: Mapping[str, Term], sizes: Callable[[Extent], Size] | None = None
+) -> Term:
+    """Put terms in the place of inputs, and sizes in the place of extents in the parameters.
+
+    Inputs that are not in `terms` stay.  Without `sizes` parameters stay as they are.
+    """
+    if isinstance(term, Input):
+        return terms.get(term.name, term)
+    params = term.params if sizes is None else tuple(_resized(p, sizes) for p in term.params)
+    return Apply(term.operator, params, tuple(substitute(a, terms, sizes) for a in term.args))
+
+
+def _resized(param: Param, sizes: Callable[[Extent], Size]) -> Param:
+    if not isinstance(param, Dim):
+        return param
+    return value_of(param, {extent: sizes(extent) for extent in atoms_of(param)})
+
+
+def rename(term: Term, names: Mapping[str, str]) -> Term:
+    """Give inputs other names, in parameters too; those not in `names` keep theirs."""
+    terms = {old: Input(new) for old, new in names.items()}
+    return substitute(term, terms, lambda extent: Dim.of(_renamed(extent, names)))
+
+
+def _renamed(extent: Extent, names: Mapping[str, str]) -> Extent:
+    return Extent(names.get(extent.name, extent.name), extent.axis)
+
+
+def canonical_rule(rule: Rule, prefix: str = "x") -> Rule:
+    """The rule with inputs named x1, x2, ... in the order of their appearance, left side first.
+
+    Two rules that differ only in the names of their inputs get the same form.
+    """
+    order = input_names(*rule.left, *rule.right)
+    names = {old: f"{prefix}{number}" for number, old in enumerate(order, 1)}
+    return rename_rule(rule, names)
+
+
+def rename_rule(rule: Rule, names: Mapping[str, str]) -> Rule:
+    """Give the inputs of a rule other names, in its condition too."""
+    return replace(
+        rule,
+        left=tuple(rename(term, names) for term in rule.left),
+        right=tuple(rename(term, names) for term in rule.right),
+        condition=tuple(_rename_fact(fact, names) for fact in rule.condition),
+    )
+
+
+def _rename_fact(fact: Rank | Fact, names: Mapping[str, str]) -> Rank | Fact:
+    def sized(size: Size) -> Size:
+        extents = {e: Dim.of(_renamed(e, names)) for e in atoms_of(size)}
+        return value_of(size, extents)
+
+    match fact:
+        case Rank(name, rank):
+            return Rank(names.get(name, name), rank)
+        case Equal(left, right):
+            return Equal(sized(left), sized(right))
+        case AtLeast(left, right):
+            return AtLeast(sized(left), sized(right))
+        case Divides(divisor, number):
+            return Divides(sized(divisor), sized(number))
