@@ -58,6 +58,15 @@ def to_bytes() -> Graph:
     return builder.finish((builder.add("cast", builder.add("add", x, x), to=DType.I8),))
 
 
+def scores() -> Graph:
+    """Softmax over keys of the products of queries and keys, heads between length and features."""
+    builder = GraphBuilder("scores")
+    queries, keys = (builder.input(name, (1, 18, 9, 12)) for name in ("queries", "keys"))
+    queries = builder.add("transpose", queries, perm=(0, 2, 1, 3))
+    keys = builder.add("transpose", keys, perm=(0, 2, 3, 1))
+    return builder.finish((builder.add("softmax", builder.add("matmul", queries, keys)),))
+
+
 NETWORKS: dict[str, Callable[[], Graph]] = {
     "matmul_odd": one("matmul", (13, 19), weights=((19, 23),), then="relu"),
     "matmul_of_inputs": one("matmul", (17, 9), (9, 35)),
@@ -83,6 +92,9 @@ NETWORKS: dict[str, Callable[[], Graph]] = {
     "softmax_middle": one("softmax", (4, 9, 17), axis=1),
     "layer_norm": one("layer_norm", (10, 48), weights=((48,), (48,))),
     "attention": one("attention", (1, 2, 12, 16), (1, 2, 12, 16), (1, 2, 12, 16)),
+    "attention_heads": one("attention", (1, 8, 14, 20), (1, 8, 34, 20), (1, 8, 34, 20)),
+    "attention_one_row": one("attention", (1, 8, 1, 20), (1, 8, 34, 20), (1, 8, 34, 20)),
+    "scores": scores,
     "sum_of_all": one("reduce_sum", (40, 600), keepdims=False),
     "max_of_rows": one("reduce_max", (23, 50), axes=(1,)),
     "mean_of_columns": one("reduce_mean", (23, 50), axes=(0,)),

@@ -9,10 +9,13 @@ register tiles.
 
 from __future__ import annotations
 
+from math import prod
+
 from tensorwright.base import Target
-from tensorwright.expr import Axis, Index, loads_of
+from tensorwright.expr import Axis, Index, Load, free_vars, loads_of
 from tensorwright.schedule import (
     AtRoot,
+    CacheRead,
     CacheWrite,
     ComputeAt,
     Reorder,
@@ -20,6 +23,7 @@ from tensorwright.schedule import (
     ScheduleState,
     Split,
     Stage,
+    StageScope,
     Tail,
     Unroll,
     Vectorize,
@@ -32,7 +36,7 @@ from tensorwright.tune.space.common import (
     parallelise,
     spread,
 )
-from tensorwright.tune.space.roles import extent_of, has_reuse, points, stride_along
+from tensorwright.tune.space.roles import extent_of, has_reuse, points, reads_along, stride_along
 from tensorwright.tune.space.sketch import Sketch, SketchBuilder, divisors
 
 
@@ -43,14 +47,17 @@ def row_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     builder = SketchBuilder(state)
     inline_elementwise(builder)
     rows = shared_rows(builder.state)
+    turned: tuple[str, ...] = ()
     if rows == 0:
         _factor_whole(builder)
+    else:
+        turned = _turn_operands(builder, target)
     _factor_contiguous(builder, target)
     if rows == 0:
         for stage in builder.state.stages:
             _schedule_at_root(builder, stage.name, target)
         return (builder.sketch("separate"),)
-    _compute_by_blocks(builder, target, rows)
+    _compute_by_blocks(builder, target, rows, turned)
     return (builder.sketch("rows"),)
 
 
@@ -98,6 +105,43 @@ def _factor_whole(builder: SketchBuilder) -> None:
             builder.do(Split(stage.name, loop, (-(-extent_of(axis.extent) // 64),)))
             loop = f"{loop}_o"
         builder.do(Rfactor(stage.name, loop))
+
+
+def _turn_operands(builder: SketchBuilder, target: Target) -> tuple[str, ...]:
+    """Copy the operands of products that are read across their rows into the other order.
+
+    Where lanes along the last axis of a product would gather every vector again for each row, each
+    vector of the copy is gathered once.  Returns the names of the copies.
+    """
+    copies: list[str] = []
+    for stage in builder.state.stages:
+        lanes = lanes_for(target, stage)
+        for load in loads_of(stage.tensor.body) if _is_product(stage) else ():
+            order = _order_along(load, stage.tensor.axes[-1], lanes)
+            others = [a for a in stage.tensor.axes if not reads_along(load, a.var)]
+            uses = prod(extent_of(axis.extent) for axis in others)
+            is_constant = load.source.name in builder.state.constants
+            if order and uses >= _TURN_USES and not is_constant:
+                step = CacheRead(load.source.name, stage.name, StageScope.GLOBAL, order)
+                builder.do(step)
+                copies.append(step.copy)
+    return tuple(copies)
+
+
+_TURN_USES = 8  # an operand that is used less often is not worth a copy
+_ENOUGH_OUTER = 8  # so many iterations of the loops around the rows keep the threads busy
+
+
+def _order_along(load: Load, axis: Axis, lanes: int) -> tuple[int, ...]:
+    """The dimensions of an operand with the one that an axis runs along last; () where they are
+    so, or no dimension is that axis alone.
+    """
+    if stride_along(load, axis.var) in (0, 1) or extent_of(axis.extent) < lanes:
+        return ()
+    across = [n for n, index in enumerate(load.indices) if axis.var in free_vars(index)]
+    if len(across) != 1 or load.indices[across[0]] != axis.var:
+        return ()
+    return (*(n for n in range(len(load.indices)) if n != across[0]), across[0])
 
 
 def _factor_contiguous(builder: SketchBuilder, target: Target) -> None:
@@ -158,11 +202,17 @@ def _schedule_at_root(builder: SketchBuilder, name: str, target: Target) -> None
     parallelise(builder, name, outer[:2], points(stage.tensor))
 
 
-def _compute_by_blocks(builder: SketchBuilder, target: Target, rows: int) -> None:
-    """Compute all stages inside a loop over blocks of rows of the last one."""
+def _compute_by_blocks(
+    builder: SketchBuilder, target: Target, rows: int, turned: tuple[str, ...]
+) -> None:
+    """Compute all stages inside a loop over blocks of rows of the last one.
+
+    Copies of operands (`turned`) are made once for all blocks that use them, by the thread that
+    computes these, or at the root where the loops around the rows are too short for that.
+    """
     last = builder.state.stages[-1]
     axes = last.tensor.axes
-    products = [s.name for s in builder.state.stages[:-1] if _is_product(s)]
+    products = [s.name for s in builder.state.stages if _is_product(s)]
     for name in products:
         builder.do(CacheWrite(name))
     work = sum(points(stage.tensor) for stage in builder.state.stages)
@@ -172,18 +222,48 @@ def _compute_by_blocks(builder: SketchBuilder, target: Target, rows: int) -> Non
     default = max(sizes) if products else 1
     block = builder.choose("block", sizes, default)
     builder.do(Split(last.name, axes[split].name, (block,)))
-    outer = [*(axis.name for axis in axes[:split]), f"{axes[split].name}_o"]
+    around = [axis.name for axis in axes[:split]]
+    outer = [*around, f"{axes[split].name}_o"]
     loops = builder.state.stage(last.name).loops
     builder.do(Reorder(last.name, (*outer, *(x for x in loops if x not in outer))))
-    host = parallelise(builder, last.name, outer, work) or outer[-1]
-    for stage in reversed(builder.state.stages[:-1]):
-        if stage.placement == AtRoot() and not _is_cache_of(stage.name, products):
+    host, home = outer[-1], ""
+    if turned and prod(extent_of(axis.extent) for axis in axes[:split]) >= _ENOUGH_OUTER:
+        home = parallelise(builder, last.name, around, work)
+    host = host if home else parallelise(builder, last.name, outer, work) or host
+    for stage in reversed(builder.state.stages):
+        if stage.name in turned:
+            _schedule_copy(builder, stage.name, target, last.name, home)
+            continue
+        is_hosted = stage.name == last.name or _is_cache_of(stage.name, products)
+        if stage.placement == AtRoot() and not is_hosted:
             builder.do(ComputeAt(stage.name, last.name, host))
         if stage.name in products:  # at once: what feeds it can then follow into the block
-            _tile_product(builder, stage.name, target, block)
+            outside = (*builder.state.stage(last.name).loops,)
+            outside = outside[: outside.index(host) + 1] if stage.name == last.name else ()
+            _tile_product(builder, stage.name, target, block, outside)
     for stage in builder.state.stages:
-        if stage.name not in products and not _is_cache_of(stage.name, products):
+        if stage.name not in (*products, *turned) and not _is_cache_of(stage.name, products):
             _vectorise(builder, stage.name, target)
+
+
+def _schedule_copy(
+    builder: SketchBuilder, name: str, target: Target, reader: str, home: str
+) -> None:
+    """Gather the vectors of an operand in another order, all of a cache line's while it is there.
+
+    home   the loop of the reader that it is computed at; the root where ""
+    """
+    stage = builder.state.stage(name)
+    lanes = lanes_for(target, stage)
+    *outer, last = (axis.name for axis in stage.tensor.axes)
+    inner = f"{last}_i"
+    builder.do(Split(name, last, (lanes,)))
+    builder.do(Reorder(name, (*outer[:-1], f"{last}_o", outer[-1], inner)))
+    builder.do(Vectorize(name, inner))
+    if home:
+        builder.do(ComputeAt(name, reader, home))
+    else:
+        parallelise(builder, name, [*outer[:-1], f"{last}_o"], points(stage.tensor))
 
 
 def _is_product(stage: Stage) -> bool:
@@ -194,8 +274,13 @@ def _is_cache_of(name: str, products: list[str]) -> bool:
     return any(name == CacheWrite(product).cached for product in products)
 
 
-def _tile_product(builder: SketchBuilder, name: str, target: Target, block: Index) -> None:
-    """Compute a product inside a block in register tiles: all rows of the block by some vectors."""
+def _tile_product(
+    builder: SketchBuilder, name: str, target: Target, block: Index, outside: tuple[str, ...] = ()
+) -> None:
+    """Compute a product inside a block in register tiles: all rows of the block by some vectors.
+
+    outside   loops of the stage that are around its block
+    """
     stage = builder.state.stage(name)
     axis = stage.tensor.axes[-1]
     cached = CacheWrite(name).cached
@@ -210,8 +295,9 @@ def _tile_product(builder: SketchBuilder, name: str, target: Target, block: Inde
     builder.limit((block, columns), accumulators(target))
     builder.do(Split(name, axis.name, (columns, lanes), Tail.GUARD))
     vectors, vector = f"{axis.name}_1", f"{axis.name}_2"
-    loops = [x for x in builder.state.stage(name).loops if not x.startswith(f"{axis.name}_")]
-    builder.do(Reorder(name, (f"{axis.name}_0", *loops, vectors, vector)))
+    own = {*outside, *(f"{axis.name}_{n}" for n in range(3))}
+    loops = [x for x in builder.state.stage(name).loops if x not in own]
+    builder.do(Reorder(name, (*outside, f"{axis.name}_0", *loops, vectors, vector)))
     builder.do(ComputeAt(cached, name, f"{axis.name}_0"))
     for loop in (*loops, vectors):
         builder.do(Unroll(name, loop))
