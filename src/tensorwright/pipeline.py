@@ -305,6 +305,7 @@ def search_tasks(
         options=options,
         objective=objective,
         measuring=measuring,
+        keeps_model=True,
     )
 
 

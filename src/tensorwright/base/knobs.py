@@ -200,6 +200,13 @@ SEED = Knob("seed", "seed of every random choice", "a seed", int, _integer(0))
 KERNEL_CACHE = Knob(
     "kernel_cache", "keep compiled kernels on disk", "a yes or no", lambda: True, _boolean
 )
+COST_MODEL = Knob(
+    "cost_model",
+    "keep what a tuning session's cost model has learned, in a file beside the record store",
+    "a yes or no",
+    lambda: True,
+    _boolean,
+)
 
 KNOBS: tuple[Knob[Any], ...] = (
     THREADS,
@@ -211,6 +218,7 @@ KNOBS: tuple[Knob[Any], ...] = (
     TARGET,
     SEED,
     KERNEL_CACHE,
+    COST_MODEL,
 )
 _BY_NAME: dict[str, Knob[Any]] = {knob.name: knob for knob in KNOBS}
 

@@ -18,8 +18,8 @@ from tensorwright.tune.build import Builder, PoolBuilder
 from tensorwright.tune.evolution import evolution_by
 from tensorwright.tune.gradient_scheduler import GradientScheduler
 from tensorwright.tune.interrupt import Interrupt
+from tensorwright.tune.kept_model import model_file_of, open_model
 from tensorwright.tune.measure import ChildRunner, Runner
-from tensorwright.tune.models import make_model
 from tensorwright.tune.objective import Objective, TotalLatency
 from tensorwright.tune.progress import Callback
 from tensorwright.tune.ranking import Tools
@@ -59,6 +59,7 @@ def tune(
     scheduler: Scheduler | None = None,
     make_strategy: StrategyFactory | None = None,
     make_space: Callable[[Task, Target], Space] = make_space,
+    keeps_model: bool = False,
 ) -> TuneResult:
     """Search for fast schedules of some workloads until the budget is spent.
 
@@ -69,6 +70,8 @@ def tune(
     measuring         how candidates are measured, where no runner is given
     builder, runner   closed by the caller if given; else workers of the session's own
     make_strategy     the search of each task; evolution under one learned cost model where None
+    keeps_model       whether that model starts from what earlier sessions learned, and is kept for
+                      later ones, in a file beside the store (`kept_model.py`)
 
     Tasks of equal workloads count as one, with the sum of their weights.
     Raises:  UsageError without a budget, MachineError for a target that cannot run here,
@@ -100,11 +103,16 @@ def tune(
             scheduler = GradientScheduler(
                 objective or TotalLatency(), patience=chosen.task_patience, seed=seed
             )
+        file = model_file_of(store, target, threads, machine) if keeps_model else None
+        model_used = open_model(target, threads, seed, file)
         if make_strategy is None:
-            make_strategy = evolution_by(make_model(target, threads, seed), target)
+            make_strategy = evolution_by(model_used.learned, target)
         tools = Tools(builder, runner, scheduler, make_strategy, make_space)
         owned.enter_context(asked.on_ctrl_c())
-        return Session(merge(tasks), setting, store, tools, tuple(callbacks), asked, chosen).run()
+        session = Session(merge(tasks), setting, store, tools, tuple(callbacks), asked, chosen)
+        result = session.run()
+        model_used.keep()
+        return result
 
 
 def check_runs_here(target: Target) -> None:

@@ -15,6 +15,7 @@ BAD = {
     "log": ["loud"],
     "seed": ["-1", "x"],
     "kernel_cache": ["2"],
+    "cost_model": ["2"],
 }
 
 

@@ -11,7 +11,7 @@ from tensorwright.tune.models.blended import BlendedModel
 from tensorwright.tune.models.boosted import BoostedModel
 from tensorwright.tune.models.protocol import CostModel
 from tensorwright.tune.models.roofline import RooflineModel
-from tensorwright.tune.models.saved_model import load_model
+from tensorwright.tune.models.saved_model import SavedModel, load_model
 from tensorwright.tune.models.settings import BoostedSettings, LossKind
 
 
@@ -19,17 +19,22 @@ def make_model(
     target: Target,
     threads: int,
     seed: int = 0,
-    saved: str | os.PathLike[str] | None = None,
+    saved: SavedModel | str | os.PathLike[str] | None = None,
     on_notice: Callable[[str], None] | None = None,
 ) -> BoostedModel:
-    """The learned model, which starts from the roofline and, where the file exists, saved trees.
+    """The learned model, which starts from the roofline and from saved trees, if there are any.
 
+    saved      the trees or their file, which may be missing
     on_notice  told, in a sentence, if LightGBM cannot be used; a warning where None
     Raises:    RecordError for a file that is no model, or one for other features.
     """
     prior: CostModel = RooflineModel(target, threads)
-    if saved is not None and Path(saved).exists():
-        trees = load_model(saved)
+    trees = saved if saved is None or isinstance(saved, SavedModel) else _read(saved)
+    if trees is not None:
         is_alike = trees.loss is LossKind.PAIRS
         prior = BlendedModel(trees, prior) if is_alike else trees
     return BoostedModel(BoostedSettings(seed=seed), prior, on_notice=on_notice)
+
+
+def _read(path: str | os.PathLike[str]) -> SavedModel | None:
+    return load_model(path) if Path(path).exists() else None
