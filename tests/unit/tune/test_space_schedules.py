@@ -73,6 +73,8 @@ NETWORKS: dict[str, Callable[[], Graph]] = {
     "matmul_wide": one("matmul", (1, 40), weights=((40, 70),)),
     "matmul_thin": one("matmul", (45, 31), weights=((31, 3),)),
     "matmul_batched": one("matmul", (3, 10, 12), (3, 12, 18)),
+    "matmul_of_wide_inputs": one("matmul", (27, 130), (130, 530), then="relu"),
+    "matmul_of_wide_batches": one("matmul", (2, 25, 128), (2, 128, 515)),
     "gemm_transposed": one("gemm", (18, 11), (21, 18), trans_a=True, trans_b=True),
     "matmul_f64": one("matmul", (9, 10), (10, 21), dtype=DType.F64),
     "matmul_i32": one("matmul", (9, 10), (10, 21), dtype=DType.I32),

@@ -50,6 +50,7 @@ from tensorwright.tune.space.common import (
     parallelise,
     spread,
 )
+from tensorwright.tune.space.pack_operand import pack_operand, place_panel
 from tensorwright.tune.space.roles import (
     Operand,
     extent_of,
@@ -70,6 +71,7 @@ class _Order(Enum):
     COLUMNS_OUTSIDE = "tile, columns outside"  # feeding stages whole, at the root
     ROWS_OUTSIDE = "tile, rows outside"  # feeding stages for a band of rows
     BANDS = "tile, bands of rows"  # columns outside, feeding stages for a band of rows
+    PANELS = "tile, columns packed"  # columns outside, those of an activation copied first
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,9 @@ def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     shared = _Order.COLUMNS_OUTSIDE, _Order.ROWS_OUTSIDE
     if _activations_per_constant(state) > _ROWS_FIRST:
         shared = _Order.ROWS_OUTSIDE, _Order.COLUMNS_OUTSIDE
-    orders = shared if has_reuse(anchor.tensor) else (_Order.BANDS, _Order.COLUMNS_OUTSIDE)
+    orders = (_Order.BANDS, _Order.COLUMNS_OUTSIDE)
+    if has_reuse(anchor.tensor):
+        orders = (_Order.PANELS, *shared)
     built = (_tile_sketch(state, target, anchor.name, order) for order in orders)
     found = [sketch for sketch in built if sketch is not None]
     # an operand put into another order is not worth the work for every band again
@@ -121,7 +125,7 @@ def _transposes(sketch: Sketch) -> bool:
 
 
 def _feeds_whole(sketch: Sketch) -> bool:
-    return sketch.name == _Order.COLUMNS_OUTSIDE.value
+    return sketch.name in (_Order.COLUMNS_OUTSIDE.value, _Order.PANELS.value)
 
 
 def _tile_sketch(state: ScheduleState, target: Target, anchor: str, order: _Order) -> Sketch | None:
@@ -139,7 +143,12 @@ def _tile_sketch(state: ScheduleState, target: Target, anchor: str, order: _Orde
     roles = _find_roles(builder.state, anchor, stored)
     if roles is None:
         return None
-    _Tiling(builder, target, anchor, stored, roles, order).build()
+    panel = ""
+    if order is _Order.PANELS:
+        panel = pack_operand(builder, anchor, stored, roles.lanes, roles.rows)
+        if not panel or extent_of(roles.lanes.extent) <= width:
+            return None
+    _Tiling(builder, target, anchor, stored, roles, order, panel).build()
     return builder.sketch(order.value)
 
 
@@ -305,12 +314,14 @@ class _Tiling:
         stored: str,
         roles: _Roles,
         order: _Order,
+        panel: str = "",
     ) -> None:
         self.builder = builder
         self.target = target
         self.anchor = anchor
         self.stored = stored
         self.order = order
+        self.panel = panel  # the copy of the wide operand's columns, where there is one
         self.width = lanes_for(target, builder.state.stage(anchor))
         if roles.rows is None and extent_of(roles.lanes.extent) > self.width:
             roles = replace(roles, rows=roles.columns, columns=None)  # the lanes give the columns
@@ -319,7 +330,7 @@ class _Tiling:
         self.feeding = [
             s.name
             for s in builder.state.stages
-            if s.name not in (anchor, stored) and isinstance(s.placement, AtRoot)
+            if s.name not in (anchor, stored, panel) and isinstance(s.placement, AtRoot)
         ]
         position = [s.name for s in builder.state.stages].index(stored)
         self.following = [s.name for s in builder.state.stages[position + 1 :]]
@@ -334,10 +345,12 @@ class _Tiling:
         place, band = self._parallelise(outer)
         if place:
             self.builder.do(ComputeAt(self.anchor, self.stored, place))
+        if self.panel:
+            place_panel(self.builder, self.panel, self.stored, band, self.target)
         inside = {self.anchor, self.stored}
         for name in reversed(self.feeding):  # readers first: a band may hold what they read too
             readers = {reader.name for reader in self.builder.state.readers(name)}
-            if band and readers and readers <= inside:
+            if band and not self.panel and readers and readers <= inside:
                 self._compute_in_band(name, band)
                 inside.add(name)
             else:
@@ -445,10 +458,12 @@ class _Tiling:
         work = points(self.builder.state.stage(self.anchor).tensor)
         if not outer:
             return "", ""
-        if self.order is _Order.COLUMNS_OUTSIDE or not self.feeding:
+        if self.order is _Order.COLUMNS_OUTSIDE or not (self.feeding or self.panel):
             return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         rows = [a for a in (self.roles.more_rows, self.roles.rows) if a is not None]
         cut = outer.index(f"{rows[0].name}_o") + 1 if rows and not self.band else len(outer)
+        if self.panel:
+            cut = outer.index(f"{rows[0].name}_o")
         if self.band:
             cut = outer.index(f"{rows[0].name}_1")
         band = parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
