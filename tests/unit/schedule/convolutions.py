@@ -1,4 +1,4 @@
-"""Convolutions of 3 x 3 taps as tensor expressions, in several layouts."""
+"""Convolutions of 3 x 3 and 3 x 3 x 3 taps as tensor expressions, in several layouts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 from tensorwright.base import DType
 from tensorwright.expr import (
     Compute,
+    Fn,
     all_of,
+    apply,
     compute,
     placeholder,
     reduce_axis,
@@ -83,3 +85,43 @@ def channels_last(
     return compute(
         "gated", shape, lambda n, h, v, oc: y[n, h, v, oc] * sigmoid(y[n, h, v, oc] + 1.0)
     )
+
+
+def volume(
+    size: tuple[int, int, int],
+    channels: int,
+    filters: int,
+    dtype: DType,
+    batch: int = 1,
+    block: int = 4,
+) -> Compute:
+    """x (n, c/b, d, h, w, b), w (oc, c, 3, 3, 3), y (n, oc/b, d, h, w, b): padded and rectified
+    before, with a residual behind.
+    """
+    x = placeholder("x", (batch, channels // block, *size, block), dtype)
+    w = placeholder("w", (filters, channels, 3, 3, 3), dtype)
+    out = (batch, filters // block, *size, block)
+    residual = placeholder("residual", out, dtype)
+
+    def rectified(n: Any, c_o: Any, d: Any, h: Any, v: Any, c_i: Any) -> Any:
+        inside = all_of(*(each >= 1 for each in (d, h, v)))
+        inside = all_of(inside, *(a < b + 1 for a, b in zip((d, h, v), size, strict=True)))
+        return select(inside, apply(Fn.MAX, x[n, c_o, d - 1, h - 1, v - 1, c_i], 0.0), 0.0)
+
+    wide = tuple(extent + 2 for extent in size)
+    pad = compute("pad", (batch, channels // block, *wide, block), rectified)
+    ic, kd = reduce_axis("ic", channels), reduce_axis("kd", 3)
+    kh, kw = reduce_axis("kh", 3), reduce_axis("kw", 3)
+    y = compute(
+        "y",
+        out,
+        lambda n, oc_o, d, h, v, oc_i: sum_over(
+            pad[n, ic.var // block, d + kd, h + kh, v + kw, ic.var % block]
+            * w[oc_o * block + oc_i, ic, kd, kh, kw],
+            ic,
+            kd,
+            kh,
+            kw,
+        ),
+    )
+    return compute("sum", out, lambda *at: y[at] + residual[at])

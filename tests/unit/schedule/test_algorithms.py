@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.schedule.convolutions import blocked, channels_last, plain
+from tests.unit.schedule.convolutions import blocked, channels_last, plain, volume
 
 from tensorwright.base import DType
 from tensorwright.expr import (
@@ -17,6 +17,7 @@ from tensorwright.expr import (
     compute,
     evaluate,
     floor_div,
+    loads_of,
     max_over,
     placeholder,
     reduce_axis,
@@ -60,6 +61,20 @@ def error(tensor: Compute, algorithm: Algorithm) -> float:
 )
 def test_it_means_the_same(tensor: Compute, algorithm: Algorithm) -> None:
     assert error(tensor, algorithm) < 1e-10
+
+
+@EXACT
+@pytest.mark.parametrize("size", [(4, 8, 8), (2, 5, 7), (1, 1, 3)], ids=str)
+def test_volumes_sum_the_first_taps_like_channels(
+    size: tuple[int, int, int], algorithm: Algorithm
+) -> None:
+    stored = volume(size, 8, 4, DType.F64, batch=2)
+    (load,) = (each for each in loads_of(stored.body) if each.source.name == "y")
+    assert isinstance(load.source, Compute)
+    assert error(load.source, algorithm) < 1e-10
+    found = find_convolution(load.source)
+    assert found is not None
+    assert (found.rows.tap.name, found.columns.tap.name) == ("kh", "kw")
 
 
 @settings(deadline=None, derandomize=True, max_examples=40)

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 from tests.unit.graph.small_networks import Maker
-from tests.unit.schedule.convolutions import blocked, channels_last, plain
+from tests.unit.schedule.convolutions import blocked, channels_last, plain, volume
 from tests.unit.tune.compiled import Case, check_schedule, workloads
 
 from tensorwright import compile
@@ -55,6 +55,8 @@ def network(size: int = 13, channels: int = 32) -> Graph:
 
 EXPRESSIONS = {
     "blocked": blocked((11, 9), 32, 16, DType.F32, batch=2, block=16),
+    "volume": volume((4, 11, 9), 16, 32, DType.F32, block=16),
+    "volumes": volume((3, 7, 6), 16, 48, DType.F32, batch=2, block=16),
     "channels last": channels_last((9, 12), 20, 24, DType.F32),
     "channels last, many": channels_last((8, 8), 16, 40, DType.F32, batch=2),
     "read twice": channels_last((7, 10), 16, 16, DType.F32, is_gated=True),
