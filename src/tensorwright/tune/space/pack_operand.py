@@ -19,8 +19,6 @@ from tensorwright.tune.space.sketch import SketchBuilder
 
 _APART_BYTES = 2048  # rows further apart than that are copied; measured on Sapphire Rapids
 _MANY = 128  # so many rows need more pages than a first-level TLB holds
-    128  # so many rows of the operand need more pages than a first-level TLB holds beside others
-)
 _USES = 24  # so many rows of the result are worth the copy
 
 
