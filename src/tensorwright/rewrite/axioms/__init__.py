@@ -1,0 +1,17 @@
+"""Operator properties as data (`*.rules`), their reading, and their validation.
+
+Read `axiom.py` first, then `linear.rules`.
+"""
+
+from tensorwright.rewrite.axioms.axiom import Axiom, instances, parse_axioms, variables_of
+from tensorwright.rewrite.axioms.files import AXIOM_FILES, load_axioms, set_hash
+
+__all__ = [
+    "AXIOM_FILES",
+    "Axiom",
+    "instances",
+    "load_axioms",
+    "parse_axioms",
+    "set_hash",
+    "variables_of",
+]

@@ -1,0 +1,214 @@
+"""Operator properties: equalities that are taken as true, and how they are written.
+
+An axiom is a rule (`terms.py`) with parameter variables, named with an underscore:
+
+    concat-ewadd: ewadd(concat[_axis](?x, ?y), concat[_axis](?z, ?w))
+                  == concat[_axis](ewadd(?x, ?z), ewadd(?y, ?w))
+
+holds for all parameters and all inputs for which both sides are well-typed and the condition is
+true.  `x._axis` is the extent of ?x along a parameter; an axiom with such an extent, and one under
+a line `for NAMES in (VALUES) ...`, is written out for each value.  Where a variable stands for all
+parameters that are left (`transpose[_perm](?x)`), it takes them all.
+
+    for _p; _a in (1, 0; 0) (1, 0; 1)    the next axiom, once for each pair
+    on TERM                              the next axiom is also tried where TERM matches
+    [reassociating]                      after an axiom: true of reals, not of floats
+
+Lines that begin with # say nothing; a line that begins with spaces continues the one before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from tensorwright.base import UsageError
+from tensorwright.rewrite.dims import Dim, atoms_of
+from tensorwright.rewrite.operators import operator_named
+from tensorwright.rewrite.terms import Apply, Rank, Rule, Term, applications, input_names
+from tensorwright.rewrite.text import parse_rule, parse_term, rule_text
+
+__all__ = ["Axiom", "instances", "parse_axioms", "variables_of"]
+
+_AXES = ("0", "1", "2", "3")
+_FLAGS = frozenset({"reassociating", "forward"})
+
+
+@dataclass(frozen=True, slots=True)
+class Axiom:
+    """An equality that is taken as true.
+
+    name           of the line in the file; all instances of one line share it
+    rule           its sides and its condition; names with an underscore are parameter variables
+    triggers       terms at which it is tried: each binds all variables
+    reassociating  whether it holds over the reals and not over floats
+    """
+
+    name: str
+    rule: Rule
+    triggers: tuple[Term, ...]
+    reassociating: bool = False
+
+    def __str__(self) -> str:
+        return rule_text(self.rule) + ("  [reassociating]" if self.reassociating else "")
+
+
+def variables_of(*terms: Term) -> frozenset[str]:
+    """The inputs and parameter variables that a match of some terms binds."""
+    found = {name for name in input_names(*terms) if not name.startswith("_")}
+    found -= _only_in_sizes(terms)
+    for each in applications(*terms):
+        found.update(p for p in each.params if isinstance(p, str) and p.startswith("_"))
+    return frozenset(found)
+
+
+def _only_in_sizes(terms: Iterable[Term]) -> set[str]:
+    applied = applications(*terms)
+    sized = {
+        extent.name
+        for each in applied
+        for param in each.params
+        if isinstance(param, Dim)
+        for extent in atoms_of(param)
+    }
+    direct = {name for each in applied for name in _direct(each)}
+    return sized - direct
+
+
+def _direct(term: Apply) -> Iterator[str]:
+    for arg in term.args:
+        if not isinstance(arg, Apply):
+            yield arg.name
+
+
+def parse_axioms(text: str, origin: str) -> tuple[Axiom, ...]:
+    """Read a file of axioms; `origin` names it in errors.
+
+    Raises:  UsageError that names the line.
+    """
+    found: list[Axiom] = []
+    choices: tuple[tuple[str, ...], tuple[tuple[str, ...], ...]] | None = None
+    extra: list[str] = []
+    for line in _joined(text):
+        if line.startswith("for "):
+            choices = _parse_for(line, origin)
+        elif line.startswith("on "):
+            extra.append(line[3:])
+        else:
+            for one, triggers in _written_out(line, tuple(extra), choices):
+                found.append(_parse_axiom(one, triggers, origin))
+            choices, extra = None, []
+    return tuple(found)
+
+
+def _joined(text: str) -> Iterator[str]:
+    """The logical lines."""
+    waiting = ""
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith(" "):
+            waiting = f"{waiting} {line.strip()}"
+            continue
+        if waiting:
+            yield waiting
+        waiting = line.strip()
+    if waiting:
+        yield waiting
+
+
+def _parse_for(line: str, origin: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    names, found, values = line[4:].partition(" in ")
+    wanted = tuple(name.strip() for name in names.split(";"))
+    groups = tuple(
+        tuple(part.strip() for part in group.split(";")) for group in re.findall(r"\(([^()]*)\)", values)
+    )
+    if not found or any(len(group) != len(wanted) for group in groups):
+        raise _fault(origin, line, "it is no `for _a; _b in (1; 2) (2; 1)`")
+    return wanted, groups
+
+
+def _written_out(
+    line: str,
+    triggers: tuple[str, ...],
+    choices: tuple[tuple[str, ...], tuple[tuple[str, ...], ...]] | None,
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if choices is not None:
+        names, groups = choices
+        for group in groups:
+            values = dict(zip(names, group, strict=True))
+            line_of, *rest = (_put(each, values) for each in (line, *triggers))
+            yield from _written_out(line_of, tuple(rest), None)
+        return
+    axis = re.search(r"\w\.(_\w+)", line)
+    if axis is None:
+        yield line, triggers
+        return
+    for value in _AXES:
+        put = {axis.group(1): value}
+        yield from _written_out(_put(line, put), tuple(_put(t, put) for t in triggers), None)
+
+
+def _put(text: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", value, text)
+    return text
+
+
+def _parse_axiom(line: str, triggers: tuple[str, ...], origin: str) -> Axiom:
+    rule = parse_rule(_sized(line))
+    flags = {flag.strip() for flag in rule.stamp.split(",") if flag.strip()}
+    if not rule.name or flags - _FLAGS or len(rule.left) != 1:
+        raise _fault(origin, line, "an axiom has a name, one root, and no such mark")
+    for side in (*rule.left, *rule.right):
+        for each in applications(side):
+            operator_named(each.operator)
+    wanted = variables_of(*rule.left, *rule.right)
+    candidates: list[Term] = list(rule.left)
+    if "forward" not in flags:
+        candidates += rule.right
+    candidates += [parse_term(_sized(each)) for each in triggers]
+    tried = [c for c in candidates if isinstance(c, Apply) and wanted <= variables_of(c)]
+    if not tried:
+        raise _fault(origin, line, "neither side binds all of its variables; add a line `on TERM`")
+    return Axiom(
+        rule.name, replace(rule, stamp="", name=rule.name), tuple(tried), "reassociating" in flags
+    )
+
+
+def _sized(line: str) -> str:
+    """Write a parameter variable in arithmetic as the extent `_v.0`, so that a size parser reads it."""
+    head, colon, body = line.partition(":") if re.match(r"[\w-]+\s*:", line) else ("", "", line)
+
+    def in_brackets(match: re.Match[str]) -> str:
+        parts = [part.strip() for part in match.group(1).split(",")]
+        kept = [part if re.fullmatch(r"\w+", part) else _dotted(part) for part in parts]
+        return f"[{', '.join(kept)}]"
+
+    terms, has_condition, condition = body.partition(" if ")
+    text = re.sub(r"\[([^\[\]]*)\]", in_brackets, terms)
+    if has_condition:
+        text += has_condition + _dotted(condition)
+    return head + colon + text
+
+
+def _dotted(text: str) -> str:
+    return re.sub(r"(?<![\w.])(_\w+)(?![\w.])", r"\1.0", text)
+
+
+def instances(axioms: Iterable[Axiom]) -> dict[str, tuple[Axiom, ...]]:
+    """The axioms by name: one line of a file may be written out for several values."""
+    found: dict[str, list[Axiom]] = {}
+    for axiom in axioms:
+        found.setdefault(axiom.name, []).append(axiom)
+    return {name: tuple(each) for name, each in found.items()}
+
+
+def ranks_of(axiom: Axiom) -> dict[str, int]:
+    """The ranks that the condition asks for."""
+    return {fact.name: fact.rank for fact in axiom.rule.condition if isinstance(fact, Rank)}
+
+
+def _fault(origin: str, line: str, reason: str) -> UsageError:
+    return UsageError(stage="rules", where=f"{origin}: {line}", reason=reason)
