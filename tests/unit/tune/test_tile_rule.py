@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.unit.tune.compiled import Case, check_schedule
 
-from tensorwright.base import detect_target
+from tensorwright.base import Target, detect_target
 from tensorwright.graph import Graph, GraphBuilder, choose_layouts, interpret, partition, simplify
 from tensorwright.pipeline import finish
 from tensorwright.records import MemoryStore
-from tensorwright.schedule import initial_state
-from tensorwright.tune import space_of
+from tensorwright.schedule import PackConstant, Split, format_trace, initial_state
+from tensorwright.tune import default_trace, rule_sketches, space_of
+from tensorwright.zoo import (
+    OperatorCase,
+    OperatorProgram,
+    draw_operands,
+    find_cases,
+    operator_program,
+    workload_arrays,
+)
+
+TARGET = detect_target()
 
 _RANDOM = np.random.default_rng(7)
 
@@ -97,3 +109,45 @@ def test_strided_pooling_in_plain_layout_has_vectors() -> None:
     for workload in partition(simplify(pooled())).workloads:
         trace = space_of(initial_state(workload.outputs, workload.constants), target).default_trace
         assert "vectorize(" in "".join(map(str, trace))
+
+
+def case_of(program: OperatorProgram) -> Case:
+    return program.workload, workload_arrays(program, draw_operands(program))
+
+
+def check_sketches(case: Case, samples: int = 2) -> None:
+    """The default of every sketch of the rule, and some others, compute what is meant."""
+    source = random.Random(5)
+    for sketch in rule_sketches(initial_state(case[0].outputs, case[0].constants), TARGET):
+        for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(samples))):
+            check_schedule(case, format_trace(sketch.bound(decisions)), TARGET)
+
+
+def channels_last_groups(channels: int, outputs: int, groups: int) -> OperatorProgram:
+    """A grouped convolution, 3x3 with stride 2, of an image whose channels are last."""
+    shape = (1, 9, 7, channels, outputs, 3, 2, 1, 1, groups)
+    names = (name for name, _ in find_cases(["GRP.1"], 1)[0].fields)
+    return operator_program(OperatorCase("GRP", 1, tuple(zip(names, shape, strict=True)), 0.0))
+
+
+@pytest.mark.parametrize(
+    ("channels", "outputs", "groups"),
+    [(16, 32, 4), (64, 64, 4), (16, 96, 2), (36, 72, 3), (32, 32, 8), (10, 15, 5), (22, 22, 2)],
+)
+def test_groups_of_last_channels(channels: int, outputs: int, groups: int) -> None:
+    check_sketches(case_of(channels_last_groups(channels, outputs, groups)))
+
+
+@pytest.mark.parametrize(
+    ("per_group", "width"), [(64, 16), (48, 16), (24, 12), (16, 16), (8, 8), (4, 4)]
+)
+def test_vectors_of_last_channels_stay_inside_a_group(per_group: int, width: int) -> None:
+    target = Target.parse("x86-64-avx512")
+    workload = channels_last_groups(32, 4 * per_group, 4).workload
+    trace = default_trace(initial_state(workload.outputs, workload.constants), target)
+    columns, lanes = next(
+        step.factors for step in trace if isinstance(step, Split) and step.loop == "oc"
+    )
+    assert lanes == width
+    assert per_group % (int(str(columns)) * width) == 0
+    assert any(isinstance(step, PackConstant) for step in trace)

@@ -7,12 +7,13 @@ the rows that reuse it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
 from tensorwright.expr import (
     Compute,
+    FloorDiv,
     Index,
     Load,
     Range,
@@ -81,13 +82,46 @@ def operands(state: ScheduleState, anchor: Stage, stored: Stage) -> tuple[Operan
     return tuple(found)
 
 
+def group_size(load: Load, var: Var) -> int:
+    """How many neighbours along a variable read the same: k in x[.. v // k ..]; 0 if unlike that.
+
+    The output channels of a group of a convolution read the same inputs.
+    """
+    found: set[int] = set()
+    for index in load.indices:
+        for monomial, _ in terms_of(index):
+            for atom in monomial:
+                if var not in free_vars(atom):
+                    continue
+                if not isinstance(atom, FloorDiv) or atom.dividend != var:
+                    return 0
+                found.add(atom.divisor if isinstance(atom.divisor, int) else 0)
+    return found.pop() if len(found) == 1 else 0
+
+
+def common_group(found: Iterable[Operand], var: Var) -> int:
+    """The group size of all operands that read in groups along a variable; 0 if they differ or
+    there are none.
+    """
+    sizes = {group_size(operand.load, var) for operand in found} - {0}
+    return sizes.pop() if len(sizes) == 1 else 0
+
+
+def vector_within(group: int, width: int) -> int:
+    """The widest vectors that fill a group exactly; `width` where nothing is grouped (0)."""
+    if not group:
+        return width
+    return max(n for n in range(1, min(group, width) + 1) if group % n == 0)
+
+
 def has_reuse(tensor: Compute) -> bool:
     """Whether some two operands each miss a spatial axis, as in a product of matrices: then tiling
-    pays.
+    pays.  Within the groups of a grouped convolution it does as well.
     """
     axes = [axis.var for axis in tensor.axes if axis.extent != 1]
     missing = [
-        frozenset(v for v in axes if not reads_along(load, v)) for load in loads_of(tensor.body)
+        frozenset(v for v in axes if not reads_along(load, v) or group_size(load, v) > 1)
+        for load in loads_of(tensor.body)
     ]
     lacking = [m for m in missing if m]
     return any(a - b and b - a for a in lacking for b in lacking)

@@ -16,7 +16,6 @@ from math import prod
 from tensorwright.base import Target
 from tensorwright.expr import (
     Axis,
-    FloorDiv,
     Index,
     Load,
     Mod,
@@ -53,12 +52,15 @@ from tensorwright.tune.space.common import (
 from tensorwright.tune.space.pack_operand import pack_operand, place_panel
 from tensorwright.tune.space.roles import (
     Operand,
+    common_group,
     extent_of,
+    group_size,
     has_reuse,
     operands,
     points,
     reads_along,
     stride_along,
+    vector_within,
 )
 from tensorwright.tune.space.sketch import Kind, Sketch, SketchBuilder, divisors
 
@@ -79,7 +81,8 @@ class _Roles:
     """Axes of the stored stage: lanes, columns (may be the lanes' own axis, split), rows and a
     second row axis.
 
-    group  so many neighbouring rows share the vector operand; 0: all
+    group        so many neighbouring rows share the vector operand; 0: all
+    lanes_group  so many neighbouring lanes share the other operands; 0: all
     """
 
     lanes: Axis
@@ -87,6 +90,7 @@ class _Roles:
     rows: Axis | None
     more_rows: Axis | None
     group: int = 0
+    lanes_group: int = 0
 
 
 def find_anchor(state: ScheduleState) -> Stage | None:
@@ -133,14 +137,14 @@ def _tile_sketch(state: ScheduleState, target: Target, anchor: str, order: _Orde
     feeding = _feeding(state, anchor)
     inline_elementwise(builder, keep=feeding)
     stored = ensure_epilogue(builder, anchor)
-    if stored != anchor and _is_scattered(builder.state, anchor, stored):
+    width = lanes_for(target, builder.state.stage(anchor))
+    if stored != anchor and _is_scattered(builder.state, anchor, stored, width):
         builder.do(CacheWrite(anchor))
         stored = anchor
     if stored == anchor:
         anchor = CacheWrite(anchor).cached
-    width = lanes_for(target, builder.state.stage(anchor))
     _transpose_operands(builder, anchor, stored, width)
-    roles = _find_roles(builder.state, anchor, stored)
+    roles = _find_roles(builder.state, anchor, stored, width)
     if roles is None:
         return None
     panel = ""
@@ -182,6 +186,8 @@ def _transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width:
     for load, operand in links.items():
         if operand.is_constant or stride_along(operand.load, last.var) in (0, 1):
             continue
+        if group_size(operand.load, last.var):
+            continue
         across = [n for n, i in enumerate(operand.load.indices) if last.var in free_vars(i)]
         rank = len(load.indices)
         if len(across) == 1 and across[0] != rank - 1:
@@ -189,14 +195,14 @@ def _transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width:
             builder.do(CacheRead(load.source.name, anchor, StageScope.GLOBAL, order))
 
 
-def _is_scattered(state: ScheduleState, anchor: str, stored: str) -> bool:
+def _is_scattered(state: ScheduleState, anchor: str, stored: str, width: int) -> bool:
     """Whether a product is better stored along its own axes than along those of its reader.
 
     A transposed convolution is stored with its phases interleaved: along the reader's axes the
     kernel changes with every element, and no axis is left for the rows.  A product whose columns
     become channels of a blocked layout is read with gaps, which a tile would compute for nothing.
     """
-    roles = _find_roles(state, anchor, stored)
+    roles = _find_roles(state, anchor, stored, width)
     if roles is not None:
         body = state.stage(stored).tensor.body
         link = next(x for x in loads_of(body) if x.source.name == anchor)
@@ -205,19 +211,22 @@ def _is_scattered(state: ScheduleState, anchor: str, stored: str) -> bool:
             return True
     if not has_reuse(state.stage(anchor).tensor):
         return False
-    own = _find_roles(state, anchor, anchor)
+    own = _find_roles(state, anchor, anchor, width)
     return own is not None and own.rows is not None and (roles is None or roles.rows is None)
 
 
-def _find_roles(state: ScheduleState, anchor: str, stored: str) -> _Roles | None:
+def _find_roles(state: ScheduleState, anchor: str, stored: str, width: int) -> _Roles | None:
     found = operands(state, state.stage(anchor), state.stage(stored))
     axes = [axis for axis in state.stage(stored).tensor.axes if extent_of(axis.extent) > 1]
-    lanes = _lanes_axis(axes, found)
+    lanes = _lanes_axis(axes, found, width)
     if lanes is None:
         return None
     others = [axis for axis in axes if axis is not lanes]
-    wide = [o for o in found if reads_along(o.load, lanes.var)]
-    narrow = [o for o in found if not reads_along(o.load, lanes.var)]
+    grouped = common_group(found, lanes.var)
+    shares = {o: not reads_along(o.load, lanes.var) for o in found}
+    shares |= {o: True for o in found if grouped and group_size(o.load, lanes.var)}
+    wide = [o for o in found if not shares[o]]
+    narrow = [o for o in found if shares[o]]
 
     def is_read(group: list[Operand], axis: Axis) -> bool:
         return any(reads_along(operand.load, axis.var) for operand in group)
@@ -229,56 +238,43 @@ def _find_roles(state: ScheduleState, anchor: str, stored: str) -> _Roles | None
         rows = others
     if not rows:
         for axis in others:
-            group = _group_of(wide, axis)
-            if group:
-                return _Roles(lanes, columns[-1] if columns else None, axis, None, group)
+            along = [o for o in wide if reads_along(o.load, axis.var)]
+            group = common_group(along, axis.var)
+            if group and all(group_size(o.load, axis.var) for o in along):
+                return _Roles(lanes, columns[-1] if columns else None, axis, None, group, grouped)
     return _Roles(
         lanes,
         columns[-1] if columns else None,
         rows[-1] if rows else None,
         rows[-2] if len(rows) > 1 else None,
+        lanes_group=grouped,
     )
-
-
-def _group_of(wide: list[Operand], axis: Axis) -> int:
-    """How many neighbours along an axis read the same: k in x[.. axis // k ..]; 0 if unlike that.
-
-    The channels of a group of a convolution do.
-    """
-    found: set[int] = set()
-    for operand in wide:
-        for index in operand.load.indices:
-            for monomial, _ in terms_of(index):
-                for atom in monomial:
-                    if axis.var not in free_vars(atom):
-                        continue
-                    if not isinstance(atom, FloorDiv) or atom.dividend != axis.var:
-                        return 0
-                    found.add(atom.divisor if isinstance(atom.divisor, int) else 0)
-    return found.pop() if len(found) == 1 else 0
 
 
 _ACROSS = 16.0  # the cost of gathering a vector where a contiguous read costs one
 _APART = 8.0  # that of gathering it from a few neighbouring ones, as pooling with a stride does
 
 
-def _lanes_axis(axes: list[Axis], found: tuple[Operand, ...]) -> Axis | None:
+def _lanes_axis(axes: list[Axis], found: tuple[Operand, ...], width: int) -> Axis | None:
     """The axis with the cheapest vectors; None where every axis is read across rows.
 
     Reads across rows cost much: they are in the inner loop.  A store across rows costs little: it
-    happens once.
+    happens once.  Vectors that fill a group exactly read the same from what the group shares.
     """
 
     def cost(axis: Axis) -> tuple[float, int]:
         total = 0.0 if axis is axes[-1] else 4.0
+        group = common_group(found, axis.var)
         for operand in found:
+            if group and group_size(operand.load, axis.var):
+                continue
             stride = stride_along(operand.load, axis.var)
             if not operand.is_constant and stride not in (0, 1):
                 near = len(found) == 1 and stride is not None and 0 < stride <= 4
                 total += _APART if near else _ACROSS
         if not any(reads_along(o.load, axis.var) for o in found):
             total += 8.0
-        extent = extent_of(axis.extent)
+        extent = vector_within(group, width) if group else extent_of(axis.extent)
         return total + 16.0 / extent, -extent
 
     best = min(axes, key=cost, default=None)
@@ -322,7 +318,9 @@ class _Tiling:
         self.stored = stored
         self.order = order
         self.panel = panel  # the copy of the wide operand's columns, where there is one
-        self.width = lanes_for(target, builder.state.stage(anchor))
+        self.width = vector_within(
+            roles.lanes_group, lanes_for(target, builder.state.stage(anchor))
+        )
         if roles.rows is None and extent_of(roles.lanes.extent) > self.width:
             roles = replace(roles, rows=roles.columns, columns=None)  # the lanes give the columns
         self.roles = roles
@@ -364,7 +362,10 @@ class _Tiling:
         roles, builder, stored = self.roles, self.builder, self.stored
         lanes_extent = extent_of(roles.lanes.extent)
         wide = lanes_extent > self.width
+        grouped = wide and roles.lanes_group > 0
         columns_extent = -(-lanes_extent // self.width) if wide else _extent(roles.columns)
+        if grouped:  # a tile stays inside its group
+            columns_extent = roles.lanes_group // self.width
         tile = default_tile(
             columns_extent,
             roles.group or _extent(roles.rows),
@@ -374,10 +375,13 @@ class _Tiling:
             # pays where one masked tile is all
             most_columns=lanes_extent // self.width if wide and columns_extent > 3 else 8,
         )
+        if grouped:
+            tile = (max(divisors(columns_extent, tile[0])), *tile[1:])
         full = tile[0] * self.width
         shifted = wide and lanes_extent % full != 0 and lanes_extent >= full
         most = lanes_extent // self.width if shifted else columns_extent
-        columns = builder.choose("columns", _upto(most, (1, 2, 3, 4, 6, 8)), tile[0])
+        choices = divisors(columns_extent, 8) if grouped else _upto(most, (1, 2, 3, 4, 6, 8))
+        columns = builder.choose("columns", choices, tile[0])
         column_outer: list[str] = []
         column_inner: list[str] = []
         lanes = roles.lanes.name
@@ -398,13 +402,13 @@ class _Tiling:
         if roles.group:  # a tile stays inside its group
             sizes = divisors(roles.group, 28)
             rows = max(divisors(roles.group, rows))
-        for label, axis, choices, size in (
+        for label, axis, values, size in (
             ("more_rows", roles.more_rows, _sizes(_extent(roles.more_rows), 8), tile[2]),
             ("rows", roles.rows, sizes, rows),
         ):
             if axis is None:
                 continue
-            factors.append(builder.choose(label, choices, size))
+            factors.append(builder.choose(label, values, size))
             if axis is roles.more_rows and self.order is _Order.BANDS:
                 self._split_band(axis, factors[-1], size)
                 row_outer.append(f"{axis.name}_1")
