@@ -42,10 +42,11 @@ class ProductSum:
 
 @dataclass(frozen=True, slots=True)
 class _Labelled:
-    """An array whose dimensions are named by variables."""
+    """An array whose dimensions are named by variables, and the element type that it has so far."""
 
     labels: tuple[Var, ...]
     array: Array
+    dtype: DType
 
 
 def find_product_sum(tensor: Compute) -> ProductSum | None:
@@ -60,6 +61,8 @@ def find_product_sum(tensor: Compute) -> ProductSum | None:
         return None
     used = tuple(_variables(factor, set()) for factor in factors)
     reduced = {axis.var: extent_of(axis) for axis in reduction.axes}
+    if not frozenset(reduced) <= frozenset[Var]().union(*used):
+        return None  # an axis that no factor has repeats the sum: no operand could tell
     extents = {axis.var: extent_of(axis) for axis in tensor.axes} | reduced
     chosen = {var for factor in factors for var in _taps(factor, extents, frozenset(reduced))}
     taps = tuple(axis for axis in reduction.axes if axis.var in chosen)
@@ -98,7 +101,7 @@ def contract_box(
         fixed = tuple(Span(a.var, t, t + 1) for a, t in zip(plan.taps, tap, strict=True))
         grid = Grid((*box, *spans_of(plan.axes), *fixed), arrays, domain)
         operands = [
-            _labelled(factor, used, grid, domain, plan.dtype, wide)
+            _labelled(factor, used, grid, plan.dtype)
             for factor, used in zip(plan.factors, plan.used, strict=True)
         ]
         part = _contract(operands, outputs, domain, wide)
@@ -109,15 +112,13 @@ def contract_box(
     return np.broadcast_to(total, shape)
 
 
-def _labelled(
-    factor: Value, used: frozenset[Var], grid: Grid, domain: Domain, dtype: DType, wide: DType
-) -> _Labelled:
+def _labelled(factor: Value, used: frozenset[Var], grid: Grid, dtype: DType) -> _Labelled:
     """A factor on the grid, without the dimensions that it does not depend on."""
     array = grid.value(factor)
     spans = [span for span in grid.spans if span.var in used and span.extent > 1]
     full = tuple(span.extent if span in spans else 1 for span in grid.spans)
     array = np.broadcast_to(array, (1, *full)).reshape([span.extent for span in spans])
-    return _Labelled(tuple(span.var for span in spans), domain.cast(array, dtype, wide))
+    return _Labelled(tuple(span.var for span in spans), array, dtype)
 
 
 def _contract(
@@ -146,8 +147,8 @@ def _multiply(
     inner = [var for var in both if var not in keep]
     rows = [var for var in left.labels if var not in both]
     columns = [var for var in right.labels if var not in both]
-    a, a_shape = _grouped(left, batch, rows, inner)
-    b, b_shape = _grouped(right, batch, columns, inner)
+    a, a_shape = _grouped(left, (batch, rows, inner), domain, dtype)
+    b, b_shape = _grouped(right, (batch, columns, inner), domain, dtype)
     shape = (*a_shape[: len(batch) + len(rows)], *b_shape[len(batch) : len(batch) + len(columns)])
     if not inner:
         found = domain.apply(Fn.MUL, (a, b.transpose(0, 2, 1)), dtype)
@@ -155,16 +156,22 @@ def _multiply(
         found = domain.reduce(Combiner.SUM, domain.apply(Fn.MUL, (a, b), dtype), (2,), dtype)
     else:
         found = domain.matmul(a, b.transpose(0, 2, 1), dtype)
-    return _Labelled((*batch, *rows, *columns), found.reshape(shape))
+    return _Labelled((*batch, *rows, *columns), found.reshape(shape), dtype)
 
 
 def _grouped(
-    operand: _Labelled, batch: list[Var], free: list[Var], inner: list[Var]
+    operand: _Labelled, groups: tuple[list[Var], ...], domain: Domain, dtype: DType
 ) -> tuple[Array, tuple[int, ...]]:
-    """The operand as (batch, free, inner), and the extents behind that."""
+    """The operand as (batch, free, inner) in the accumulator's type, and the extents behind that.
+
+    It is cast in the new order, so that a narrow operand is copied once.
+    """
+    batch, free, inner = groups
     order = [operand.labels.index(var) for var in (*batch, *free, *inner)]
     array = operand.array.transpose(order)
     shape = array.shape
+    if operand.dtype is not dtype:
+        array = domain.cast(array, operand.dtype, dtype)
     ends = len(batch), len(batch) + len(free)
     sizes = [_count(shape[: ends[0]]), _count(shape[ends[0] : ends[1]]), _count(shape[ends[1] :])]
     return array.reshape(sizes), shape
@@ -183,7 +190,8 @@ def _sum_alone(operand: _Labelled, keep: set[Var], domain: Domain, dtype: DType)
     if not alone:
         return operand
     labels = tuple(var for var in operand.labels if var in keep)
-    return _Labelled(labels, domain.reduce(Combiner.SUM, operand.array, alone, dtype))
+    array = domain.cast(operand.array, operand.dtype, dtype)
+    return _Labelled(labels, domain.reduce(Combiner.SUM, array, alone, dtype), dtype)
 
 
 def _factors(value: Value) -> Iterator[Value]:

@@ -88,7 +88,7 @@ class NumpyDomain:
         if source is DType.BF16 or target is DType.BF16:  # ml_dtypes converts to and from f32 only
             wide = array if array.dtype == np.float32 else array.astype(np.float32)
             return wide.astype(target.numpy, copy=False)
-        return np.asarray(array).astype(target.numpy, copy=False)
+        return np.asarray(array).astype(target.numpy, order="C", copy=False)
 
     def accumulator(self, combiner: Combiner, dtype: DType) -> DType:
         """f64 for sums and products of floats, else the type itself."""

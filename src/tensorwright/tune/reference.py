@@ -34,6 +34,7 @@ from tensorwright.expr import (
     topological_order,
 )
 from tensorwright.runtime import empty
+from tensorwright.tune.blas_threads import one_blas_thread
 from tensorwright.tune.task import Workload
 
 _MOST_UNDEFINED = 0.01  # share of an output that may be NaN before other inputs are tried
@@ -181,7 +182,7 @@ def _try_inputs(
     arrays = make_inputs(recipe)
     given = {tensor: arrays[tensor.name] for tensor in inputs}
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), one_blas_thread():
             return evaluate(workload.outputs, given)
     except IndexError:
         return None

@@ -1,0 +1,116 @@
+"""Random sums of products: matrix multiplications give what plain evaluation gives."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.expr.programs import inputs_of
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    NUMPY,
+    Compute,
+    all_of,
+    compute,
+    evaluate,
+    placeholder,
+    reduce_axis,
+    select,
+    sum_over,
+)
+from tensorwright.expr.contraction import find_product_sum
+from tensorwright.expr.evaluate import evaluate_one
+from tensorwright.expr.refine import refine_axes
+
+SIZES = st.integers(1, 4)
+
+
+@st.composite
+def contractions(draw: st.DrawFn) -> Compute:
+    """Two or three operands, each with some of the axes, in any order."""
+    shape = draw(st.lists(SIZES, min_size=1, max_size=3))
+    folded = [
+        reduce_axis(f"k{n}", e) for n, e in enumerate(draw(st.lists(SIZES, min_size=1, max_size=2)))
+    ]
+    dtype = draw(st.sampled_from((DType.F32, DType.F64, DType.I32)))
+    extents = [*shape, *(axis.extent for axis in folded)]
+    count = draw(st.integers(2, 3))
+    chosen = [draw(st.permutations(range(len(extents)))) for _ in range(count)]
+    kept = [places[: draw(st.integers(1, len(places)))] for places in chosen]
+    sources = [
+        placeholder(f"x{n}", tuple(extents[place] for place in places), dtype)
+        for n, places in enumerate(kept)
+    ]
+
+    def body(*axes: object):
+        every = (*axes, *folded)
+        value = sources[0][tuple(every[place] for place in kept[0])]
+        for source, places in zip(sources[1:], kept[1:], strict=True):
+            value = value * source[tuple(every[place] for place in places)]
+        return sum_over(value, *folded)
+
+    return compute("y", tuple(shape), body)
+
+
+@st.composite
+def volume_convolutions(draw: st.DrawFn) -> Compute:
+    """Blocked, grouped, strided and padded convolutions of volumes."""
+    block, groups = draw(st.sampled_from((1, 2, 4))), draw(st.sampled_from((1, 2)))
+    stride, dilation, pad = (
+        draw(st.integers(1, 2)),
+        draw(st.integers(1, 2)),
+        draw(st.integers(0, 2)),
+    )
+    kernel, size = draw(st.integers(1, 3)), draw(st.integers(5, 7))
+    channels, filters = 4 * groups, 4 * groups
+    out = (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
+    x = placeholder("x", (channels // block, size, size, block))
+    w = placeholder("w", (filters, channels // groups, kernel, kernel))
+    c = reduce_axis("c", channels // groups)
+    taps = reduce_axis("kh", kernel), reduce_axis("kw", kernel)
+
+    def body(o_o, i, j, o_i):
+        o = o_o * block + o_i
+        channel = o // (filters // groups) * (channels // groups) + c.var
+        row, column = (
+            at * stride + tap.var * dilation - pad for at, tap in zip((i, j), taps, strict=True)
+        )
+        value = x[channel // block, row, column, channel % block]
+        if pad:
+            inside = all_of(row >= 0, row < size, column >= 0, column < size)
+            value = select(inside, value, 0.0)
+        return sum_over(value * w[o, c, taps[0], taps[1]], c, *taps)
+
+    return compute("y", (filters // block, out, out, block), body)
+
+
+def check(output: Compute) -> None:
+    arrays = dict(inputs_of(output))
+    found, cramped = (evaluate_one(output, arrays, NUMPY, limit) for limit in (1 << 24, 4000))
+    plain = evaluate_one(output, arrays, NUMPY, products=False)
+    assert found.dtype == plain.dtype
+    tolerance = 2 * np.finfo(plain.dtype).eps if output.dtype.is_float else 0
+    np.testing.assert_allclose(found, plain, rtol=tolerance, atol=40 * tolerance)
+    np.testing.assert_allclose(cramped, plain, rtol=tolerance, atol=40 * tolerance)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(contractions())
+def test_products_of_any_axes(output: Compute) -> None:
+    check(output)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(volume_convolutions())
+def test_convolutions(output: Compute) -> None:
+    assert find_product_sum(refine_axes(output)) is not None
+    check(output)
+
+
+def test_an_axis_that_no_factor_has_repeats_the_sum() -> None:
+    x, w, k = placeholder("x", (3,)), placeholder("w", (3,)), reduce_axis("k", 5)
+    output = compute("y", (3,), lambda i: sum_over(x[i] * w[i], k))
+    assert find_product_sum(output) is None
+    inputs = inputs_of(output)
+    np.testing.assert_allclose(evaluate([output], inputs)[0], 5 * inputs[x] * inputs[w], rtol=1e-6)
