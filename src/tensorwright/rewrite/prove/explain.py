@@ -1,0 +1,110 @@
+"""Why two terms are equal: the axiom instances of a proof, and the chain of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tensorwright.rewrite.prove.egraph import Id
+from tensorwright.rewrite.prove.instances import Instance
+from tensorwright.rewrite.prove.saturate import Application, Saturation
+from tensorwright.rewrite.terms import Apply, Input, Term
+
+__all__ = ["Step", "chains_of", "instances_of", "term_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a chain: the term before, the axiom and its direction, the term after.
+
+    forward  whether the axiom was read from left to right
+    """
+
+    before: Term
+    axiom: str
+    forward: bool
+    after: Term
+    reassociating: bool
+
+
+def term_of(found: Saturation, name: Id) -> Term:
+    """The term that a node was written as."""
+    node = found.graph.graph.node(name)
+    if node.operator == "?":
+        return Input(str(node.params[0]))
+    return Apply(node.operator, node.params, tuple(term_of(found, c) for c in node.children))
+
+
+def used_applications(found: Saturation) -> tuple[int, ...]:
+    """The numbers of the applications that the proof of all pairs of roots needs, sorted."""
+    used: set[int] = set()
+    seen: set[tuple[Id, Id]] = set()
+    waiting = list(found.roots)
+    graph = found.graph.graph
+    while waiting:
+        left, right = waiting.pop()
+        if left == right or (left, right) in seen:
+            continue
+        seen.add((left, right))
+        for link in graph.explain(left, right):
+            if link.reason is not None:
+                used.add(link.reason)
+                continue
+            ends = (graph.node(link.left), graph.node(link.right))
+            waiting.extend(zip(ends[0].children, ends[1].children, strict=True))
+    return tuple(sorted(used))
+
+
+def instances_of(found: Saturation) -> tuple[Instance, ...]:
+    """The axiom instances of the proof, in the order in which they were found."""
+    return tuple(_instance(found, found.applications[n]) for n in used_applications(found))
+
+
+def _instance(found: Saturation, application: Application) -> Instance:
+    shape = found.graph.shape
+    binding = application.binding
+    return Instance(
+        axiom=application.axiom,
+        ranks=tuple((name, len(shape(node))) for name, node in sorted(binding.nodes.items())),
+        params=tuple(sorted(binding.params.items(), key=lambda item: item[0])),
+        left=term_of(found, application.left),
+        right=term_of(found, application.right),
+    )
+
+
+def chains_of(found: Saturation) -> tuple[tuple[Step, ...], ...]:
+    """For each pair of roots the chain of terms from the left one to the right one."""
+    return tuple(tuple(_chain(found, left, right)) for left, right in found.roots)
+
+
+def _chain(found: Saturation, left: Id, right: Id) -> Iterator[Step]:
+    graph = found.graph.graph
+    for link in graph.explain(left, right) if left != right else ():
+        if link.reason is not None:
+            application = found.applications[link.reason]
+            yield Step(
+                before=term_of(found, link.left),
+                axiom=application.axiom.name,
+                forward=link.left == application.left,
+                after=term_of(found, link.right),
+                reassociating=application.axiom.reassociating,
+            )
+            continue
+        yield from _inside(found, link.left, link.right)
+
+
+def _inside(found: Saturation, left: Id, right: Id) -> Iterator[Step]:
+    """The steps inside the arguments of two congruent nodes, one argument after the other."""
+    graph = found.graph.graph
+    node, other = graph.node(left), graph.node(right)
+    args = [term_of(found, child) for child in node.children]
+    for place, (one, two) in enumerate(zip(node.children, other.children, strict=True)):
+        for step in _chain(found, one, two):
+            before = (*args[:place], step.before, *args[place + 1 :])
+            after = (*args[:place], step.after, *args[place + 1 :])
+            yield replace(
+                step,
+                before=Apply(node.operator, node.params, before),
+                after=Apply(node.operator, node.params, after),
+            )
+        args[place] = term_of(found, two)
