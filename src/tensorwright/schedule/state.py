@@ -19,9 +19,10 @@ are bound later.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from typing import TypeAlias
 
 from tensorwright.base import InternalError
@@ -252,13 +253,13 @@ class ScheduleState:
 
     def readers(self, name: str) -> tuple[Stage, ...]:
         """The stages whose tensors read a tensor, in order."""
-        return tuple(s for s in self.stages if name in set(reads_of(s.tensor)))
+        return tuple(stage for stage in self.stages if name in reads_of(stage.tensor))
 
 
-def reads_of(tensor: Compute) -> Iterator[str]:
-    """The names of the tensors that a tensor reads, with repetitions."""
-    for load in loads_of(tensor.body):
-        yield load.source.name
+@lru_cache(maxsize=1024)
+def reads_of(tensor: Compute) -> frozenset[str]:
+    """The names of the tensors that a tensor reads; asked for at each step of each schedule."""
+    return frozenset(load.source.name for load in loads_of(tensor.body))
 
 
 def redirect(tensor: Compute, mapping: Mapping[str, Tensor]) -> Compute:

@@ -62,7 +62,7 @@ class CacheRead:
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the copy may not be made."""
         reader = need_stage(self, state, self.reader)
-        if self.tensor not in set(reads_of(reader.tensor)):
+        if self.tensor not in reads_of(reader.tensor):
             raise refuse(self, state, f"{self.reader} does not read {self.tensor}")
         if (self.tensor, self.reader) in state.packed:
             raise refuse(self, state, f"{self.reader} has packed {self.tensor}", "copy it first")

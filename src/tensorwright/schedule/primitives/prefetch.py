@@ -30,7 +30,7 @@ class Prefetch:
         """Raise ScheduleError where there is nothing to prefetch."""
         stage = need_stage(self, state, self.stage)
         need_loop(self, state, stage, self.loop)
-        if self.tensor not in set(reads_of(stage.tensor)):
+        if self.tensor not in reads_of(stage.tensor):
             raise refuse(self, state, f"{self.stage} does not read {self.tensor}")
         if isinstance(self.distance, int) and self.distance < 1:
             raise refuse(self, state, f"distance {self.distance} is not positive")
