@@ -10,11 +10,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
+from tensorwright.base import UsageError
 from tensorwright.rewrite.dims import Extent, Shape, atoms_of
 from tensorwright.rewrite.meaning import infer, symbolic_shape
+from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.prove.assumptions import Assumptions, assume
-from tensorwright.rewrite.shapes import IllTyped
-from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact, Rank, Rule, input_names
+from tensorwright.rewrite.shapes import IllTyped, Needs
+from tensorwright.rewrite.terms import (
+    AtLeast,
+    Divides,
+    Equal,
+    Fact,
+    Input,
+    Rank,
+    Rule,
+    Term,
+    input_names,
+)
 
 __all__ = ["MAX_RANK", "Problem", "extents_in", "problems_of"]
 
@@ -42,15 +54,13 @@ def problems_of(rule: Rule) -> tuple[Problem, ...]:
 
 
 def _problems(rule: Rule) -> Iterator[Problem]:
-    fixed = {fact.name: fact.rank for fact in rule.condition if isinstance(fact, Rank)}
     facts = tuple(fact for fact in rule.condition if not isinstance(fact, Rank))
-    names = input_names(*rule.left, *rule.right)
     roots = (*rule.left, *rule.right)
-    for ranks in product(*((fixed[n],) if n in fixed else range(MAX_RANK + 1) for n in names)):
-        shapes = {n: symbolic_shape(n, r) for n, r in zip(names, ranks, strict=True)}
+    for ranks in _fitting_ranks(rule):
+        shapes = {name: symbolic_shape(name, rank) for name, rank in ranks.items()}
         try:
             typing = infer(roots, shapes)
-        except IllTyped:
+        except (IllTyped, ZeroDivisionError):
             continue
         assumed = dict.fromkeys((*facts, *typing.facts))
         if not _speaks_of_extents(facts, shapes):
@@ -58,6 +68,77 @@ def _problems(rule: Rule) -> Iterator[Problem]:
         known = assume(assumed)
         if known is not None:
             yield Problem(rule, tuple(shapes.items()), tuple(assumed), known)
+
+
+Ranks = dict[str, int]
+
+
+def _fitting_ranks(rule: Rule) -> Iterator[Ranks]:
+    """The choices of ranks with which no operator is refused at once, in ascending order."""
+    roots = (*rule.left, *rule.right)
+    fixed = {fact.name: fact.rank for fact in rule.condition if isinstance(fact, Rank)}
+    names = input_names(*roots)
+    found: list[tuple[Ranks, Shape]] = [({}, ())]
+    memo: dict[Term, list[tuple[Ranks, Shape]]] = {}
+    for root in roots:
+        found = list(_joined(found, _typings(root, fixed, memo)))
+    missing = [name for name in names if found and name not in found[0][0]]
+    choices = [(fixed[n],) if n in fixed else range(MAX_RANK + 1) for n in missing]
+    for ranks, _ in sorted(found, key=lambda each: [each[0].get(name, 0) for name in names]):
+        for more in product(*choices):
+            whole = ranks | dict(zip(missing, more, strict=True))
+            yield {name: whole[name] for name in names}
+
+
+def _typings(
+    term: Term, fixed: Ranks, memo: dict[Term, list[tuple[Ranks, Shape]]]
+) -> list[tuple[Ranks, Shape]]:
+    """Ranks of the inputs of a term with which it may be well-typed, and its shape then."""
+    known = memo.get(term)
+    if known is not None:
+        return known
+    if isinstance(term, Input):
+        ranks = (fixed[term.name],) if term.name in fixed else range(MAX_RANK + 1)
+        memo[term] = [({term.name: rank}, symbolic_shape(term.name, rank)) for rank in ranks]
+        return memo[term]
+    operator = operator_named(term.operator)
+    if len(term.args) != operator.arity:
+        raise UsageError(
+            stage="rules",
+            where=f"operator {term.operator}",
+            reason=f"it takes {operator.arity} arguments, not {len(term.args)}",
+        )
+    partial: list[tuple[Ranks, tuple[Shape, ...]]] = [({}, ())]
+    for arg in term.args:
+        below = _typings(arg, fixed, memo)
+        partial = [
+            (ranks | own, (*shapes, shape))
+            for ranks, shapes in partial
+            for own, shape in below
+            if _agree(ranks, own)
+        ]
+    memo[term] = []
+    for ranks, shapes in partial:
+        try:
+            operator.check_params(term.params)
+            shape = operator.shape(term.params, shapes, Needs())
+        except (IllTyped, ZeroDivisionError):
+            continue
+        memo[term].append((ranks, shape))
+    return memo[term]
+
+
+def _joined(
+    found: list[tuple[Ranks, Shape]], more: list[tuple[Ranks, Shape]]
+) -> Iterator[tuple[Ranks, Shape]]:
+    for ranks, shape in found:
+        for own, _ in more:
+            if _agree(ranks, own):
+                yield ranks | own, shape
+
+
+def _agree(ranks: Ranks, other: Ranks) -> bool:
+    return all(ranks.get(name, rank) == rank for name, rank in other.items())
 
 
 def extents_in(fact: Fact) -> tuple[Extent, ...]:

@@ -1,0 +1,107 @@
+"""Refute a rule by evaluating both sides at small shapes, on small whole numbers."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from math import prod
+
+import numpy as np
+
+from tensorwright.expr import Array
+from tensorwright.rewrite.meaning import evaluate_terms
+from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.prove.problem import Problem
+from tensorwright.rewrite.prove.sampling import sample_shapes
+from tensorwright.rewrite.terms import Rule
+from tensorwright.rewrite.text import rule_text
+
+__all__ = ["Counterexample", "refute", "try_inputs"]
+
+_RELATIVE = 1e-7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counterexample:
+    """Inputs for which two roots differ.
+
+    inputs  (name, array) pairs, float64
+    root    which pair of roots
+    left    its value on the left side; `right` on the right side
+    """
+
+    rule: Rule
+    inputs: tuple[tuple[str, Array], ...]
+    root: int
+    left: Array
+    right: Array
+
+    def __str__(self) -> str:
+        lines = [rule_text(self.rule)]
+        lines += [f"  {name} {_shape_text(a.shape)} = {_array_text(a)}" for name, a in self.inputs]
+        for side, value in (("left", self.left), ("right", self.right)):
+            lines.append(f"  {side} {_shape_text(value.shape)} = {_array_text(value)}")
+        return "\n".join(lines)
+
+    def is_valid(self) -> bool:
+        """Evaluate both sides again and see that they differ."""
+        found = try_inputs(self.rule, dict(self.inputs))
+        return found is not None and found.root == self.root
+
+
+def _shape_text(shape: IntShape) -> str:
+    return f"({', '.join(map(str, shape))})"
+
+
+def _array_text(array: Array) -> str:
+    text = np.array2string(array, threshold=64, separator=", ", precision=6)
+    return " ".join(text.split())
+
+
+def refute(problems: Iterable[Problem], shapes: int = 8) -> Counterexample | None:
+    """Try some shapes for each choice of ranks; None where both sides agree at all of them.
+
+    Small shapes come first.  What is tried follows from the text of the rule: it is the same on
+    every machine.
+    """
+    for problem in problems:
+        seed = zlib.crc32(rule_text(problem.rule).encode())
+        samples = sorted(islice(sample_shapes(problem, seed), shapes), key=_volume)
+        for count, sample in enumerate(samples):
+            found = try_inputs(problem.rule, _random_inputs(sample, seed + count))
+            if found is not None:
+                return found
+    return None
+
+
+def _volume(shapes: dict[str, IntShape]) -> int:
+    return sum(prod(shape) for shape in shapes.values())
+
+
+def _random_inputs(shapes: dict[str, IntShape], seed: int) -> dict[str, Array]:
+    generator = np.random.default_rng(seed)
+    return {
+        name: generator.integers(-4, 5, shape).astype(np.float64) for name, shape in shapes.items()
+    }
+
+
+def try_inputs(rule: Rule, inputs: dict[str, Array]) -> Counterexample | None:
+    """The counterexample that some inputs are, if they are one.
+
+    Elements that are not finite on either side (a division by zero) say nothing.
+    """
+    values = evaluate_terms((*rule.left, *rule.right), inputs)
+    count = len(rule.left)
+    for root, (left, right) in enumerate(zip(values[:count], values[count:], strict=True)):
+        if left.shape != right.shape or _differ(left, right):
+            return Counterexample(rule, tuple(inputs.items()), root, left, right)
+    return None
+
+
+def _differ(left: Array, right: Array) -> bool:
+    known = np.isfinite(left) & np.isfinite(right)
+    one, other = left[known], right[known]
+    scale = np.maximum(1.0, np.maximum(np.abs(one), np.abs(other)))
+    return bool(np.any(np.abs(one - other) > _RELATIVE * scale))

@@ -1,0 +1,96 @@
+"""Concrete shapes at which a rule says something: both sides are well-typed, the condition holds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+
+from tensorwright.rewrite.dims import Extent, Size, atoms_of, value_of
+from tensorwright.rewrite.meaning import infer_shapes
+from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.prove.problem import Problem
+from tensorwright.rewrite.shapes import IllTyped
+from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact, Rank
+
+__all__ = ["holds_at", "sample_shapes", "shapes_at"]
+
+Shapes = dict[str, IntShape]
+
+
+def sample_shapes(problem: Problem, seed: int, largest: int = 4, tries: int = 200) -> Iterator[Shapes]:
+    """Shapes that fit a rule, extents between 1 and about `largest`, each once, at random.
+
+    Ends after `tries` attempts, without any shape where none was found.
+    """
+    chance = random.Random(seed)
+    free = _free_extents(problem)
+    seen: set[tuple[tuple[str, IntShape], ...]] = set()
+    for _ in range(tries):
+        values: dict[Extent, Size] = {extent: chance.randint(1, largest) for extent in free}
+        shapes = shapes_at(problem, values)
+        if shapes is None or tuple(shapes.items()) in seen:
+            continue
+        seen.add(tuple(shapes.items()))
+        if fits(problem, shapes):
+            yield shapes
+
+
+def _free_extents(problem: Problem) -> tuple[Extent, ...]:
+    solved = dict(problem.known.solved)
+    found: dict[Extent, None] = {}
+    for _, shape in problem.shapes:
+        for extent in shape:
+            for atom in atoms_of(extent):
+                if atom not in solved:
+                    found.setdefault(atom)
+    for size in solved.values():
+        for atom in atoms_of(size):
+            found.setdefault(atom)
+    return tuple(found)
+
+
+def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:
+    """The shapes of the inputs where free extents have these values; None where one is no extent."""
+    shapes: Shapes = {}
+    for name, shape in problem.shapes:
+        extents: list[int] = []
+        for extent in shape:
+            normal = problem.known.normal(extent)
+            try:
+                value = value_of(normal, {a: values[a] for a in atoms_of(normal)})
+            except ZeroDivisionError:
+                return None
+            if not isinstance(value, int) or value < 1:
+                return None
+            extents.append(value)
+        shapes[name] = tuple(extents)
+    return shapes
+
+
+def fits(problem: Problem, shapes: Shapes) -> bool:
+    """Whether both sides are well-typed and the condition holds; roots may differ in shape."""
+    rule = problem.rule
+    try:
+        infer_shapes((*rule.left, *rule.right), shapes)
+    except (IllTyped, ZeroDivisionError):
+        return False
+    return all(holds_at(fact, shapes) for fact in rule.condition)
+
+
+def holds_at(fact: Rank | Fact, shapes: Mapping[str, IntShape]) -> bool:
+    """Whether an atom of a condition is true of concrete shapes."""
+
+    def number(size: Size) -> Size:
+        return value_of(size, {e: shapes[e.name][e.axis] for e in atoms_of(size)})
+
+    match fact:
+        case Rank(name, rank):
+            return len(shapes[name]) == rank
+        case Equal(left, right):
+            return number(left) == number(right)
+        case AtLeast(left, right):
+            gap = number(left) - number(right)
+            return isinstance(gap, int) and gap >= 0
+        case Divides(divisor, above):
+            below, value = number(divisor), number(above)
+            return isinstance(below, int) and isinstance(value, int) and value % below == 0
