@@ -12,7 +12,7 @@ from tests.unit.tune.model_samples import made_up
 
 from tensorwright.base import detect_target, override
 from tensorwright.records import JsonLinesStore, MemoryStore, SqliteStore
-from tensorwright.tune import Task, TuneOptions, tune
+from tensorwright.tune import Interrupt, Progress, Task, TuneOptions, tune
 from tensorwright.tune.kept_model import ModelFile, model_file_of, open_model
 from tensorwright.tune.models import BoostedModel, BoostedSettings, scores_of
 
@@ -127,6 +127,28 @@ def session(folder: Path, trials: int = 80, **changes: object) -> list[tuple[str
 def test_sessions_keep_a_model_only_where_asked(tmp_path: Path) -> None:
     session(tmp_path)
     assert not list(tmp_path.glob("*.model-*"))
+
+
+class StopsAfter:
+    """Interrupts the session once so much was tried."""
+
+    def __init__(self, trials: int) -> None:
+        self.trials = trials
+        self.interrupt = Interrupt()
+
+    def on_progress(self, progress: Progress) -> None:
+        if progress.trials >= self.trials:
+            self.interrupt.set()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_an_interrupted_session_keeps_what_it_learned(tmp_path: Path) -> None:
+    stop = StopsAfter(70)
+    changes = {"callbacks": [stop], "interrupt": stop.interrupt, "keeps_model": True}
+    assert len(session(tmp_path, trials=800, **changes)) < 100
+    assert len(list(tmp_path.glob("records.model-*.json"))) == 1
 
 
 def test_equal_files_give_equal_decisions(tmp_path: Path) -> None:
