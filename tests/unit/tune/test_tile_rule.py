@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unit.tune.compiled import Case, check_schedule
+from tests.unit.tune.compiled import Case, check_schedule, workloads
 
 from tensorwright.base import Target, detect_target
 from tensorwright.graph import Graph, GraphBuilder, choose_layouts, interpret, partition, simplify
 from tensorwright.pipeline import finish
 from tensorwright.records import MemoryStore
-from tensorwright.schedule import PackConstant, Split, format_trace, initial_state
+from tensorwright.schedule import PackConstant, Reorder, Split, format_trace, initial_state
 from tensorwright.tune import default_trace, rule_sketches, space_of
 from tensorwright.zoo import (
     OperatorCase,
@@ -151,3 +152,22 @@ def test_vectors_of_last_channels_stay_inside_a_group(per_group: int, width: int
     assert lanes == width
     assert per_group % (int(str(columns)) * width) == 0
     assert any(isinstance(step, PackConstant) for step in trace)
+
+
+@pytest.mark.parametrize(("case", "outer"), [("C3D.3", "oc_0"), ("C3D.4", "oc_0"), ("C3D.2", "d")])
+def test_constants_too_large_for_the_cache_are_read_once(case: str, outer: str) -> None:
+    target = Target.parse("x86-64-avx512")
+    workload = operator_program(find_cases([case], 1)[0]).workload
+    trace = default_trace(initial_state(workload.outputs, workload.constants), target)
+    order = next(s for s in trace if isinstance(s, Reorder) and s.stage == "conv").loops
+    assert next(loop for loop in order if loop in ("d", "oc_0")) == outer
+
+
+def test_slices_inside_panels_of_columns() -> None:
+    b = GraphBuilder("volume")
+    x = b.input("x", (1, 32, 6, 5, 5))
+    y = b.add("conv", x, b.constant(weights(32, 32, 3, 3, 3)), pads=(1,) * 6)
+    target = replace(TARGET, l2_bytes=32 * 1024)
+    for case in workloads(b.finish([b.add("relu", y)]), target):
+        state = initial_state(case[0].outputs, case[0].constants)
+        check_schedule(case, format_trace(default_trace(state, target)), target)

@@ -1,0 +1,45 @@
+"""Sizes of register tiles: by rule, and those worth trying."""
+
+from __future__ import annotations
+
+from tensorwright.base import Target
+from tensorwright.tune.space.sketch import divisors
+
+
+def few_columns(limit: int, values: tuple[int, ...]) -> tuple[int, ...]:
+    """The numbers of columns up to a limit; at least one."""
+    return tuple(value for value in values if value <= limit) or (1,)
+
+
+def row_sizes(extent: int, limit: int) -> tuple[int, ...]:
+    """Tile sizes worth trying along rows: divisors, and some that leave a shifted tail."""
+    extra = tuple(n for n in (2, 3, 4, 6, 8, 12, 14) if n <= min(extent, limit))
+    return tuple(sorted({*divisors(extent, limit), *extra}))
+
+
+def default_tile(
+    columns: int, rows: int, more_rows: int, target: Target, most_columns: int = 8
+) -> tuple[int, int, int]:
+    """The register tile (vectors, rows, second rows) with the best estimated share of peak.
+
+    A tile of c vectors by r rows takes c*r multiply-adds, c + r reads and c*r + c + 1 registers
+    per step of the reduction; two multiply-adds and two reads start per cycle, and a multiply-add
+    takes four cycles.  The vectors come from the second cache, in 1.3 cycles each, and every row
+    that uses one again saves reading it: few rows cost up to half.  Tails count as work done for
+    nothing.
+    """
+    best, best_score = (1, 1, 1), -1.0
+    for c in range(1, min(columns, most_columns, 8) + 1):
+        for second in range(1, min(more_rows, 4) + 1):
+            for r in range(1, min(rows, 28) + 1):
+                held = c * r * second
+                if held + c + 1 > target.vector_registers:
+                    continue
+                cycles = max(held / 2, (c + r * second) / 2, 1.3 * c, 4.0)
+                share = held / 2 / cycles
+                for size, extent in ((c, columns), (r, rows), (second, more_rows)):
+                    share *= extent / (-(-extent // size) * size)
+                share *= 1.0 - 0.5 / (r * second) - 0.01 * (second - 1)
+                if share > best_score:
+                    best, best_score = (c, r, second), share
+    return best

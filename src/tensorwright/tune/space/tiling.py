@@ -1,0 +1,310 @@
+"""One product in register tiles: the steps of a sketch of the tile rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from math import prod
+
+from tensorwright.base import Target
+from tensorwright.expr import Axis, Index, Load, Mod, exact_div, free_vars, loads_of, terms_of
+from tensorwright.schedule import (
+    AtRoot,
+    ComputeAt,
+    PackConstant,
+    PrefetchNext,
+    Reorder,
+    Split,
+    Stage,
+    Tail,
+    Unroll,
+    Vectorize,
+)
+from tensorwright.tune.space.common import accumulators, lanes_for, parallelise, spread
+from tensorwright.tune.space.pack_operand import place_panel
+from tensorwright.tune.space.roles import extent_of, points, vector_within
+from tensorwright.tune.space.sketch import Kind, SketchBuilder, divisors
+from tensorwright.tune.space.tile_roles import Roles, rows_inside_columns
+from tensorwright.tune.space.tile_sizes import default_tile, few_columns, row_sizes
+
+_BAND_ROWS = 14
+FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
+
+
+class Order(Enum):
+    """The order of the loops over tiles, and where the stages that feed the reduction are
+    computed.
+    """
+
+    COLUMNS_OUTSIDE = "tile, columns outside"  # feeding stages whole, at the root
+    ROWS_OUTSIDE = "tile, rows outside"  # feeding stages for a band of rows
+    BANDS = "tile, bands of rows"  # columns outside, feeding stages for a band of rows
+    PANELS = "tile, columns packed"  # columns outside, those of an activation copied first
+
+
+class Tiling:
+    """Mutable working state while one tile sketch is built."""
+
+    def __init__(
+        self,
+        builder: SketchBuilder,
+        target: Target,
+        anchor: str,
+        stored: str,
+        roles: Roles,
+        order: Order,
+        panel: str = "",
+    ) -> None:
+        self.builder = builder
+        self.target = target
+        self.anchor = anchor
+        self.stored = stored
+        self.order = order
+        self.panel = panel  # the copy of the wide operand's columns, where there is one
+        self.width = vector_within(
+            roles.lanes_group, lanes_for(target, builder.state.stage(anchor))
+        )
+        if roles.rows is None and extent_of(roles.lanes.extent) > self.width:
+            roles = replace(roles, rows=roles.columns, columns=None)  # the lanes give the columns
+        self.roles = roles
+        self.band = ""  # the loop over bands of rows, where there is one
+        self.feeding = [
+            s.name
+            for s in builder.state.stages
+            if s.name not in (anchor, stored, panel) and isinstance(s.placement, AtRoot)
+        ]
+        position = [s.name for s in builder.state.stages].index(stored)
+        self.following = [s.name for s in builder.state.stages[position + 1 :]]
+        self.feeding = [name for name in self.feeding if name not in self.following]
+
+    def build(self) -> None:
+        """Tile the stored stage, place the anchor in its tiles, schedule what feeds it."""
+        outer, inner, lanes = self._tile_stored()
+        for loop in inner:
+            self.builder.do(Unroll(self.stored, loop))
+        self.builder.do(Vectorize(self.stored, lanes))
+        place, band = self._parallelise(outer)
+        if place:
+            self.builder.do(ComputeAt(self.anchor, self.stored, place))
+        if self.panel:
+            place_panel(self.builder, self.panel, self.stored, band, self.target)
+        inside = {self.anchor, self.stored}
+        for name in reversed(self.feeding):  # readers first: a band may hold what they read too
+            readers = {reader.name for reader in self.builder.state.readers(name)}
+            if band and not self.panel and readers and readers <= inside:
+                self._compute_in_band(name, band)
+                inside.add(name)
+            else:
+                spread(self.builder, name, self.target, name)
+        self._schedule_anchor()
+        for name in self.following:
+            spread(self.builder, name, self.target, name)
+
+    def _tile_stored(self) -> tuple[list[str], list[str], str]:
+        """Split and reorder: (loops over tiles, unrolled loops in a tile, the vector loop)."""
+        roles, builder, stored = self.roles, self.builder, self.stored
+        lanes_extent = extent_of(roles.lanes.extent)
+        wide = lanes_extent > self.width
+        grouped = wide and roles.lanes_group > 0
+        columns_extent = -(-lanes_extent // self.width) if wide else _extent(roles.columns)
+        if grouped:  # a tile stays inside its group
+            columns_extent = roles.lanes_group // self.width
+        tile = default_tile(
+            columns_extent,
+            roles.group or _extent(roles.rows),
+            _extent(roles.more_rows),
+            self.target,
+            # a tile that fits is shifted back at the end, where a larger one would be masked: that
+            # pays where one masked tile is all
+            most_columns=lanes_extent // self.width if wide and columns_extent > 3 else 8,
+        )
+        if grouped:
+            tile = (max(divisors(columns_extent, tile[0])), *tile[1:])
+        full = tile[0] * self.width
+        shifted = wide and lanes_extent % full != 0 and lanes_extent >= full
+        most = lanes_extent // self.width if shifted else columns_extent
+        choices = divisors(columns_extent, 8) if grouped else few_columns(most, (1, 2, 3, 4, 6, 8))
+        columns = builder.choose("columns", choices, tile[0])
+        column_outer: list[str] = []
+        column_inner: list[str] = []
+        lanes = roles.lanes.name
+        if wide:
+            tail = Tail.SHIFT if shifted else Tail.GUARD
+            builder.do(Split(stored, lanes, (columns, self.width), tail))
+            column_outer, column_inner = [f"{lanes}_0"], [f"{lanes}_1"]
+            lanes = f"{lanes}_2"
+        elif roles.columns is not None:
+            name = roles.columns.name
+            self._split(roles.columns, columns, tile[0])
+            column_outer, column_inner = [f"{name}_o"], [f"{name}_i"]
+        row_outer: list[str] = []
+        row_inner: list[str] = []
+        factors: list[Index] = [columns]
+        sizes = row_sizes(_extent(roles.rows), 28)
+        rows = tile[1]
+        if roles.group:  # a tile stays inside its group
+            sizes = divisors(roles.group, 28)
+            rows = max(divisors(roles.group, rows))
+        for label, axis, values, size in (
+            ("more_rows", roles.more_rows, row_sizes(_extent(roles.more_rows), 8), tile[2]),
+            ("rows", roles.rows, sizes, rows),
+        ):
+            if axis is None:
+                continue
+            factors.append(builder.choose(label, values, size))
+            if axis is roles.more_rows and self.order is Order.BANDS:
+                self._split_band(axis, factors[-1], size)
+                row_outer.append(f"{axis.name}_1")
+                row_inner.append(f"{axis.name}_2")
+            else:
+                self._split(axis, factors[-1], size)
+                row_outer.append(f"{axis.name}_o")
+                row_inner.append(f"{axis.name}_i")
+        builder.limit(tuple(factors), accumulators(self.target))
+        taken = {a.name for a in (roles.lanes, roles.columns, roles.rows, roles.more_rows) if a}
+        if wide and roles.columns is not None:
+            taken.discard(roles.columns.name)
+        axes = builder.state.stage(stored).tensor.axes
+        batch = [axis.name for axis in axes if axis.name not in taken]
+        if self.band:
+            outer = [self.band, *batch, *column_outer, *row_outer]
+        elif self.order is Order.ROWS_OUTSIDE:
+            outer = [*batch, *row_outer, *column_outer]
+        else:
+            again = rows_inside_columns(builder.state, self.anchor, roles, self.target)
+            batch = [name for name in batch if name not in again]
+            outer = [*batch, *column_outer, *again, *row_outer]
+        inner = [*column_inner, *row_inner]
+        builder.do(Reorder(stored, (*outer, *inner, lanes)))
+        return outer, inner, lanes
+
+    def _split(self, axis: Axis, factor: Index, default: int) -> None:
+        extent = extent_of(axis.extent)
+        tail = Tail.SHIFT if extent % default and extent >= default else Tail.GUARD
+        self.builder.do(Split(self.stored, axis.name, (factor,), tail))
+
+    def _split_band(self, axis: Axis, rows: Index, size: int) -> None:
+        """Split the second rows into bands of tiles, all channels of a band being one thread's.
+
+        What comes before and after is cut into bands of rows as well, so that a thread mostly
+        finds in its own cache what it reads.
+        """
+        extent = extent_of(axis.extent)
+        usual = max(1, round(extent / max(1, round(extent / _BAND_ROWS)) / size))
+        band = self.builder.choose("band", row_sizes(-(-extent // size), 32), usual, Kind.PARALLEL)
+        full = usual * size
+        tail = Tail.SHIFT if extent % full and extent >= full else Tail.GUARD
+        self.builder.do(Split(self.stored, axis.name, (band, rows), tail))
+        self.band = f"{axis.name}_0"
+
+    def _parallelise(self, outer: list[str]) -> tuple[str, str]:
+        """Fuse and spread the loops over tiles.
+
+        Returns the loop that holds one tile ("": all is one tile) and the loop that holds a band of
+        rows, which is where feeding stages are computed ("": at the root).
+        """
+        work = points(self.builder.state.stage(self.anchor).tensor)
+        if not outer:
+            return "", ""
+        if self.order is Order.COLUMNS_OUTSIDE or not (self.feeding or self.panel):
+            return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
+        rows = [a for a in (self.roles.more_rows, self.roles.rows) if a is not None]
+        cut = outer.index(f"{rows[0].name}_o") + 1 if rows and not self.band else len(outer)
+        if self.panel:
+            cut = outer.index(f"{rows[0].name}_o")
+        if self.band:
+            cut = outer.index(f"{rows[0].name}_1")
+        band = parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
+        return (outer[-1] if cut < len(outer) else band), band
+
+    def _compute_in_band(self, name: str, band: str) -> None:
+        self.builder.do(ComputeAt(name, self.stored, band))
+        last = self.builder.state.stage(name).tensor.axes[-1]
+        if extent_of(last.extent) >= 2:
+            self.builder.do(Vectorize(name, last.name))
+
+    def _schedule_anchor(self) -> None:
+        """Order and unroll the loops of the reduction inside one tile, and pack its constants."""
+        builder, name = self.builder, self.anchor
+        stage = builder.state.stage(name)
+        lanes, tile = self._anchor_axes(stage)
+        vector = lanes
+        if extent_of(self.roles.lanes.extent) > self.width:
+            builder.do(Split(name, lanes, (self.width,)))
+            tile = [*tile, f"{lanes}_o"]
+            vector = f"{lanes}_i"
+        folding, unrolled = self._split_reduction(stage)
+        rest = [axis.name for axis in stage.tensor.axes if axis.name not in (lanes, *tile)]
+        builder.do(Reorder(name, (*rest, *folding, *unrolled, *tile, vector)))
+        for loop in (*unrolled, *tile):
+            builder.do(Unroll(name, loop))
+        builder.do(Vectorize(name, vector))
+        places: dict[str, set[Load]] = {}
+        for load in loads_of(stage.tensor.body):
+            places.setdefault(load.source.name, set()).add(load)
+        for constant, loads in places.items():
+            sole = len(builder.state.readers(constant)) == 1
+            if constant in builder.state.constants and len(loads) == 1 and sole:
+                builder.do(PackConstant(constant, name))
+                if folding:
+                    builder.do(PrefetchNext(name, constant, folding[-1]))
+
+    def _anchor_axes(self, stage: Stage) -> tuple[str, list[str]]:
+        """The anchor's own axes that the roles fall on: that of the lanes, and the others of the
+        tile.
+        """
+        stored = self.builder.state.stage(self.stored).tensor
+        link = next(x for x in loads_of(stored.body) if x.source.name == self.anchor)
+
+        def own(role: Axis | None) -> str | None:
+            if role is None:
+                return None
+            for axis, index in zip(stage.tensor.axes, link.indices, strict=True):
+                if role.var in free_vars(index):
+                    return axis.name
+            return None
+
+        lanes = own(self.roles.lanes)
+        assert lanes is not None, "the lanes are an axis that the anchor is read along"
+        # columns innermost: each read along the rows is then used up at once, by all columns
+        roles = (self.roles.more_rows, self.roles.rows, self.roles.columns)
+        found = [own(role) for role in roles]
+        return lanes, list(dict.fromkeys(x for x in found if x is not None and x != lanes))
+
+    def _split_reduction(self, stage: Stage) -> tuple[list[str], list[str]]:
+        """The loops of the reduction: (loops, unrolled loops), outermost first."""
+        axes = list(stage.tensor.reduce_axes)
+        if prod(extent_of(axis.extent) for axis in axes) <= FULL_UNROLL:
+            return [], [axis.name for axis in axes]
+        main = max(axes, key=lambda axis: extent_of(axis.extent))
+        others = [axis.name for axis in axes if axis is not main]
+        extent = extent_of(main.extent)
+        block = _block_of(stage, main)
+        if block and extent % block:  # the channels of a group end inside a block
+            block = 0
+        steps = divisors(block or extent, 16)
+        step = self.builder.choose("unroll", steps, max(divisors(block or extent, 4)), Kind.UNROLL)
+        if block and extent > block:
+            inner = exact_div(block, step)
+            self.builder.do(Split(stage.name, main.name, (inner, step), Tail.EXACT))
+            loops = [f"{main.name}_0", *others, f"{main.name}_1"]
+            return loops, [f"{main.name}_2"]
+        self.builder.do(Split(stage.name, main.name, (step,), Tail.EXACT))
+        return [*others, f"{main.name}_o"], [f"{main.name}_i"]
+
+
+def _block_of(stage: Stage, axis: Axis) -> int:
+    """The block of a blocked layout that a reduction axis runs through: b in x[.. k // b .. k %
+    b]; 0 if none.
+    """
+    for load in loads_of(stage.tensor.body):
+        for index in load.indices:
+            for monomial, _ in terms_of(index):
+                for atom in monomial:
+                    if isinstance(atom, Mod) and axis.var in free_vars(atom):
+                        return atom.divisor if isinstance(atom.divisor, int) else 0
+    return 0
+
+
+def _extent(axis: Axis | None) -> int:
+    return extent_of(axis.extent) if axis is not None else 1
