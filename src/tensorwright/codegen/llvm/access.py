@@ -45,15 +45,13 @@ class Accesses(Indices):
         return self.active
 
     def pointer(self, storage: Piece, place: Linear) -> str:
-        """The address of a uniform place: a base that copies share, and a constant."""
-        function = self.function
-        element = memory_element(storage.dtype)
-        base = storage.pointer
-        moving = self.sum_of(place.terms)
-        if moving:
-            base = function.pure(f"getelementptr {element}, ptr {base}, i64 {moving}", base, moving)
+        """The address of a uniform place: a pointer that copies share, and a constant."""
+        function, base = self.function, storage.pointer
+        size = storage.dtype.size_bytes
+        for name, coefficient in self.outer_first(place.terms):
+            base = function.moved(base, name, coefficient * size)
         if place.const:
-            base = function.pure(f"getelementptr {element}, ptr {base}, i64 {place.const}", base)
+            base = function.pure(f"getelementptr i8, ptr {base}, i64 {place.const * size}", base)
         return base
 
     def _alignment(self, storage: Piece, place: Linear, most: int) -> int:

@@ -4,6 +4,9 @@ A `Function` is written front to back. Its scopes nest like the loops and branch
 A pure operation is emitted once per scope and text, in the outermost scope that has its operands:
 a value of scope d that is first needed in a deeper scope goes just before scope d+1 opens. So the
 unrolled copies of a statement share their address arithmetic, and loop invariants leave the loop.
+
+An address that a loop moves is a pointer that the loop advances (`moved`): one for each buffer and
+loop, whatever number of unrolled copies read at constant distances from it.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ _REGISTER = {
 }
 _MEMORY = {DType.F16: "half", DType.BF16: "i16", DType.BOOL: "i8"}
 _SUFFIX = {"float": "f32", "double": "f64"}
+_MOST_MOVED = 8  # pointers that one loop advances: each holds a register all the way through it
 _LOOP_METADATA = (
     "!0 = distinct !{!0, !1, !2}",
     '!1 = !{!"llvm.loop.unroll.disable"}',
@@ -119,14 +123,29 @@ class Module:
         return "\n".join((*self.declarations, *self.definitions.values(), *_LOOP_METADATA, ""))
 
 
+class Moved(NamedTuple):
+    """A pointer or an offset that a loop advances by so many bytes."""
+
+    name: str
+    kind: str
+    start: str
+    step_bytes: int
+
+
 class Scope:
     """A loop body, a branch or a whole function while it is written."""
 
-    __slots__ = ("conditional", "hoist", "hoisted_loads", "memory", "pure", "written")
+    __slots__ = (
+        *("conditional", "first", "hoist", "hoisted_loads", "index"),
+        *("memory", "moved", "pure", "written"),
+    )
 
     def __init__(self, written: frozenset[str], *, conditional: bool) -> None:
         self.written = written  # buffers that statements in here write
         self.conditional = conditional
+        self.index = ""  # of a loop: the name of its variable, and its first value
+        self.first = "0"
+        self.moved: list[Moved] = []
         self.hoist: Lines = []  # lines just before the scope opens
         self.hoisted_loads = 0
         self.pure: dict[str, str] = {}
@@ -199,6 +218,43 @@ class Function:
             name = known[operation] = self.emit_at(depth, operation)
         return name
 
+    def moved(self, base: str, index: str, step_bytes: int) -> str:
+        """The pointer `base + step_bytes * index`, which the loop of the index advances if it may.
+
+        A loop advances a pointer that comes from outside of it. One that advances many already
+        advances an offset that the further ones share.
+        """
+        depth = self.depth.get(index, 0)
+        scope = self.scopes[depth]
+        if scope.index != index:
+            offset = index
+            if step_bytes != 1:
+                offset = self.pure(f"mul nsw i64 {index}, {step_bytes}", index)
+            return self.pure(f"getelementptr i8, ptr {base}, i64 {offset}", base, offset)
+        if self.depth.get(base, 0) < depth:
+            known = scope.pure.get(f"{base} + {step_bytes}")
+            if known is not None:
+                return known
+            if len(scope.moved) < _MOST_MOVED:
+                return self._advance(scope, depth, "ptr", base, step_bytes)
+        offset = scope.pure.get(f" + {step_bytes}") or self._advance(
+            scope, depth, "i64", "", step_bytes
+        )
+        return self.pure(f"getelementptr i8, ptr {base}, i64 {offset}", base, offset)
+
+    def _advance(self, scope: Scope, depth: int, kind: str, base: str, step_bytes: int) -> str:
+        """Let a loop advance a pointer from `base`, or an offset from zero."""
+        start = base or "0"
+        if scope.first != "0":
+            start = self.pure(f"mul nsw i64 {scope.first}, {step_bytes}", scope.first)
+            if base:
+                start = self.pure(f"getelementptr i8, ptr {base}, i64 {start}", base, start)
+        name = self.fresh()
+        self.depth[name] = depth
+        scope.moved.append(Moved(name, kind, start, step_bytes))
+        scope.pure[f"{base} + {step_bytes}"] = name
+        return name
+
     def call(self, intrinsic: str, result: str, *arguments: tuple[str, str]) -> str:
         """The result of a pure intrinsic; arguments are (type, name)."""
         types = ", ".join(kind for kind, _ in arguments)
@@ -248,6 +304,7 @@ class Function:
         self.lines.append(heading)
         self.scopes.append(scope)
         index = self.fresh()
+        scope.index, scope.first = index, first
         self.depth[index] = len(self.scopes) - 1
         self.ranges[index] = bounds
         yield index
@@ -255,6 +312,15 @@ class Function:
         heading.append(
             f"  {index} = phi i64 [ {first}, %{before} ], [ {following}, %{self.block} ]"
         )
+        for name, kind, start, step_bytes in scope.moved:
+            onward = self.fresh()
+            heading.append(
+                f"  {name} = phi {kind} [ {start}, %{before} ], [ {onward}, %{self.block} ]"
+            )
+            if kind == "ptr":
+                self.effect(f"{onward} = getelementptr i8, ptr {name}, i64 {step_bytes}")
+            else:
+                self.effect(f"{onward} = add nsw i64 {name}, {step_bytes}")
         self.effect(f"{following} = add nuw nsw i64 {index}, 1")
         self.effect(f"{again} = icmp ult i64 {following}, {stop}")
         self.effect(f"br i1 {again}, label %{label}, label %{after}, !llvm.loop !0")

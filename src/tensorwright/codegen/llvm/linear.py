@@ -95,13 +95,23 @@ class Arithmetic:
             return total
         return self.function.pure(f"add nsw i64 {total}, {value.const}", total)
 
+    def outer_first(self, terms: Terms) -> Terms:
+        """The terms from the outermost scope to the innermost; in each its loop's index first."""
+        if len(terms) < 2:
+            return terms
+        depth, scopes = self.function.depth, self.function.scopes
+
+        def key(term: tuple[str, int]) -> tuple[int, bool]:
+            place = depth.get(term[0], 0)
+            return place, scopes[place].index != term[0]
+
+        return tuple(sorted(terms, key=key))
+
     def sum_of(self, terms: Terms) -> str:
         """The sum of uniform terms as an i64, outer variables first; "" for none."""
         function = self.function
-        if len(terms) > 1:
-            terms = tuple(sorted(terms, key=lambda term: function.depth.get(term[0], 0)))
         total = ""
-        for name, coefficient in terms:
+        for name, coefficient in self.outer_first(terms):
             part = name
             if coefficient != 1:
                 part = function.pure(f"mul nsw i64 {name}, {coefficient}", name)

@@ -10,8 +10,13 @@ relative; all but the last run equally fast; benchmarks/pass_pipelines.py):
 
     O3 with vectorisers and unroller   1.00      O3 or O2 without them                  0.73
     O1 without them                    0.62      function simplification O1, THOROUGH   0.49
-    sroa instcombine simplifycfg, LEAN 0.34      sroa alone                             0.26
+    sroa instcombine simplifycfg       0.34      sroa simplifycfg, LEAN                 0.26
     no pass at all                     0.29, and the kernel runs at 0.38 of the speed
+
+The addresses that the emitter writes are already what the machine should compute: pointers that
+loops advance, and constants. Two passes of LLVM undo that and stay out: instcombine sinks the parts
+of an address into the innermost loop, and loop strength reduction, once it gives up on the many
+accesses there, gives each row of a register tile a pointer of its own, reloaded from the stack.
 
 What remains (0.22) is instruction selection and register allocation; its level (1 to 3) makes no
 difference, and NewGVN and LoopRotate bring nothing that it does not find by itself. llvmlite holds
@@ -30,7 +35,7 @@ import llvmlite.binding as llvm
 
 from tensorwright.base import HERE, InternalError, MachineError, Target
 
-PIPELINE_VERSION = 1
+PIPELINE_VERSION = 2
 """Counts up whenever the same IR may give other object code; part of every cache key."""
 
 _CONTEXT_LINES = 3
@@ -108,6 +113,8 @@ def _initialise() -> None:
     llvm.initialize_all_asmprinters()
     # Inline assembly; without its parser LLVM aborts the process. There is one for the host only.
     llvm.initialize_native_asmparser()
+    # LLVM has this switch for the whole process only.
+    llvm.set_option("tensorwright", "-disable-lsr")
 
 
 @contextmanager
@@ -151,7 +158,6 @@ def _run_passes(
         case Level.LEAN:
             passes = llvm.create_new_function_pass_manager()
             passes.add_sroa_pass()
-            passes.add_instruction_combine_pass()
             passes.add_simplify_cfg_pass()
         case Level.THOROUGH:
             passes = builder.getFunctionPassManager()
