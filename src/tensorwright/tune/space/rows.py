@@ -218,9 +218,7 @@ def _compute_by_blocks(
     work = sum(points(stage.tensor) for stage in builder.state.stages)
     split = max(n for n in range(rows) if axes[n].extent != 1)
     extent = extent_of(axes[split].extent)
-    sizes = divisors(extent, 8 if products else 16)
-    default = max(sizes) if products else 1
-    block = builder.choose("block", sizes, default)
+    block = builder.choose("block", divisors(extent, 8), _default_block(builder, split))
     builder.do(Split(last.name, axes[split].name, (block,)))
     around = [axis.name for axis in axes[:split]]
     outer = [*around, f"{axes[split].name}_o"]
@@ -244,6 +242,39 @@ def _compute_by_blocks(
     for stage in builder.state.stages:
         if stage.name not in (*products, *turned) and not _is_cache_of(stage.name, products):
             _vectorise(builder, stage.name, target)
+            if _is_partial(builder.state, stage.name):
+                _interleave(builder, stage.name, stage.tensor.axes[split].name)
+
+
+_FEW_BLOCKS = 16  # so many blocks of rows at least, that threads find enough of them
+_ROWS_BYTES = 16384  # so much of a block's widest tensor leaves room for others in the first cache
+
+
+def _default_block(builder: SketchBuilder, split: int) -> int:
+    """How many rows a block has: a product uses its vectors for as many as registers hold, a
+    partial result of each of a few rows hides the latency of folding.
+    """
+    state = builder.state
+    axes = state.stages[-1].tensor.axes
+    sizes = divisors(extent_of(axes[split].extent), 8)
+    if any(_is_product(stage) for stage in state.stages):
+        return max(sizes)
+    rows = prod(extent_of(axis.extent) for axis in axes[: split + 1])
+    points_of_row = max(points(stage.tensor) for stage in state.stages) // rows
+    most = min(4, rows // _FEW_BLOCKS, _ROWS_BYTES // (4 * points_of_row))
+    return max(n for n in sizes if n <= max(1, most))
+
+
+def _is_partial(state: ScheduleState, name: str) -> bool:
+    """Whether a stage holds the partial results of another."""
+    return name.endswith("_rf") and state.has_stage(name.removesuffix("_rf"))
+
+
+def _interleave(builder: SketchBuilder, name: str, row: str) -> None:
+    """Fold all rows of a block at once: each row's chain of operations waits for itself only."""
+    *loops, vector = builder.state.stage(name).loops
+    builder.do(Reorder(name, (*(loop for loop in loops if loop != row), row, vector)))
+    builder.do(Unroll(name, row))
 
 
 def _schedule_copy(
