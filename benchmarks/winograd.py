@@ -1,4 +1,5 @@
-"""Winograd's algorithm against direct convolution: the four 3x3 convolutions of ResNet-50.
+"""Winograd's algorithm against direct convolution: the 3x3 convolutions of ResNet-50 and the
+3x3x3 ones of a network of 18 layers for video.
 
 For each: the schedule by rule, the best of some random direct ones, and the sketches of the
 Winograd rule with their decisions by rule.  Times are the fastest of many samples, all kernels of
@@ -8,6 +9,7 @@ in between.  `share` is the speed that a direct convolution would need for that 
 the peak (of one thread, times the threads): above 100 % by Winograd alone.
 
 Run: python benchmarks/winograd.py [--json FILE] [--threads 1 2] [--samples N] [--rounds N]
+         [--kinds images volumes]
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ from tensorwright.tune import (
     space_of,
 )
 
-CASES = ((64, 56), (128, 28), (256, 14), (512, 7))
+IMAGES = ((64, (56, 56)), (128, (28, 28)), (256, (14, 14)), (512, (7, 7)))
+VOLUMES = ((64, (16, 56, 56)), (128, (8, 28, 28)), (256, (4, 14, 14)), (512, (2, 7, 7)))
+KINDS = {"images": IMAGES, "volumes": VOLUMES}
+TAPS = 3
 COLD_BYTES = 64 << 20
 PEAK_ROUNDS = 5
 
@@ -54,17 +59,17 @@ class Row:
     speed_up_cold: float
 
 
-def convolution(channels: int, size: int, target: Target) -> Workload:
+def convolution(channels: int, size: tuple[int, ...], target: Target) -> Workload:
     """The middle one of three convolutions, with its bias and ReLU, as a network has it."""
     source = np.random.default_rng(0)
     builder = GraphBuilder("convolutions")
-    value = builder.input("x", (1, channels, size, size))
-    for kernel in (1, 3, 1):
-        shape = (channels, channels, kernel, kernel)
-        scale = 1.0 / math.sqrt(channels * kernel * kernel)
+    value = builder.input("x", (1, channels, *size))
+    for kernel in (1, TAPS, 1):
+        shape = (channels, channels, *(kernel for _ in size))
+        scale = 1.0 / math.sqrt(channels * kernel ** len(size))
         w = builder.constant((source.normal(size=shape) * scale).astype(np.float32))
         bias = builder.constant(source.normal(size=channels).astype(np.float32))
-        value = builder.add("conv", value, w, bias, pads=(kernel // 2,) * 4)
+        value = builder.add("conv", value, w, bias, pads=(kernel // 2,) * (2 * len(size)))
         value = builder.add("relu", value)
     return prepare(builder.finish([value]), target).workloads[1]
 
@@ -101,7 +106,9 @@ def times_of(
     return dict(zip(names, zip(*columns, strict=True), strict=True))
 
 
-def rows_of(channels: int, size: int, threads: int, samples: int, rounds: int) -> list[Row]:
+def rows_of(
+    channels: int, size: tuple[int, ...], threads: int, samples: int, rounds: int
+) -> list[Row]:
     """Measure one convolution."""
     target = detect_target()
     workload = convolution(channels, size, target)
@@ -110,10 +117,10 @@ def rows_of(channels: int, size: int, threads: int, samples: int, rounds: int) -
     random_ones = {name: times.pop(name) for name in list(times) if name.startswith("direct ")}
     if random_ones:
         times["direct, best random"] = min(random_ones.values())
-    flops = 2 * 9 * channels * channels * size * size
+    flops = 2 * TAPS ** len(size) * channels * channels * math.prod(size)
     peak = max(measure_peak(target) for _ in range(PEAK_ROUNDS)) * threads
     warm_s, cold_s = times["direct"]
-    case = f"{channels} channels {size}x{size}"
+    case = f"{channels} channels {'x'.join(map(str, size))}"
     return [
         Row(case, threads, name, a, b, flops / a / peak, warm_s / a, cold_s / b)
         for name, (a, b) in times.items()
@@ -127,16 +134,17 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--samples", type=int, default=0, help="random direct schedules a case")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     options = parser.parse_args()
     rows: list[Row] = []
     head = ("case", "threads", "schedule", "warm us", "cold us", "share", "speed-up", "cold")
-    print(("{:>20} {:>7}  {:<22}" + "{:>10}" * 5).format(*head))
-    for channels, size in CASES:
+    print(("{:>22} {:>7}  {:<22}" + "{:>10}" * 5).format(*head))
+    for channels, size in (case for kind in options.kinds for case in KINDS[kind]):
         for threads in options.threads:
             for row in rows_of(channels, size, threads, options.samples, options.rounds):
                 rows.append(row)
                 print(
-                    f"{row.case:>20} {row.threads:>7}  {row.schedule:<22}{row.warm_s * 1e6:>10.0f}"
+                    f"{row.case:>22} {row.threads:>7}  {row.schedule:<22}{row.warm_s * 1e6:>10.0f}"
                     f"{row.cold_s * 1e6:>10.0f}{row.share_of_peak:>10.0%}"
                     f"{row.speed_up_warm:>9.2f}x{row.speed_up_cold:>9.2f}x",
                     flush=True,
