@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,6 +108,24 @@ def test_where_it_does_not_apply(tensor: Compute) -> None:
 def test_a_kernel_that_is_no_constant_stays() -> None:
     workload = program_workload([channels_last((8, 8), 16, 16, DType.F32)])
     assert sketches((workload, ())) == {}
+
+
+def test_bands_do_not_read_many_weights_again() -> None:
+    """16 parts of 512 x 512 weights take 16 MiB, 36 parts 36 MiB."""
+    workload = program_workload([channels_last((9, 9), 512, 512, DType.F32)], frozenset({"w"}))
+    target = replace(TARGET, l2_bytes=2 << 20)
+    assert set(sketches((workload, ()), target)) == NAMES - {"winograd4, bands"}
+
+
+def test_slices_of_a_volume_share_their_transforms() -> None:
+    """By rule many slices are in a band, and as many bands are left as threads can share."""
+    workload = program_workload(
+        [volume((16, 56, 56), 64, 64, DType.F32, block=16)], frozenset({"w"})
+    )
+    target = replace(TARGET, l2_bytes=2 << 20, vector_bytes=64)
+    found = sketches((workload, ()), target)
+    assert found["winograd4, bands"].defaults["slices"] == 8
+    assert found["winograd2, bands"].defaults["slices"] == 16
 
 
 def test_the_default_is_the_direct_one() -> None:

@@ -5,7 +5,8 @@ program is built.  Vectors lie along the channels everywhere, so each transform 
 whole vectors, a tile at a time, in registers.  The product is tiled as the tile rule tiles one:
 vectors of output channels, rows of tiles.
 
-- bands: a thread takes a band of rows of tiles through all stages, while they are in its cache.
+- bands: a thread takes a band of rows of tiles through all stages, while they are in its cache;
+  of several images or slices of a volume, which share weights, some at once.
 - whole: each stage is computed whole before the next, the product shared out along its parts and
   output channels: every weight is read once, by one thread.  For many channels on few tiles.
 """
@@ -30,9 +31,11 @@ from tensorwright.tune.space.common import inline_elementwise
 from tensorwright.tune.space.roles import extent_of
 from tensorwright.tune.space.sketch import Sketch, SketchBuilder
 from tensorwright.tune.space.winograd_roles import Case, Place, find_roles
+from tensorwright.tune.space.winograd_sizes import weight_bytes
 from tensorwright.tune.space.winograd_stages import schedule_stages
 
 TILES = (4, 2)  # outputs of a tile along each direction
+_MOST_AGAIN = 8  # second caches full of weights: bands, which read all of them, do not pay beyond
 _LEAST_CHANNELS = 16  # with fewer, on either side, the transforms cost more than they save
 
 
@@ -87,6 +90,9 @@ def _sketch(
     builder.do(UseAlgorithm(name, f"winograd{tile}"))
     builder.do(FoldConstant(f"{name}_kernel_f64"))
     builder.do(FoldConstant(f"{name}_kernel"))
+    most = _MOST_AGAIN * target.l2_bytes
+    if place is Place.BANDS and weight_bytes(builder.state, name) > most:
+        return None
     kept = {f"{name}_{part}" for part in ("data", "rows", "columns", "product", "sums")}
     if not builder.state.has_stage(f"{name}_data"):
         kept.add(found.data.source.name)

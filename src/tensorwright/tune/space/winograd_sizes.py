@@ -135,8 +135,7 @@ def _band_by_rule(state: ScheduleState, case: Case) -> tuple[int, int]:
     if they take more than that cache, as long as there are enough bands for the threads.
     """
     name, l2_bytes = case.name, case.target.l2_bytes
-    kernel = next(each for each in state.inputs if each.name == f"{name}_kernel")
-    weights = _size_bytes(kernel)
+    weights = weight_bytes(state, name)
     stages = (state.stage(f"{name}_{part}").tensor for part in ("columns", "product"))
     images = prod(extent_of(axis.extent) for axis in case.roles.batch)
     row_bytes = sum(map(_size_bytes, stages)) // (images * case.slice_count * case.tile_rows)
@@ -150,6 +149,11 @@ def _band_by_rule(state: ScheduleState, case: Case) -> tuple[int, int]:
     if is_small or slices > 1:
         return slices, 1
     return slices, max(1, min(_MOST_BAND, case.tile_rows // 2, rows))
+
+
+def weight_bytes(state: ScheduleState, name: str) -> int:
+    """How much the transformed kernel of a convolution takes."""
+    return _size_bytes(next(each for each in state.inputs if each.name == f"{name}_kernel"))
 
 
 def _bands(case: Case, slices: int) -> int:
