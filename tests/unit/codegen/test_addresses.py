@@ -88,14 +88,14 @@ def test_the_inner_loop_reads_nothing_back_from_the_stack(rows: int, vectors: in
     (inner,) = [loop for loop in innermost_loops(text) if "vfmadd" in loop]
     assert inner.count("vfmadd") == CHANNELS * rows * vectors
     assert "(%rsp)" not in inner
-    assert len(re.findall(r"\tadd|\tinc|\tlea", inner)) <= 3  # two pointers and the counter
+    assert len(re.findall(r"\tadd|\tinc|\tlea", inner)) == 2  # two pointers, no counter
 
 
 def test_a_loop_advances_one_pointer_for_each_buffer() -> None:
     text = emit(tiled_convolution(14, 2), AVX512).ir_text
     inner = max(text.split("\nb"), key=lambda part: part.count("llvm.fma"))
     assert len(re.findall(r"phi ptr", inner)) == 2
-    assert len(re.findall(r"phi i64", inner)) == 1
+    assert "phi i64" not in inner  # what it advances ends the loop: no counter
     assert " mul " not in inner
 
 
@@ -108,5 +108,5 @@ def test_pointers_beyond_what_registers_hold_share_an_offset(target: Target) -> 
     source = program(loops(*heads, body=Store(y, (i, j, m), total)), inputs, y)
     text = emit(source, target).ir_text
     assert text.count("phi ptr") == 2 * 8
-    assert text.count("phi i64") == 2 + 2
+    assert text.count("phi i64") == 2
     check(source, target)

@@ -11,6 +11,7 @@ loop, whatever number of unrolled copies read at constant distances from it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
@@ -302,16 +303,15 @@ class Function:
         self.start(label)
         heading: Lines = []
         self.lines.append(heading)
+        body = len(self.lines)
         self.scopes.append(scope)
         index = self.fresh()
         scope.index, scope.first = index, first
         self.depth[index] = len(self.scopes) - 1
         self.ranges[index] = bounds
         yield index
-        following, again, after = self.fresh(), self.fresh(), self.label()
-        heading.append(
-            f"  {index} = phi i64 [ {first}, %{before} ], [ {following}, %{self.block} ]"
-        )
+        again, after = self.fresh(), self.label()
+        test = ""
         for name, kind, start, step_bytes in scope.moved:
             onward = self.fresh()
             heading.append(
@@ -321,11 +321,29 @@ class Function:
                 self.effect(f"{onward} = getelementptr i8, ptr {name}, i64 {step_bytes}")
             else:
                 self.effect(f"{onward} = add nsw i64 {name}, {step_bytes}")
-        self.effect(f"{following} = add nuw nsw i64 {index}, 1")
-        self.effect(f"{again} = icmp ult i64 {following}, {stop}")
+            if not test and first == "0" and stop.isdigit():
+                test = self._reaches_end(scope, kind, start, onward, step_bytes * int(stop))
+        if not test or _mentions(self.lines[body:], index):
+            following = self.fresh()
+            heading.append(
+                f"  {index} = phi i64 [ {first}, %{before} ], [ {following}, %{self.block} ]"
+            )
+            self.effect(f"{following} = add nuw nsw i64 {index}, 1")
+            test = f"icmp ult i64 {following}, {stop}"
+        self.effect(f"{again} = {test}")
         self.effect(f"br i1 {again}, label %{label}, label %{after}, !llvm.loop !0")
         self.scopes.pop()
         self.start(after)
+
+    def _reaches_end(
+        self, scope: Scope, kind: str, start: str, onward: str, length_bytes: int
+    ) -> str:
+        """The test that a loop goes on, by what it advances: it needs no counter then."""
+        end = str(length_bytes)
+        if kind == "ptr":
+            end = self.fresh()
+            scope.hoist.append(f"  {end} = getelementptr i8, ptr {start}, i64 {length_bytes}")
+        return f"icmp ne {kind} {onward}, {end}"
 
     @contextmanager
     def branch(self, condition: str, written: frozenset[str]) -> Iterator[None]:
@@ -378,6 +396,14 @@ def _flatten(lines: Lines, into: list[str]) -> None:
             into.append(line)
         else:
             _flatten(line, into)
+
+
+def _mentions(lines: Lines, name: str) -> bool:
+    """Whether a name occurs in lines."""
+    found = re.compile(re.escape(name) + r"\b")
+    text: list[str] = []
+    _flatten(lines, text)
+    return any(name in line and found.search(line) for line in text)
 
 
 def wrapped_literal(active: range, lanes: int) -> str:
