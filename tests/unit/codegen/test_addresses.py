@@ -28,8 +28,8 @@ from tests.unit.codegen.kernels import (
 
 from tensorwright.base import Target
 from tensorwright.codegen.llvm import assembly, emit
-from tensorwright.expr import Load, Var, constant
-from tensorwright.loop import Allocate, LoopProgram, Store, block
+from tensorwright.expr import Load, Var, constant, floor_div, mod
+from tensorwright.loop import Allocate, For, LoopProgram, Store, block
 
 each_target = pytest.mark.parametrize("target", TARGETS, ids=str)
 LANES, CHANNELS, KERNEL = 16, 16, 3
@@ -58,6 +58,38 @@ def tiled_convolution(rows: int, vectors: int, kind: object = SERIAL) -> LoopPro
     )
     outer = (q, 2, kind), (n, 3, SERIAL)
     return program(loops(*outer, body=Allocate(acc, body)), (x, w), y)  # type: ignore[arg-type]
+
+
+def tile_in_memory() -> LoopProgram:
+    """A tile that a serial loop indexes, deep in a nest: its rows are summed up over the kernel."""
+    rows, vectors, size = 2, 4, 58
+    x = buffer("x", 4, size, size, CHANNELS)
+    w = buffer("w", 2, KERNEL, 2, KERNEL, CHANNELS, vectors, LANES)
+    y = buffer("y", vectors, 56, 56, LANES)
+    acc = local("acc", vectors, 8, 4, LANES)
+    a, b, c, d, h, p = (Var(name) for name in "abcdhp")
+    place = j, h * rows + i, n, m
+    heads = (i, rows, UNROLLED), (j, vectors, UNROLLED), (m, LANES, VECTOR)
+    left = Load(x, (a * 2 + d, floor_div(p, 14) * 8 + h * rows + i + k, mod(p, 14) * 4 + q + n, c))
+    update = Load(acc, place) + left * Load(w, (a, q, d, k, c, j, m))
+    tile = block(
+        loops((n, 4, SERIAL), (h, 4, SERIAL), *heads, body=Store(acc, place, constant(0, F32))),
+        loops(
+            *((n, 4, SERIAL), (a, 2, SERIAL), (q, KERNEL, SERIAL), (h, 4, SERIAL)),
+            *((d, 2, SERIAL), (k, KERNEL, SERIAL), (c, CHANNELS, UNROLLED)),
+            *heads,
+            body=Store(acc, place, update),
+        ),
+        loops(
+            *((j, vectors, SERIAL), (b, 8, SERIAL), (n, 4, SERIAL), (m, LANES, VECTOR)),
+            body=Store(
+                y,
+                (j, floor_div(p, 14) * 8 + b, mod(p, 14) * 4 + n, m),
+                Load(acc, (j, b, n, m)),
+            ),
+        ),
+    )
+    return program(For(p, 98, PARALLEL, Allocate(acc, tile)), (x, w), y)
 
 
 def innermost_loops(text: str) -> list[str]:
@@ -89,6 +121,13 @@ def test_the_inner_loop_reads_nothing_back_from_the_stack(rows: int, vectors: in
     assert inner.count("vfmadd") == CHANNELS * rows * vectors
     assert "(%rsp)" not in inner
     assert len(re.findall(r"\tadd|\tinc|\tlea", inner)) == 2  # two pointers, no counter
+
+
+def test_nor_does_a_deep_nest_that_accumulates_in_memory() -> None:
+    text = assembly(emit(tile_in_memory(), AVX512).ir_text, AVX512)
+    (inner,) = [loop for loop in innermost_loops(text) if "vfmadd" in loop]
+    assert inner.count("vfmadd") == CHANNELS * 8
+    assert "(%rsp)" not in inner
 
 
 def test_a_loop_advances_one_pointer_for_each_buffer() -> None:
