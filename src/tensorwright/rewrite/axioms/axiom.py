@@ -182,6 +182,8 @@ def _sized(line: str) -> str:
     head, colon, body = line.partition(":") if re.match(r"[\w-]+\s*:", line) else ("", "", line)
 
     def in_brackets(match: re.Match[str]) -> str:
+        if not match.group(1).strip():
+            return ""
         parts = [part.strip() for part in match.group(1).split(",")]
         kept = [part if re.fullmatch(r"\w+", part) else _dotted(part) for part in parts]
         return f"[{', '.join(kept)}]"

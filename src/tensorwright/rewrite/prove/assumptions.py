@@ -83,9 +83,11 @@ class Assumptions:
         if not _is_opaque(number // divisor):
             return True
         for below, above in self.divisions:
-            if below == divisor:
-                rest = number if above == 0 else number // above
-                if not _is_opaque(rest) or self._divides(divisor, number - above):
+            if below == divisor and above != 0:
+                rest = number - above
+                if not _is_opaque(number // above) or rest == 0:
+                    return True
+                if _length(rest) < _length(number) and self._divides(divisor, rest):
                     return True
         return False
 
@@ -179,6 +181,10 @@ def _multiple(divisor: Size, number: Size, fresh: int) -> tuple[Extent, Size] | 
     if extent in atoms_of(divisor):
         return None
     return extent, Dim.of(Extent(f"{extent.name}_over", 100 * extent.axis + fresh)) * divisor
+
+
+def _length(size: Size) -> int:
+    return 1 if isinstance(size, int) else len(size.terms)
 
 
 def _is_opaque(size: Size) -> bool:

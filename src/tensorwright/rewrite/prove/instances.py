@@ -17,11 +17,12 @@ from tensorwright.rewrite.terms import (
     Input,
     Param,
     Rank,
+    Rule,
     Term,
     applications,
 )
 
-__all__ = ["Instance", "OpenAxiom", "opened", "size_parameter"]
+__all__ = ["Instance", "OpenAxiom", "concrete_rule", "opened", "size_parameter"]
 
 Values = Mapping[str, tuple[Param, ...]]
 
@@ -85,6 +86,18 @@ def opened(instance: Instance) -> OpenAxiom:
         triggers=tuple(filled(each, values) for each in instance.axiom.triggers),
         ranks=instance.ranks,
         sizes=tuple(sizes),
+    )
+
+
+def concrete_rule(axiom: Axiom, values: Values) -> Rule:
+    """The rule that an axiom is for given parameters."""
+    rule = axiom.rule
+    facts = (f if isinstance(f, Rank) else _put(f, values) for f in rule.condition)
+    return replace(
+        rule,
+        left=tuple(filled(side, values) for side in rule.left),
+        right=tuple(filled(side, values) for side in rule.right),
+        condition=tuple(facts),
     )
 
 

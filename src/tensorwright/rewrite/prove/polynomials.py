@@ -95,6 +95,8 @@ class Polynomials:
                 return self._greatest(args)
             case Fn.EXP:
                 return self._exp(args[0])
+            case Fn.TANH if not args[0].terms:
+                return args[0]
             case _:
                 return self.atom((fn, args))
 
