@@ -1,0 +1,51 @@
+"""Exact arithmetic modulo the prime of `expr.FieldDomain`, on whole arrays.
+
+Numbers are uint64 below P.  Products of two fit 62 bits.  Matrix products run as three products of
+doubles: the left factor in limbs of 11 bits keeps every sum below 2**53 for up to 2048 addends.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["P", "Numbers", "matmul", "multiply", "reduce", "relu"]
+
+P = 2147483579
+HALF = P // 2
+Numbers: TypeAlias = NDArray[np.uint64]
+_P64 = np.uint64(P)
+_LIMB = 11
+_MASK = np.uint64((1 << _LIMB) - 1)
+
+
+def reduce(numbers: NDArray[Any]) -> Numbers:
+    """The residues of numbers below 2**64."""
+    wide = np.asarray(numbers, np.uint64)
+    return wide - wide // _P64 * _P64
+
+
+def multiply(a: NDArray[Any], b: NDArray[Any]) -> Numbers:
+    """Element-wise product of residues."""
+    return reduce(np.asarray(a, np.uint64) * np.asarray(b, np.uint64))
+
+
+def relu(numbers: NDArray[Any]) -> Numbers:
+    """max(v, 0) in the order of the residues between -P/2 and P/2, as in `FieldDomain`."""
+    wide = np.asarray(numbers, np.uint64)
+    return np.where(wide <= np.uint64(HALF), wide, np.uint64(0))
+
+
+def matmul(a: NDArray[Any], b: NDArray[Any]) -> Numbers:
+    """Products of matrices of residues; the shapes are those of NumPy's matmul, k <= 2048."""
+    wide = np.asarray(a, np.uint64)
+    right = np.asarray(b, np.float64)
+    total: Numbers | None = None
+    for limb in (2, 1, 0):
+        part = (wide >> np.uint64(_LIMB * limb)) & _MASK
+        product = reduce(np.matmul(part.astype(np.float64), right).astype(np.uint64))
+        total = product if total is None else reduce((total << np.uint64(_LIMB)) + product)
+    assert total is not None  # noqa: S101 - the loop runs
+    return total

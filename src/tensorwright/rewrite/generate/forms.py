@@ -1,0 +1,66 @@
+"""Terms up to the names of their inputs, as hashes computed in batches.
+
+The *sequence* of a term lists its inputs in the order of their first appearance (numbers, -1 after
+the last).  The *form* of a term is a hash of what is left when each input is replaced by its place
+in the sequence and its kind.  Two terms have equal forms if and only if (but for a collision of 64
+bits) one is the other with inputs of the same kind renamed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["WIDTH", "Forms", "Sequences", "form_of", "merge", "mix", "pair_form"]
+
+WIDTH = 6
+"""Inputs of a term at most: one more than binary operators."""
+Sequences: TypeAlias = NDArray[np.int8]
+Forms: TypeAlias = NDArray[np.uint64]
+
+
+def mix(state: NDArray[Any], number: NDArray[Any]) -> Forms:
+    """64 bits that depend on both (splitmix64)."""
+    with np.errstate(over="ignore"):
+        mixed = np.asarray(state, np.uint64) * np.uint64(3) + np.asarray(number).astype(np.uint64)
+        mixed = (mixed + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0x94D049BB133111EB)
+        return mixed ^ (mixed >> np.uint64(31))
+
+
+def merge(left: Sequences, right: Sequences) -> tuple[Sequences, Forms]:
+    """The sequence of a term with two arguments, and the places of the second's inputs in it.
+
+    Shapes:  left, right (n, WIDTH) -> (n, WIDTH), (n) with four bits per place
+    """
+    merged = left.copy()
+    count = (left >= 0).sum(axis=1)
+    places = np.zeros(len(left), np.uint64)
+    rows = np.arange(len(left))
+    for at in range(WIDTH):
+        item = right[:, at]
+        same = merged == item[:, None]
+        is_known = same.any(axis=1)
+        is_new = ~is_known & (item >= 0) & (count < WIDTH)
+        place = np.where(is_known, same.argmax(axis=1), count)
+        merged[rows[is_new], count[is_new]] = item[is_new]
+        count = count + is_new
+        place = np.where(item >= 0, place + 1, 0)
+        places = (places << np.uint64(4)) | place.astype(np.uint64)
+    return merged, places
+
+
+def form_of(code: NDArray[Any], form_a: Forms, form_b: Forms, places: Forms) -> Forms:
+    """The form of an application; `code` tells operator and parameters."""
+    return mix(mix(mix(form_a, form_b), places), code)
+
+
+def pair_form(
+    left: tuple[Forms, Sequences], right: tuple[Forms, Sequences]
+) -> tuple[Forms, NDArray[np.bool_]]:
+    """A hash of an equality up to renaming and exchange of sides, and where sides are exchanged."""
+    forward = mix(mix(left[0], right[0]), merge(left[1], right[1])[1])
+    backward = mix(mix(right[0], left[0]), merge(right[1], left[1])[1])
+    return np.minimum(forward, backward), backward < forward

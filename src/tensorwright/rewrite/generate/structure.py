@@ -1,0 +1,193 @@
+"""What an operator does to flat tensors of residues, derived from its meaning.
+
+    Linear    out = sum over arguments of matrix @ argument      concat, transpose, sums, pooling
+    Bilinear  out[o] = sum over t of a[left[o, t]] * b[right[o, t]]     matmul, conv, product
+    Pointwise out = f(x), one element at a time                  relu
+    Window    out[o] = max over t of x[places[o, t]]             max_pool
+
+Each is found by evaluating the tensor expression on tensors whose elements name their places, so
+that nothing about an operator is written here a second time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import DType, InternalError
+from tensorwright.expr import NUMPY, FieldDomain, Placeholder, Tensor, evaluate, placeholder
+from tensorwright.expr import residues as residues_of
+from tensorwright.rewrite.generate.field import P, Numbers
+from tensorwright.rewrite.meaning import tensor_of
+from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.terms import Apply, Param
+
+__all__ = ["Bilinear", "Constant", "Linear", "Pointwise", "Structure", "Window", "structure_of"]
+
+Places: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """No arguments: the value."""
+
+    value: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    """One matrix (out, in) of residues per argument."""
+
+    matrices: tuple[Numbers, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bilinear:
+    """Sums of products; a place that is one past the end of its argument stands for zero.
+
+    is_relu   the stand-in of relu is applied to the sum
+    """
+
+    left: Places
+    right: Places
+    is_relu: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pointwise:
+    """A function of single elements, by the name of its operator."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """The greatest of some elements; a place that is one past the end counts for nothing."""
+
+    places: Places
+
+
+Structure: TypeAlias = Constant | Linear | Bilinear | Pointwise | Window
+
+_BILINEAR = frozenset({"matmul", "ewmul", "scalar_mul", "conv2d"})
+_GATHERS = frozenset(
+    {"transpose", "concat", "split0", "split1", "slice", "pad", "enlarge", "reshape", "broadcast"}
+)
+_POINTWISE = frozenset({"relu", "exp", "sigmoid", "tanh"})
+_DIGIT = 10
+_DIGITS = 5
+
+
+@cache
+def structure_of(operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> Structure:
+    """The structure of one application at concrete shapes."""
+    if operator in _POINTWISE:
+        return Pointwise(operator)
+    probe = _Probe(operator, params, shapes)
+    if not shapes:
+        return Constant(probe.residues(()))
+    if operator in _BILINEAR:
+        return probe.bilinear(is_relu=params[3:] == ("relu",))
+    if operator == "max_pool":
+        return Window(probe.window_places())
+    return Linear(probe.gather_matrices() if operator in _GATHERS else probe.matrices())
+
+
+class _Probe:
+    """One application as a tensor expression, evaluated on chosen arguments."""
+
+    def __init__(
+        self, operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...]
+    ) -> None:
+        if operator == "conv2d":
+            params = (*params[:3], "none")
+        self.sizes = tuple(map(prod, shapes))
+        self.shapes = shapes
+        self.inputs: tuple[Placeholder, ...] = tuple(
+            placeholder(f"x{at}", shape, DType.F64) for at, shape in enumerate(shapes)
+        )
+        self.tensor: Tensor = tensor_of(Apply(operator, params, ()), self.inputs)
+
+    def numbers(self, arguments: tuple[NDArray[Any], ...]) -> NDArray[np.float64]:
+        """The flat result in doubles."""
+        shaped = (each.reshape(s) for each, s in zip(arguments, self.shapes, strict=True))
+        arrays = dict(zip(self.inputs, shaped, strict=True))
+        return np.asarray(evaluate([self.tensor], arrays, NUMPY)[0], np.float64).ravel()
+
+    def residues(self, arguments: tuple[NDArray[Any], ...]) -> Numbers:
+        """The flat result in the field."""
+        shaped = (each.reshape(s) for each, s in zip(arguments, self.shapes, strict=True))
+        arrays = dict(zip(self.inputs, shaped, strict=True))
+        value = evaluate([self.tensor], arrays, FieldDomain())[0]
+        return (residues_of(value).ravel() % P).astype(np.uint64)
+
+    def gather_matrices(self) -> tuple[Numbers, ...]:
+        """Every element of the result is an element of one argument, or zero."""
+        found = []
+        for at, size in enumerate(self.sizes):
+            arguments = [np.zeros(n) for n in self.sizes]
+            arguments[at] = np.arange(1.0, size + 1)
+            places = self.numbers(tuple(arguments)).astype(np.int64)
+            matrix = np.zeros((len(places), size + 1), np.uint64)
+            matrix[np.arange(len(places)), places] = 1
+            found.append(matrix[:, 1:])
+        return tuple(found)
+
+    def matrices(self) -> tuple[Numbers, ...]:
+        """Column by column; in doubles, then each distinct factor once in the field."""
+        found = []
+        for at, size in enumerate(self.sizes):
+            units = [self._unit(at, place) for place in range(size)]
+            table = np.stack([self.numbers(unit) for unit in units], axis=1)
+            matrix = np.zeros(table.shape, np.uint64)
+            for factor in np.unique(table[table != 0]):
+                row, column = np.argwhere(table == factor)[0]
+                matrix[table == factor] = self.residues(units[column])[row]
+            found.append(matrix)
+        return tuple(found)
+
+    def _unit(self, at: int, place: int) -> tuple[NDArray[np.float64], ...]:
+        arguments = tuple(np.zeros(size) for size in self.sizes)
+        arguments[at][place] = 1
+        return arguments
+
+    def bilinear(self, is_relu: bool) -> Bilinear:
+        """b[j] = 2**(10 * digit): the digits of the result are 1 + the places in a."""
+        size_a, size_b = self.sizes
+        if size_a >= 1 << _DIGIT:
+            raise InternalError(stage="rules", where="probing", reason="a tensor is too large")
+        marks = np.arange(1.0, size_a + 1)
+        columns = []
+        for first in range(0, size_b, _DIGITS):
+            b = np.zeros(size_b)
+            chosen = b[first : first + _DIGITS]
+            chosen[:] = 2.0 ** (_DIGIT * np.arange(len(chosen)))
+            result = self.numbers((marks, b)).astype(np.int64)
+            digits = (result[:, None] >> (_DIGIT * np.arange(len(chosen)))) & ((1 << _DIGIT) - 1)
+            columns.append(digits)
+        return Bilinear(*_compress(np.concatenate(columns, axis=1), size_a), is_relu)
+
+    def window_places(self) -> Places:
+        """The places of a window: where a mark is the greatest of the window."""
+        (size,) = self.sizes
+        columns = []
+        for place in range(size):
+            x = np.zeros(size)
+            x[place] = 1
+            columns.append(self.numbers((x,)) > 0)
+        table = np.where(np.stack(columns, axis=1), np.arange(1, size + 1), 0)
+        return _compress(table, size)[0]
+
+
+def _compress(table: NDArray[np.int64], size: int) -> tuple[Places, Places]:
+    """The filled cells of a table (out, columns) of 1 + place: places and columns, row by row."""
+    count = int((table > 0).sum(axis=1).max())
+    order = np.argsort(table == 0, axis=1, kind="stable")[:, :count]
+    chosen = np.take_along_axis(table, order, axis=1)
+    is_empty = chosen == 0
+    return np.where(is_empty, size, chosen - 1), np.where(is_empty, table.shape[1], order)
