@@ -256,7 +256,6 @@ class _Session:
     ) -> Iterator[Batch]:
         """All pairs of classes whose costs add up, as tables of left and right ones."""
         application, table = self.preset.applications[code], self.table
-        structure = structure_of(application.operator, application.params, pair)
         for cost in range(level):
             left, right = shapes[pair[0]], shapes[pair[1]]
             left = left[table.cost[left] == cost]
@@ -271,6 +270,7 @@ class _Session:
                 if not kept.any():
                     continue
                 values = table.values_of(part, pair[0]), table.values_of(right, pair[1])
+                structure = structure_of(application.operator, application.params, pair)
                 key = keys_of_table(structure, *values, shape, self.seed).reshape(-1, SAMPLES)
                 args = (i[kept], j[kept])
                 yield self._batch(code, application.params, 0, shape, args, key[kept])

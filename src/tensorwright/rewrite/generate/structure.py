@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import DType, InternalError
+from tensorwright.base import DType
 from tensorwright.expr import NUMPY, FieldDomain, Placeholder, Tensor, evaluate, placeholder
 from tensorwright.expr import residues as residues_of
 from tensorwright.rewrite.generate.field import P, Numbers
@@ -79,8 +79,7 @@ _GATHERS = frozenset(
     {"transpose", "concat", "split0", "split1", "slice", "pad", "enlarge", "reshape", "broadcast"}
 )
 _POINTWISE = frozenset({"relu", "exp", "sigmoid", "tanh"})
-_DIGIT = 10
-_DIGITS = 5
+_EXACT_BITS = 52
 
 
 @cache
@@ -92,10 +91,29 @@ def structure_of(operator: str, params: tuple[Param, ...], shapes: tuple[IntShap
     if not shapes:
         return Constant(probe.residues(()))
     if operator in _BILINEAR:
-        return probe.bilinear(is_relu=params[3:] == ("relu",))
+        if params[3:] == ("relu",):
+            plain = structure_of(operator, (*params[:3], "none"), shapes)
+            assert isinstance(plain, Bilinear)  # noqa: S101 - what the line above asks for
+            return Bilinear(plain.left, plain.right, is_relu=True)
+        return Bilinear(*probe.products(), is_relu=False)
+    if operator in ("max_pool", "avg_pool") and shapes[0][:2] != (1, 1):
+        return _on_each_plane(structure_of(operator, params, ((1, 1, *shapes[0][2:]),)), shapes[0])
     if operator == "max_pool":
         return Window(probe.window_places())
     return Linear(probe.gather_matrices() if operator in _GATHERS else probe.matrices())
+
+
+def _on_each_plane(structure: Structure, shape: IntShape) -> Structure:
+    """Pooling of every channel, from pooling of one."""
+    count, size = shape[0] * shape[1], shape[2] * shape[3]
+    if isinstance(structure, Linear):
+        return Linear((np.kron(np.eye(count, dtype=np.uint64), structure.matrices[0]),))
+    assert isinstance(structure, Window)  # noqa: S101 - pooling is one or the other
+    planes = [
+        np.where(structure.places == size, count * size, structure.places + plane * size)
+        for plane in range(count)
+    ]
+    return Window(np.concatenate(planes))
 
 
 class _Probe:
@@ -156,21 +174,40 @@ class _Probe:
         arguments[at][place] = 1
         return arguments
 
-    def bilinear(self, is_relu: bool) -> Bilinear:
-        """b[j] = 2**(10 * digit): the digits of the result are 1 + the places in a."""
-        size_a, size_b = self.sizes
-        if size_a >= 1 << _DIGIT:
-            raise InternalError(stage="rules", where="probing", reason="a tensor is too large")
-        marks = np.arange(1.0, size_a + 1)
+    def products(self) -> tuple[Places, Places]:
+        """The places of the factors of each result, as (out, products) for either argument."""
+        ones = tuple(np.ones(size) for size in self.sizes)
+        if self.numbers(ones).max() <= 1:  # single products
+            marks = [np.arange(1.0, size + 1) for size in self.sizes]
+            left = self.numbers((marks[0], ones[1]))
+            right = self.numbers((ones[0], marks[1]))
+            return left.astype(np.int64)[:, None] - 1, right.astype(np.int64)[:, None] - 1
+        if self._runs(0, 1) <= self._runs(1, 0):
+            return self._coded(0, 1)
+        right_places, left_places = self._coded(1, 0)
+        return left_places, right_places
+
+    def _runs(self, marked: int, coded: int) -> int:
+        digits = _EXACT_BITS // (self.sizes[marked] + 1).bit_length()
+        return -(-self.sizes[coded] // digits)
+
+    def _coded(self, marked: int, coded: int) -> tuple[Places, Places]:
+        """Marks 1, 2, ... in one argument, powers of a base in the other, a few at a time.
+
+        The digits of the result are then 1 + the places in the marked argument.
+        """
+        size, bits = self.sizes[coded], (self.sizes[marked] + 1).bit_length()
+        arguments = [np.zeros(n) for n in self.sizes]
+        arguments[marked] = np.arange(1.0, self.sizes[marked] + 1)
         columns = []
-        for first in range(0, size_b, _DIGITS):
-            b = np.zeros(size_b)
-            chosen = b[first : first + _DIGITS]
-            chosen[:] = 2.0 ** (_DIGIT * np.arange(len(chosen)))
-            result = self.numbers((marks, b)).astype(np.int64)
-            digits = (result[:, None] >> (_DIGIT * np.arange(len(chosen)))) & ((1 << _DIGIT) - 1)
-            columns.append(digits)
-        return Bilinear(*_compress(np.concatenate(columns, axis=1), size_a), is_relu)
+        for first in range(0, size, _EXACT_BITS // bits):
+            arguments[coded] = np.zeros(size)
+            chosen = arguments[coded][first : first + _EXACT_BITS // bits]
+            shifts = bits * np.arange(len(chosen))
+            chosen[:] = 2.0**shifts
+            result = self.numbers((arguments[0], arguments[1])).astype(np.int64)
+            columns.append((result[:, None] >> shifts) & ((1 << bits) - 1))
+        return _compress(np.concatenate(columns, axis=1), self.sizes[marked])
 
     def window_places(self) -> Places:
         """The places of a window: where a mark is the greatest of the window."""
