@@ -122,7 +122,8 @@ def _parse_for(line: str, origin: str) -> tuple[tuple[str, ...], tuple[tuple[str
     names, found, values = line[4:].partition(" in ")
     wanted = tuple(name.strip() for name in names.split(";"))
     groups = tuple(
-        tuple(part.strip() for part in group.split(";")) for group in re.findall(r"\(([^()]*)\)", values)
+        tuple(part.strip() for part in group.split(";"))
+        for group in re.findall(r"\(([^()]*)\)", values)
     )
     if not found or any(len(group) != len(wanted) for group in groups):
         raise _fault(origin, line, "it is no `for _a; _b in (1; 2) (2; 1)`")

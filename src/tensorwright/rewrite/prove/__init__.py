@@ -1,0 +1,44 @@
+"""Prove, refute and explain rules. Read `prover.py` first, then `saturate.py` and `smt.py`.
+
+`validate.py` asks whether the axioms themselves are true.
+"""
+
+from tensorwright.rewrite.prove.explain import Step
+from tensorwright.rewrite.prove.many import prove_all
+from tensorwright.rewrite.prove.outcome import Outcome, Proved, Refuted, Unknown
+from tensorwright.rewrite.prove.problem import Problem, problems_of
+from tensorwright.rewrite.prove.prover import PROVER_VERSION, prove, stamp_of
+from tensorwright.rewrite.prove.refute import Counterexample, refute
+from tensorwright.rewrite.prove.sampling import sample_shapes
+from tensorwright.rewrite.prove.saturate import Limits
+from tensorwright.rewrite.prove.soundness import consistency, derivable
+from tensorwright.rewrite.prove.suggest import MissingProperty, missing_properties
+from tensorwright.rewrite.prove.validate import FULL, QUICK, Budget, Fault, Validation, validate
+
+__all__ = [
+    "FULL",
+    "PROVER_VERSION",
+    "QUICK",
+    "Budget",
+    "Counterexample",
+    "Fault",
+    "Limits",
+    "MissingProperty",
+    "Outcome",
+    "Problem",
+    "Proved",
+    "Refuted",
+    "Step",
+    "Unknown",
+    "Validation",
+    "consistency",
+    "derivable",
+    "missing_properties",
+    "problems_of",
+    "prove",
+    "prove_all",
+    "refute",
+    "sample_shapes",
+    "stamp_of",
+    "validate",
+]

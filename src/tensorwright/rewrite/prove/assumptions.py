@@ -33,6 +33,15 @@ class Assumptions:
     positive: tuple[Size, ...] = ()
     divisions: tuple[tuple[Size, Size], ...] = ()
 
+    @property
+    def quotients(self) -> tuple[tuple[Extent, Size], ...]:
+        """What was solved by a fresh extent, whose name begins with an underscore."""
+        return tuple(
+            (extent, size)
+            for extent, size in self.solved
+            if any(atom.name.startswith("_") for atom in atoms_of(size))
+        )
+
     def normal(self, size: Size) -> Size:
         """The size in terms of unsolved extents."""
         if isinstance(size, int):
@@ -180,7 +189,7 @@ def _multiple(divisor: Size, number: Size, fresh: int) -> tuple[Extent, Size] | 
     extent = monomial[0]
     if extent in atoms_of(divisor):
         return None
-    return extent, Dim.of(Extent(f"{extent.name}_over", 100 * extent.axis + fresh)) * divisor
+    return extent, Dim.of(Extent(f"_{extent.name}{extent.axis}_{fresh}", 0)) * divisor
 
 
 def _length(size: Size) -> int:

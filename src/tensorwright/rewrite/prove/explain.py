@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
+from tensorwright.rewrite.prove.assumptions import Assumptions
 from tensorwright.rewrite.prove.egraph import Id
 from tensorwright.rewrite.prove.instances import Instance
 from tensorwright.rewrite.prove.saturate import Application, Saturation
-from tensorwright.rewrite.terms import Apply, Input, Term
+from tensorwright.rewrite.terms import Apply, Input, Param, Term
 
 __all__ = ["Step", "chains_of", "instances_of", "term_of"]
 
@@ -74,7 +76,44 @@ def _instance(found: Saturation, application: Application) -> Instance:
 
 def chains_of(found: Saturation) -> tuple[tuple[Step, ...], ...]:
     """For each pair of roots the chain of terms from the left one to the right one."""
-    return tuple(tuple(_chain(found, left, right)) for left, right in found.roots)
+    readable = _Readable(found.graph.known)
+    return tuple(
+        tuple(
+            replace(step, before=readable.term(step.before), after=readable.term(step.after))
+            for step in _chain(found, left, right)
+        )
+        for left, right in found.roots
+    )
+
+
+class _Readable:
+    """Puts extents of inputs in the place of the fresh ones that solving introduced."""
+
+    def __init__(self, known: Assumptions) -> None:
+        self._whole: dict[Param, Param] = {}
+        self._parts: dict[Extent, Size] = {}
+        for extent, size in known.quotients:
+            self._whole[size] = Dim.of(extent)
+            own = next(
+                e for e in atoms_of(size) if e.name.startswith(f"_{extent}".replace(".", ""))
+            )
+            if isinstance(size, Dim):
+                self._parts[own] = Dim.of(extent) // (size // Dim.of(own))
+
+    def term(self, term: Term) -> Term:
+        if isinstance(term, Input):
+            return term
+        params = tuple(self._param(param) for param in term.params)
+        return Apply(term.operator, params, tuple(self.term(arg) for arg in term.args))
+
+    def _param(self, param: Param) -> Param:
+        if not isinstance(param, Dim):
+            return param
+        known = self._whole.get(param)
+        while known is None and any(extent in self._parts for extent in atoms_of(param)):
+            values = {e: self._parts.get(e, Dim.of(e)) for e in atoms_of(param)}
+            param = value_of(param, values)
+        return param if known is None else known
 
 
 def _chain(found: Saturation, left: Id, right: Id) -> Iterator[Step]:

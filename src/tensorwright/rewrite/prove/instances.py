@@ -9,7 +9,6 @@ from tensorwright.rewrite.axioms import Axiom
 from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
 from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.terms import (
-    Apply,
     AtLeast,
     Divides,
     Equal,
@@ -121,9 +120,7 @@ def filled(term: Term, values: Values) -> Term:
             params.extend(values.get(param, (param,)))
         else:
             params.append(_sized(param, values))
-    return replace(
-        term, params=tuple(params), args=tuple(filled(arg, values) for arg in term.args)
-    )
+    return replace(term, params=tuple(params), args=tuple(filled(arg, values) for arg in term.args))
 
 
 def _sized(size: Size, values: Values) -> Size:

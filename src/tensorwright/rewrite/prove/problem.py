@@ -28,7 +28,7 @@ from tensorwright.rewrite.terms import (
     input_names,
 )
 
-__all__ = ["MAX_RANK", "Problem", "extents_in", "problems_of"]
+__all__ = ["MAX_RANK", "Problem", "extents_in", "names_in", "problems_of"]
 
 MAX_RANK = 4
 
@@ -49,7 +49,18 @@ class Problem:
 
 
 def problems_of(rule: Rule) -> tuple[Problem, ...]:
-    """The rule at each choice of ranks that fits it and whose assumptions are not absurd."""
+    """The rule at each choice of ranks that fits it and whose assumptions are not absurd.
+
+    Raises:  UsageError for an unknown operator, and a condition on inputs that neither side has.
+    """
+    foreign = {name for fact in rule.condition for name in names_in(fact)}
+    foreign -= set(input_names(*rule.left, *rule.right))
+    if foreign:
+        raise UsageError(
+            stage="rules",
+            where=f"condition on {', '.join(sorted(foreign))}",
+            reason="neither side of the rule has this input",
+        )
     return tuple(_problems(rule))
 
 
@@ -148,6 +159,13 @@ def extents_in(fact: Fact) -> tuple[Extent, ...]:
             return (*atoms_of(left), *atoms_of(right))
         case Divides(divisor, number):
             return (*atoms_of(divisor), *atoms_of(number))
+
+
+def names_in(fact: Rank | Fact) -> set[str]:
+    """The inputs that an atom of a condition speaks of."""
+    if isinstance(fact, Rank):
+        return {fact.name}
+    return {extent.name for extent in extents_in(fact)}
 
 
 def _speaks_of_extents(facts: tuple[Fact, ...], shapes: Mapping[str, Shape]) -> bool:

@@ -17,7 +17,9 @@ __all__ = ["holds_at", "sample_shapes", "shapes_at"]
 Shapes = dict[str, IntShape]
 
 
-def sample_shapes(problem: Problem, seed: int, largest: int = 4, tries: int = 200) -> Iterator[Shapes]:
+def sample_shapes(
+    problem: Problem, seed: int, largest: int = 4, tries: int = 200
+) -> Iterator[Shapes]:
     """Shapes that fit a rule, extents between 1 and about `largest`, each once, at random.
 
     Ends after `tries` attempts, without any shape where none was found.

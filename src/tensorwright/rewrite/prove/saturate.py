@@ -19,7 +19,7 @@ __all__ = ["Application", "Limits", "Saturation", "saturate"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a saturation stops: rounds of all axioms, nodes, and applications of one axiom a round."""
+    """When a saturation stops: rounds, nodes, and matches of one axiom at one trigger a round."""
 
     rounds: int = 8
     nodes: int = 6000

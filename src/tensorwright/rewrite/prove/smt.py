@@ -23,7 +23,7 @@ from typing import Any
 
 import z3
 
-from tensorwright.rewrite.dims import Dim, Extent, Quotient, Shape, Size
+from tensorwright.rewrite.dims import Dim, Extent, Quotient, Shape, Size, atoms_of
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.prove.instances import Instance, OpenAxiom, opened, size_parameter
@@ -41,7 +41,7 @@ from tensorwright.rewrite.terms import (
     applications,
 )
 
-__all__ = ["RLIMIT", "SmtAnswer", "VERSION", "prove_with_z3"]
+__all__ = ["RLIMIT", "VERSION", "SmtAnswer", "prove_with_z3"]
 
 RLIMIT = 4_000_000
 VERSION = z3.get_version_string()
@@ -158,6 +158,12 @@ def prove_with_z3(
     names = {name: encoder.variable(f"in_{name}") for name in shapes}
     for name, tensor in names.items():
         solver.add(*encoder.has_shape(tensor, symbolic_shape(name, len(shapes[name])), names))
+    for extent, size in problem.known.quotients:
+        for atom in (each for each in atoms_of(size) if each.name.startswith("_")):
+            names[atom.name] = encoder.size_variable(atom.name)
+            shapes[atom.name] = ()
+            solver.add(names[atom.name] >= 1)
+        solver.add(encoder.fact(Equal(Dim.of(extent), size), names))
     solver.add(*(encoder.fact(fact, names) for fact in problem.facts))
     labels: dict[str, str] = {}
     for axiom in dict.fromkeys(opened(each) for each in used):
@@ -193,7 +199,7 @@ def _axiom(encoder: _Encoder, axiom: OpenAxiom) -> Any:
     shapes: dict[str, Shape] = {name: symbolic_shape(name, rank) for name, rank in axiom.ranks}
     names: dict[str, Any] = {name: encoder.variable(f"v_{name}") for name in shapes}
     names |= {name: encoder.size_variable(f"v{name}") for name in axiom.sizes}
-    no_shapes: dict[str, Shape] = {name: () for name in axiom.sizes}
+    no_shapes: dict[str, Shape] = dict.fromkeys(axiom.sizes, ())
     typing = infer((axiom.left, axiom.right), shapes | no_shapes)
     premises = [encoder.rank(names[name]) == rank for name, rank in axiom.ranks]
     premises += [encoder.fact(fact, names) for fact in (*axiom.facts, *typing.facts)]

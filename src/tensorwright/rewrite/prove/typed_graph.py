@@ -199,9 +199,7 @@ class TypedGraph:
         yield from found
 
 
-_Found = tuple[
-    dict[str, Id], dict[str, "Param | tuple[Param, ...]"], tuple[tuple[Dim, Param], ...]
-]
+_Found = tuple[dict[str, Id], dict[str, "Param | tuple[Param, ...]"], tuple[tuple[Dim, Param], ...]]
 
 
 def _match_params(

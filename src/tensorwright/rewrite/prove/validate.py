@@ -30,7 +30,7 @@ from tensorwright.rewrite.prove.sampling import fits, sample_shapes, shapes_at
 from tensorwright.rewrite.terms import Param, Rule, applications, input_names
 from tensorwright.rewrite.text import rule_text
 
-__all__ = ["FULL", "QUICK", "Budget", "Fault", "Validation", "validate"]
+__all__ = ["FULL", "QUICK", "Budget", "Fault", "Validation", "random_values", "validate"]
 
 Values = dict[str, tuple[Param, ...]]
 
@@ -124,7 +124,7 @@ def _samples(
     for attempt in range(budget.tries):
         axiom = axioms[attempt % len(axioms)]
         largest = budget.largest + attempt // 150
-        rule = concrete_rule(axiom, _random_values(axiom, chance, largest))
+        rule = concrete_rule(axiom, random_values(axiom, chance, largest))
         problems = known.get(rule)
         if problems is None:
             problems = known[rule] = problems_of(rule)
@@ -141,10 +141,10 @@ def _samples(
 def _fours(
     axioms: Sequence[Axiom], chance: random.Random
 ) -> Iterator[tuple[Rule, dict[str, IntShape]]]:
-    """Shapes whose extents are 4 wherever they can be: kernels 3, one extent 8 where 4 does not fit."""
+    """Shapes whose extents are 4: kernels 3, one extent 8 where 4 does not fit."""
     for attempt in range(400):
         axiom = axioms[attempt % len(axioms)]
-        rule = concrete_rule(axiom, _random_values(axiom, chance, 3 + attempt // 60))
+        rule = concrete_rule(axiom, random_values(axiom, chance, 3 + attempt // 60))
         for problem in reversed(problems_of(rule)):
             for shapes in _of_fours(problem, rule):
                 yield rule, shapes
@@ -174,7 +174,7 @@ def _kernels(rule: Rule) -> set[str]:
     }
 
 
-def _random_values(axiom: Axiom, chance: random.Random, largest: int) -> Values:
+def random_values(axiom: Axiom, chance: random.Random, largest: int) -> Values:
     """Values of the parameter variables, by the kinds of parameters at which they stand."""
     values: Values = {}
     for each in applications(axiom.rule.left[0], axiom.rule.right[0]):

@@ -1,0 +1,114 @@
+"""One rule: refute it by evaluation, else prove it by saturation and confirm with Z3, else unknown.
+
+Every search is bounded by counts (shapes, rounds, nodes, Z3's rlimit), never by time, so that the
+answer is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+from tensorwright.base import MachineError
+from tensorwright.rewrite.axioms import Axiom, load_axioms, set_hash
+from tensorwright.rewrite.prove.explain import Step, chains_of, instances_of
+from tensorwright.rewrite.prove.instances import Instance
+from tensorwright.rewrite.prove.outcome import Outcome, Proved, Refuted, Unknown
+from tensorwright.rewrite.prove.problem import Problem, problems_of
+from tensorwright.rewrite.prove.refute import refute
+from tensorwright.rewrite.prove.saturate import Limits, Saturation, saturate
+from tensorwright.rewrite.terms import Rule
+
+__all__ = ["PROVER_VERSION", "prove", "stamp_of"]
+
+PROVER_VERSION = 1
+"""Raise it with every change that may change an answer."""
+
+
+def stamp_of(axioms: Sequence[Axiom] | None = None) -> str:
+    """What a proved rule carries: the hash of the axioms and the version of the prover."""
+    return f"{set_hash(load_axioms() if axioms is None else axioms)}/{PROVER_VERSION}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A proof at one choice of ranks."""
+
+    instances: tuple[Instance, ...]
+    chains: tuple[tuple[Step, ...], ...]
+    resources: int
+
+
+def prove(
+    rule: Rule,
+    axioms: Sequence[Axiom] | None = None,
+    limits: Limits | None = None,
+    confirm: bool = True,
+) -> Outcome:
+    """Decide a rule.  `confirm`: every proof is also made by Z3, from the axioms it needs.
+
+    Raises:  MachineError where Z3 is wanted and is not installed; UsageError for unknown operators.
+    """
+    used = load_axioms() if axioms is None else tuple(axioms)
+    smt = _z3_module() if confirm else None
+    problems = problems_of(rule)
+    if not problems:
+        return Unknown(rule, "there are no shapes at which both sides are well-typed")
+    found = refute(problems)
+    if found is not None:
+        return Refuted(rule, found)
+    parts: list[_Part] = []
+    for problem in problems:
+        part = _prove_at(problem, used, limits, smt)
+        if isinstance(part, str):
+            return Unknown(rule, part)
+        parts.append(part)
+    instances = [instance for part in parts for instance in part.instances]
+    return Proved(
+        rule=rule,
+        axioms=tuple(sorted({instance.axiom.name for instance in instances})),
+        chains=parts[0].chains,
+        reassociating=any(instance.axiom.reassociating for instance in instances),
+        ranks=len(parts),
+        resources=sum(part.resources for part in parts),
+    )
+
+
+def _prove_at(
+    problem: Problem, axioms: Sequence[Axiom], limits: Limits | None, smt: ModuleType | None
+) -> _Part | str:
+    """The proof at one choice of ranks, or why there is none."""
+    ranks = ", ".join(f"{name} of rank {len(shape)}" for name, shape in problem.shapes)
+    found = saturate(problem, axioms, limits)
+    if found is None:
+        return f"the sides need not have the same shape ({ranks})"
+    if not found.is_proved:
+        return f"{_ended(found)} ({ranks})"
+    instances = instances_of(found)
+    if smt is None:
+        return _Part(instances, chains_of(found), 0)
+    answer = smt.prove_with_z3(problem, instances)
+    if not answer.is_proved:
+        return f"Z3 did not confirm the proof: {answer.reason} ({ranks})"
+    return _Part(instances, chains_of(found), answer.resources)
+
+
+def _ended(found: Saturation) -> str:
+    nodes = len(found.graph.graph)
+    if found.is_complete:
+        return f"the axioms say nothing more after {nodes} terms"
+    return f"no proof within the limits, {nodes} terms"
+
+
+def _z3_module() -> ModuleType:
+    try:
+        return importlib.import_module("tensorwright.rewrite.prove.smt")
+    except ModuleNotFoundError as error:
+        raise MachineError(
+            stage="rules",
+            where="Z3",
+            reason=f"proofs need the package z3-solver: {error}",
+            remedy="pip install 'tensorwright[prove]'",
+        ) from error

@@ -1,0 +1,87 @@
+"""Of the axioms as a set: do they contradict each other, and which follow from the others?
+
+Validation shows each axiom true at many shapes; a true set cannot contradict itself.  As a check of
+the prover, `consistency` asks it for goals that are false: it must prove none.  An axiom whose
+preconditions no shapes satisfy would say nothing; validation finds shapes for each.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+
+from tensorwright.rewrite.axioms import Axiom
+from tensorwright.rewrite.prove.instances import concrete_rule
+from tensorwright.rewrite.prove.problem import problems_of
+from tensorwright.rewrite.prove.saturate import Limits, saturate
+from tensorwright.rewrite.prove.validate import random_values
+from tensorwright.rewrite.terms import Rule
+from tensorwright.rewrite.text import parse_rules
+
+__all__ = ["FALSE_GOALS", "consistency", "derivable"]
+
+_LIMITS = Limits(rounds=4, nodes=1500, matches=200)
+
+FALSE_GOALS = parse_rules(
+    """
+    ?x == ?y if rank(x) = 2 and rank(y) = 2 and x.0 = y.0 and x.1 = y.1
+    relu(?x) == ?x if rank(x) = 2
+    ewadd(?x, ?y) == ewmul(?x, ?y) if rank(x) = 2
+    ewadd(?x, ?y) == ?x if rank(x) = 2
+    matmul(?x, ?y) == matmul(?y, ?x) if rank(x) = 2 and x.0 = x.1
+    transpose[1, 0](?x) == ?x if rank(x) = 2 and x.0 = x.1
+    concat[0](?x, ?y) == concat[0](?y, ?x) if rank(x) = 2 and x.0 = y.0
+    split0[0, 2](?x) == split1[0, 2](?x) if rank(x) = 2 and x.0 = 4
+    relu(ewadd(?x, ?y)) == ewadd(relu(?x), relu(?y)) if rank(x) = 2
+    scalar_mul(?x, ?s) == ?x if rank(x) = 2
+    relu(scalar_mul(?x, ?s)) == scalar_mul(relu(?x), ?s) if rank(x) = 2
+    max_pool[3, 3, 1, 1, same](?x) == avg_pool[3, 3, 1, 1, same](?x)
+    max_pool[2, 2, 1, 1, same](ewadd(?x, ?y)) == max_pool[2, 2, 1, 1, same](?x)
+    conv2d[1, 1, same, none](?x, ?w) == conv2d[1, 1, same, relu](?x, ?w)
+    conv2d[1, 1, same, none](?x, ?w) == ?x if x.1 = w.1 and w.0 = w.1
+    reduce_sum[0](?x) == reduce_mean[0](?x) if rank(x) = 2
+    ewsub(?x, ?y) == ewsub(?y, ?x) if rank(x) = 2
+    ewdiv(?x, ?y) == ewmul(?x, ?y) if rank(x) = 2
+    sigmoid(?x) == tanh(?x) if rank(x) = 2
+    pad[0, 1, 0](?x) == pad[0, 0, 1](?x) if rank(x) = 2
+    """.splitlines()
+)
+
+
+def consistency(axioms: Sequence[Axiom], limits: Limits = _LIMITS) -> tuple[Rule, ...]:
+    """The false goals that the axioms prove: none, unless something is wrong."""
+    return tuple(goal for goal in FALSE_GOALS if _is_proved(goal, axioms, limits))
+
+
+def derivable(name: str, axioms: Mapping[str, Sequence[Axiom]], limits: Limits = _LIMITS) -> bool:
+    """Whether all that one line stands for follows from the other lines, within the limits.
+
+    Parameters are tried at one value each.
+    """
+    others = [each for other, listed in axioms.items() if other != name for each in listed]
+    for axiom in axioms[name]:
+        rule = _typical(axiom)
+        if rule is None or not _is_proved(rule, others, limits):
+            return False
+    return True
+
+
+def _is_proved(rule: Rule, axioms: Sequence[Axiom], limits: Limits) -> bool:
+    problems = problems_of(rule)
+    if not problems:
+        return False
+    for problem in problems:
+        found = saturate(problem, axioms, limits)
+        if found is None or not found.is_proved:
+            return False
+    return True
+
+
+def _typical(axiom: Axiom) -> Rule | None:
+    """The axiom as a rule, at the first of some values of its parameters that fit."""
+    chance = random.Random(1)
+    for _ in range(60):
+        rule = concrete_rule(axiom, random_values(axiom, chance, 3))
+        if problems_of(rule):
+            return rule
+    return None

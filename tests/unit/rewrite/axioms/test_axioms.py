@@ -1,0 +1,80 @@
+"""The shipped axioms parse, are true at many shapes, and print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tensorwright.base import UsageError
+from tensorwright.rewrite import axioms as package
+from tensorwright.rewrite.axioms import instances, load_axioms, parse_axioms, set_hash, variables_of
+from tensorwright.rewrite.prove import Budget, validate
+from tensorwright.rewrite.terms import Input
+
+SHORT = Budget(shapes=5, largest=3, tries=2000, volume=120)
+NAMES = instances(load_axioms())
+
+
+def test_the_files_are_short() -> None:
+    folder = Path(str(package.__file__)).parent
+    lines = sum(len(f.read_text(encoding="utf-8").splitlines()) for f in folder.glob("*.rules"))
+    assert lines < 1400
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_axiom_holds_at_some_shapes(name: str) -> None:
+    """`tensorwright rules axioms --validate` tries many more."""
+    found = validate(name, NAMES[name], SHORT)
+    assert found.faults == ()
+    assert found.shapes >= 5
+
+
+def test_validation_finds_a_false_axiom() -> None:
+    wrong = parse_axioms("wrong: relu(ewadd(?x, ?y)) == ewadd(relu(?x), relu(?y))", "test")
+    assert validate("wrong", wrong, SHORT).faults
+
+
+def test_validation_finds_what_holds_at_equal_extents_alone() -> None:
+    wrong = parse_axioms(
+        "wrong: transpose[1, 0](split0[0, _at](?x)) == transpose[1, 0](split0[1, _at](?x))", "test"
+    )
+    assert validate("wrong", wrong, SHORT).faults
+
+
+def test_an_axiom_is_written_out_for_each_axis() -> None:
+    (first, *others) = parse_axioms("a: split0[_i, x._i](concat[_i](?x, ?y)) == ?x", "test")
+    assert len(others) == 3
+    assert str(first) == "a: split0[0, x.0](concat[0](?x, ?y)) == ?x"
+
+
+def test_an_axiom_is_written_out_for_each_choice() -> None:
+    text = "for _p; _a in (1, 0; 1) (0, 1; 0)\nb: relu(transpose[_p](concat[_a](?x, ?y))) == ?x"
+    found = parse_axioms(text.replace("?x, ?y", "?x, ?x"), "test")
+    assert [str(each) for each in found] == [
+        "b: relu(transpose[1, 0](concat[1](?x, ?x))) == ?x",
+        "b: relu(transpose[0, 1](concat[0](?x, ?x))) == ?x",
+    ]
+
+
+def test_triggers_bind_all_variables() -> None:
+    for axiom in load_axioms():
+        wanted = variables_of(*axiom.rule.left, *axiom.rule.right)
+        for trigger in axiom.triggers:
+            assert not isinstance(trigger, Input)
+            assert wanted <= variables_of(trigger)
+
+
+def test_an_axiom_without_a_trigger_is_refused() -> None:
+    with pytest.raises(UsageError, match="neither side binds"):
+        parse_axioms("c: relu(?x) == tanh(?y)", "test")
+
+
+def test_an_unknown_operator_is_refused() -> None:
+    with pytest.raises(UsageError, match="no such operator"):
+        parse_axioms("c: relue(?x) == ?x", "test")
+
+
+def test_the_hash_does_not_depend_on_order() -> None:
+    axioms = load_axioms()
+    assert set_hash(axioms) == set_hash(tuple(reversed(axioms)))
