@@ -16,6 +16,7 @@ from tensorwright.pipeline import finish
 from tensorwright.records import MemoryStore
 from tensorwright.schedule import PackConstant, Reorder, Split, format_trace, initial_state
 from tensorwright.tune import default_trace, rule_sketches, space_of
+from tensorwright.tune.space.tile_sizes import window_tile
 from tensorwright.zoo import (
     OperatorCase,
     OperatorProgram,
@@ -171,3 +172,46 @@ def test_slices_inside_panels_of_columns() -> None:
     for case in workloads(b.finish([b.add("relu", y)]), target):
         state = initial_state(case[0].outputs, case[0].constants)
         check_schedule(case, format_trace(default_trace(state, target)), target)
+
+
+def windows(size: int, channels: int, kernel: int, stride: int = 1, dilation: int = 1) -> Graph:
+    """A depthwise convolution, padded so that the border is as wide as the window reaches."""
+    b = GraphBuilder("windows")
+    reach = dilation * (kernel // 2)
+    x = b.input("x", (1, channels, size, size))
+    w = b.constant(weights(channels, 1, kernel, kernel))
+    spaced = {"strides": (stride, stride), "dilations": (dilation, dilation)}
+    y = b.add("conv", x, w, groups=channels, pads=(reach,) * 4, **spaced)
+    return b.finish([b.add("relu", y)])
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [windows(19, 32, 3), windows(14, 32, 3, 2), windows(17, 20, 3, 1, 2), windows(7, 48, 3)],
+    ids=["plain", "stride", "dilation", "small"],
+)
+@pytest.mark.parametrize("blocked", [True, False])
+def test_padding_is_inlined_into_windows(graph: Graph, blocked: bool) -> None:
+    for case in workloads(graph, TARGET, blocked=blocked):
+        if "depthwise" in case[0].name:
+            check_sketches(case)
+
+
+def test_windows_read_past_the_border_by_rule() -> None:
+    wide = Target.parse("x86-64-avx512")
+    first = {}
+    for case, graph in {"few": pooled(), "many": windows(28, 32, 5)}.items():
+        workload = partition(simplify(graph)).workloads[0]
+        state = initial_state(workload.outputs, workload.constants)
+        first[case] = [sketch.name for sketch in rule_sketches(state, wide)]
+    assert first["few"][0] == "tile, padding inlined"
+    assert first["many"][-1] == "tile, padding inlined"
+    assert first["many"][0] != "tile, padding inlined"
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "tile"),
+    [(2, 112, (2, 7, 1)), (1, 112, (1, 8, 1)), (1, 14, (1, 14, 1)), (4, 7, (2, 7, 1))],
+)
+def test_tiles_of_windows(columns: int, rows: int, tile: tuple[int, int, int]) -> None:
+    assert window_tile(columns, rows) == tile

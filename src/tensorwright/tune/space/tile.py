@@ -5,6 +5,9 @@ The stage that stores the result is tiled over three axes: lanes (contiguous in 
 used again).  The reduction is computed inside the loop over tiles, into a buffer of the tile's
 size: all of it stays in vector registers, its loops unrolled. Constants that the reduction reads
 are packed into the order in which it reads them.
+
+A window that shares no operand between rows (depthwise convolution, pooling) is bound by memory.
+There the padding is inlined: tiles in the middle read the input itself, those at its border check.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Tensor, free_vars, loads_of
+from tensorwright.expr import Const, Load, Select, Tensor, children, free_vars, loads_of
 from tensorwright.schedule import CacheRead, CacheWrite, ScheduleState, Stage, StageScope
 from tensorwright.tune.space.common import ensure_epilogue, inline_elementwise, lanes_for
 from tensorwright.tune.space.pack_operand import pack_operand
@@ -27,7 +30,7 @@ from tensorwright.tune.space.roles import (
 from tensorwright.tune.space.sketch import Sketch, SketchBuilder
 from tensorwright.tune.space.tile_roles import find_roles, is_scattered, rows_inside_columns
 from tensorwright.tune.space.tile_sizes import default_tile
-from tensorwright.tune.space.tiling import Order, Tiling
+from tensorwright.tune.space.tiling import FULL_UNROLL, Order, Tiling
 
 __all__ = ["default_tile", "find_anchor", "tile_sketches"]
 
@@ -56,6 +59,11 @@ def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     ):
         shared = Order.ROWS_OUTSIDE, Order.COLUMNS_OUTSIDE
     orders: tuple[Order, ...] = (Order.BANDS, Order.COLUMNS_OUTSIDE)
+    # windows of many terms are loops inside a tile, in which conditions stay
+    if not has_reuse(anchor.tensor) and _only_pads(state, anchor):
+        terms = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes)
+        inlined = (Order.INLINED,)
+        orders = (*inlined, *orders) if terms <= FULL_UNROLL else (*orders, *inlined)
     if has_reuse(anchor.tensor):
         orders = (Order.PANELS, *shared)
     built = (_tile_sketch(state, target, anchor.name, order) for order in orders)
@@ -76,12 +84,12 @@ def _transposes(sketch: Sketch) -> bool:
 
 
 def _feeds_whole(sketch: Sketch) -> bool:
-    return sketch.name in (Order.COLUMNS_OUTSIDE.value, Order.PANELS.value)
+    return sketch.name in (Order.COLUMNS_OUTSIDE.value, Order.PANELS.value, Order.INLINED.value)
 
 
 def _tile_sketch(state: ScheduleState, target: Target, anchor: str, order: Order) -> Sketch | None:
     builder = SketchBuilder(state)
-    feeding = _feeding(state, anchor)
+    feeding = frozenset[str]() if order is Order.INLINED else _feeding(state, anchor)
     inline_elementwise(builder, keep=feeding)
     stored = ensure_epilogue(builder, anchor)
     width = lanes_for(target, builder.state.stage(anchor))
@@ -115,6 +123,20 @@ def _feeding(state: ScheduleState, anchor: str) -> frozenset[str]:
                 pending.append(load.source.name)
     direct = {load.source.name for load in loads_of(state.stage(anchor).tensor.body)}
     return frozenset(found & direct)
+
+
+def _only_pads(state: ScheduleState, anchor: Stage) -> bool:
+    """Whether something feeds the anchor, all of it copies with a border.
+
+    Read in the middle of the image, a copy is the same as what it copies: the tiles there need no
+    condition.
+    """
+    feeding = _feeding(state, anchor.name)
+    bodies = [state.stage(name).tensor.body for name in feeding]
+    return bool(bodies) and all(
+        isinstance(body, Select) and all(isinstance(x, Load | Const) for x in children(body))
+        for body in bodies
+    )
 
 
 def _transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:

@@ -43,3 +43,23 @@ def default_tile(
                 if share > best_score:
                     best, best_score = (c, r, second), share
     return best
+
+
+_WINDOW_VECTORS = 14
+_WINDOW_ROWS = 8
+
+
+def window_tile(columns: int, rows: int) -> tuple[int, int, int]:
+    """The register tile (vectors, rows, second rows) of windows that are read past a border.
+
+    The tiles at the border evaluate conditions, so a tile is small, but two vectors wide where
+    there are two: a cache line is then used whole with the one that is fetched with it.  A short
+    row is one tile, whose conditions along it are decided when it is unrolled.
+    """
+    wide = min(columns, 2)
+    if wide * rows <= _WINDOW_VECTORS:
+        return wide, rows, 1
+    most = min(_WINDOW_VECTORS // wide, _WINDOW_ROWS)
+    # the least work in tails; of those the longest tile
+    best = min(range(most // 2, most + 1), key=lambda r: (-(-rows // r) * r, -r))
+    return wide, best, 1

@@ -25,7 +25,7 @@ from tensorwright.tune.space.pack_operand import place_panel
 from tensorwright.tune.space.roles import extent_of, points, vector_within
 from tensorwright.tune.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tune.space.tile_roles import Roles, rows_inside_columns
-from tensorwright.tune.space.tile_sizes import default_tile, few_columns, row_sizes
+from tensorwright.tune.space.tile_sizes import default_tile, few_columns, row_sizes, window_tile
 
 _BAND_ROWS = 14
 FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
@@ -40,6 +40,7 @@ class Order(Enum):
     ROWS_OUTSIDE = "tile, rows outside"  # feeding stages for a band of rows
     BANDS = "tile, bands of rows"  # columns outside, feeding stages for a band of rows
     PANELS = "tile, columns packed"  # columns outside, those of an activation copied first
+    INLINED = "tile, padding inlined"  # bands of rows, nothing computed before
 
 
 class Tiling:
@@ -118,6 +119,8 @@ class Tiling:
             # pays where one masked tile is all
             most_columns=lanes_extent // self.width if wide and columns_extent > 3 else 8,
         )
+        if self.order is Order.INLINED:
+            tile = window_tile(columns_extent, _extent(roles.rows))
         if grouped:
             tile = (max(divisors(columns_extent, tile[0])), *tile[1:])
         full = tile[0] * self.width
@@ -152,7 +155,7 @@ class Tiling:
             if axis is None:
                 continue
             factors.append(builder.choose(label, values, size))
-            if axis is roles.more_rows and self.order is Order.BANDS:
+            if axis is roles.more_rows and self.order in (Order.BANDS, Order.INLINED):
                 self._split_band(axis, factors[-1], size)
                 row_outer.append(f"{axis.name}_1")
                 row_inner.append(f"{axis.name}_2")
@@ -206,7 +209,8 @@ class Tiling:
         work = points(self.builder.state.stage(self.anchor).tensor)
         if not outer:
             return "", ""
-        if self.order is Order.COLUMNS_OUTSIDE or not (self.feeding or self.panel):
+        whole = not (self.feeding or self.panel or self.order is Order.INLINED)
+        if self.order is Order.COLUMNS_OUTSIDE or whole:
             return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         rows = [a for a in (self.roles.more_rows, self.roles.rows) if a is not None]
         cut = outer.index(f"{rows[0].name}_o") + 1 if rows and not self.band else len(outer)
@@ -215,7 +219,8 @@ class Tiling:
         if self.band:
             cut = outer.index(f"{rows[0].name}_1")
         band = parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
-        return (outer[-1] if cut < len(outer) else band), band
+        place = outer[-1] if cut < len(outer) else band
+        return place, "" if self.order is Order.INLINED else band
 
     def _compute_in_band(self, name: str, band: str) -> None:
         self.builder.do(ComputeAt(name, self.stored, band))
