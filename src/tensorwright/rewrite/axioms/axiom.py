@@ -179,7 +179,7 @@ def _parse_axiom(line: str, triggers: tuple[str, ...], origin: str) -> Axiom:
 
 
 def _sized(line: str) -> str:
-    """Write a parameter variable in arithmetic as the extent `_v.0`, so that a size parser reads it."""
+    """Write a parameter variable in arithmetic as the extent `_v.0`: sizes are made of extents."""
     head, colon, body = line.partition(":") if re.match(r"[\w-]+\s*:", line) else ("", "", line)
 
     def in_brackets(match: re.Match[str]) -> str:

@@ -4,8 +4,8 @@ A node is an operator with its parameters (the head) over other nodes.  Classes 
 kept by union-find, closed under congruence, and every union keeps its reason in a forest of proofs,
 so that two equal nodes can be explained as a chain of axiom instances.
 
-Source:  Nieuwenhuis and Oliveras, Proof-producing congruence closure, RTA 2005; Willsey et al., egg,
-         POPL 2021.
+Source:  Nieuwenhuis and Oliveras, Proof-producing congruence closure, RTA 2005;
+         Willsey et al., egg, POPL 2021.
 """
 
 from __future__ import annotations

@@ -93,11 +93,10 @@ class _Readable:
         self._whole: dict[Param, Param] = {}
         self._parts: dict[Extent, Size] = {}
         for extent, size in known.quotients:
-            self._whole[size] = Dim.of(extent)
-            own = next(
-                e for e in atoms_of(size) if e.name.startswith(f"_{extent}".replace(".", ""))
-            )
-            if isinstance(size, Dim):
+            mark = f"_{extent.name}{extent.axis}_"
+            own = next((e for e in atoms_of(size) if e.name.startswith(mark)), None)
+            if own is not None and isinstance(size, Dim):
+                self._whole[size] = Dim.of(extent)
                 self._parts[own] = Dim.of(extent) // (size // Dim.of(own))
 
     def term(self, term: Term) -> Term:

@@ -18,7 +18,7 @@ class Proved:
     """The rule holds for all shapes that it speaks of.
 
     axioms         the names of those that the proof needs, sorted
-    chains         for each pair of roots, the terms from left to right, at the first choice of ranks
+    chains         for each pair of roots, the terms from left to right, at the first ranks
     reassociating  whether it holds over the reals and need not over floats
     ranks          at how many choices of ranks of the inputs it was proved: all that fit it
     resources      what Z3 counted; 0 where Z3 was not asked

@@ -109,8 +109,9 @@ def _typings(
     if known is not None:
         return known
     if isinstance(term, Input):
-        ranks = (fixed[term.name],) if term.name in fixed else range(MAX_RANK + 1)
-        memo[term] = [({term.name: rank}, symbolic_shape(term.name, rank)) for rank in ranks]
+        name = term.name
+        choices = (fixed[name],) if name in fixed else range(MAX_RANK + 1)
+        memo[term] = [({name: rank}, symbolic_shape(name, rank)) for rank in choices]
         return memo[term]
     operator = operator_named(term.operator)
     if len(term.args) != operator.arity:

@@ -1,4 +1,4 @@
-"""Concrete shapes at which a rule says something: both sides are well-typed, the condition holds."""
+"""Concrete shapes at which a rule says something: both sides fit, the condition holds."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _free_extents(problem: Problem) -> tuple[Extent, ...]:
 
 
 def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:
-    """The shapes of the inputs where free extents have these values; None where one is no extent."""
+    """The shapes of the inputs where free extents have these values; None where they do not fit."""
     shapes: Shapes = {}
     for name, shape in problem.shapes:
         extents: list[int] = []

@@ -9,7 +9,17 @@ from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.prove.assumptions import Assumptions
 from tensorwright.rewrite.prove.egraph import EGraph, Id, Node
 from tensorwright.rewrite.shapes import IllTyped, Needs
-from tensorwright.rewrite.terms import Apply, Equal, Fact, Input, Param, Rank, Term
+from tensorwright.rewrite.terms import (
+    Apply,
+    AtLeast,
+    Divides,
+    Equal,
+    Fact,
+    Input,
+    Param,
+    Rank,
+    Term,
+)
 
 __all__ = ["Binding", "TypedGraph"]
 
@@ -134,9 +144,11 @@ class TypedGraph:
         """Whether an atom of an axiom's condition holds for what was bound."""
         if isinstance(fact, Rank):
             return len(self._shape[binding.nodes[fact.name]]) == fact.rank
-        sides = (
-            (fact.divisor, fact.number) if not hasattr(fact, "left") else (fact.left, fact.right)
-        )
+        match fact:
+            case Divides(divisor, number):
+                sides = (divisor, number)
+            case Equal(left, right) | AtLeast(left, right):
+                sides = (left, right)
         sizes = [self.size(side, binding) for side in sides]
         if sizes[0] is None or sizes[1] is None:
             return False

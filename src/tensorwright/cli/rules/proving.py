@@ -1,0 +1,203 @@
+"""`tensorwright rules prove | check | explain | axioms | suggest-axioms`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tensorwright.base import UsageError
+from tensorwright.rewrite.axioms import Axiom, instances, load_axioms, set_hash
+from tensorwright.rewrite.prove import (
+    FULL,
+    QUICK,
+    Outcome,
+    Proved,
+    Refuted,
+    Validation,
+    consistency,
+    derivable,
+    missing_properties,
+    prove,
+    prove_all,
+    stamp_of,
+    validate,
+)
+from tensorwright.rewrite.terms import Rule, Term, applications
+from tensorwright.rewrite.text import parse_rule, parse_rules, rule_text, term_text
+
+REFUTED, UNKNOWN = 10, 11
+"""Exit codes of `rules check` and `rules prove`; proved is 0."""
+
+
+def _read(path: Path) -> tuple[Rule, ...]:
+    try:
+        return parse_rules(path.read_text(encoding="utf-8").splitlines())
+    except OSError as error:
+        raise UsageError(stage="rules", where=str(path), reason=str(error.strerror)) from error
+
+
+def _exit_code(outcomes: Sequence[Outcome]) -> int:
+    if any(isinstance(each, Refuted) for each in outcomes):
+        return REFUTED
+    return 0 if all(isinstance(each, Proved) for each in outcomes) else UNKNOWN
+
+
+@click.command()
+@click.argument("rule")
+def check(rule: str) -> None:
+    """Decide one rule: proved (exit code 0), refuted (10) or unknown (11).
+
+    Example: tensorwright rules check "relu(relu(?x)) == relu(?x)"
+    """
+    outcome = prove(parse_rule(rule))
+    click.echo(str(outcome))
+    if isinstance(outcome, Proved) and outcome.reassociating:
+        click.echo("over the reals; floats may differ in the last bits")
+    click.get_current_context().exit(_exit_code([outcome]))
+
+
+@click.command("prove")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--workers", default=2, show_default=True, type=click.IntRange(1))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the proved, stamped.")
+def prove_(file: Path, workers: int, output: Path | None) -> None:
+    """Decide every rule of a file; exit code 10 where one is refuted, 11 where one is unknown.
+
+    Example: tensorwright rules prove my.rules --workers 2
+    """
+    rules = _read(file)
+    outcomes: dict[int, Outcome] = {}
+    for place, outcome in prove_all(rules, workers):
+        outcomes[place] = outcome
+        if not isinstance(outcome, Proved):
+            click.echo(f"{rule_text(rules[place])}\n{outcome}")
+    counts = Counter(type(outcome).__name__.lower() for outcome in outcomes.values())
+    click.echo(f"{len(rules)} rules: {_counted(counts)}; stamp {stamp_of()}")
+    if output is not None:
+        kept = [each for place, each in sorted(outcomes.items()) if isinstance(each, Proved)]
+        lines = [_stamped(each.rule) for each in kept]
+        output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    click.get_current_context().exit(_exit_code(list(outcomes.values())))
+
+
+def _stamped(rule: Rule) -> str:
+    return rule_text(
+        Rule(rule.left, rule.right, name=rule.name, condition=rule.condition, stamp=stamp_of())
+    )
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) or "none"
+
+
+@click.command()
+@click.argument("rule", metavar="NAME|RULE")
+@click.option("--file", type=click.Path(path_type=Path), help="The file in which NAME is a rule.")
+def explain(rule: str, file: Path | None) -> None:
+    """Show both graphs of a rule and the axioms of its proof, or an example where it fails.
+
+    Example: tensorwright rules explain "relu(relu(?x)) == relu(?x)"
+    """
+    found = parse_rule(rule) if "==" in rule else _named(rule, file)
+    for word, side in (("left", found.left), ("right", found.right)):
+        click.echo(f"{word}:")
+        for line in _drawn(side):
+            click.echo(f"  {line}")
+    outcome = prove(found)
+    click.echo(str(outcome))
+    if isinstance(outcome, Proved):
+        known = instances(load_axioms())
+        click.echo("axioms:")
+        for name in outcome.axioms:
+            click.echo(f"  {known[name][0]}")
+
+
+def _named(name: str, file: Path | None) -> Rule:
+    for rule in () if file is None else _read(file):
+        if rule.name == name:
+            return rule
+    raise UsageError(
+        stage="rules",
+        where=f"rule {name}",
+        reason="there is no rule of this name" if file else "no --file was given to look for it",
+        remedy='give its text: tensorwright rules explain "LEFT == RIGHT"',
+    )
+
+
+def _drawn(roots: tuple[Term, ...]) -> list[str]:
+    """A graph as text: one line for each operator, shared ones once."""
+    names: dict[Term, str] = {}
+    lines = []
+    for each in applications(*roots):
+        names[each] = f"t{len(names)}"
+        params = f"[{', '.join(map(str, each.params))}]" if each.params else ""
+        args = ", ".join(names.get(arg, term_text(arg)) for arg in each.args)
+        lines.append(f"{names[each]} = {each.operator}{params}({args})")
+    return [*lines, "-> " + ", ".join(names.get(root, term_text(root)) for root in roots)]
+
+
+@click.command()
+@click.option("--validate", "wanted", is_flag=True, help="Evaluate both sides at many shapes.")
+@click.option("--budget", type=click.Choice(["quick", "full"]), default="quick", show_default=True)
+@click.option("--redundancy", is_flag=True, help="Also say which follow from the others (minutes).")
+def axioms(wanted: bool, budget: str, redundancy: bool) -> None:
+    """List the operator properties on which proofs rest, or validate them.
+
+    Example: tensorwright rules axioms --validate --budget quick
+    """
+    known = instances(load_axioms())
+    if not wanted:
+        for each in known.values():
+            more = f"  ({len(each)} like it)" if len(each) > 1 else ""
+            click.echo(f"{each[0]}{more}")
+        return
+    faults = 0
+    shapes = 0
+    for name, each in known.items():
+        found = validate(name, each, QUICK if budget == "quick" else FULL)
+        shapes += found.shapes
+        faults += len(found.faults)
+        click.echo(_validated(found))
+    click.echo(
+        f"{len(known)} properties, {shapes} shapes, {faults} faults; hash {set_hash(load_axioms())}"
+    )
+    proved = consistency(load_axioms())
+    click.echo(f"consistency: {len(proved)} false goals are proved")
+    if redundancy or budget == "quick":
+        _report_redundant(known)
+    click.get_current_context().exit(1 if faults or proved else 0)
+
+
+def _validated(found: Validation) -> str:
+    sampled = f", {found.sampled} by random inputs" if found.sampled else ""
+    whole = ", 4x4x4x4 among them" if found.whole else ""
+    line = f"{found.name}: {found.shapes} shapes, {found.unequal} unequal{whole}{sampled}"
+    return "\n".join([line, *(f"  FALSE: {fault}" for fault in found.faults)])
+
+
+def _report_redundant(known: dict[str, tuple[Axiom, ...]]) -> None:
+    follow = [name for name in known if derivable(name, known)]
+    click.echo(f"redundancy: {len(follow)} follow from the others: {', '.join(follow) or '-'}")
+
+
+@click.command("suggest-axioms")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--workers", default=2, show_default=True, type=click.IntRange(1))
+def suggest_axioms(file: Path, workers: int) -> None:
+    """List what unproved candidates of a file lack: the smallest equalities that would prove them.
+
+    Example: tensorwright rules suggest-axioms candidates.rules
+    """
+    rules = _read(file)
+    outcomes = prove_all(rules, workers)
+    unknown = sorted(place for place, each in outcomes if not isinstance(each, Proved | Refuted))
+    missing = missing_properties(rules[place] for place in unknown)
+    for each in missing:
+        click.echo(f"{rule_text(each.rule)}    explains {len(each.candidates)}")
+    click.echo(f"{len(unknown)} of {len(rules)} unproved, {len(missing)} properties missing")
+
+
+COMMANDS = (prove_, check, explain, axioms, suggest_axioms)
