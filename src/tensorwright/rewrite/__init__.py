@@ -1,4 +1,71 @@
 """Substitutions of operator graphs. Read `terms.py` first, then `operators.py` and `meaning.py`.
 
-`generate/` enumerates graphs and finds equal ones, `prune/` drops the redundant candidates.
+`generate/` enumerates graphs and finds equal ones, `prune/` drops the redundant candidates,
+`axioms/` are the properties of operators and `prove/` proves rules from them.
 """
+
+from tensorwright.rewrite.dims import Dim, Extent, Shape, Size
+from tensorwright.rewrite.meaning import evaluate_terms, infer, infer_shapes, instantiate
+from tensorwright.rewrite.operators import OPERATORS, RewriteOperator, operator_named
+from tensorwright.rewrite.shapes import IllTyped
+from tensorwright.rewrite.terms import (
+    Apply,
+    AtLeast,
+    Condition,
+    Divides,
+    Equal,
+    Fact,
+    Input,
+    Param,
+    Rank,
+    Rule,
+    Term,
+    applications,
+    canonical_rule,
+    input_names,
+    operator_count,
+)
+from tensorwright.rewrite.text import (
+    condition_text,
+    parse_rule,
+    parse_rules,
+    parse_term,
+    rule_text,
+    term_text,
+)
+
+__all__ = [
+    "OPERATORS",
+    "Apply",
+    "AtLeast",
+    "Condition",
+    "Dim",
+    "Divides",
+    "Equal",
+    "Extent",
+    "Fact",
+    "IllTyped",
+    "Input",
+    "Param",
+    "Rank",
+    "RewriteOperator",
+    "Rule",
+    "Shape",
+    "Size",
+    "Term",
+    "applications",
+    "canonical_rule",
+    "condition_text",
+    "evaluate_terms",
+    "infer",
+    "infer_shapes",
+    "input_names",
+    "instantiate",
+    "operator_count",
+    "operator_named",
+    "parse_rule",
+    "parse_rules",
+    "parse_term",
+    "rule_text",
+    "term_text",
+]

@@ -9,6 +9,15 @@ from pathlib import Path
 import click
 
 from tensorwright.base import UsageError
+from tensorwright.rewrite import (
+    Rule,
+    Term,
+    applications,
+    parse_rule,
+    parse_rules,
+    rule_text,
+    term_text,
+)
 from tensorwright.rewrite.axioms import Axiom, instances, load_axioms, set_hash
 from tensorwright.rewrite.prove import (
     FULL,
@@ -25,8 +34,6 @@ from tensorwright.rewrite.prove import (
     stamp_of,
     validate,
 )
-from tensorwright.rewrite.terms import Rule, Term, applications
-from tensorwright.rewrite.text import parse_rule, parse_rules, rule_text, term_text
 
 REFUTED, UNKNOWN = 10, 11
 """Exit codes of `rules check` and `rules prove`; proved is 0."""
@@ -142,8 +149,7 @@ def _drawn(roots: tuple[Term, ...]) -> list[str]:
 @click.command()
 @click.option("--validate", "wanted", is_flag=True, help="Evaluate both sides at many shapes.")
 @click.option("--budget", type=click.Choice(["quick", "full"]), default="quick", show_default=True)
-@click.option("--redundancy", is_flag=True, help="Also say which follow from the others (minutes).")
-def axioms(wanted: bool, budget: str, redundancy: bool) -> None:
+def axioms(wanted: bool, budget: str) -> None:
     """List the operator properties on which proofs rest, or validate them.
 
     Example: tensorwright rules axioms --validate --budget quick
@@ -166,8 +172,7 @@ def axioms(wanted: bool, budget: str, redundancy: bool) -> None:
     )
     proved = consistency(load_axioms())
     click.echo(f"consistency: {len(proved)} false goals are proved")
-    if redundancy or budget == "quick":
-        _report_redundant(known)
+    _report_redundant(known)
     click.get_current_context().exit(1 if faults or proved else 0)
 
 

@@ -3,6 +3,7 @@
 `validate.py` asks whether the axioms themselves are true.
 """
 
+from tensorwright.rewrite.prove.conditions import least_condition
 from tensorwright.rewrite.prove.explain import Step
 from tensorwright.rewrite.prove.many import prove_all
 from tensorwright.rewrite.prove.outcome import Outcome, Proved, Refuted, Unknown
@@ -33,6 +34,7 @@ __all__ = [
     "Validation",
     "consistency",
     "derivable",
+    "least_condition",
     "missing_properties",
     "problems_of",
     "prove",

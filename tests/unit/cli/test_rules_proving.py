@@ -1,0 +1,56 @@
+"""`tensorwright rules check | prove | explain | axioms | suggest-axioms`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from tensorwright.cli.rules import command
+
+
+def called(*args: str) -> tuple[int, str]:
+    result = CliRunner().invoke(command, list(args))
+    return result.exit_code, result.output
+
+
+def test_check_says_by_its_exit_code() -> None:
+    assert called("check", "relu(relu(?x)) == relu(?x)")[0] == 0
+    code, text = called("check", "relu(?x) == ?x")
+    assert code == 10
+    assert "left" in text
+    assert called("check", "tanh(relu(?x)) == relu(tanh(?x)) if rank(x) = 1")[0] == 11
+
+
+def test_explain_draws_both_graphs_and_names_the_axioms() -> None:
+    rule = "transpose[1, 0](matmul(?x, ?y)) == matmul(transpose[1, 0](?y), transpose[1, 0](?x))"
+    code, text = called("explain", rule)
+    assert code == 0
+    assert "t1 = transpose[1, 0](t0)" in text
+    assert "by transpose-matmul" in text
+
+
+def test_prove_a_file_and_keep_the_proved(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.rules", tmp_path / "b.rules"
+    source.write_text("good: relu(relu(?x)) == relu(?x) if rank(x) = 2\nbad: relu(?x) == ?x\n")
+    code, text = called("prove", str(source), "--workers", "1", "-o", str(target))
+    assert code == 10
+    assert "1 proved, 1 refuted" in text
+    (line,) = target.read_text().splitlines()
+    assert line.startswith("good: relu(relu(?x)) == relu(?x)")
+    assert line.endswith("/1]")
+
+
+def test_axioms_are_listed() -> None:
+    code, text = called("axioms")
+    assert code == 0
+    assert "transpose-matmul:" in text
+
+
+def test_suggest_axioms(tmp_path: Path) -> None:
+    source = tmp_path / "a.rules"
+    source.write_text("exp(tanh(relu(?x))) == exp(relu(tanh(?x))) if rank(x) = 2\n")
+    code, text = called("suggest-axioms", str(source), "--workers", "1")
+    assert code == 0
+    assert "tanh(relu(?x1)) == relu(tanh(?x1))" in text
+    assert "1 of 1 unproved, 1 properties missing" in text

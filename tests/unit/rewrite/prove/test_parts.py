@@ -1,0 +1,84 @@
+"""The parts of the prover: what is known of extents, classes of terms, polynomials."""
+
+from __future__ import annotations
+
+from tensorwright.base import DType
+from tensorwright.expr import Fn
+from tensorwright.rewrite.dims import parse_size
+from tensorwright.rewrite.prove.assumptions import assume
+from tensorwright.rewrite.prove.egraph import EGraph
+from tensorwright.rewrite.prove.polynomials import Polynomials
+from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact
+
+
+def equal(left: str, right: str) -> Fact:
+    return Equal(parse_size(left), parse_size(right))
+
+
+def test_equalities_are_solved() -> None:
+    known = assume([equal("x.1", "y.0"), equal("y.0 + z.0", "w.0")])
+    assert known is not None
+    assert known.entails(equal("w.0", "x.1 + z.0"))
+    assert not known.entails(equal("w.0", "x.1"))
+
+
+def test_extents_are_positive() -> None:
+    known = assume([])
+    assert known is not None
+    assert known.entails(AtLeast(parse_size("x.0 + y.0"), parse_size("x.0 + 1")))
+    assert not known.entails(AtLeast(parse_size("x.0"), 2))
+    assert assume([equal("x.0 + y.0", "x.0")]) is None
+
+
+def test_lower_bounds_add_up() -> None:
+    known = assume([AtLeast(parse_size("x.0"), 3), AtLeast(parse_size("y.0"), 2)])
+    assert known is not None
+    assert known.entails(AtLeast(parse_size("x.0 + y.0"), 5))
+    assert not known.entails(AtLeast(parse_size("x.0 + y.0"), 6))
+
+
+def test_a_number_that_is_divided_is_a_product() -> None:
+    known = assume([Divides(2, parse_size("x.0"))])
+    assert known is not None
+    assert known.entails(equal("2*(x.0 // 2)", "x.0"))
+    assert known.entails(Divides(2, parse_size("3*x.0")))
+    assert not known.entails(Divides(2, parse_size("x.0 + 1")))
+
+
+def test_congruence_and_its_explanation() -> None:
+    graph = EGraph()
+    a, b, c = (graph.add("?", (name,), ()) for name in "abc")
+    one, other = (graph.add("f", (), (leaf,)) for leaf in (a, c))
+    assert not graph.are_equal(one, other)
+    graph.union(a, b, 7)
+    graph.union(c, b, 8)
+    assert graph.are_equal(one, other)
+    assert [link.reason for link in graph.explain(one, other)] == [None]
+    assert [link.reason for link in graph.explain(a, c)] == [7, 8]
+
+
+def test_a_term_that_is_congruent_when_it_comes() -> None:
+    graph = EGraph()
+    a, b = (graph.add("?", (name,), ()) for name in "ab")
+    one = graph.add("f", (1,), (a,))
+    graph.union(a, b, 0)
+    other = graph.add("f", (1,), (b,))
+    assert graph.are_equal(one, other)
+    assert list(graph.with_operator("f")) == [one]
+
+
+def test_normal_forms() -> None:
+    terms = Polynomials()
+    x, y = terms.atom("x"), terms.atom("y")
+
+    def of(fn: Fn, *args: object) -> object:
+        return terms.apply(fn, args, DType.F64)
+
+    total = of(Fn.ADD, x, y)
+    assert of(Fn.MUL, total, total) == of(
+        Fn.ADD, of(Fn.MUL, x, of(Fn.ADD, x, of(Fn.ADD, y, y))), of(Fn.MUL, y, y)
+    )
+    assert of(Fn.MUL, of(Fn.DIV, x, y), y) == x
+    assert of(Fn.EXP, total) == of(Fn.MUL, of(Fn.EXP, y), of(Fn.EXP, x))
+    assert of(Fn.MAX, of(Fn.MAX, x, y), x) == of(Fn.MAX, y, x)
+    assert of(Fn.TANH, x) != of(Fn.TANH, y)
