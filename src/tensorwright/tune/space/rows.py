@@ -41,24 +41,34 @@ from tensorwright.tune.space.sketch import Sketch, SketchBuilder, divisors
 
 
 def row_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
-    """The sketch of the row rule; none without a reduction."""
+    """The sketches of the row rule; none without a reduction."""
     if all(stage.tensor.reduction is None for stage in state.stages):
         return ()
     builder = SketchBuilder(state)
     inline_elementwise(builder)
     rows = shared_rows(builder.state)
-    turned: tuple[str, ...] = ()
     if rows == 0:
-        _factor_whole(builder)
-    else:
-        turned = _turn_operands(builder, target)
+        built = [_separate(state, target, parts, vectors) for parts, vectors in _PARTITIONS]
+        return tuple({sketch.trace: sketch for sketch in built}.values())
+    turned = _turn_operands(builder, target)
     _factor_contiguous(builder, target)
-    if rows == 0:
-        for stage in builder.state.stages:
-            _schedule_at_root(builder, stage.name, target)
-        return (builder.sketch("separate"),)
     _compute_by_blocks(builder, target, rows, turned)
     return (builder.sketch("rows"),)
+
+
+_PARTITIONS = ((16, 8), (8, 8), (4, 8), (64, 1), (64, 4), (16, 1), (8, 4), (2, 4), (32, 8))
+"""Into how many parts a large sum is cut for the threads, and the vectors of each part's sums."""
+
+
+def _separate(state: ScheduleState, target: Target, parts: int, vectors: int) -> Sketch:
+    """Every stage by itself."""
+    builder = SketchBuilder(state)
+    inline_elementwise(builder)
+    cut = _factor_whole(builder, parts)
+    _factor_contiguous(builder, target, vectors, cut)
+    for stage in builder.state.stages:
+        _schedule_at_root(builder, stage.name, target)
+    return builder.sketch(f"separate, {parts} parts of {vectors} vectors" if cut else "separate")
 
 
 def shared_rows(state: ScheduleState) -> int:
@@ -90,8 +100,12 @@ def _common_axes(stage: Stage, indices: tuple[object, ...]) -> int:
     return depth
 
 
-def _factor_whole(builder: SketchBuilder) -> None:
-    """Give a large reduction without spatial axes one: partial results that threads can compute."""
+def _factor_whole(builder: SketchBuilder, parts: int) -> frozenset[str]:
+    """Give a large reduction without spatial axes one: partial results that threads can compute.
+
+    Returns the names of the stages of these.
+    """
+    made: set[str] = set()
     for stage in builder.state.stages:
         reduction = stage.tensor.reduction
         spatial = any(axis.extent != 1 for axis in stage.tensor.axes)
@@ -100,11 +114,15 @@ def _factor_whole(builder: SketchBuilder) -> None:
         if not stage.tensor.dtype.is_float:
             continue
         axis = reduction.axes[0]
+        each = -(-extent_of(axis.extent) // parts)
         loop = axis.name
-        if len(reduction.axes) == 1:
-            builder.do(Split(stage.name, loop, (-(-extent_of(axis.extent) // 64),)))
+        if each > 1 or len(reduction.axes) == 1:
+            builder.do(Split(stage.name, loop, (each,)))
             loop = f"{loop}_o"
-        builder.do(Rfactor(stage.name, loop))
+        step = Rfactor(stage.name, loop)
+        builder.do(step)
+        made.add(step.partial)
+    return frozenset(made)
 
 
 def _turn_operands(builder: SketchBuilder, target: Target) -> tuple[str, ...]:
@@ -144,8 +162,13 @@ def _order_along(load: Load, axis: Axis, lanes: int) -> tuple[int, ...]:
     return (*(n for n in range(len(load.indices)) if n != across[0]), across[0])
 
 
-def _factor_contiguous(builder: SketchBuilder, target: Target) -> None:
-    """Factor the reductions along a contiguous axis that have no spatial axis to vectorise."""
+def _factor_contiguous(
+    builder: SketchBuilder, target: Target, vectors: int = 1, wide: frozenset[str] = frozenset()
+) -> None:
+    """Factor the reductions along a contiguous axis that have no spatial axis to vectorise.
+
+    vectors   of partial results, in the stages `wide`, where they are long enough
+    """
     for stage in builder.state.stages:
         reduction = stage.tensor.reduction
         if reduction is None or _vector_axis(stage) is not None:
@@ -154,6 +177,8 @@ def _factor_contiguous(builder: SketchBuilder, target: Target) -> None:
             continue
         axis = reduction.axes[-1]
         lanes = lanes_for(target, stage)
+        if stage.name in wide and extent_of(axis.extent) >= 2 * vectors * lanes:
+            lanes *= vectors
         along = [stride_along(load, axis.var) for load in loads_of(stage.tensor.body)]
         long_enough = extent_of(axis.extent) >= 2 * lanes
         if long_enough and all(s in (0, 1) for s in along) and stage.tensor.dtype.is_float:
@@ -178,13 +203,22 @@ def _vectorise(builder: SketchBuilder, name: str, target: Target) -> None:
         return
     lanes = lanes_for(target, stage)
     inner = axis.name
+    tile: tuple[str, ...] = (inner,)
     if extent_of(axis.extent) > lanes:
         builder.do(Split(name, axis.name, (lanes,)))
         inner = f"{axis.name}_i"
+        tile = (inner,)
+        if extent_of(axis.extent) <= _MOST_VECTORS * lanes and stage.tensor.reduction is not None:
+            builder.do(Unroll(name, f"{axis.name}_o"))
+            tile = (f"{axis.name}_o", inner)
     loops = builder.state.stage(name).loops
-    if loops[-1] != inner:
-        builder.do(Reorder(name, (*(x for x in loops if x != inner), inner)))
+    order = (*(x for x in loops if x not in tile), *tile)
+    if loops != order:
+        builder.do(Reorder(name, order))
     builder.do(Vectorize(name, inner))
+
+
+_MOST_VECTORS = 8  # of partial results that are folded in turns
 
 
 def _schedule_at_root(builder: SketchBuilder, name: str, target: Target) -> None:
