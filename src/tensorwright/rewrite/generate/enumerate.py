@@ -161,6 +161,8 @@ class _Session:
         self, application: Application, params: tuple[Param, ...], shapes: tuple[IntShape, ...]
     ) -> IntShape | None:
         operator = operator_named(application.operator)
+        if application.ranks and len(shapes[0]) not in application.ranks:
+            return None
         try:
             operator.check_params(params)
             found = operator.shape(params, shapes, Needs())

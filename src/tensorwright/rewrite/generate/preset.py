@@ -35,11 +35,13 @@ class Application:
     """An operator with parameters that is tried on every argument.
 
     inputs_only   it is tried on inputs alone
+    ranks         of the first argument; empty for all
     """
 
     operator: str
     params: tuple[Param, ...] = ()
     inputs_only: bool = False
+    ranks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +72,11 @@ TASO_INPUTS = (
     *_named("s", 0, 1, (), _WEIGHT),
 )
 TASO_APPLICATIONS = (
-    Application("matmul"),
+    Application("matmul", ranks=(2,)),
     Application("ewadd"),
     Application("ewmul"),
     Application("scalar_mul"),
-    Application("relu"),
+    Application("relu", ranks=(2, 4)),
     Application("transpose", (1, 0)),
     Application("concat", (0,)),
     Application("concat", (1,)),
