@@ -215,3 +215,30 @@ def test_windows_read_past_the_border_by_rule() -> None:
 )
 def test_tiles_of_windows(columns: int, rows: int, tile: tuple[int, int, int]) -> None:
     assert window_tile(columns, rows) == tile
+
+
+def entry(size: int, channels: int, kernel: int) -> Graph:
+    """A first convolution: few channels, windows that overlap."""
+    b = GraphBuilder("entry")
+    x = b.input("x", (1, channels, size, size))
+    w = b.constant(weights(32, channels, kernel, kernel))
+    return b.finish([b.add("conv", x, w, strides=(2, 2), pads=(kernel // 2,) * 4)])
+
+
+@pytest.mark.parametrize(
+    ("size", "channels", "kernel", "banded"),
+    [(112, 3, 7, True), (112, 64, 1, False), (112, 64, 3, False), (56, 3, 7, False)],
+)
+def test_bands_share_rows_that_windows_overlap(
+    size: int, channels: int, kernel: int, banded: bool
+) -> None:
+    wide = Target.parse("x86-64-avx512")
+    workload = partition(choose_layouts(simplify(entry(size, channels, kernel)), wide)).workloads[0]
+    state = initial_state(workload.outputs, workload.constants)
+    sketch = next(s for s in rule_sketches(state, wide) if s.name == "tile, rows outside")
+    assert ("band" in {name for choice in sketch.choices for name in choice.names}) is banded
+
+
+def test_bands_of_a_product_compute_the_same() -> None:
+    for case in workloads(entry(104, 3, 5), TARGET):
+        check_sketches(case, samples=1)

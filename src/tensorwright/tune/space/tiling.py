@@ -24,10 +24,12 @@ from tensorwright.tune.space.common import accumulators, lanes_for, parallelise,
 from tensorwright.tune.space.pack_operand import place_panel
 from tensorwright.tune.space.roles import extent_of, points, vector_within
 from tensorwright.tune.space.sketch import Kind, SketchBuilder, divisors
-from tensorwright.tune.space.tile_roles import Roles, rows_inside_columns
+from tensorwright.tune.space.tile_roles import Roles, copies_much, rows_inside_columns
 from tensorwright.tune.space.tile_sizes import default_tile, few_columns, row_sizes, window_tile
 
 _BAND_ROWS = 14
+_SHORT_BAND_ROWS = 8  # where bands are all that the threads share out
+_FEWEST_BANDS = 6
 FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
 
 
@@ -155,7 +157,7 @@ class Tiling:
             if axis is None:
                 continue
             factors.append(builder.choose(label, values, size))
-            if axis is roles.more_rows and self.order in (Order.BANDS, Order.INLINED):
+            if axis is roles.more_rows and self._has_bands(size):
                 self._split_band(axis, factors[-1], size)
                 row_outer.append(f"{axis.name}_1")
                 row_inner.append(f"{axis.name}_2")
@@ -169,10 +171,11 @@ class Tiling:
             taken.discard(roles.columns.name)
         axes = builder.state.stage(stored).tensor.axes
         batch = [axis.name for axis in axes if axis.name not in taken]
-        if self.band:
+        if self.order is Order.ROWS_OUTSIDE:
+            band = [self.band] if self.band else []
+            outer = [*batch, *band, *row_outer, *column_outer]
+        elif self.band:
             outer = [self.band, *batch, *column_outer, *row_outer]
-        elif self.order is Order.ROWS_OUTSIDE:
-            outer = [*batch, *row_outer, *column_outer]
         else:
             again = rows_inside_columns(builder.state, self.anchor, roles, self.target)
             batch = [name for name in batch if name not in again]
@@ -193,12 +196,31 @@ class Tiling:
         finds in its own cache what it reads.
         """
         extent = extent_of(axis.extent)
-        usual = max(1, round(extent / max(1, round(extent / _BAND_ROWS)) / size))
+        most = _SHORT_BAND_ROWS if self.order is Order.ROWS_OUTSIDE else _BAND_ROWS
+        usual = max(1, round(extent / max(1, round(extent / most)) / size))
         band = self.builder.choose("band", row_sizes(-(-extent // size), 32), usual, Kind.PARALLEL)
         full = usual * size
         tail = Tail.SHIFT if extent % full and extent >= full else Tail.GUARD
         self.builder.do(Split(self.stored, axis.name, (band, rows), tail))
         self.band = f"{axis.name}_0"
+
+    def _has_bands(self, rows: int) -> bool:
+        """Whether the second rows, tiled by so many, are cut into bands of tiles."""
+        if self.order in (Order.BANDS, Order.INLINED):
+            return True
+        if self.order is not Order.ROWS_OUTSIDE or self.roles.more_rows is None:
+            return False
+        if _extent(self.roles.more_rows) < _FEWEST_BANDS * _SHORT_BAND_ROWS:
+            return False
+        return copies_much(
+            self.builder.state,
+            self.anchor,
+            self.stored,
+            frozenset(self.feeding),
+            self.roles.more_rows,
+            rows,
+            self.width,
+        )
 
     def _parallelise(self, outer: list[str]) -> tuple[str, str]:
         """Fuse and spread the loops over tiles.
