@@ -34,7 +34,7 @@ _PUBLIC = {
     "load": "tensorwright.runtime",
     "optimize": "tensorwright.pipeline",
     "override": "tensorwright.base",
-    "program": "tensorwright.pipeline",
+    "program": "tensorwright.graph",
 }
 _CALLABLE_FOLDERS = ("tune",)
 

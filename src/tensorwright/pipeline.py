@@ -11,23 +11,24 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
-import numpy as np
 import onnx
 
 from tensorwright.base import Target, UsageError, knobs
-from tensorwright.expr import Array, Compute
 from tensorwright.graph import (
+    Constants,
     Graph,
     Partition,
+    Program,
     Workload,
+    as_program,
+    check_constants,
     choose_layouts,
     load_onnx,
     partition,
-    program_workload,
     simplify,
 )
 from tensorwright.records import RecordStore, detect_hardware, open_store
@@ -57,8 +58,6 @@ from tensorwright.tune import (
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
 Shapes: TypeAlias = Mapping[str, Sequence[int]]
-Program: TypeAlias = Compute | Sequence[Compute] | Workload
-Constants: TypeAlias = Mapping[str, Any]
 Records: TypeAlias = RecordStore | str | os.PathLike[str]
 
 DEFAULT_MINUTES = 10.0
@@ -73,20 +72,6 @@ class Scheduled:
     workload: Workload
     trace: str
     is_tuned: bool
-
-
-def program(
-    outputs: Compute | Sequence[Compute], *, constants: Iterable[str] = (), name: str = ""
-) -> Workload:
-    """A tensor expression as a program that can be tuned and compiled.
-
-    outputs    what it computes; their inputs are the caller's
-    constants  names of inputs that stay the same from call to call: they are packed once
-    name       for people; that of the last output where ""
-    Raises:    UsageError for equal names, and constants that are no inputs.
-    """
-    found = (outputs,) if isinstance(outputs, Compute) else tuple(outputs)
-    return program_workload(found, frozenset(constants), name)
 
 
 def compile(
@@ -116,7 +101,7 @@ def compile(
     Raises:  ModelError, UnsupportedError, ScheduleError, MachineError, UsageError.
     """
     machine = parse_target(target)
-    workload = _as_program(model, constants)
+    workload = as_program(model, constants)
     with opened(records) as store:
         if workload is not None:
             return _compile_program(workload, machine, threads, store, constants, trace)
@@ -186,7 +171,7 @@ def tune_program(
     Raises:  UsageError for anything else than an expression, and as `optimize`.
     """
     machine = parse_target(target)
-    workload = _as_program(expression, constants)
+    workload = as_program(expression, constants)
     if workload is None:
         raise UsageError(
             stage="tune",
@@ -194,7 +179,7 @@ def tune_program(
             reason="it is no tensor expression",
             remedy="tensorwright.optimize tunes models",
         )
-    _check_constants(workload, constants)
+    check_constants(workload, constants)
     if options is None and minutes is None and trials is None:
         options = TuneOptions(patience=_PATIENCE)
     with opened(records, create=True) as store:
@@ -399,18 +384,6 @@ def opened(records: Records | None, *, create: bool = False) -> Iterator[RecordS
         yield records
 
 
-def _as_program(model: Any, constants: Constants | None) -> Workload | None:
-    """Tensor expressions as a program; None for anything else."""
-    if isinstance(model, Workload):
-        return model
-    if isinstance(model, Compute):
-        return program(model, constants=constants or ())
-    is_sequence = isinstance(model, (tuple, list)) and len(model) > 0
-    if is_sequence and all(isinstance(each, Compute) for each in model):
-        return program(model, constants=constants or ())
-    return None
-
-
 def _refuse_for_models(trace: Trace | None, constants: Constants | None) -> None:
     if trace is not None:
         raise UsageError(
@@ -436,36 +409,13 @@ def _compile_program(
     constants: Constants | None,
     trace: Trace | None = None,
 ) -> Executable:
-    values = _check_constants(workload, constants)
+    values = check_constants(workload, constants)
     if trace is None:
         text = choose(workload, target, _threads(threads), store).trace
     else:
         text = format_trace(trace)
     built = build_cached(workload, text, target)
     return assemble_workload(workload, built, target, threads, values)
-
-
-def _check_constants(workload: Workload, constants: Constants | None) -> dict[str, Array]:
-    """The values of a program's constants as arrays of their types.
-
-    Raises:  UsageError for one that is missing, or of another shape or type.
-    """
-    given = dict(constants or {})
-    types = {t.name: n for t, n in zip(workload.inputs, workload.input_types, strict=True)}
-    found: dict[str, Array] = {}
-    for name in sorted(workload.constants | given.keys()):
-        array = np.ascontiguousarray(given[name]) if name in given else None
-        if name not in workload.constants:
-            reason = "the program was made without this constant"
-        elif array is None:
-            reason = "its value is not given"
-        elif array.shape != types[name].shape or array.dtype != types[name].dtype.numpy:
-            reason = f"{array.dtype} {array.shape} is given, {types[name]} is declared"
-        else:
-            found[name] = array
-            continue
-        raise UsageError(stage="compile", where=f"constant {name}", reason=reason)
-    return found
 
 
 def _threads(threads: int | None) -> int:

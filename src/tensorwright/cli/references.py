@@ -13,8 +13,7 @@ from typing import Any
 from tensorwright.base import TensorwrightError, UsageError
 from tensorwright.cli.models import split
 from tensorwright.expr import Compute
-from tensorwright.graph import Workload
-from tensorwright.pipeline import program
+from tensorwright.graph import Workload, program
 
 
 def is_reference(text: str) -> bool:

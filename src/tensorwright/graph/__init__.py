@@ -34,6 +34,7 @@ from tensorwright.graph.partition import (
 from tensorwright.graph.passes import PASSES, Simplification, simplify, simplify_with_report
 from tensorwright.graph.physical import physical_shape, to_physical, to_plain
 from tensorwright.graph.printing import digest
+from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import rename_tensors
 from tensorwright.graph.text_file import load_text, save_text
 from tensorwright.graph.verify import verify
@@ -52,6 +53,7 @@ __all__ = [
     "AliasCall",
     "BoundWorkload",
     "ConcatInPlace",
+    "Constants",
     "Conversion",
     "Graph",
     "GraphBuilder",
@@ -61,10 +63,13 @@ __all__ = [
     "Limits",
     "Node",
     "Partition",
+    "Program",
     "Simplification",
     "Step",
     "Workload",
+    "as_program",
     "build_workload",
+    "check_constants",
     "check_inputs",
     "choose_layouts",
     "conversions",
@@ -79,6 +84,7 @@ __all__ = [
     "parse",
     "partition",
     "physical_shape",
+    "program",
     "program_workload",
     "reads_of_step",
     "reference",

@@ -1,10 +1,11 @@
 """Choose how every tensor of a network lies in memory.
 
 Candidates are the plain layout and channels (dimension 1) in blocks of a whole, half or quarter
-vector, or all in one block where they are few and no whole vectors.  The sum of the costs of all nodes (`layout_cost.py`) is made small by changing tensors, and
-sets of tensors that want to be alike, one after the other until nothing helps: iterated conditional
-modes, from two starts.  Inputs, outputs and constants of the graph and what the host reads or
-writes stay plain.  No node is added: kernels read and write any layout, and what costs is counted.
+vector, or all in one block where they are few and no whole vectors.  The sum of the costs of all
+nodes (`layout_cost.py`) is made small by changing tensors, and sets of tensors that want to be
+alike, one after the other until nothing helps: iterated conditional modes, from two starts.
+Inputs, outputs and constants of the graph and what the host reads or writes stay plain.  No node is
+added: kernels read and write any layout, and what costs is counted.
 Source:  Besag, On the Statistical Analysis of Dirty Pictures, JRSS B 48(3), 1986 (the sweeps);
          Liu et al., Optimizing CNN Model Inference on CPUs, USENIX ATC 2019 (blocked layouts).
 """
