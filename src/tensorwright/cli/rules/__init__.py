@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tensorwright.cli.rules import proving
+from tensorwright.cli.rules import generate, proving
 
 
 @click.group()
@@ -12,5 +12,5 @@ def command() -> None:
     """Generate, prove, explain and check substitutions of operator graphs."""
 
 
-for _each in proving.COMMANDS:
+for _each in (generate.command, *proving.COMMANDS):
     command.add_command(_each)

@@ -44,9 +44,7 @@ def candidates_of(found: Enumeration, max_operators: int) -> Candidates:
     return Candidates(tuple(rules), len(found.equal) + count)
 
 
-def _described(
-    found: Enumeration, batch: Batch
-) -> tuple[NDArray[np.uint64], NDArray[np.int8]]:
+def _described(found: Enumeration, batch: Batch) -> tuple[NDArray[np.uint64], NDArray[np.int8]]:
     """Forms and sequences of applications."""
     table = found.table
     sequences = np.concatenate([table.sequence, np.full((1, WIDTH), -1, np.int8)])

@@ -59,25 +59,25 @@ class Batch:
 
 
 def _empty(dtype: type, width: int = 0) -> Any:
-    return field(default_factory=lambda: np.zeros((0, width) if width else 0, dtype))
+    return np.zeros((0, width) if width else 0, dtype)
 
 
 @dataclass(slots=True)
 class ClassTable:
     """The classes found so far; a session owns and grows it."""
 
-    code: Ints = _empty(np.int32)
-    place: Ints = _empty(np.int32)
-    a: Ints = _empty(np.int32)
-    b: Ints = _empty(np.int32)
-    kind: Ints = _empty(np.int32)
-    key: NDArray[np.uint64] = _empty(np.uint64, 2)
-    cost: NDArray[np.int8] = _empty(np.int8)
-    form: NDArray[np.uint64] = _empty(np.uint64)
-    sequence: NDArray[np.int8] = _empty(np.int8, WIDTH)
-    nodes: NDArray[np.uint64] = _empty(np.uint64, 8)
-    graphs: NDArray[np.float64] = _empty(np.float64)
-    row: Ints = _empty(np.int32)
+    code: Ints = field(default_factory=lambda: _empty(np.int32))
+    place: Ints = field(default_factory=lambda: _empty(np.int32))
+    a: Ints = field(default_factory=lambda: _empty(np.int32))
+    b: Ints = field(default_factory=lambda: _empty(np.int32))
+    kind: Ints = field(default_factory=lambda: _empty(np.int32))
+    key: NDArray[np.uint64] = field(default_factory=lambda: _empty(np.uint64, 2))
+    cost: NDArray[np.int8] = field(default_factory=lambda: _empty(np.int8))
+    form: NDArray[np.uint64] = field(default_factory=lambda: _empty(np.uint64))
+    sequence: NDArray[np.int8] = field(default_factory=lambda: _empty(np.int8, WIDTH))
+    nodes: NDArray[np.uint64] = field(default_factory=lambda: _empty(np.uint64, 8))
+    graphs: NDArray[np.float64] = field(default_factory=lambda: _empty(np.float64))
+    row: Ints = field(default_factory=lambda: _empty(np.int32))
     values: dict[IntShape, Values] = field(default_factory=dict)
     kinds: list[Kind] = field(default_factory=list)
     kind_numbers: dict[Kind, int] = field(default_factory=dict)

@@ -309,9 +309,7 @@ class _Session:
             key = keys_of_pairs(structure, *values, shape, self.seed)
             yield self._batch(code, application.params, 0, shape, (i, j), key)
 
-    def _shared_pairs(
-        self, level: int
-    ) -> dict[tuple[IntShape, IntShape], tuple[Ints, Ints]]:
+    def _shared_pairs(self, level: int) -> dict[tuple[IntShape, IntShape], tuple[Ints, Ints]]:
         """Pairs that share operators, so that their union has `level - 1`, by their shapes."""
         table = self.table
         if level < 3:
@@ -400,9 +398,7 @@ class _Session:
         code = batch.code.astype(np.int64) * 64 + batch.place + 1
         return form_of(code, forms[batch.a], forms[batch.b], places)
 
-    def _add(
-        self, batch: Batch, form: NDArray[np.uint64], level: int, *, is_last: bool
-    ) -> None:
+    def _add(self, batch: Batch, form: NDArray[np.uint64], level: int, *, is_last: bool) -> None:
         table, old = self.table, len(self.table)
         none = np.full((1, WIDTH), -1, np.int8)
         sequences = np.concatenate([table.sequence, none])

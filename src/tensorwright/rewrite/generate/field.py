@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["P", "Numbers", "matmul", "multiply", "reduce", "relu"]
+__all__ = ["Numbers", "P", "matmul", "multiply", "reduce", "relu"]
 
 P = 2147483579
 HALF = P // 2
@@ -47,5 +47,5 @@ def matmul(a: NDArray[Any], b: NDArray[Any]) -> Numbers:
         part = (wide >> np.uint64(_LIMB * limb)) & _MASK
         product = reduce(np.matmul(part.astype(np.float64), right).astype(np.uint64))
         total = product if total is None else reduce((total << np.uint64(_LIMB)) + product)
-    assert total is not None  # noqa: S101 - the loop runs
+    assert total is not None
     return total

@@ -80,7 +80,7 @@ class _Walk:
     def _visit(self, term: Term) -> tuple[Term, Shape, Seams, Shape, Seams]:
         found = self.known.get(term)
         if found is None:
-            assert isinstance(term, Apply)  # noqa: S101 - inputs are known
+            assert isinstance(term, Apply)
             found = self._open(term, [self._visit(arg) for arg in term.args])
             self.known[term] = found
         return found

@@ -16,10 +16,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import InternalError
+from tensorwright.base import DType, InternalError
 from tensorwright.expr import FieldDomain, Fn, residues
-from tensorwright.base import DType
-from tensorwright.rewrite.generate.field import P, Numbers, matmul, multiply, reduce, relu
+from tensorwright.rewrite.generate.field import Numbers, P, matmul, multiply, reduce, relu
 from tensorwright.rewrite.generate.structure import (
     Bilinear,
     Constant,
@@ -30,7 +29,15 @@ from tensorwright.rewrite.generate.structure import (
 )
 from tensorwright.rewrite.operators import IntShape
 
-__all__ = ["FUNCTIONALS", "SAMPLES", "Keys", "Values", "keys_of_pairs", "keys_of_table", "values_of"]
+__all__ = [
+    "FUNCTIONALS",
+    "SAMPLES",
+    "Keys",
+    "Values",
+    "keys_of_pairs",
+    "keys_of_table",
+    "values_of",
+]
 
 SAMPLES = 2
 FUNCTIONALS = 2
@@ -142,9 +149,7 @@ def keys_of_unary(structure: Structure, x: Values, shape: IntShape, seed: int) -
     return np.concatenate(blocks)
 
 
-def keys_of_table(
-    structure: Structure, a: Values, b: Values, shape: IntShape, seed: int
-) -> Keys:
+def keys_of_table(structure: Structure, a: Values, b: Values, shape: IntShape, seed: int) -> Keys:
     """The fingerprints of op(a[i], b[j]) for all i and j: (i, j, 2)."""
     chosen = functionals(shape, seed)
     if isinstance(structure, Linear):
@@ -189,9 +194,7 @@ def _keys_through_values(
     return keys if is_left else keys.transpose(1, 0, 2)
 
 
-def keys_of_pairs(
-    structure: Structure, a: Values, b: Values, shape: IntShape, seed: int
-) -> Keys:
+def keys_of_pairs(structure: Structure, a: Values, b: Values, shape: IntShape, seed: int) -> Keys:
     """The fingerprints of op(a[n], b[n])."""
     step = max(1, _BLOCK // max(a.shape[2], b.shape[2]) // SAMPLES)
     blocks = [

@@ -64,7 +64,7 @@ def seams_of(
 def _concatenated(axis: int, shapes: tuple[Shape, ...], seams: tuple[Seams, ...]) -> Seams:
     middle = shapes[0][axis]
     joined = (*seams[0][axis], middle, *(middle + place for place in seams[1][axis]))
-    common = _common(*(each[:axis] + ((),) + each[axis + 1 :] for each in seams))
+    common = _common(*((*each[:axis], (), *each[axis + 1 :]) for each in seams))
     return (*common[:axis], joined, *common[axis + 1 :])
 
 

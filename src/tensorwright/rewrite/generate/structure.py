@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tensorwright.base import DType
 from tensorwright.expr import NUMPY, FieldDomain, Placeholder, Tensor, evaluate, placeholder
 from tensorwright.expr import residues as residues_of
-from tensorwright.rewrite.generate.field import P, Numbers
+from tensorwright.rewrite.generate.field import Numbers, P
 from tensorwright.rewrite.meaning import tensor_of
 from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.terms import Apply, Param
@@ -83,7 +83,9 @@ _EXACT_BITS = 52
 
 
 @cache
-def structure_of(operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> Structure:
+def structure_of(
+    operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...]
+) -> Structure:
     """The structure of one application at concrete shapes."""
     if operator in _POINTWISE:
         return Pointwise(operator)
@@ -93,7 +95,7 @@ def structure_of(operator: str, params: tuple[Param, ...], shapes: tuple[IntShap
     if operator in _BILINEAR:
         if params[3:] == ("relu",):
             plain = structure_of(operator, (*params[:3], "none"), shapes)
-            assert isinstance(plain, Bilinear)  # noqa: S101 - what the line above asks for
+            assert isinstance(plain, Bilinear)
             return Bilinear(plain.left, plain.right, is_relu=True)
         return Bilinear(*probe.products(), is_relu=False)
     if operator in ("max_pool", "avg_pool") and shapes[0][:2] != (1, 1):
@@ -108,7 +110,7 @@ def _on_each_plane(structure: Structure, shape: IntShape) -> Structure:
     count, size = shape[0] * shape[1], shape[2] * shape[3]
     if isinstance(structure, Linear):
         return Linear((np.kron(np.eye(count, dtype=np.uint64), structure.matrices[0]),))
-    assert isinstance(structure, Window)  # noqa: S101 - pooling is one or the other
+    assert isinstance(structure, Window)
     planes = [
         np.where(structure.places == size, count * size, structure.places + plane * size)
         for plane in range(count)

@@ -1,7 +1,7 @@
 """Drop rules that a smaller rule with the same power implies by congruence, as TASO does.
 
-    common inputs    both sides contain one operator on the same inputs: it may be an input itself
-    common outputs   both sides end in the same operator and differ in one argument
+common inputs    both sides contain one operator on the same inputs: it may be an input itself
+common outputs   both sides end in the same operator and differ in one argument
 """
 
 from __future__ import annotations
