@@ -16,7 +16,7 @@ from tensorwright.pipeline import finish
 from tensorwright.records import MemoryStore
 from tensorwright.schedule import PackConstant, Reorder, Split, format_trace, initial_state
 from tensorwright.tune import default_trace, rule_sketches, space_of
-from tensorwright.tune.space.tile_sizes import window_tile
+from tensorwright.tune.space.tile_sizes import default_tile, window_tile
 from tensorwright.zoo import (
     OperatorCase,
     OperatorProgram,
@@ -242,3 +242,11 @@ def test_bands_share_rows_that_windows_overlap(
 def test_bands_of_a_product_compute_the_same() -> None:
     for case in workloads(entry(104, 3, 5), TARGET):
         check_sketches(case, samples=1)
+
+
+def test_columns_that_leave_the_cache_are_used_by_more_rows() -> None:
+    target = Target.parse("x86-64-avx512")
+    short = default_tile(32, 7, 7, target, column_bytes=target.l2_bytes // 100)
+    long = default_tile(32, 7, 7, target, column_bytes=target.l2_bytes // 2)
+    assert short == default_tile(32, 7, 7, target)
+    assert long[1] * long[2] > short[1] * short[2]

@@ -18,7 +18,12 @@ def row_sizes(extent: int, limit: int) -> tuple[int, ...]:
 
 
 def default_tile(
-    columns: int, rows: int, more_rows: int, target: Target, most_columns: int = 8
+    columns: int,
+    rows: int,
+    more_rows: int,
+    target: Target,
+    most_columns: int = 8,
+    column_bytes: int = 0,
 ) -> tuple[int, int, int]:
     """The register tile (vectors, rows, second rows) with the best estimated share of peak.
 
@@ -27,15 +32,20 @@ def default_tile(
     takes four cycles.  The vectors come from the second cache, in 1.3 cycles each, and every row
     that uses one again saves reading it: few rows cost up to half.  Tails count as work done for
     nothing.
+
+    column_bytes   what a column of vectors takes over the whole reduction: where a tile's columns
+                   fill more than a third of the second cache, and are read again, a vector takes 8
     """
     best, best_score = (1, 1, 1), -1.0
     for c in range(1, min(columns, most_columns, 8) + 1):
+        leaves = 3 * c * column_bytes > target.l2_bytes and rows * more_rows > 28
+        vector_cycles = 8.0 if leaves else 1.3
         for second in range(1, min(more_rows, 4) + 1):
             for r in range(1, min(rows, 28) + 1):
                 held = c * r * second
                 if held + c + 1 > target.vector_registers:
                     continue
-                cycles = max(held / 2, (c + r * second) / 2, 1.3 * c, 4.0)
+                cycles = max(held / 2, (c + r * second) / 2, vector_cycles * c, 4.0)
                 share = held / 2 / cycles
                 for size, extent in ((c, columns), (r, rows), (second, more_rows)):
                     share *= extent / (-(-extent // size) * size)

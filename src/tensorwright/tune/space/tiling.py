@@ -120,6 +120,7 @@ class Tiling:
             # a tile that fits is shifted back at the end, where a larger one would be masked: that
             # pays where one masked tile is all
             most_columns=lanes_extent // self.width if wide and columns_extent > 3 else 8,
+            column_bytes=self._column_bytes(),
         )
         if self.order is Order.INLINED:
             tile = window_tile(columns_extent, _extent(roles.rows))
@@ -203,6 +204,14 @@ class Tiling:
         tail = Tail.SHIFT if extent % full and extent >= full else Tail.GUARD
         self.builder.do(Split(self.stored, axis.name, (band, rows), tail))
         self.band = f"{axis.name}_0"
+
+    def _column_bytes(self) -> int:
+        """What one vector of the constants takes, over the whole reduction; 0 without constants."""
+        state = self.builder.state
+        anchor = state.stage(self.anchor)
+        terms = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes)
+        constants = [x for x in loads_of(anchor.tensor.body) if x.source.name in state.constants]
+        return terms * sum(self.width * load.dtype.size_bytes for load in constants)
 
     def _has_bands(self, rows: int) -> bool:
         """Whether the second rows, tiled by so many, are cut into bands of tiles."""
