@@ -109,4 +109,5 @@ class ClassTable:
         held = self.values.get(shape)
         if held is None:
             return np.zeros((0, SAMPLES, int(np.prod(shape, dtype=np.int64))), np.uint32)
-        return held[self.row[classes]]
+        chosen: Values = held[self.row[classes]]
+        return chosen

@@ -36,7 +36,7 @@ from tensorwright.rewrite.terms import Param
 __all__ = ["Enumeration", "enumerate_terms"]
 
 Progress = Callable[[str], None]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.signedinteger[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,9 +136,9 @@ class _Session:
             if operator.arity == 0 and level == 1:
                 yield self._constant(code, application)
             elif operator.arity == 1:
-                for shape, classes in shapes.items():
+                for own, classes in shapes.items():
                     fitting = classes[self.table.cost[classes] == level - 1]
-                    yield from self._unary(code, application, shape, fitting)
+                    yield from self._unary(code, application, own, fitting)
             elif operator.arity == 2:
                 for left in shapes:
                     for right in shapes:
@@ -202,7 +202,7 @@ class _Session:
         count = len(key)
         columns = [each.astype(np.int32) for each in args]
         columns += [np.full(count, -1, np.int32)] * (2 - len(columns))
-        kind = self._kinds(code, params, shape, *args)
+        kind = self._kinds(code, params, shape, *args).astype(np.int32)
         full = np.full(count, code, np.int32), np.full(count, place, np.int32)
         return Batch(*full, columns[0], columns[1], kind, key)
 
@@ -279,7 +279,8 @@ class _Session:
 
     def _is_weight(self, classes: Ints) -> NDArray[np.bool_]:
         weights = np.array([kind.is_weight for kind in self.table.kinds])
-        return weights[self.table.kind[classes]]
+        found: NDArray[np.bool_] = weights[self.table.kind[classes]]
+        return found
 
     def _wanted(self, code: int, i: Ints, j: Ints, level: int) -> NDArray[np.bool_]:
         """Two different arguments; one order of a commutative operator, but both at level 1."""
@@ -384,7 +385,7 @@ class _Session:
     def _is_own(self, batch: Batch, member: Ints, rows: Ints) -> NDArray[np.bool_]:
         """Whether an application is the very term of its class."""
         table, of = self.table, rows[member]
-        same = table.code[of] == batch.code[member]
+        same: NDArray[np.bool_] = table.code[of] == batch.code[member]
         for name in ("place", "a", "b"):
             same &= getattr(table, name)[of] == getattr(batch, name)[member]
         return same
