@@ -286,8 +286,9 @@ class _Session:
         """Two different arguments; one order of a commutative operator, but both at level 1."""
         operator = operator_named(self.preset.applications[code].operator)
         if operator.is_commutative and level > 1:
-            return i < j
-        return i != j
+            return np.less(i, j)
+        differ: NDArray[np.bool_] = np.not_equal(i, j)
+        return differ
 
     def _pairs(
         self,
