@@ -296,7 +296,7 @@ def test_binding_reaches_buffers_whose_size_does_not_change() -> None:
     nest = program(loop(i, exact_div(8, t), loop(j, t, body)), (Y,), (packed,))
     bound = bind_decisions(nest, {t: 4})
     verify(bound)
-    assert [parameter.buffer.shape for parameter in bound.parameters][0] == (2, 4)
+    assert next(parameter.buffer.shape for parameter in bound.parameters) == (2, 4)
 
 
 def test_unrolled_loops_are_written_out_with_names_of_their_own() -> None:
