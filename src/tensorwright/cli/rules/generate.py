@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from tensorwright.base import write_atomically
 from tensorwright.cli.options import seed_of, seed_option
+from tensorwright.cli.output import check_writable
 from tensorwright.peers import print_table
+from tensorwright.rewrite import rule_text
 from tensorwright.rewrite.generate import PRESETS, Generated, generate_rules
-from tensorwright.rewrite.text import rule_text
 
 
 @click.command("generate")
@@ -24,9 +26,10 @@ def command(preset: str, max_ops: int, output: Path, seed: int | None) -> None:
 
     Example: tensorwright rules generate --preset taso --max-ops 2 -o candidates.rules
     """
+    check_writable(str(output))
     found = generate_rules(preset, max_ops, seed_of(seed), click.echo)
     head = f"# candidates of preset {preset}, up to {max_ops} operators\n"
-    output.write_text(head + "".join(f"{rule_text(rule)}\n" for rule in found.rules))
+    write_atomically(output, head + "".join(f"{rule_text(rule)}\n" for rule in found.rules))
     _report(found)
     click.echo(f"{len(found.rules)} candidate rules written to {output}")
 
