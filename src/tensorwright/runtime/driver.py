@@ -17,6 +17,7 @@ Base 0 is address 0, so that a ref to it is a plain number.
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -159,9 +160,17 @@ class Driver:
     clock_address: int
 
 
-@lru_cache(maxsize=1)
 def driver() -> Driver:
     """The process's driver, compiled when first asked for."""
+    with _LOCK:  # of two made at once, one would be unloaded under its user's feet
+        return _driver()
+
+
+_LOCK = threading.Lock()
+
+
+@lru_cache(maxsize=1)
+def _driver() -> Driver:
     symbols = ("tensorwright_run", "tensorwright_copy")
     code = load_object(compile_module(DRIVER_IR, detect_target()), symbols)
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("tensorwright_run"))
