@@ -32,43 +32,23 @@ from tensorwright.zoo import (
 
 FACTORY = "tensorwright.peers.op_ours:make"
 
-_EACH = "kernel args step workspace threads count".split()
-EACH_IR = (
-    "define internal void @each(ptr %frame) {\nentry:\n"
-    + "".join(
-        f"  %{name}.at = getelementptr i64, ptr %frame, i64 {position}\n"
-        f"  %{name} = load {'ptr' if name in ('kernel', 'args', 'workspace') else 'i64'}, "
-        f"ptr %{name}.at\n"
-        for position, name in enumerate(_EACH)
-    )
-    + f"""\
-  %threads32 = trunc i64 %threads to i32
+EACH_IR = """
+define void @tw_each(ptr %kernel, ptr %args, i64 %step, ptr %workspace, i32 %threads, i64 %count) {
+entry:
   br label %again
 again:
   %i = phi i64 [0, %entry], [%next, %again]
   %offset = mul i64 %i, %step
   %own = getelementptr i8, ptr %args, i64 %offset
-  call void %kernel(ptr %own, ptr %workspace, i32 %threads32)
+  call void %kernel(ptr %own, ptr %workspace, i32 %threads)
   %next = add i64 %i, 1
   %more = icmp slt i64 %next, %count
   br i1 %more, label %again, label %done
 done:
   ret void
-}}
-
-define void @tw_each(ptr %frame) {{
-  %threads.at = getelementptr i64, ptr %frame, i64 {_EACH.index("threads")}
-  %threads = load i64, ptr %threads.at
-  %threads32 = trunc i64 %threads to i32
-  call void @tensorwright_team(ptr @each, ptr %frame, i32 %threads32)
-  ret void
-}}
-
-declare void @tensorwright_team(ptr, ptr, i32)
+}
 """
-)
-"""Call a kernel with the first so many rows of a table of arguments, rows `step` bytes apart, in
-one team of threads as an executable does."""
+"""Call a kernel with the first so many rows of a table of arguments, rows `step` bytes apart."""
 
 
 class CopiedKernel:
@@ -88,7 +68,7 @@ class CopiedKernel:
             arrays = workload_arrays(program, draw_operands(program, copy, seed))
             rows.append(self._arguments(kernel, dict(zip(names, arrays, strict=True))))
         self._table = np.array(rows, np.uint64)
-        self._frame = (ctypes.c_int64 * len(_EACH))(
+        self._numbers = (
             self._code.address(kernel.symbol),
             self._table.ctypes.data,
             self._table.strides[0],
@@ -99,7 +79,7 @@ class CopiedKernel:
 
     def __call__(self) -> list[Array]:
         """The outputs of all copies, in the stated layout."""
-        self._loop[1](ctypes.addressof(self._frame))
+        self._loop[1](*self._numbers)
         return self.outputs
 
     def _arguments(self, kernel: Built, inputs: Mapping[str, Array]) -> list[int]:
@@ -128,7 +108,9 @@ def _placed(array: Array, packing: Any, dtype: DType) -> Array:
 @lru_cache(maxsize=1)
 def _native_loop() -> tuple[LoadedObject, Callable[..., None]]:
     code = load_object(compile_module(EACH_IR, detect_target()), ("tw_each",))
-    return code, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("tw_each"))
+    pointer, long = ctypes.c_void_p, ctypes.c_int64
+    kind = ctypes.CFUNCTYPE(None, pointer, pointer, long, pointer, ctypes.c_int32, long)
+    return code, kind(code.address("tw_each"))
 
 
 def make(

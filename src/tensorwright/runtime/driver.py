@@ -9,7 +9,6 @@ The driver is a small LLVM module, compiled once per process. It reads a frame:
     workspace   scratch memory of the kernels; they take turns
     threads, begin, end                                    the steps begin..end are run
     clock, ticks                                           where given, ticks[i]: step i began
-    team                                                   not 0: one team of threads for all
 
 Base 0 is address 0, so that a ref to it is a plain number.
 """
@@ -42,17 +41,14 @@ from tensorwright.runtime.plan import (
     Step,
 )
 
-_SLOTS = "steps refs bases arguments workspace threads begin end clock ticks team".split()
-_NUMBERS = ("threads", "begin", "end", "team")
-_LARGE_FLOPS = 1 << 15  # of a step that threads share, as far as one can tell
-_LARGE_BYTES = 1 << 18
+_SLOTS = "steps refs bases arguments workspace threads begin end clock ticks".split()
 _CLOCK_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 
 DRIVER_IR = (
-    "define internal void @steps(ptr %frame) {\nentry:\n  %time = alloca [2 x i64], align 16\n"
+    "define void @tensorwright_run(ptr %frame) {\nentry:\n  %time = alloca [2 x i64], align 16\n"
     + "".join(
         f"  %{name}.at = getelementptr i64, ptr %frame, i64 {position}\n"
-        f"  %{name} = load {'i64' if name in _NUMBERS else 'ptr'}, "
+        f"  %{name} = load {'i64' if name in ('threads', 'begin', 'end') else 'ptr'}, "
         f"ptr %{name}.at\n"
         for position, name in enumerate(_SLOTS)
     )
@@ -109,25 +105,6 @@ done:
   ret void
 }}
 
-define void @tensorwright_run(ptr %frame) {{
-entry:
-  %threads.at = getelementptr i64, ptr %frame, i64 {_SLOTS.index("threads")}
-  %threads = load i64, ptr %threads.at
-  %threads32 = trunc i64 %threads to i32
-  %team.at = getelementptr i64, ptr %frame, i64 {_SLOTS.index("team")}
-  %team = load i64, ptr %team.at
-  %together = icmp ne i64 %team, 0
-  br i1 %together, label %many, label %one
-many:
-  call void @tensorwright_team(ptr @steps, ptr %frame, i32 %threads32)
-  ret void
-one:
-  call void @steps(ptr %frame)
-  ret void
-}}
-
-declare void @tensorwright_team(ptr, ptr, i32)
-
 define void @tensorwright_copy(ptr %arguments, ptr %workspace, i32 %threads) {{
   %destination = load ptr, ptr %arguments
   %source.at = getelementptr i64, ptr %arguments, i64 1
@@ -180,14 +157,10 @@ def _driver() -> Driver:
 
 @dataclass(frozen=True, slots=True)
 class NativeSegment:
-    """Steps begin..end run in one foreign call.
-
-    has_team   whether threads are kept together for all of them: where two steps or more are large
-    """
+    """Steps begin..end run in one foreign call."""
 
     begin: int
     end: int
-    has_team: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,15 +261,9 @@ def _segments(steps: Sequence[Step]) -> tuple[Segment, ...]:
     for position, step in enumerate(steps):
         if isinstance(step, HostStep):
             if begin < position:
-                segments.append(_native(steps, begin, position))
+                segments.append(NativeSegment(begin, position))
             segments.append(HostSegment(position, step))
             begin = position + 1
     if begin < len(steps):
-        segments.append(_native(steps, begin, len(steps)))
+        segments.append(NativeSegment(begin, len(steps)))
     return tuple(segments)
-
-
-def _native(steps: Sequence[Step], begin: int, end: int) -> NativeSegment:
-    kernels = [step for step in steps[begin:end] if isinstance(step, KernelStep)]
-    large = [s for s in kernels if s.flops >= _LARGE_FLOPS or s.bytes_moved >= _LARGE_BYTES]
-    return NativeSegment(begin, end, len(large) > 1)

@@ -96,7 +96,6 @@ class Frame:
             threads=forking.join(self, threads),
             begin=0,
             end=len(plan.steps),
-            team=any(isinstance(s, NativeSegment) and s.has_team for s in program.segments),
         )
         self.run: Callable[[], object] = self._run_segments
         if all(isinstance(segment, NativeSegment) for segment in program.segments):
@@ -189,7 +188,6 @@ class Frame:
             case NativeSegment(begin, end):
                 self._native.begin = begin
                 self._native.end = end
-                self._native.team = segment.has_team
                 driver().run(ctypes.addressof(self._native))
             case HostSegment(_, step):
                 self._run_host(step)

@@ -17,10 +17,9 @@ from collections.abc import Sequence
 
 import llvmlite.binding as llvm
 
-from tensorwright.base import InternalError, Target, detect_target
+from tensorwright.base import InternalError, detect_target
 from tensorwright.codegen.llvm import LIBM_SYMBOLS, compile_module, create_machine
 from tensorwright.runtime.openmp import OPENMP_SYMBOLS, SERIAL_IR, OpenMP, openmp_runtime
-from tensorwright.runtime.team import SERIAL_TEAM_IR, TEAM_SYMBOLS, team_imports, team_ir
 
 _MEMORY_SYMBOLS = ("memcpy", "memmove", "memset", "memcmp")
 _ELF_MACHINE = slice(18, 20)
@@ -71,10 +70,10 @@ class Session:
         self._jit = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
         # Imports are defined in a library, and a library is made of object code.
         anchor = compile_module("@tw.anchor = constant i8 0\n", native)
-        exports = dict.fromkeys((*OPENMP_SYMBOLS, *TEAM_SYMBOLS))
+        code = anchor if openmp is not None else compile_module(SERIAL_IR, native)
         self._libraries = [
             self._define(_SYMBOLS_LIBRARY, anchor, runtime_symbols(), "tw.anchor"),
-            self._define(_OPENMP_LIBRARY, *_threading(openmp, native), *exports),
+            self._define(_OPENMP_LIBRARY, code, openmp.symbols if openmp else (), *OPENMP_SYMBOLS),
         ]
 
     def load(self, data: bytes, symbols: Sequence[str]) -> LoadedObject:
@@ -115,20 +114,6 @@ class Session:
             del self._libraries  # before the session that they belong to
         if hasattr(self, "_jit"):
             del self._jit
-
-
-def _threading(openmp: OpenMP | None, target: Target) -> tuple[bytes, list[tuple[str, int]]]:
-    """The code through which kernels use threads, and what it needs.
-
-    A parallel loop goes through our teams; the rest are the runtime's own functions.
-    """
-    if openmp is None:
-        return compile_module(SERIAL_IR + SERIAL_TEAM_IR, target), []
-    imports = [
-        ("tensorwright_libgomp_parallel" if name in TEAM_SYMBOLS else name, address)
-        for name, address in openmp.symbols
-    ]
-    return compile_module(team_ir(target.arch), target), [*imports, *team_imports()]
 
 
 class _Current:

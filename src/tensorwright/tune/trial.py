@@ -43,24 +43,17 @@ _PARTS = 8
 _LONGEST_SAMPLE_S = 0.05
 _LEAST_MEMORY_BYTES = 4 << 30
 
-_REPEAT = "kernel table row rows first workspace threads count".split()
-REPEAT_IR = (
-    "define internal void @repeat(ptr %frame) {\nentry:\n"
-    + "".join(
-        f"  %{name}.at = getelementptr i64, ptr %frame, i64 {position}\n"
-        f"  %{name} = load {'ptr' if name in ('kernel', 'table', 'workspace') else 'i64'}, "
-        f"ptr %{name}.at\n"
-        for position, name in enumerate(_REPEAT)
-    )
-    + f"""\
-  %threads32 = trunc i64 %threads to i32
+REPEAT_IR = """
+define void @tw_repeat(ptr %kernel, ptr %table, i64 %row, i64 %rows, i64 %first, ptr %workspace,
+                       i32 %threads, i64 %count) {
+entry:
   br label %again
 again:
   %i = phi i64 [0, %entry], [%next, %again]
   %at = phi i64 [%first, %entry], [%after, %again]
   %offset = mul i64 %at, %row
   %args = getelementptr i8, ptr %table, i64 %offset
-  call void %kernel(ptr %args, ptr %workspace, i32 %threads32)
+  call void %kernel(ptr %args, ptr %workspace, i32 %threads)
   %up = add i64 %at, 1
   %wraps = icmp eq i64 %up, %rows
   %after = select i1 %wraps, i64 0, i64 %up
@@ -69,20 +62,8 @@ again:
   br i1 %more, label %again, label %done
 done:
   ret void
-}}
-
-define void @tw_repeat(ptr %frame) {{
-  %threads.at = getelementptr i64, ptr %frame, i64 {_REPEAT.index("threads")}
-  %threads = load i64, ptr %threads.at
-  %threads32 = trunc i64 %threads to i32
-  call void @tensorwright_team(ptr @repeat, ptr %frame, i32 %threads32)
-  ret void
-}}
-
-declare void @tensorwright_team(ptr, ptr, i32)
+}
 """
-)
-"""Calls in a row, in one team of threads as in a network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,11 +269,10 @@ class _Run:
         done = 0
         start = time.perf_counter()
         while True:
-            frame = (ctypes.c_int64 * len(_REPEAT))(
+            repeat(
                 *(self._address, table, 8 * width, rows, self._row),
                 *(workspace, self._threads, part),
             )
-            repeat(ctypes.addressof(frame))
             self._row = (self._row + part) % rows
             done += part
             elapsed_s = time.perf_counter() - start
@@ -389,4 +369,9 @@ class _Repeat:
 @lru_cache(maxsize=1)
 def _repeat() -> _Repeat:
     code = load_object(compile_module(REPEAT_IR, detect_target()), ("tw_repeat",))
-    return _Repeat(code, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("tw_repeat")))
+    pointer = ctypes.c_void_p
+    number = ctypes.c_int64
+    kind = ctypes.CFUNCTYPE(
+        None, pointer, pointer, number, number, number, pointer, ctypes.c_int32, number
+    )
+    return _Repeat(code, kind(code.address("tw_repeat")))
