@@ -1,4 +1,4 @@
-"""Substitutions of operator graphs. Read `terms.py` first, then `operators.py` and `meaning.py`.
+"""Substitutions of operator graphs. Read `terms.py` first, then `operators/` and `meaning.py`.
 
 `generate/` enumerates graphs and finds equal ones, `prune/` drops the redundant candidates,
 `axioms/` are the properties of operators and `prove/` proves rules from them.

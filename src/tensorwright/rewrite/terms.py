@@ -6,7 +6,7 @@ Grammar
     Rule ::= name: left == right if condition       `left` and `right` are tuples of as many roots
     Atom of a condition ::= Rank(name, n) | Equal(a, b) | AtLeast(a, b) | Divides(d, n)
 
-Semantics.  An operator is a function of tensors and parameters (`operators.py`); parameters are
+Semantics.  An operator is a function of tensors and parameters (`operators/`); parameters are
 numbers, words, or sizes over the extents of inputs (`y.1`), so that one term speaks of all shapes.
 An operator with two outputs is two operators, its projections: `split0[axis, at]` is what comes
 before place `at`, `split1[axis, at]` the rest.  A rule says: for all inputs whose shapes satisfy

@@ -1,0 +1,72 @@
+"""Convolution of planes, grouped and depthwise too, and larger kernels that do the same."""
+
+from __future__ import annotations
+
+from tensorwright.rewrite.dims import Shape
+from tensorwright.rewrite.operators.operator import (
+    IntShape,
+    Parameter,
+    RewriteOperator,
+    Step,
+    number,
+    size,
+)
+from tensorwright.rewrite.operators.windows import PADDING, STRIDES, pads_of, window_extent
+from tensorwright.rewrite.shapes import Needs
+from tensorwright.rewrite.terms import Param
+
+__all__ = ["OPERATORS", "enlarge_steps"]
+
+
+def _conv_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+    x, w = shapes
+    needs.rank(x, 4)
+    needs.rank(w, 4)
+    strides, padding = (number(params[0]), number(params[1])), params[2]
+    needs.hold(min(strides) >= 1, "a stride below 1")
+    needs.divides(w[1], x[1])
+    groups = x[1] // w[1]
+    needs.divides(groups, w[0])
+    rows, columns = (
+        window_extent(x[at], w[at], stride, padding, needs)
+        for at, stride in zip((2, 3), strides, strict=True)
+    )
+    return (x[0], w[0], rows, columns)
+
+
+def _conv(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+    x, w = shapes
+    strides = (number(params[0]), number(params[1]))
+    pads = pads_of(params[2], x, w[2:], strides)
+    conv = Step("conv", {"strides": strides, "pads": pads, "groups": x[1] // w[1]})
+    return (conv, Step("relu", {})) if params[3] == "relu" else (conv,)
+
+
+def _enlarge_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+    (w,) = shapes
+    needs.rank(w, 4)
+    kernel = (size(params[0]), size(params[1]))
+    for at, extent in enumerate(kernel):
+        needs.at_least(extent, w[at + 2])
+    return (*w[:2], *kernel)
+
+
+def _enlarge(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+    return enlarge_steps((number(params[0]), number(params[1])), shapes[0])
+
+
+def enlarge_steps(kernel: IntShape, shape: IntShape) -> tuple[Step, ...]:
+    """The padding of `same` is floor((k - 1) / 2) in front: that difference goes in front."""
+    pairs = tuple(zip(kernel, shape[2:], strict=True))
+    before = tuple((k - 1) // 2 - (own - 1) // 2 for k, own in pairs)
+    after = tuple(k - own - b for (k, own), b in zip(pairs, before, strict=True))
+    return (Step("pad", {"pads": (0, 0, *before, 0, 0, *after)}),)
+
+
+_ACTIVATION = Parameter("activation", words=("none", "relu"))
+_LARGER = (Parameter("kernel_h", is_size=True), Parameter("kernel_w", is_size=True))
+
+OPERATORS = (
+    RewriteOperator("conv2d", 2, (*STRIDES, PADDING, _ACTIVATION), _conv_shape, _conv),
+    RewriteOperator("enlarge", 1, _LARGER, _enlarge_shape, _enlarge),
+)

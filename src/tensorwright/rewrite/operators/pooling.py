@@ -1,0 +1,59 @@
+"""The greatest element, or the mean, of each window of a plane."""
+
+from __future__ import annotations
+
+from tensorwright.ops import Attributes
+from tensorwright.rewrite.dims import Shape
+from tensorwright.rewrite.operators.operator import (
+    IntShape,
+    MeaningRule,
+    RewriteOperator,
+    Step,
+    number,
+)
+from tensorwright.rewrite.operators.windows import (
+    KERNEL,
+    PADDING,
+    STRIDES,
+    pads_of,
+    window_extent,
+)
+from tensorwright.rewrite.shapes import Needs
+from tensorwright.rewrite.terms import Param
+
+__all__ = ["OPERATORS"]
+
+_PARAMETERS = (*KERNEL, *STRIDES, PADDING)
+
+
+def _windows(params: tuple[Param, ...]) -> tuple[IntShape, IntShape]:
+    """The kernel and the strides."""
+    return tuple(map(number, params[:2])), tuple(map(number, params[2:4]))
+
+
+def _shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+    (x,) = shapes
+    needs.rank(x, 4)
+    kernel, strides = _windows(params)
+    needs.hold(min(*kernel, *strides) >= 1, "a kernel or stride below 1")
+    rows, columns = (
+        window_extent(x[at + 2], kernel[at], strides[at], params[4], needs) for at in (0, 1)
+    )
+    return (x[0], x[1], rows, columns)
+
+
+def _pool(name: str, more: Attributes) -> MeaningRule:
+    def rule(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+        kernel, strides = _windows(params)
+        pads = pads_of(params[4], shapes[0], kernel, strides)
+        return (Step(name, {"kernel": kernel, "strides": strides, "pads": pads, **more}),)
+
+    return rule
+
+
+_COUNTS_PADDING = {"count_include_pad": True}
+
+OPERATORS = (
+    RewriteOperator("max_pool", 1, _PARAMETERS, _shape, _pool("max_pool", {})),
+    RewriteOperator("avg_pool", 1, _PARAMETERS, _shape, _pool("average_pool", _COUNTS_PADDING)),
+)

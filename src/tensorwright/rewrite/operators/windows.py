@@ -1,0 +1,29 @@
+"""Windows that move over rows and columns: what convolution and pooling share."""
+
+from __future__ import annotations
+
+from tensorwright.ops import automatic_pads
+from tensorwright.rewrite.dims import Size
+from tensorwright.rewrite.operators.operator import IntShape, Parameter
+from tensorwright.rewrite.shapes import Needs
+from tensorwright.rewrite.terms import Param
+
+__all__ = ["KERNEL", "PADDING", "STRIDES", "pads_of", "window_extent"]
+
+PADDING = Parameter("padding", words=("same", "valid"))
+STRIDES = (Parameter("stride_h"), Parameter("stride_w"))
+KERNEL = (Parameter("kernel_h"), Parameter("kernel_w"))
+
+
+def window_extent(extent: Size, kernel: Size, stride: int, padding: Param, needs: Needs) -> Size:
+    """Rows of the result: ceil(extent / stride) for `same`, whole windows for `valid`."""
+    if padding == "same":
+        return (extent + stride - 1) // stride
+    needs.at_least(extent, kernel)
+    return (extent - kernel) // stride + 1
+
+
+def pads_of(padding: Param, x: IntShape, kernel: IntShape, strides: IntShape) -> IntShape:
+    """The padding of rows and columns of (n, c, h, w), as `ops` takes it."""
+    mode = "SAME_UPPER" if padding == "same" else "VALID"
+    return automatic_pads(mode, x[2:], kernel, strides, (1, 1))
