@@ -11,11 +11,11 @@ from tensorwright.cli.options import seed_of, seed_option
 from tensorwright.cli.output import check_writable
 from tensorwright.peers import print_table
 from tensorwright.rewrite import rule_text
-from tensorwright.rewrite.generate import PRESETS, Generated, generate_rules
+from tensorwright.rewrite.generate import PRESET_NAMES, Generated, generate_rules
 
 
 @click.command("generate")
-@click.option("--preset", type=click.Choice([p.name for p in PRESETS]), default="taso")
+@click.option("--preset", type=click.Choice(PRESET_NAMES), default="taso")
 @click.option("--max-ops", type=click.IntRange(1, 4), default=3, help="Operators on a side; 3.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, help="The file to write."

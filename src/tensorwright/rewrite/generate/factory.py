@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tensorwright.rewrite.generate.candidates import candidates_of
 from tensorwright.rewrite.generate.enumerate import enumerate_terms
 from tensorwright.rewrite.generate.generalize import generalize
-from tensorwright.rewrite.generate.preset import preset_named
+from tensorwright.rewrite.generate.presets import preset_named
 from tensorwright.rewrite.prune import prune_common
 from tensorwright.rewrite.terms import Rule, canonical_rule
 from tensorwright.rewrite.text import rule_text

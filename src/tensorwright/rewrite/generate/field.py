@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Numbers", "P", "matmul", "multiply", "reduce", "relu"]
+__all__ = ["Numbers", "P", "invert", "matmul", "multiply", "packed", "reduce", "relu"]
 
 P = 2147483579
 HALF = P // 2
@@ -30,6 +30,24 @@ def reduce(numbers: NDArray[Any]) -> Numbers:
 def multiply(a: NDArray[Any], b: NDArray[Any]) -> Numbers:
     """Element-wise product of residues."""
     return reduce(np.asarray(a, np.uint64) * np.asarray(b, np.uint64))
+
+
+def invert(numbers: NDArray[Any]) -> Numbers:
+    """1 / v; 0 for 0, as in `FieldDomain`."""
+    result = np.ones(numbers.shape, np.uint64)
+    square, exponent = np.asarray(numbers, np.uint64), P - 2
+    while exponent:
+        if exponent & 1:
+            result = multiply(result, square)
+        square = multiply(square, square)
+        exponent >>= 1
+    return result
+
+
+def packed(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """Residues as stored numbers of `FieldDomain`, their exponents the residues themselves."""
+    wide = np.asarray(numbers).astype(np.int64)
+    return (((wide + HALF) % P - HALF) << 31) | (wide % ((P - 1) // 2))
 
 
 def relu(numbers: NDArray[Any]) -> Numbers:

@@ -18,8 +18,18 @@ from numpy.typing import NDArray
 
 from tensorwright.base import DType, InternalError
 from tensorwright.expr import FieldDomain, Fn, residues
-from tensorwright.rewrite.generate.field import Numbers, P, matmul, multiply, reduce, relu
+from tensorwright.rewrite.generate.field import (
+    Numbers,
+    P,
+    invert,
+    matmul,
+    multiply,
+    packed,
+    reduce,
+    relu,
+)
 from tensorwright.rewrite.generate.structure import (
+    Affine,
     Bilinear,
     Constant,
     Linear,
@@ -87,9 +97,7 @@ def _pointwise(values: Values, name: str) -> Numbers:
     """relu as it is in the field; other functions as random functions of the residue."""
     if name == "relu":
         return relu(values)
-    wide = values.astype(np.int64)
-    packed = (((wide + P // 2) % P - P // 2) << 31) | wide
-    result = FieldDomain().apply(_FUNCTIONS[name], [packed], DType.F64)
+    result = FieldDomain().apply(_FUNCTIONS[name], [packed(values)], DType.F64)
     return (residues(result) % P).astype(np.uint64)
 
 
@@ -117,7 +125,7 @@ def values_of(structure: Structure, arguments: tuple[Values, ...]) -> Values:
         case Bilinear():
             size = len(structure.left) * SAMPLES
             step = max(1, _BLOCK // size)
-            a, b = arguments
+            a, b = _factors(structure, *arguments)
             blocks = [
                 _products(structure, a[at : at + step], b[at : at + step]).astype(np.uint32)
                 for at in range(0, len(a), step)
@@ -127,6 +135,24 @@ def values_of(structure: Structure, arguments: tuple[Values, ...]) -> Values:
             return _pointwise(arguments[0], name).astype(np.uint32)
         case Window():
             return _windows(arguments[0], structure).astype(np.uint32)
+        case Affine():
+            return _affine(structure, arguments).astype(np.uint32)
+
+
+def _factors(structure: Bilinear, a: Values, b: Values) -> tuple[Values, Values]:
+    """What is multiplied: a quotient is a product with the inverse."""
+    return a, invert(b).astype(np.uint32) if structure.inverts_right else b
+
+
+def _affine(structure: Affine, arguments: tuple[Values, ...]) -> Numbers:
+    """x * scale + shift, the last two from the other arguments, sample by sample."""
+    x, *operands = arguments
+    affine = [
+        structure.scale_and_shift([operand[0, at] for operand in operands])
+        for at in range(x.shape[1])
+    ]
+    scale, shift = (np.stack(each) for each in zip(*affine, strict=True))
+    return reduce(multiply(x, scale) + shift)
 
 
 def _adjoint(structure: Bilinear, functional: Numbers, sizes: tuple[int, int]) -> Numbers:
@@ -136,14 +162,19 @@ def _adjoint(structure: Bilinear, functional: Numbers, sizes: tuple[int, int]) -
     return matrix[:-1, :-1]
 
 
-def keys_of_unary(structure: Structure, x: Values, shape: IntShape, seed: int) -> Keys:
-    """The fingerprints of op(x[n]); `shape` is that of the result."""
+def keys_of_unary(
+    structure: Structure, x: Values, shape: IntShape, seed: int, operands: tuple[Values, ...] = ()
+) -> Keys:
+    """The fingerprints of op(x[n]); `shape` is that of the result.
+
+    operands  the arguments after the first, one value each
+    """
     if isinstance(structure, Linear):
         weights = matmul(functionals(shape, seed), structure.matrices[0])
         return _packed(matmul(x, weights.T))
     step = max(1, _BLOCK // max(1, x.shape[1] * x.shape[2]))
     blocks = [
-        keys_of(values_of(structure, (x[at : at + step],)).astype(np.uint64), shape, seed)
+        keys_of(values_of(structure, (x[at : at + step], *operands)).astype(np.uint64), shape, seed)
         for at in range(0, len(x), step)
     ]
     return np.concatenate(blocks)
@@ -160,6 +191,7 @@ def keys_of_table(structure: Structure, a: Values, b: Values, shape: IntShape, s
         return _packed(reduce(parts[0][:, None] + parts[1][None]))
     if not isinstance(structure, Bilinear):
         raise InternalError(stage="rules", where="fingerprints", reason="no binary structure")
+    a, b = _factors(structure, a, b)
     if structure.is_relu:
         return _keys_through_values(structure, a, b, shape, seed)
     result = np.empty((len(a), len(b), SAMPLES, FUNCTIONALS), np.uint64)

@@ -1,18 +1,18 @@
-"""What is enumerated: inputs with their shapes, and applications of operators.
+"""What is enumerated, as data: inputs with their shapes, and applications of operators.
 
-`taso` has the inputs of TASO's released generator, its operators and parameters, and the larger
-set of the paper's Table 1 where the two differ: a convolution of 1x1.
+The presets themselves are in `presets/`, one family of operators a file.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.base import UsageError
+from tensorwright.rewrite.meaning import infer_shapes
 from tensorwright.rewrite.operators import IntShape
-from tensorwright.rewrite.terms import Param
+from tensorwright.rewrite.terms import Input, Param, Term
+from tensorwright.rewrite.text import parse_term
 
-__all__ = ["MAX_ELEMENTS", "PRESETS", "Application", "GeneratorInput", "Preset", "preset_named"]
+__all__ = ["MAX_ELEMENTS", "Application", "GeneratorInput", "Preset", "data", "terms", "weights"]
 
 MAX_ELEMENTS = 512
 """No tensor is larger: TASO's limit."""
@@ -36,76 +36,59 @@ class Application:
 
     inputs_only   it is tried on inputs alone
     ranks         of the first argument; empty for all
+    operands      inputs that always stand for the arguments after the first, as in batch_norm
     """
 
     operator: str
     params: tuple[Param, ...] = ()
     inputs_only: bool = False
     ranks: tuple[int, ...] = ()
+    operands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Inputs and applications."""
+    """Inputs and applications of one enumeration.
+
+    prepared  terms over the inputs that cost nothing, because weights are prepared once, when a
+              network is compiled: a kernel with its groups merged, the scale of a normalisation
+    """
 
     name: str
     inputs: tuple[GeneratorInput, ...]
     applications: tuple[Application, ...]
+    prepared: tuple[Term, ...] = ()
+
+    def leaf(self, number: int) -> Term:
+        """What costs nothing: the inputs in turn, then the prepared terms."""
+        if number < len(self.inputs):
+            return Input(self.inputs[number].name)
+        return self.prepared[number - len(self.inputs)]
+
+    @property
+    def shapes(self) -> dict[str, IntShape]:
+        """The shapes of the inputs."""
+        return {each.name: each.shape for each in self.inputs}
+
+    @property
+    def leaf_shapes(self) -> tuple[IntShape, ...]:
+        """The shapes of inputs and prepared terms."""
+        own = tuple(each.shape for each in self.inputs)
+        return (*own, *infer_shapes(self.prepared, self.shapes))
 
 
-def _named(
-    prefix: str, first: int, count: int, shape: IntShape, weight: bool
-) -> tuple[GeneratorInput, ...]:
+def data(prefix: str, count: int, shape: IntShape, first: int = 1) -> tuple[GeneratorInput, ...]:
+    """Inputs of one shape, prefix1, prefix2, ..., that are data."""
     numbers = range(first, first + count)
-    return tuple(GeneratorInput(f"{prefix}{n}", shape, weight) for n in numbers)
+    return tuple(GeneratorInput(f"{prefix}{number}", shape) for number in numbers)
 
 
-_DATA, _WEIGHT = False, True
-TASO_INPUTS = (
-    *_named("x", 1, 3, (2, 4), _DATA),
-    *_named("w", 1, 3, (4, 4), _WEIGHT),
-    *_named("i", 1, 3, (2, 4, 5, 5), _DATA),
-    *_named("w", 4, 3, (4, 4, 3, 3), _WEIGHT),
-    *_named("w", 7, 3, (4, 4, 1, 3), _WEIGHT),
-    *_named("w", 10, 3, (4, 4, 3, 1), _WEIGHT),
-    *_named("w", 13, 1, (4, 1, 3, 3), _WEIGHT),
-    *_named("s", 0, 1, (), _WEIGHT),
-)
-TASO_APPLICATIONS = (
-    Application("matmul", ranks=(2,)),
-    Application("ewadd"),
-    Application("ewmul"),
-    Application("scalar_mul"),
-    Application("relu", ranks=(2, 4)),
-    Application("transpose", (1, 0)),
-    Application("concat", (0,)),
-    Application("concat", (1,)),
-    Application("split0", (0,)),
-    Application("split1", (0,)),
-    Application("split0", (1,)),
-    Application("split1", (1,)),
-    Application("conv2d", (1, 1, "same", "none")),
-    Application("conv2d", (1, 1, "same", "relu")),
-    Application("avg_pool", (3, 3, 1, 1, "same")),
-    Application("max_pool", (3, 3, 1, 1, "same")),
-    Application("enlarge", (3, 3), inputs_only=True),
-    Application("pool_kernel", (4, 3, 3)),
-    Application("identity_kernel", (4, 3, 3)),
-    Application("eye", (4,)),
-    Application("ones", (2, 4, 5, 5)),
-)
-PRESETS = (Preset("taso", TASO_INPUTS, TASO_APPLICATIONS),)
+def weights(prefix: str, count: int, shape: IntShape, first: int = 1) -> tuple[GeneratorInput, ...]:
+    """Inputs of one shape, prefix1, prefix2, ..., that are weights."""
+    numbers = range(first, first + count)
+    return tuple(GeneratorInput(f"{prefix}{number}", shape, is_weight=True) for number in numbers)
 
 
-def preset_named(name: str) -> Preset:
-    """The preset of this name.
-
-    Raises:  UsageError
-    """
-    for preset in PRESETS:
-        if preset.name == name:
-            return preset
-    known = ", ".join(preset.name for preset in PRESETS)
-    raise UsageError(
-        stage="rules", where=f"preset {name}", reason="there is no such preset", remedy=known
-    )
+def terms(*lines: str) -> tuple[Term, ...]:
+    """Prepared terms from their text."""
+    return tuple(map(parse_term, lines))

@@ -4,6 +4,7 @@
     Bilinear  out[o] = sum over t of a[left[o, t]] * b[right[o, t]]     matmul, conv, product
     Pointwise out = f(x), one element at a time                  relu
     Window    out[o] = max over t of x[places[o, t]]             max_pool
+    Affine    out[o] = x[o] * scale[o] + shift[o], the two from further arguments    batch_norm
 
 Each is found by evaluating the tensor expression on tensors whose elements name their places, so
 that nothing about an operator is written here a second time.
@@ -11,7 +12,8 @@ that nothing about an operator is written here a second time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 from typing import Any, TypeAlias
@@ -22,12 +24,21 @@ from numpy.typing import NDArray
 from tensorwright.base import DType
 from tensorwright.expr import NUMPY, FieldDomain, Placeholder, Tensor, evaluate, placeholder
 from tensorwright.expr import residues as residues_of
-from tensorwright.rewrite.generate.field import Numbers, P
+from tensorwright.rewrite.generate.field import Numbers, P, packed, reduce
 from tensorwright.rewrite.meaning import tensor_of
 from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.terms import Apply, Param
 
-__all__ = ["Bilinear", "Constant", "Linear", "Pointwise", "Structure", "Window", "structure_of"]
+__all__ = [
+    "Affine",
+    "Bilinear",
+    "Constant",
+    "Linear",
+    "Pointwise",
+    "Structure",
+    "Window",
+    "structure_of",
+]
 
 Places: TypeAlias = NDArray[np.int64]
 
@@ -50,12 +61,14 @@ class Linear:
 class Bilinear:
     """Sums of products; a place that is one past the end of its argument stands for zero.
 
-    is_relu   the stand-in of relu is applied to the sum
+    is_relu        the stand-in of relu is applied to the sum
+    inverts_right  1 / b takes the place of b
     """
 
     left: Places
     right: Places
-    is_relu: bool
+    is_relu: bool = False
+    inverts_right: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,11 +85,29 @@ class Window:
     places: Places
 
 
-Structure: TypeAlias = Constant | Linear | Bilinear | Pointwise | Window
+@dataclass(frozen=True, slots=True, eq=False)
+class Affine:
+    """Each element times a number, plus a number; the numbers follow from further arguments."""
 
-_BILINEAR = frozenset({"matmul", "ewmul", "scalar_mul", "conv2d"})
+    probe: Probe
+
+    def scale_and_shift(self, operands: Sequence[NDArray[Any]]) -> tuple[Numbers, Numbers]:
+        """The two numbers of each element, where the further arguments are these residues."""
+        numbers = [packed(each) for each in operands]
+        size = self.probe.sizes[0]
+        shift = self.probe.residues((np.zeros(size), *numbers))
+        total = self.probe.residues((np.ones(size), *numbers))
+        return reduce(total + (np.uint64(P) - shift)), shift
+
+
+Structure: TypeAlias = Constant | Linear | Bilinear | Pointwise | Window | Affine
+
+_BILINEAR = frozenset({"matmul", "ewmul", "ewdiv", "scalar_mul", "conv2d"})
 _GATHERS = frozenset(
-    {"transpose", "concat", "split0", "split1", "slice", "pad", "enlarge", "reshape", "broadcast"}
+    {
+        *("transpose", "concat", "split0", "split1", "slice", "pad", "enlarge"),
+        *("reshape", "broadcast", "ewadd", "ewsub"),
+    }
 )
 _POINTWISE = frozenset({"relu", "exp", "sigmoid", "tanh"})
 _EXACT_BITS = 52
@@ -89,15 +120,17 @@ def structure_of(
     """The structure of one application at concrete shapes."""
     if operator in _POINTWISE:
         return Pointwise(operator)
-    probe = _Probe(operator, params, shapes)
+    probe = Probe(operator, params, shapes)
     if not shapes:
         return Constant(probe.residues(()))
     if operator in _BILINEAR:
         if params[3:] == ("relu",):
             plain = structure_of(operator, (*params[:3], "none"), shapes)
             assert isinstance(plain, Bilinear)
-            return Bilinear(plain.left, plain.right, is_relu=True)
-        return Bilinear(*probe.products(), is_relu=False)
+            return replace(plain, is_relu=True)
+        return Bilinear(*probe.products(), inverts_right=operator == "ewdiv")
+    if operator == "batch_norm":
+        return Affine(probe)
     if operator in ("max_pool", "avg_pool") and shapes[0][:2] != (1, 1):
         return _on_each_plane(structure_of(operator, params, ((1, 1, *shapes[0][2:]),)), shapes[0])
     if operator == "max_pool":
@@ -118,7 +151,7 @@ def _on_each_plane(structure: Structure, shape: IntShape) -> Structure:
     return Window(np.concatenate(planes))
 
 
-class _Probe:
+class Probe:
     """One application as a tensor expression, evaluated on chosen arguments."""
 
     def __init__(
@@ -147,14 +180,14 @@ class _Probe:
         return (residues_of(value).ravel() % P).astype(np.uint64)
 
     def gather_matrices(self) -> tuple[Numbers, ...]:
-        """Every element of the result is an element of one argument, or zero."""
+        """Every element of the result is an element of each argument, its negative, or zero."""
         found = []
         for at, size in enumerate(self.sizes):
             arguments = [np.zeros(n) for n in self.sizes]
             arguments[at] = np.arange(1.0, size + 1)
             places = self.numbers(tuple(arguments)).astype(np.int64)
             matrix = np.zeros((len(places), size + 1), np.uint64)
-            matrix[np.arange(len(places)), places] = 1
+            matrix[np.arange(len(places)), abs(places)] = np.where(places < 0, P - 1, 1)
             found.append(matrix[:, 1:])
         return tuple(found)
 
@@ -183,6 +216,8 @@ class _Probe:
             marks = [np.arange(1.0, size + 1) for size in self.sizes]
             left = self.numbers((marks[0], ones[1]))
             right = self.numbers((ones[0], marks[1]))
+            if right.max() <= 1:  # a quotient
+                right = np.round(1 / right)
             return left.astype(np.int64)[:, None] - 1, right.astype(np.int64)[:, None] - 1
         if self._runs(0, 1) <= self._runs(1, 0):
             return self._coded(0, 1)

@@ -1,0 +1,49 @@
+"""The presets: one family of operators a file, each enumerated on its own.
+
+`taso` is one enumeration.  `full` is several, so that operators meet those with which they have
+something in common, and the number of pairs stays small.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from tensorwright.base import UsageError
+from tensorwright.rewrite.generate.preset import Preset
+from tensorwright.rewrite.generate.presets.taso import TASO
+
+__all__ = ["PRESET_NAMES", "preset_named", "presets_of"]
+
+_PARTS: tuple[Preset, ...] = (TASO,)
+_WHOLE = {"taso": (TASO,), "full": _PARTS}
+_BY_NAME = {each.name: each for each in _PARTS}
+PRESET_NAMES = tuple(dict.fromkeys((*_WHOLE, *_BY_NAME)))
+"""What a person may ask for: `taso`, `full`, and each part of `full` alone."""
+
+
+def presets_of(name: str) -> tuple[Preset, ...]:
+    """The enumerations that a name stands for.
+
+    Raises:  UsageError, with the nearest names, if there is none.
+    """
+    parts = _WHOLE.get(name)
+    if parts is not None:
+        return parts
+    return (preset_named(name),)
+
+
+def preset_named(name: str) -> Preset:
+    """One enumeration by its own name.
+
+    Raises:  UsageError, with the nearest names, if there is none.
+    """
+    found = _BY_NAME.get(name)
+    if found is None:
+        near = get_close_matches(name, PRESET_NAMES, n=3)
+        raise UsageError(
+            stage="rules",
+            where=f"preset {name}",
+            reason="there is no such preset",
+            remedy=f"did you mean {' or '.join(near)}?" if near else ", ".join(PRESET_NAMES),
+        )
+    return found

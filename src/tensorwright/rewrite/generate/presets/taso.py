@@ -1,0 +1,42 @@
+"""Inputs and operators of TASO's released generator (Jia et al., SOSP 2019; generator.cc)."""
+
+from __future__ import annotations
+
+from tensorwright.rewrite.generate.preset import Application, Preset, data, weights
+
+__all__ = ["TASO"]
+
+_INPUTS = (
+    *data("x", 3, (2, 4)),
+    *weights("w", 3, (4, 4)),
+    *data("i", 3, (2, 4, 5, 5)),
+    *weights("w", 3, (4, 4, 3, 3), first=4),
+    *weights("w", 3, (4, 4, 1, 3), first=7),
+    *weights("w", 3, (4, 4, 3, 1), first=10),
+    *weights("w", 1, (4, 1, 3, 3), first=13),
+    *weights("s", 1, (), first=0),
+)
+_APPLICATIONS = (
+    Application("matmul", ranks=(2,)),
+    Application("ewadd"),
+    Application("ewmul"),
+    Application("scalar_mul"),
+    Application("relu", ranks=(2, 4)),
+    Application("transpose", (1, 0)),
+    Application("concat", (0,)),
+    Application("concat", (1,)),
+    Application("split0", (0,)),
+    Application("split1", (0,)),
+    Application("split0", (1,)),
+    Application("split1", (1,)),
+    Application("conv2d", (1, 1, "same", "none")),
+    Application("conv2d", (1, 1, "same", "relu")),
+    Application("avg_pool", (3, 3, 1, 1, "same")),
+    Application("max_pool", (3, 3, 1, 1, "same")),
+    Application("enlarge", (3, 3), inputs_only=True),
+    Application("pool_kernel", (4, 3, 3)),
+    Application("identity_kernel", (4, 3, 3)),
+    Application("eye", (4,)),
+    Application("ones", (2, 4, 5, 5)),
+)
+TASO = Preset("taso", _INPUTS, _APPLICATIONS)
