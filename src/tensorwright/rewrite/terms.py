@@ -107,8 +107,9 @@ Condition: TypeAlias = tuple[Rank | Fact, ...]
 class Rule:
     """An equality of tuples of terms, with its side condition.
 
-    name   "" where it has none yet
-    stamp  who proved it: "" for a candidate, else hash of the axioms and version of the prover
+    name           "" where it has none yet
+    stamp          who proved it: "" for a candidate, else hash of the axioms and prover's version
+    reassociating  whether its proof holds over the reals and need not over floats
     """
 
     left: tuple[Term, ...]
@@ -116,6 +117,7 @@ class Rule:
     name: str = ""
     condition: Condition = ()
     stamp: str = ""
+    reassociating: bool = False
 
     def __post_init__(self) -> None:
         if not self.left or len(self.left) != len(self.right):

@@ -1,7 +1,7 @@
 """Rules and terms as text: one line a rule; parsing what was printed gives the same object.
 
     term       ?x | operator[param, ...](term, ...)          brackets stay away where empty
-    rule       name: term, term == term, term if atom and atom  [stamp]
+    rule       name: term, term == term, term if atom and atom  [stamp, reassociating]
     atom       rank(x) = 2 | x.1 = y.0 | x.2 >= 3 | w.1 divides x.1
 
 In a file empty lines and lines that begin with # say nothing.
@@ -61,10 +61,13 @@ def rule_text(rule: Rule) -> str:
     left, right = (", ".join(map(term_text, side)) for side in (rule.left, rule.right))
     name = f"{rule.name}: " if rule.name else ""
     condition = f" if {condition_text(rule.condition)}" if rule.condition else ""
-    stamp = f"  [{rule.stamp}]" if rule.stamp else ""
+    marks = [rule.stamp] if rule.stamp else []
+    marks += [_REASSOCIATING] if rule.reassociating else []
+    stamp = f"  [{', '.join(marks)}]" if marks else ""
     return f"{name}{left} == {right}{condition}{stamp}"
 
 
+_REASSOCIATING = "reassociating"
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
 _RANK = re.compile(r"rank\((\w+)\)\s*=\s*(\d+)$")
 _LINE = re.compile(
@@ -188,12 +191,14 @@ def parse_rule(line: str) -> Rule:
     if len(left) != len(right):
         raise _fault(line, f"{len(left)} roots on the left, {len(right)} on the right")
     atoms = match["condition"].split(" and ") if match["condition"] else []
+    marks = [mark.strip() for mark in (match["stamp"] or "").split(",")]
     return Rule(
         left=left,
         right=right,
         name=match["name"] or "",
         condition=tuple(map(_parse_atom, atoms)),
-        stamp=match["stamp"] or "",
+        stamp=", ".join(mark for mark in marks if mark != _REASSOCIATING),
+        reassociating=_REASSOCIATING in marks,
     )
 
 

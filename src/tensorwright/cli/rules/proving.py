@@ -184,7 +184,7 @@ def _validated(found: Validation) -> str:
 
 
 def _report_redundant(known: dict[str, tuple[Axiom, ...]]) -> None:
-    follow = [name for name in known if derivable(name, known)]
+    follow = [name for name in known if derivable(name, load_axioms())]
     click.echo(f"redundancy: {len(follow)} follow from the others: {', '.join(follow) or '-'}")
 
 

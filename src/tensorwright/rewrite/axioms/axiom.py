@@ -32,7 +32,6 @@ from tensorwright.rewrite.text import parse_rule, parse_term, rule_text
 __all__ = ["Axiom", "instances", "parse_axioms", "variables_of"]
 
 _AXES = ("0", "1", "2", "3")
-_FLAGS = frozenset({"reassociating", "forward"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,22 +158,24 @@ def _put(text: str, values: dict[str, str]) -> str:
 
 def _parse_axiom(line: str, triggers: tuple[str, ...], origin: str) -> Axiom:
     rule = parse_rule(_sized(line))
-    flags = {flag.strip() for flag in rule.stamp.split(",") if flag.strip()}
-    if not rule.name or flags - _FLAGS or len(rule.left) != 1:
+    if not rule.name or rule.stamp not in ("", "forward") or len(rule.left) != 1:
         raise _fault(origin, line, "an axiom has a name, one root, and no such mark")
     for side in (*rule.left, *rule.right):
         for each in applications(side):
             operator_named(each.operator)
     wanted = variables_of(*rule.left, *rule.right)
     candidates: list[Term] = list(rule.left)
-    if "forward" not in flags:
+    if rule.stamp != "forward":
         candidates += rule.right
     candidates += [parse_term(_sized(each)) for each in triggers]
     tried = [c for c in candidates if isinstance(c, Apply) and wanted <= variables_of(c)]
     if not tried:
         raise _fault(origin, line, "neither side binds all of its variables; add a line `on TERM`")
     return Axiom(
-        rule.name, replace(rule, stamp="", name=rule.name), tuple(tried), "reassociating" in flags
+        name=rule.name,
+        rule=replace(rule, stamp="", reassociating=False),
+        triggers=tuple(tried),
+        reassociating=rule.reassociating,
     )
 
 

@@ -3,12 +3,12 @@
 `validate.py` asks whether the axioms themselves are true.
 """
 
-from tensorwright.rewrite.prove.conditions import least_condition
+from tensorwright.rewrite.prove.conditions import conditioned, least_condition
 from tensorwright.rewrite.prove.explain import Step
 from tensorwright.rewrite.prove.many import prove_all
 from tensorwright.rewrite.prove.outcome import Outcome, Proved, Refuted, Unknown
 from tensorwright.rewrite.prove.problem import Problem, problems_of
-from tensorwright.rewrite.prove.prover import PROVER_VERSION, prove, stamp_of
+from tensorwright.rewrite.prove.prover import PROVER_VERSION, prove, stamp_of, stamped
 from tensorwright.rewrite.prove.refute import Counterexample, refute
 from tensorwright.rewrite.prove.sampling import sample_shapes
 from tensorwright.rewrite.prove.saturate import Limits
@@ -32,6 +32,7 @@ __all__ = [
     "Step",
     "Unknown",
     "Validation",
+    "conditioned",
     "consistency",
     "derivable",
     "least_condition",
@@ -42,5 +43,6 @@ __all__ = [
     "refute",
     "sample_shapes",
     "stamp_of",
+    "stamped",
     "validate",
 ]

@@ -106,7 +106,7 @@ def assume(facts: Iterable[Fact]) -> Assumptions | None:
     known = Assumptions()
     waiting = list(facts)
     fresh = 0
-    for _ in range(4 * len(waiting) + 4):
+    for _ in range(5 * len(waiting) + 5):
         if not waiting:
             break
         fact = waiting.pop(0)
@@ -118,6 +118,9 @@ def assume(facts: Iterable[Fact]) -> Assumptions | None:
         match fact:
             case Equal(left, right):
                 found = _solution(known.normal(left) - known.normal(right))
+            case Divides(divisor, number) if known.normal(number) == 1:
+                waiting.append(Equal(divisor, 1))
+                continue
             case Divides(divisor, number):
                 found = _multiple(known.normal(divisor), known.normal(number), fresh)
                 fresh += 1

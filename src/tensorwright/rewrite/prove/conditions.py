@@ -1,27 +1,36 @@
-"""The weakest condition that is found under which a rule can be proved.
+"""The weakest condition that is found under which a rule holds.
 
 Start with everything that is true of the extents where the rule was found: equal ones, and those
 equal to 1 or to a number among the parameters.  Then set each extent in turn free of its equals; it
-stays free if the rule is still proved.  What remains, less what the shape rules ask anyway, is the
-condition.
+stays free if the rule still holds.  What remains, less what the shape rules ask anyway, is the
+condition.  Where it is not known where a rule was found, plain shapes are tried: those of layers of
+networks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
+from math import prod
 
-from tensorwright.rewrite.dims import Dim, Extent
+import numpy as np
+
+from tensorwright.expr import Array
+from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.prove.assumptions import assume
 from tensorwright.rewrite.prove.outcome import Proved
+from tensorwright.rewrite.prove.problem import Problem, problems_of
 from tensorwright.rewrite.prove.prover import prove
+from tensorwright.rewrite.prove.refute import refute, try_inputs
+from tensorwright.rewrite.prove.sampling import fits, shapes_at
 from tensorwright.rewrite.prove.saturate import Limits
 from tensorwright.rewrite.shapes import IllTyped
-from tensorwright.rewrite.terms import Equal, Fact, Rank, Rule, applications
+from tensorwright.rewrite.terms import Equal, Fact, Rank, Rule, applications, input_names
 
-__all__ = ["least_condition"]
+__all__ = ["conditioned", "least_condition"]
 
 _LIMITS = Limits(rounds=4, nodes=1500, matches=200)
 
@@ -47,12 +56,83 @@ def least_condition(
     current = _conditioned(rule, shapes, tied, numbers)
     if current is None or not is_proved(current):
         return None
-    for extent in tuple(tied):
+    for extent in sorted(tied, key=_is_channels):
         fewer = {other: value for other, value in tied.items() if other != extent}
         weaker = _conditioned(rule, shapes, fewer, numbers)
         if weaker is not None and (weaker.condition == current.condition or is_proved(weaker)):
             tied, current = fewer, weaker
     return current
+
+
+def _is_channels(extent: Extent) -> bool:
+    """Conditions on channels say most clearly what a convolution needs: others are freed first."""
+    return extent.axis == 1
+
+
+def conditioned(rule: Rule) -> Rule | None:
+    """The rule with a condition under which evaluation does not refute it, if one is found.
+
+    For a rule that is false for some shapes: it was found where, say, a convolution has one group.
+    """
+    for problem in problems_of(rule):
+        for shapes in _plain_shapes(problem):
+            inputs = {name: _ramp(shape) for name, shape in shapes.items()}
+            if try_inputs(rule, inputs) is None:
+                found = least_condition(rule, shapes, _is_not_refuted)
+                if found is not None:
+                    return _without_needless_ranks(found)
+    return None
+
+
+def _is_not_refuted(rule: Rule) -> bool:
+    problems = problems_of(rule)
+    return bool(problems) and refute(problems, shapes=24) is None
+
+
+def _plain_shapes(problem: Problem) -> Iterator[dict[str, IntShape]]:
+    """Batches of 2, 4 channels, images of 5 by 6, and kernels of some sizes; one group or 4."""
+    kernels = _kernels(problem.rule)
+    extents = [e for _, shape in problem.shapes for size in shape for e in atoms_of(size)]
+    extents += [e for _, size in problem.known.solved for e in atoms_of(size)]
+    for groups, outputs, rows, columns in product((1, 4), (8, 4), (3, 1), (3, 1)):
+        plain = {0: 2, 1: 4, 2: 5, 3: 6}
+        kernel = {0: outputs, 1: 4 // groups, 2: rows, 3: columns}
+        values: dict[Extent, Size] = {}
+        for extent in extents:
+            if extent.name.startswith("_"):
+                is_outputs = any(extent.name.startswith(f"_{name}0_") for name in kernels)
+                values[extent] = outputs // groups if is_outputs else groups
+            else:
+                values[extent] = (kernel if extent.name in kernels else plain)[extent.axis]
+        shapes = shapes_at(problem, values)
+        if shapes is not None and fits(problem, shapes):
+            yield shapes
+
+
+def _kernels(rule: Rule) -> set[str]:
+    """The inputs that are kernels of convolutions."""
+    return {
+        name
+        for each in applications(*rule.left, *rule.right)
+        if each.operator in ("conv2d", "enlarge")
+        for name in input_names(each.args[-1])
+    }
+
+
+def _ramp(shape: IntShape) -> Array:
+    """Numbers of both signs, no two alike in a row."""
+    size = prod(shape)
+    return ((np.arange(size) * 7 + 3) % 11 - 5.0).reshape(shape)
+
+
+def _without_needless_ranks(rule: Rule) -> Rule:
+    """The rule without the ranks that its operators fix anyway."""
+    for fact in rule.condition:
+        if isinstance(fact, Rank):
+            fewer = replace(rule, condition=tuple(f for f in rule.condition if f is not fact))
+            if len(problems_of(fewer)) == 1:
+                rule = fewer
+    return rule
 
 
 def _is_proved(rule: Rule) -> bool:

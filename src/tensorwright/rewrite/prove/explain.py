@@ -68,6 +68,7 @@ def _instance(found: Saturation, application: Application) -> Instance:
     return Instance(
         axiom=application.axiom,
         ranks=tuple((name, len(shape(node))) for name, node in sorted(binding.nodes.items())),
+        args=tuple((name, term_of(found, node)) for name, node in sorted(binding.nodes.items())),
         params=tuple(sorted(binding.params.items(), key=lambda item: item[0])),
         left=term_of(found, application.left),
         right=term_of(found, application.right),

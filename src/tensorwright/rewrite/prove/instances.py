@@ -21,7 +21,7 @@ from tensorwright.rewrite.terms import (
     applications,
 )
 
-__all__ = ["Instance", "OpenAxiom", "concrete_rule", "opened", "size_parameter"]
+__all__ = ["Instance", "OpenAxiom", "concrete_rule", "opened", "size_parameter", "sizes_of"]
 
 Values = Mapping[str, tuple[Param, ...]]
 
@@ -31,11 +31,13 @@ class Instance:
     """An axiom at given ranks and parameters, and the two terms that it says are equal.
 
     ranks   of the tensors that its variables stand for
+    args    those tensors
     params  what its parameter variables stand for
     """
 
     axiom: Axiom
     ranks: tuple[tuple[str, int], ...]
+    args: tuple[tuple[str, Term], ...]
     params: tuple[tuple[str, Param | tuple[Param, ...]], ...]
     left: Term
     right: Term
@@ -74,7 +76,7 @@ def opened(instance: Instance) -> OpenAxiom:
         if name in fixed or any(isinstance(each, str) for each in listed):
             values[name] = listed
             continue
-        names = [f"{name}_{place}" for place in range(len(listed))]
+        names = _size_names(name, listed)
         sizes += names
         values[name] = tuple(Dim.of(Extent(each, 0)) for each in names)
     return OpenAxiom(
@@ -86,6 +88,19 @@ def opened(instance: Instance) -> OpenAxiom:
         ranks=instance.ranks,
         sizes=tuple(sizes),
     )
+
+
+def _size_names(name: str, values: tuple[Param, ...]) -> list[str]:
+    return [f"{name}_{place}" for place in range(len(values))]
+
+
+def sizes_of(instance: Instance) -> dict[str, Param]:
+    """What each size variable of the opened instance stands for in the instance."""
+    found: dict[str, Param] = {}
+    for name, value in instance.params:
+        listed = value if isinstance(value, tuple) else (value,)
+        found |= zip(_size_names(name, listed), listed, strict=True)
+    return found
 
 
 def concrete_rule(axiom: Axiom, values: Values) -> Rule:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 from tensorwright.base import MachineError
@@ -21,15 +21,23 @@ from tensorwright.rewrite.prove.refute import refute
 from tensorwright.rewrite.prove.saturate import Limits, Saturation, saturate
 from tensorwright.rewrite.terms import Rule
 
-__all__ = ["PROVER_VERSION", "prove", "stamp_of"]
+__all__ = ["PROVER_VERSION", "prove", "stamp_of", "stamped"]
 
-PROVER_VERSION = 1
+PROVER_VERSION = 2
 """Raise it with every change that may change an answer."""
+
+_FEW, _MANY = 5, 40
+"""At how many shapes a rule is evaluated before a proof is looked for, and after none was found."""
 
 
 def stamp_of(axioms: Sequence[Axiom] | None = None) -> str:
     """What a proved rule carries: the hash of the axioms and the version of the prover."""
     return f"{set_hash(load_axioms() if axioms is None else axioms)}/{PROVER_VERSION}"
+
+
+def stamped(outcome: Proved) -> Rule:
+    """The rule as it is shipped: with the stamp, and the mark of what floats may not satisfy."""
+    return replace(outcome.rule, stamp=stamp_of(), reassociating=outcome.reassociating)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +64,15 @@ def prove(
     problems = problems_of(rule)
     if not problems:
         return Unknown(rule, "there are no shapes at which both sides are well-typed")
-    found = refute(problems)
+    found = refute(problems, _FEW)
     if found is not None:
         return Refuted(rule, found)
     parts: list[_Part] = []
     for problem in problems:
         part = _prove_at(problem, used, limits, smt)
         if isinstance(part, str):
-            return Unknown(rule, part)
+            found = refute(problems, _MANY)
+            return Unknown(rule, part) if found is None else Refuted(rule, found)
         parts.append(part)
     instances = [instance for part in parts for instance in part.instances]
     return Proved(

@@ -5,16 +5,20 @@ Bounded by counts alone, so that the answer is the same on every machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from tensorwright.base import InternalError
 from tensorwright.rewrite.axioms import Axiom
-from tensorwright.rewrite.prove.egraph import Id
+from tensorwright.rewrite.dims import Shape
+from tensorwright.rewrite.prove.egraph import Head, Id
+from tensorwright.rewrite.prove.matching import Match, Value
+from tensorwright.rewrite.prove.patterns import AxiomPattern, Pattern, Way, ways_of
 from tensorwright.rewrite.prove.problem import Problem
 from tensorwright.rewrite.prove.typed_graph import Binding, TypedGraph
-from tensorwright.rewrite.terms import Apply, Term, applications
 
-__all__ = ["Application", "Limits", "Saturation", "saturate"]
+__all__ = ["Application", "Limits", "Saturation", "Search", "saturate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,98 +58,172 @@ class Saturation:
     is_complete: bool
 
 
+Node: TypeAlias = "tuple[Head, tuple[Node | int, ...]]"
+"""What is to be built: a head over the places of tensor variables and what was built before."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """An axiom tried at one of its triggers."""
+class _Plan:
+    """What an axiom builds for given parameters and shapes: the same for all tensors of them."""
 
-    axiom: Axiom
-    trigger: Apply
-    number: int
-
-
-def _ways(axioms: Iterable[Axiom]) -> tuple[_Way, ...]:
-    """Every axiom at every trigger, those that shrink terms first."""
-    found = [
-        _Way(axiom, trigger, number)
-        for number, axiom in enumerate(axioms)
-        for trigger in axiom.triggers
-        if isinstance(trigger, Apply)
-    ]
-    found.sort(key=lambda way: (_growth(way), way.number))
-    return tuple(found)
+    left: Node | int
+    right: Node | int
 
 
-def _growth(way: _Way) -> int:
-    sides = (*way.axiom.rule.left, *way.axiom.rule.right)
-    return max(len(applications(side)) for side in sides) - len(applications(way.trigger))
+class Search:
+    """Applies axioms round by round to a graph, whose terms may come from anywhere.
 
+    without  the name of axioms that are not used
+    """
 
-class _Search:
-    def __init__(self, graph: TypedGraph, axioms: Iterable[Axiom], limits: Limits) -> None:
+    def __init__(
+        self, graph: TypedGraph, axioms: Sequence[Axiom], limits: Limits, without: str = ""
+    ) -> None:
         self.graph = graph
-        self.ways = _ways(axioms)
+        self.ways = [way for way in ways_of(axioms) if way.axiom.axiom.name != without]
         self.limits = limits
         self.applications: list[Application] = []
+        self._since = [0] * len(self.ways)
         self._done: set[tuple[object, ...]] = set()
+        self._plans: dict[tuple[object, ...], _Plan | None] = {}
+        self._fresh: dict[tuple[int, int, Id], bool] = {}
 
     def round(self, goal: tuple[tuple[Id, Id], ...]) -> bool:
-        """Apply every axiom once wherever it matches; whether anything changed."""
+        """Apply every axiom once wherever something new matches; whether anything changed."""
+        graph = self.graph.graph
+        self._fresh.clear()
+        found = [(way, self._matches(place, way)) for place, way in enumerate(self.ways)]
+        graph.clock += 1
         changed = False
-        found = [(way, tuple(self._matches(way))) for way in self.ways]
-        for way, bindings in found:
-            for binding in bindings:
-                changed |= self._apply(way.axiom, binding)
-            if len(self.graph.graph) > self.limits.nodes or self.is_proved(goal):
+        for way, matches in found:
+            for match in matches:
+                changed |= self._apply(way.axiom, match)
+            if len(graph) > self.limits.nodes or self.is_proved(goal):
                 return False
         return changed
 
     def is_proved(self, goal: tuple[tuple[Id, Id], ...]) -> bool:
-        return all(self.graph.graph.are_equal(left, right) for left, right in goal)
+        """Whether there is a goal and each of its pairs is equal."""
+        return bool(goal) and all(self.graph.graph.are_equal(left, right) for left, right in goal)
 
-    def _matches(self, way: _Way) -> Iterator[Binding]:
-        count = 0
-        for name in self.graph.graph.with_operator(way.trigger.operator):
-            for binding in self.graph.matches(way.trigger, name):
-                key = self._key(way.number, binding)
+    def _matches(self, place: int, way: Way) -> list[Match]:
+        """The new matches; those beyond the limit are left for the next round."""
+        graph = self.graph.graph
+        since = self._since[place]
+        found: list[Match] = []
+        for name in graph.with_operator(way.trigger.pattern.operator):
+            if graph.born(name) < since and not self._is_fresh(name, way.trigger.depth, since):
+                continue
+            for match in self.graph.matcher.at(way.trigger, name):
+                key = (way.axiom.number, match.nodes, match.values, match.waiting)
                 if key in self._done:
                     continue
                 self._done.add(key)
-                yield binding
-                count += 1
-                if count >= self.limits.matches:
-                    return
+                found.append(match)
+                if len(found) >= self.limits.matches:
+                    return found
+        self._since[place] = graph.clock + 1
+        return found
 
-    def _key(self, number: int, binding: Binding) -> tuple[object, ...]:
-        find = self.graph.graph.find
-        nodes = tuple((name, find(node)) for name, node in sorted(binding.nodes.items()))
-        return (number, nodes, tuple(sorted(binding.params.items(), key=lambda item: item[0])))
+    def _is_fresh(self, name: Id, depth: int, since: int) -> bool:
+        """Whether a class below a node has changed, so many levels down."""
+        if depth == 0:
+            return False
+        key = (since, depth, name)
+        known = self._fresh.get(key)
+        if known is None:
+            self._fresh[key] = False
+            graph = self.graph.graph
+            known = self._fresh[key] = any(
+                graph.changed(leader) >= since
+                or any(self._is_fresh(each, depth - 1, since) for each in graph.members(leader))
+                for leader in map(graph.find, graph.children(name))
+            )
+        return known
 
-    def _apply(self, axiom: Axiom, binding: Binding) -> bool:
-        graph = self.graph
-        if not all(graph.holds(fact, binding) for fact in axiom.rule.condition):
+    def _apply(self, axiom: AxiomPattern, match: Match) -> bool:
+        shapes = tuple(self.graph.shape_number(node) for node in match.nodes)
+        key = (axiom.number, match.values, match.waiting, shapes)
+        if key not in self._plans:
+            self._plans[key] = self._plan(axiom, match, shapes)
+        plan = self._plans[key]
+        if plan is None:
             return False
-        sides: list[Id] = []
-        for term in (axiom.rule.left[0], axiom.rule.right[0]):
-            name = _added(graph, term, binding)
-            if name is None:
-                return False
-            sides.append(name)
-        left, right = sides
-        if graph.graph.are_equal(left, right) or not graph.have_equal_shapes(left, right):
+        left, right = self._built(plan.left, match), self._built(plan.right, match)
+        if not self.graph.graph.union(left, right, len(self.applications)):
             return False
-        graph.graph.union(left, right, len(self.applications))
-        self.applications.append(Application(axiom, binding, left, right))
+        binding = self.graph.binding(axiom.variables, match)
+        self.applications.append(Application(axiom.axiom, binding, left, right))
         return True
 
+    def _plan(self, axiom: AxiomPattern, match: Match, shapes: tuple[int, ...]) -> _Plan | None:
+        """What is to be built; None where the axiom does not apply."""
+        graph = self.graph
+        values = {
+            name: graph.matcher.value(number)
+            for name, number in zip(axiom.variables.params, match.values, strict=True)
+        }
+        named = {
+            name: graph.shape_at(number)
+            for name, number in zip(axiom.variables.tensors, shapes, strict=True)
+        }
+        if any(graph.size_at(size, values, named) != value for size, value in match.waiting):
+            return None
+        if not all(graph.holds_at(fact, values, named) for fact in axiom.axiom.rule.condition):
+            return None
+        left = self._planned(axiom.left, values, named, shapes)
+        right = self._planned(axiom.right, values, named, shapes)
+        if left is None or right is None or not graph.are_equal_shapes(left[1], right[1]):
+            return None
+        return _Plan(left[0], right[0])
 
-def _added(graph: TypedGraph, term: Term, binding: Binding) -> Id | None:
-    return graph.add(term, binding)
+    def _planned(
+        self,
+        pattern: Pattern,
+        values: Mapping[str, Value],
+        named: Mapping[str, Shape],
+        shapes: tuple[int, ...],
+    ) -> tuple[Node | int, int] | None:
+        """What a pattern becomes, and the number of its shape; None where it may be ill-typed."""
+        if isinstance(pattern, int):
+            return pattern, shapes[pattern]
+        args: list[Node | int] = []
+        below: list[int] = []
+        for arg in pattern.args:
+            found = self._planned(arg, values, named, shapes)
+            if found is None:
+                return None
+            args.append(found[0])
+            below.append(found[1])
+        params = self.graph.params_at(pattern.params, values, named)
+        if params is None:
+            return None
+        head = self.graph.graph.head(pattern.operator, params)
+        shape = self.graph.result(head, tuple(below))
+        return None if shape is None else ((head, tuple(args)), shape)
+
+    def _built(self, node: Node | int, match: Match) -> Id:
+        if isinstance(node, int):
+            return match.nodes[node]
+        head, args = node
+        name = self.graph.put(head, tuple(self._built(arg, match) for arg in args))
+        if name is None:
+            raise InternalError(
+                stage="rules", where="saturation", reason="a planned term is ill-typed"
+            )
+        return name
 
 
 def saturate(
-    problem: Problem, axioms: Iterable[Axiom], limits: Limits | None = None
+    problem: Problem,
+    axioms: Sequence[Axiom],
+    limits: Limits | None = None,
+    without: str = "",
 ) -> Saturation | None:
-    """Look for a proof; None where the two sides need not have the same shape."""
+    """Look for a proof; None where the two sides need not have the same shape.
+
+    without  the name of axioms that are not used
+    """
     bounds = Limits() if limits is None else limits
     graph = TypedGraph(dict(problem.shapes), problem.known)
     goal: list[tuple[Id, Id]] = []
@@ -154,7 +232,7 @@ def saturate(
         if ends[0] is None or ends[1] is None or not graph.have_equal_shapes(ends[0], ends[1]):
             return None
         goal.append((ends[0], ends[1]))
-    search = _Search(graph, axioms, bounds)
+    search = Search(graph, axioms, bounds, without)
     pairs = tuple(goal)
     is_complete = False
     for _ in range(bounds.rounds):

@@ -9,8 +9,9 @@ numbers (strides, axes; sizes are variables) is
 and what the shape rule of an operator says is a lemma of the same form.  The goal is that the
 assumptions of a rule hold and some pair of roots differs: `unsat` is a proof, and the core names
 the axioms that it needs.  Quantifiers are instantiated where their triggers match (E-matching, no
-model search); the terms that a saturation met are given as seeds.  Z3 counts its resources itself
-(rlimit), so that the answer is the same on every machine.
+model search); the terms that a saturation met are given as seeds.  Where that does not end, the
+axioms are asserted for the tensors and sizes alone at which the saturation used them, preconditions
+included.  Z3 counts its resources itself (rlimit), so that the answer is the same on every machine.
 
 This module needs the extra `prove`; `confirm.py` loads it by name.
 """
@@ -18,7 +19,7 @@ This module needs the extra `prove`; `confirm.py` loads it by name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import z3
@@ -26,7 +27,13 @@ import z3
 from tensorwright.rewrite.dims import Dim, Extent, Quotient, Shape, Size, atoms_of
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import operator_named
-from tensorwright.rewrite.prove.instances import Instance, OpenAxiom, opened, size_parameter
+from tensorwright.rewrite.prove.instances import (
+    Instance,
+    OpenAxiom,
+    opened,
+    size_parameter,
+    sizes_of,
+)
 from tensorwright.rewrite.prove.problem import Problem
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import (
@@ -150,6 +157,17 @@ def prove_with_z3(
 ) -> SmtAnswer:
     """Prove a rule at given ranks from the axioms of some instances, quantified again."""
     used = tuple(instances)
+    answer = _attempt(problem, used, rlimit, is_ground=False)
+    if answer.is_proved:
+        return answer
+    again = _attempt(problem, used, rlimit, is_ground=True)
+    return replace(again, resources=answer.resources + again.resources)
+
+
+def _attempt(
+    problem: Problem, used: tuple[Instance, ...], rlimit: int, *, is_ground: bool
+) -> SmtAnswer:
+    """One question to Z3: with the axioms for all tensors, or for those of the instances alone."""
     context = z3.Context()
     encoder = _Encoder(context)
     solver = z3.Solver(ctx=context)
@@ -166,10 +184,10 @@ def prove_with_z3(
         solver.add(encoder.fact(Equal(Dim.of(extent), size), names))
     solver.add(*(encoder.fact(fact, names) for fact in problem.facts))
     labels: dict[str, str] = {}
-    for axiom in dict.fromkeys(opened(each) for each in used):
-        label = f"{axiom.name}#{len(labels)}"
-        labels[label] = axiom.name
-        solver.assert_and_track(_axiom(encoder, axiom), z3.Bool(label, context))
+    for name, formula in _axioms(encoder, used, names if is_ground else None):
+        label = f"{name}#{len(labels)}"
+        labels[label] = name
+        solver.assert_and_track(formula, z3.Bool(label, context))
     terms = [*problem.rule.left, *problem.rule.right]
     terms += [side for instance in used for side in (instance.left, instance.right)]
     solver.add(*_shape_lemmas(encoder, terms, shapes))
@@ -194,18 +212,35 @@ def _answer(solver: Any, labels: Mapping[str, str]) -> SmtAnswer:
     return SmtAnswer(is_proved=True, core=tuple(sorted(core)), resources=resources)
 
 
-def _axiom(encoder: _Encoder, axiom: OpenAxiom) -> Any:
-    """An axiom for all tensors of its ranks and all sizes."""
+def _axioms(
+    encoder: _Encoder, used: tuple[Instance, ...], names: Names | None
+) -> Iterator[tuple[str, Any]]:
+    """The axioms with their names: for all tensors, or (names given) for those of the instances."""
+    if names is None:
+        for axiom in dict.fromkeys(opened(each) for each in used):
+            yield axiom.name, _axiom(encoder, axiom, None)
+        return
+    for instance in used:
+        axiom, sizes = opened(instance), sizes_of(instance)
+        values = {name: encoder.term(term, names) for name, term in instance.args}
+        values |= {name: encoder.param(sizes[name], names) for name in axiom.sizes}
+        yield axiom.name, _axiom(encoder, axiom, values)
+
+
+def _axiom(encoder: _Encoder, axiom: OpenAxiom, values: Names | None) -> Any:
+    """An axiom for all tensors of its ranks and all sizes, or for given ones."""
     shapes: dict[str, Shape] = {name: symbolic_shape(name, rank) for name, rank in axiom.ranks}
     names: dict[str, Any] = {name: encoder.variable(f"v_{name}") for name in shapes}
     names |= {name: encoder.size_variable(f"v{name}") for name in axiom.sizes}
+    names |= values or {}
     no_shapes: dict[str, Shape] = dict.fromkeys(axiom.sizes, ())
     typing = infer((axiom.left, axiom.right), shapes | no_shapes)
     premises = [encoder.rank(names[name]) == rank for name, rank in axiom.ranks]
     premises += [encoder.fact(fact, names) for fact in (*axiom.facts, *typing.facts)]
     conclusion = encoder.term(axiom.left, names) == encoder.term(axiom.right, names)
     triggers = [encoder.term(each, names) for each in axiom.triggers]
-    return encoder.for_all(list(names.values()), premises, conclusion, triggers)
+    bound = [] if values is not None else list(names.values())
+    return encoder.for_all(bound, premises, conclusion, triggers)
 
 
 def _shape_lemmas(

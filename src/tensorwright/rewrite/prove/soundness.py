@@ -8,7 +8,7 @@ preconditions no shapes satisfy would say nothing; validation finds shapes for e
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tensorwright.rewrite.axioms import Axiom
 from tensorwright.rewrite.prove.instances import concrete_rule
@@ -53,25 +53,25 @@ def consistency(axioms: Sequence[Axiom], limits: Limits = _LIMITS) -> tuple[Rule
     return tuple(goal for goal in FALSE_GOALS if _is_proved(goal, axioms, limits))
 
 
-def derivable(name: str, axioms: Mapping[str, Sequence[Axiom]], limits: Limits = _LIMITS) -> bool:
-    """Whether all that one line stands for follows from the other lines, within the limits.
+def derivable(name: str, axioms: Sequence[Axiom], limits: Limits = _LIMITS) -> bool:
+    """Whether all axioms of a name follow from the others, within the limits.
 
     Parameters are tried at one value each.
     """
-    others = [each for other, listed in axioms.items() if other != name for each in listed]
-    for axiom in axioms[name]:
-        rule = _typical(axiom)
-        if rule is None or not _is_proved(rule, others, limits):
-            return False
+    for axiom in axioms:
+        if axiom.name == name:
+            rule = _typical(axiom)
+            if rule is None or not _is_proved(rule, axioms, limits, name):
+                return False
     return True
 
 
-def _is_proved(rule: Rule, axioms: Sequence[Axiom], limits: Limits) -> bool:
+def _is_proved(rule: Rule, axioms: Sequence[Axiom], limits: Limits, without: str = "") -> bool:
     problems = problems_of(rule)
     if not problems:
         return False
     for problem in problems:
-        found = saturate(problem, axioms, limits)
+        found = saturate(problem, axioms, limits, without)
         if found is None or not found.is_proved:
             return False
     return True

@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tensorwright.rewrite import evaluate_terms
 from tensorwright.rewrite.axioms import load_axioms
 from tensorwright.rewrite.prove import (
     Proved,
@@ -14,10 +16,16 @@ from tensorwright.rewrite.prove import (
     Unknown,
     consistency,
     missing_properties,
+    problems_of,
     prove,
     prove_all,
     stamp_of,
+    stamped,
 )
+from tensorwright.rewrite.prove.explain import instances_of
+from tensorwright.rewrite.prove.sampling import holds_at
+from tensorwright.rewrite.prove.saturate import saturate
+from tensorwright.rewrite.prove.smt import prove_with_z3
 from tensorwright.rewrite.terms import Rule, input_names
 from tensorwright.rewrite.text import parse_rule, parse_rules, rule_text, term_text
 
@@ -40,8 +48,12 @@ def test_a_substitution_of_the_literature_is_proved(rule: Rule) -> None:
         assert all(a.after == b.before for a, b in pairwise(chain))
 
 
-def test_there_are_many_wrong_rules() -> None:
-    assert len(rules_in("wrong.txt")) >= 60
+def test_there_are_many_wrong_rules_of_each_kind() -> None:
+    kinds = (FOLDER / "wrong.txt").read_text(encoding="utf-8").split("\n## ")[1:]
+    counts = {kind.splitlines()[0]: len(parse_rules(kind.splitlines()[1:])) for kind in kinds}
+    assert len(counts) == 8
+    assert min(counts.values()) >= 8, counts
+    assert sum(counts.values()) == len(rules_in("wrong.txt")) >= 60
 
 
 @pytest.mark.parametrize("rule", rules_in("wrong.txt"), ids=rule_text)
@@ -49,7 +61,16 @@ def test_a_wrong_rule_is_refuted_by_an_example_that_holds(rule: Rule) -> None:
     outcome = prove(rule)
     assert isinstance(outcome, Refuted), str(outcome)
     assert outcome.counterexample.is_valid()
-    assert outcome.counterexample.inputs
+    inputs = dict(outcome.counterexample.inputs)
+    assert all(
+        holds_at(fact, {name: a.shape for name, a in inputs.items()}) for fact in rule.condition
+    )
+    values = evaluate_terms((*rule.left, *rule.right), inputs)
+    pairs = list(zip(values[: len(rule.left)], values[len(rule.left) :], strict=True))
+    assert any(a.shape != b.shape or not np.allclose(a, b, equal_nan=True) for a, b in pairs)
+    left, right = pairs[outcome.counterexample.root]
+    np.testing.assert_array_equal(left, outcome.counterexample.left)
+    np.testing.assert_array_equal(right, outcome.counterexample.right)
 
 
 def test_the_axioms_prove_no_false_goal() -> None:
@@ -64,6 +85,29 @@ def test_shapes_matter() -> None:
     )
     assert isinstance(prove(parse_rule(sides)), Refuted)
     assert isinstance(prove(parse_rule(f"{sides} if x.1 = y.1")), Proved)
+
+
+def test_a_proved_rule_says_in_its_line_whether_floats_may_differ() -> None:
+    rules = {rule.name: rule for rule in rules_in("well_known.txt")}
+    lines = {}
+    for name in ("associativity", "split-of-concat"):
+        outcome = prove(rules[name])
+        assert isinstance(outcome, Proved)
+        lines[name] = rule_text(stamped(outcome))
+        assert parse_rule(lines[name]) == stamped(outcome)
+    assert lines["associativity"].endswith(f"[{stamp_of()}, reassociating]")
+    assert lines["split-of-concat"].endswith(f"[{stamp_of()}]")
+
+
+def test_z3_proves_from_instances_what_it_does_not_from_axioms() -> None:
+    """Four groups merged into two, the kernel cut into quarters."""
+    rules = {rule.name: rule for rule in rules_in("well_known.txt")}
+    (problem,) = problems_of(rules["merge-groups-4-to-2"])
+    found = saturate(problem, load_axioms())
+    assert found is not None
+    answer = prove_with_z3(problem, instances_of(found), rlimit=100_000)
+    assert answer.is_proved, answer.reason
+    assert "group-merge" in answer.core
 
 
 def test_what_no_axiom_says_is_unknown() -> None:
