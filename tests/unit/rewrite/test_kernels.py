@@ -15,8 +15,8 @@ from tensorwright.rewrite.generate.kernels import (
     keys_of_unary,
     values_of,
 )
-from tensorwright.rewrite.generate.preset import Preset, terms, weights
 from tensorwright.rewrite.generate.prepared import prepared_values
+from tensorwright.rewrite.generate.preset import Preset, terms, weights
 from tensorwright.rewrite.generate.structure import structure_of
 from tensorwright.rewrite.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewrite.operators import OPERATORS

@@ -10,11 +10,27 @@ from difflib import get_close_matches
 
 from tensorwright.base import UsageError
 from tensorwright.rewrite.generate.preset import Preset
+from tensorwright.rewrite.generate.presets.batched import BATCHED
+from tensorwright.rewrite.generate.presets.elementwise import ELEMENTWISE
+from tensorwright.rewrite.generate.presets.grouped import GROUPED
+from tensorwright.rewrite.generate.presets.movement import MOVEMENT
+from tensorwright.rewrite.generate.presets.normalization import NORMALIZATION
+from tensorwright.rewrite.generate.presets.reductions import REDUCTIONS
 from tensorwright.rewrite.generate.presets.taso import TASO
+from tensorwright.rewrite.generate.presets.windows import WINDOWS
 
 __all__ = ["PRESET_NAMES", "preset_named", "presets_of"]
 
-_PARTS: tuple[Preset, ...] = (TASO,)
+_PARTS = (
+    TASO,
+    WINDOWS,
+    GROUPED,
+    NORMALIZATION,
+    BATCHED,
+    ELEMENTWISE,
+    REDUCTIONS,
+    MOVEMENT,
+)
 _WHOLE = {"taso": (TASO,), "full": _PARTS}
 _BY_NAME = {each.name: each for each in _PARTS}
 PRESET_NAMES = tuple(dict.fromkeys((*_WHOLE, *_BY_NAME)))

@@ -1,0 +1,40 @@
+"""Grouped and depthwise convolutions, and kernels whose groups were merged."""
+
+from __future__ import annotations
+
+from tensorwright.rewrite.generate.preset import Application, Preset, data, terms, weights
+
+__all__ = ["GROUPED"]
+
+_INPUTS = (
+    *data("i", 2, (2, 4, 3, 3)),
+    *weights("w", 2, (4, 4, 1, 1)),
+    *weights("g", 2, (4, 2, 3, 3)),
+    *weights("d", 2, (4, 1, 3, 3)),
+    *weights("s", 1, (), first=0),
+)
+_PAIRS = "reshape[2, 2, 1, 9](?d1)"
+_PREPARED = terms(
+    # two groups as one: zeros where a group does not look
+    "concat[0](pad[1, 0, 2](split0[0, 2](?g1)), pad[1, 2, 0](split1[0, 2](?g1)))",
+    # any even number of groups as half as many
+    f"reshape[4, 2, 3, 3](concat[1](pad[3, 0, 9](slice[1, 0, 1]({_PAIRS})),"
+    f" pad[3, 9, 0](slice[1, 1, 2]({_PAIRS}))))",
+)
+_APPLICATIONS = (
+    Application("ewadd", ranks=(4,)),
+    Application("scalar_mul"),
+    Application("relu", ranks=(4,)),
+    Application("concat", (0,)),
+    Application("concat", (1,)),
+    Application("split0", (0,)),
+    Application("split1", (0,)),
+    Application("split0", (1,)),
+    Application("split1", (1,)),
+    Application("conv2d", (1, 1, "same", "none")),
+    Application("conv2d", (1, 1, "same", "relu")),
+    Application("conv2d", (2, 2, "same", "none")),
+    Application("avg_pool", (3, 3, 1, 1, "same")),
+    Application("pool_kernel", (4, 3, 3)),
+)
+GROUPED = Preset("grouped", _INPUTS, _APPLICATIONS, _PREPARED)

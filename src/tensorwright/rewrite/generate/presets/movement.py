@@ -1,0 +1,42 @@
+"""Reshape, slice, pad and broadcast among operators that work element by element."""
+
+from __future__ import annotations
+
+from tensorwright.rewrite.generate.preset import Application, Preset, data, weights
+
+__all__ = ["MOVEMENT"]
+
+_INPUTS = (
+    *data("x", 2, (2, 3, 4)),
+    *data("b", 2, (2, 1, 4)),
+    *weights("s", 1, (), first=0),
+)
+_APPLICATIONS = (
+    Application("reshape", (24,)),
+    Application("reshape", (6, 4)),
+    Application("reshape", (2, 12)),
+    Application("reshape", (2, 3, 4)),
+    Application("broadcast", (2, 3, 4)),
+    Application("slice", (2, 0, 4), ranks=(3,)),
+    Application("slice", (2, 4, 8), ranks=(3,)),
+    Application("slice", (2, 0, 2), ranks=(3,)),
+    Application("slice", (2, 1, 3), ranks=(3,)),
+    Application("slice", (1, 0, 2), ranks=(3,)),
+    Application("pad", (2, 0, 4), ranks=(3,)),
+    Application("pad", (2, 4, 0), ranks=(3,)),
+    Application("pad", (2, 1, 0), ranks=(3,)),
+    Application("pad", (2, 0, 1), ranks=(3,)),
+    Application("pad", (2, 1, 1), ranks=(3,)),
+    Application("pad", (1, 1, 1), ranks=(3,)),
+    Application("transpose", (0, 2, 1)),
+    Application("concat", (1,)),
+    Application("concat", (2,)),
+    Application("split0", (2,)),
+    Application("split1", (2,)),
+    Application("ewadd"),
+    Application("ewmul"),
+    Application("scalar_mul"),
+    *(Application(name) for name in ("relu", "sigmoid", "tanh", "exp")),
+    Application("reduce_sum", (2,), ranks=(3,)),
+)
+MOVEMENT = Preset("movement", _INPUTS, _APPLICATIONS)

@@ -1,0 +1,40 @@
+"""Batch normalisation at inference, and convolutions into which it was folded."""
+
+from __future__ import annotations
+
+from tensorwright.rewrite.generate.preset import Application, Preset, data, terms, weights
+
+__all__ = ["NORMALIZATION"]
+
+_INPUTS = (
+    *data("i", 2, (2, 4, 3, 3)),
+    *weights("w", 2, (4, 4, 1, 1)),
+    *weights("d", 1, (4, 1, 3, 3)),
+    *weights("scale", 1, (4,)),
+    *weights("bias", 1, (4,)),
+    *weights("mean", 1, (4,)),
+    *weights("variance", 1, (4,)),
+)
+_OPERANDS = ("scale1", "bias1", "mean1", "variance1")
+_FACTOR = (
+    "batch_norm(ones[1, 4](), ?scale1, ewsub(?bias1, ?bias1), ewsub(?mean1, ?mean1), ?variance1)"
+)
+_SHIFT = "batch_norm(ewsub(ones[1, 4](), ones[1, 4]()), ?scale1, ?bias1, ?mean1, ?variance1)"
+_PREPARED = terms(
+    f"ewmul(?w1, broadcast[4, 4, 1, 1](reshape[4, 1, 1, 1]({_FACTOR})))",
+    f"ewmul(?d1, broadcast[4, 1, 3, 3](reshape[4, 1, 1, 1]({_FACTOR})))",
+    f"broadcast[2, 4, 3, 3](reshape[1, 4, 1, 1]({_FACTOR}))",
+    f"broadcast[2, 4, 3, 3](reshape[1, 4, 1, 1]({_SHIFT}))",
+)
+_APPLICATIONS = (
+    Application("batch_norm", operands=_OPERANDS),
+    Application("conv2d", (1, 1, "same", "none")),
+    Application("conv2d", (1, 1, "same", "relu")),
+    Application("ewadd", ranks=(4,)),
+    Application("ewmul", ranks=(4,)),
+    Application("relu", ranks=(4,)),
+    Application("concat", (0,), ranks=(4,)),
+    Application("split0", (0,), ranks=(4,)),
+    Application("split1", (0,), ranks=(4,)),
+)
+NORMALIZATION = Preset("normalization", _INPUTS, _APPLICATIONS, _PREPARED)

@@ -1,0 +1,35 @@
+"""Sums and means along a dimension, and tensors stretched along one."""
+
+from __future__ import annotations
+
+from tensorwright.rewrite.generate.preset import Application, Preset, data, terms, weights
+
+__all__ = ["REDUCTIONS"]
+
+_INPUTS = (
+    *data("x", 3, (3, 4)),
+    *weights("w", 2, (4, 4)),
+    *weights("s", 1, (), first=0),
+)
+_PREPARED = terms("ones[4, 1]()", "ones[1, 3]()")
+_APPLICATIONS = (
+    Application("reduce_sum", (0,), ranks=(2,)),
+    Application("reduce_sum", (1,), ranks=(2,)),
+    Application("reduce_mean", (0,), ranks=(2,)),
+    Application("reduce_mean", (1,), ranks=(2,)),
+    Application("broadcast", (3, 4)),
+    Application("matmul"),
+    Application("ewadd", ranks=(2,)),
+    Application("ewsub", ranks=(2,)),
+    Application("ewmul", ranks=(2,)),
+    Application("ewdiv", ranks=(2,)),
+    Application("scalar_mul"),
+    Application("transpose", (1, 0)),
+    Application("concat", (0,)),
+    Application("concat", (1,)),
+    Application("split0", (0,)),
+    Application("split1", (0,)),
+    Application("split0", (1,)),
+    Application("split1", (1,)),
+)
+REDUCTIONS = Preset("reductions", _INPUTS, _APPLICATIONS, _PREPARED)
