@@ -1,4 +1,4 @@
-"""`tensorwright rules generate`: candidate rules of a preset, with the pruning table."""
+"""`tensorwright rules generate`: the rules of a preset, with the pruning table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from tensorwright.base import write_atomically
 from tensorwright.cli.options import seed_of, seed_option
 from tensorwright.cli.output import check_writable
-from tensorwright.peers import print_table
+from tensorwright.cli.rules.selecting import print_stages, write_selected, write_shipped
 from tensorwright.rewrite import rule_text
 from tensorwright.rewrite.generate import PRESET_NAMES, Generated, generate_rules
 
@@ -20,21 +20,40 @@ from tensorwright.rewrite.generate import PRESET_NAMES, Generated, generate_rule
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, help="The file to write."
 )
+@click.option("--workers", default=2, show_default=True, type=click.IntRange(1))
+@click.option("--candidates", "is_raw", is_flag=True, help="Write candidates; prove nothing.")
+@click.option(
+    "--shipped", is_flag=True, help="Write the rules that ship with tensorwright; no preset."
+)
 @seed_option
-def command(preset: str, max_ops: int, output: Path, seed: int | None) -> None:
-    """Enumerate operator graphs, and write what is equal as candidate rules, one a line.
+def command(
+    preset: str,
+    max_ops: int,
+    output: Path,
+    workers: int,
+    is_raw: bool,
+    shipped: bool,
+    seed: int | None,
+) -> None:
+    """Enumerate operator graphs, prove what is equal, and write what no other rule implies.
 
-    Example: tensorwright rules generate --preset taso --max-ops 2 -o candidates.rules
+    Example: tensorwright rules generate --preset taso --max-ops 2 -o new.rules
     """
     check_writable(str(output))
+    if shipped:
+        write_shipped(output, seed_of(seed), workers)
+        return
     found = generate_rules(preset, max_ops, seed_of(seed), click.echo)
-    head = f"# candidates of preset {preset}, up to {max_ops} operators\n"
-    write_atomically(output, head + "".join(f"{rule_text(rule)}\n" for rule in found.rules))
-    _report(found)
-    click.echo(f"{len(found.rules)} candidate rules written to {output}")
-
-
-def _report(found: Generated) -> None:
-    cells = [(stage.name, f"{stage.count:,}", f"{stage.time_s:.2f}") for stage in found.stages]
-    print_table(("step", "left", "seconds"), cells)
     click.echo(f"{found.graphs:,.0f} graphs represented, peak {found.peak_bytes / 1e9:.2f} GB")
+    origin = f"{preset}, up to {max_ops} operators"
+    if is_raw:
+        _write_candidates(found, origin, output)
+    else:
+        write_selected(found, origin, output, workers)
+
+
+def _write_candidates(found: Generated, origin: str, output: Path) -> None:
+    head = f"# candidates of {origin}\n"
+    write_atomically(output, head + "".join(f"{rule_text(rule)}\n" for rule in found.rules))
+    print_stages(found.stages)
+    click.echo(f"{len(found.rules)} candidate rules written to {output}")

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from tensorwright.base import UsageError
-from tensorwright.rewrite import (
-    Rule,
-    Term,
-    applications,
-    parse_rule,
-    parse_rules,
-    rule_text,
-    term_text,
-)
+from tensorwright.base import write_atomically
+from tensorwright.cli.output import check_writable
+from tensorwright.cli.rules.progress import ProgressLines
+from tensorwright.cli.rules.reading import named_rule, read_rules
+from tensorwright.rewrite import Term, applications, parse_rule, rule_text, term_text
 from tensorwright.rewrite.axioms import Axiom, instances, load_axioms, set_hash
+from tensorwright.rewrite.library import library_text
 from tensorwright.rewrite.prove import (
     FULL,
     QUICK,
@@ -32,18 +29,12 @@ from tensorwright.rewrite.prove import (
     prove,
     prove_all,
     stamp_of,
+    stamped,
     validate,
 )
 
 REFUTED, UNKNOWN = 10, 11
 """Exit codes of `rules check` and `rules prove`; proved is 0."""
-
-
-def _read(path: Path) -> tuple[Rule, ...]:
-    try:
-        return parse_rules(path.read_text(encoding="utf-8").splitlines())
-    except OSError as error:
-        raise UsageError(stage="rules", where=str(path), reason=str(error.strerror)) from error
 
 
 def _exit_code(outcomes: Sequence[Outcome]) -> int:
@@ -67,33 +58,40 @@ def check(rule: str) -> None:
 
 
 @click.command("prove")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--workers", default=2, show_default=True, type=click.IntRange(1))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the proved, stamped.")
-def prove_(file: Path, workers: int, output: Path | None) -> None:
+def prove_(file: Path | None, workers: int, output: Path | None) -> None:
     """Decide every rule of a file; exit code 10 where one is refuted, 11 where one is unknown.
+
+    Without FILE: the rules that ship with tensorwright.
 
     Example: tensorwright rules prove my.rules --workers 2
     """
-    rules = _read(file)
+    listed = read_rules(file)
+    rules = [each.rule for each in listed]
+    if output is not None:
+        check_writable(str(output))
     outcomes: dict[int, Outcome] = {}
+    progress = ProgressLines("rules")
     for place, outcome in prove_all(rules, workers):
         outcomes[place] = outcome
+        progress.show(len(outcomes), len(rules))
         if not isinstance(outcome, Proved):
             click.echo(f"{rule_text(rules[place])}\n{outcome}")
     counts = Counter(type(outcome).__name__.lower() for outcome in outcomes.values())
     click.echo(f"{len(rules)} rules: {_counted(counts)}; stamp {stamp_of()}")
+    old = sum(rule.stamp not in ("", stamp_of()) for rule in rules)
+    if old:
+        click.echo(f"{old} have the stamp of other axioms or of another prover")
     if output is not None:
-        kept = [each for place, each in sorted(outcomes.items()) if isinstance(each, Proved)]
-        lines = [_stamped(each.rule) for each in kept]
-        output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        kept = [
+            replace(listed[place], rule=stamped(each))
+            for place, each in sorted(outcomes.items())
+            if isinstance(each, Proved)
+        ]
+        write_atomically(output, library_text((), kept))
     click.get_current_context().exit(_exit_code(list(outcomes.values())))
-
-
-def _stamped(rule: Rule) -> str:
-    return rule_text(
-        Rule(rule.left, rule.right, name=rule.name, condition=rule.condition, stamp=stamp_of())
-    )
 
 
 def _counted(counts: Counter[str]) -> str:
@@ -106,9 +104,11 @@ def _counted(counts: Counter[str]) -> str:
 def explain(rule: str, file: Path | None) -> None:
     """Show both graphs of a rule and the axioms of its proof, or an example where it fails.
 
+    NAME is that of a shipped rule, or of one in --file.
+
     Example: tensorwright rules explain "relu(relu(?x)) == relu(?x)"
     """
-    found = parse_rule(rule) if "==" in rule else _named(rule, file)
+    found = parse_rule(rule) if "==" in rule else named_rule(rule, file)
     for word, side in (("left", found.left), ("right", found.right)):
         click.echo(f"{word}:")
         for line in _drawn(side):
@@ -120,18 +120,6 @@ def explain(rule: str, file: Path | None) -> None:
         click.echo("axioms:")
         for name in outcome.axioms:
             click.echo(f"  {known[name][0]}")
-
-
-def _named(name: str, file: Path | None) -> Rule:
-    for rule in () if file is None else _read(file):
-        if rule.name == name:
-            return rule
-    raise UsageError(
-        stage="rules",
-        where=f"rule {name}",
-        reason="there is no rule of this name" if file else "no --file was given to look for it",
-        remedy='give its text: tensorwright rules explain "LEFT == RIGHT"',
-    )
 
 
 def _drawn(roots: tuple[Term, ...]) -> list[str]:
@@ -196,7 +184,7 @@ def suggest_axioms(file: Path, workers: int) -> None:
 
     Example: tensorwright rules suggest-axioms candidates.rules
     """
-    rules = _read(file)
+    rules = [each.rule for each in read_rules(file)]
     outcomes = prove_all(rules, workers)
     unknown = sorted(place for place, each in outcomes if not isinstance(each, Proved | Refuted))
     missing = missing_properties(rules[place] for place in unknown)

@@ -1,0 +1,102 @@
+"""`tensorwright rules list | derive`: what the shipped rules are, and what follows from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import click
+
+from tensorwright.cli.rules.reading import read_rules
+from tensorwright.peers import print_table
+from tensorwright.rewrite import Rule, applications, parse_rule, rule_text, term_text
+from tensorwright.rewrite.library import LibraryRule
+from tensorwright.rewrite.prune import Derived, derive, rule_set
+
+UNKNOWN = 11
+"""Exit code of `rules derive` where no derivation was found."""
+
+_file_option = click.option(
+    "--file", type=click.Path(path_type=Path), help="Another file than the shipped one."
+)
+
+
+@click.command("list")
+@click.option("--operator", multiple=True, help="Only rules with this operator; may be repeated.")
+@click.option("--origin", help="Only rules whose origin has this in it.")
+@click.option("--name", metavar="PATTERN", help="Only names like this: 'matmul-*'.")
+@click.option("--counts", is_flag=True, help="Only how many, by operator and by origin.")
+@_file_option
+def list_(
+    operator: tuple[str, ...], origin: str | None, name: str | None, counts: bool, file: Path | None
+) -> None:
+    """List rules with the counts by operator and by origin.
+
+    Example: tensorwright rules list --operator matmul --operator concat
+    """
+    every = read_rules(file)
+    chosen = [each for each in every if _fits(each, operator, origin, name)]
+    if not counts:
+        for each in chosen:
+            click.echo(rule_text(each.rule))
+    _print_counts("operator", (word for each in chosen for word in _operators(each.rule)))
+    _print_counts("origin", (each.origin or "-" for each in chosen))
+    click.echo(f"{len(chosen)} of {len(every)} rules")
+
+
+def _fits(
+    each: LibraryRule, operators: tuple[str, ...], origin: str | None, name: str | None
+) -> bool:
+    return (
+        set(operators) <= _operators(each.rule)
+        and (origin is None or origin in each.origin)
+        and (name is None or fnmatchcase(each.rule.name, name))
+    )
+
+
+def _operators(rule: Rule) -> set[str]:
+    """The names of operators, the halves of a split also as `split`."""
+    found = {each.operator for each in applications(*rule.left, *rule.right)}
+    return found | {"split" for name in found if name in ("split0", "split1")}
+
+
+def _print_counts(title: str, words: Iterable[str]) -> None:
+    counts = sorted(Counter(words).items(), key=lambda item: (-item[1], item[0]))
+    if counts:
+        print_table((title, "rules"), [(word, str(count)) for word, count in counts])
+
+
+@click.command("derive")
+@click.argument("rule", metavar='"LEFT == RIGHT"')
+@_file_option
+def derive_(rule: str, file: Path | None) -> None:
+    """Say whether a rule follows from the shipped ones, and from which: exit code 0 or 11.
+
+    Example: tensorwright rules derive "relu(relu(relu(?x))) == relu(?x)"
+    """
+    wanted = parse_rule(rule)
+    known = {each.rule.name: each.rule for each in read_rules(file)}
+    found = derive(wanted, rule_set(known.values()))
+    if found is None:
+        click.echo("no derivation was found from these rules")
+        click.get_current_context().exit(UNKNOWN)
+    click.echo(_told(found))
+    click.echo("rules:" if found.names else "both sides are the same")
+    for name in found.names:
+        click.echo(f"  {rule_text(known[name])}")
+
+
+def _told(found: Derived) -> str:
+    lines = [f"follows from {', '.join(found.names) or 'nothing'}"]
+    for chain in found.chains:
+        if chain:
+            lines.append(f"  {term_text(chain[0].before)}")
+        for step in chain:
+            lines.append(f"    by {step.axiom}" + ("" if step.forward else ", from right to left"))
+            lines.append(f"  {term_text(step.after)}")
+    return "\n".join(lines)
+
+
+COMMANDS = (list_, derive_)

@@ -1,0 +1,35 @@
+"""How far a long command is, and the time that is left."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+__all__ = ["ProgressLines"]
+
+_EVERY_S = 5.0
+
+
+class ProgressLines:
+    """Says every few seconds, on the error stream, how far a command is; `what` is counted."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._start = self._last = time.monotonic()
+
+    def show(self, done: int, total: int, here: int | None = None, remark: str = "") -> None:
+        """So many are done, `here` of them in this run (all by default)."""
+        now = time.monotonic()
+        if now - self._last < _EVERY_S:
+            return
+        self._last = now
+        passed_s = now - self._start
+        pace_s = passed_s / max(1, done if here is None else here)
+        times = f"{_duration(passed_s)} passed, {_duration(pace_s * (total - done))} left"
+        click.echo(f"{done}/{total} {self._what}{remark}, {times}", err=True)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

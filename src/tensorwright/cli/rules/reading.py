@@ -1,0 +1,43 @@
+"""Files of rules and names of rules, as commands take them."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+
+from tensorwright.base import UsageError
+from tensorwright.rewrite import Rule
+from tensorwright.rewrite.library import LibraryRule, read_library, shipped_path
+
+__all__ = ["named_rule", "read_rules"]
+
+
+def read_rules(path: Path | None) -> tuple[LibraryRule, ...]:
+    """The rules of a file; those that ship with the package where none is given.
+
+    Raises:  UsageError for a file that cannot be read, or a line that is no rule.
+    """
+    file = shipped_path() if path is None else path
+    try:
+        return read_library(file.read_text(encoding="utf-8").splitlines())
+    except OSError as error:
+        raise UsageError(stage="rules", where=str(file), reason=str(error.strerror)) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(stage="rules", where=str(file), reason="it is no text") from error
+
+
+def named_rule(name: str, path: Path | None) -> Rule:
+    """The rule of this name in a file, or among those that ship with the package.
+
+    Raises:  UsageError, with the nearest name.
+    """
+    rules = {each.rule.name: each.rule for each in read_rules(path)}
+    if name in rules:
+        return rules[name]
+    near = get_close_matches(name, rules, 1)
+    raise UsageError(
+        stage="rules",
+        where=f"rule {name}",
+        reason=f"there is no rule of this name in {path or 'the shipped file'}",
+        remedy=f"did you mean {near[0]}?" if near else "tensorwright rules list shows all names",
+    )

@@ -1,0 +1,76 @@
+"""The last stages of `rules generate`: prove candidates, drop what is implied, write the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import click
+
+from tensorwright.base import write_atomically
+from tensorwright.cli.rules.progress import ProgressLines
+from tensorwright.peers import print_table
+from tensorwright.rewrite import rule_text
+from tensorwright.rewrite.generate import Generated, Stage
+from tensorwright.rewrite.library import LibraryRule, build_library, library_text, stages_of
+from tensorwright.rewrite.prune import Progress, Selection, select_rules
+
+__all__ = ["print_stages", "write_selected", "write_shipped"]
+
+
+def write_selected(found: Generated, origin: str, output: Path, workers: int) -> None:
+    """Prove and prune candidates, print the pruning table, write the rules that are kept.
+
+    Verdicts are kept beside the output; the same command goes on after Ctrl-C.
+    """
+    verdicts = verdicts_of(output)
+    selection = select_rules(found.rules, workers, verdicts=verdicts, progress=_progress())
+    head = (f"Rules of {origin}: proved, and none implied by the others.",)
+    rules = [LibraryRule(rule, origin) for rule in selection.kept]
+    write_atomically(output, library_text(head, rules))
+    print_stages((*found.stages, *stages_of(selection)))
+    _print_failures(selection)
+    click.echo(f"{len(selection.kept)} rules written to {output}; verdicts in {verdicts}")
+
+
+def write_shipped(output: Path, seed: int, workers: int) -> None:
+    """Make the shipped file again, with its pruning tables."""
+    built = build_library(
+        seed, workers, verdicts=verdicts_of(output), say=click.echo, progress=_progress()
+    )
+    write_atomically(output, built.text)
+    for origin, stages in built.tables:
+        click.echo(f"{origin}:")
+        print_stages(stages)
+    click.echo(f"{len(built.rules)} rules written to {output}")
+
+
+def verdicts_of(output: Path) -> Path:
+    """Where answers are kept while rules for this file are proved."""
+    return output.with_name(f"{output.name}.verdicts")
+
+
+def print_stages(stages: Iterable[Stage]) -> None:
+    """Print the pruning table."""
+    cells = [(stage.name, f"{stage.count:,}", f"{stage.time_s:.2f}") for stage in stages]
+    print_table(("step", "left", "seconds"), cells)
+
+
+def _print_failures(selection: Selection) -> None:
+    for rule, reason in selection.unknown:
+        click.echo(f"not proved: {rule_text(rule)}\n  {reason}", err=True)
+    counts: Sequence[str] = (
+        f"{len(selection.implied)} implied",
+        f"{len(selection.refuted)} refuted",
+        f"{len(selection.unknown)} neither proved nor refuted",
+    )
+    click.echo(", ".join(counts))
+
+
+def _progress() -> Callable[[Progress], None]:
+    lines = ProgressLines("candidates")
+
+    def show(each: Progress) -> None:
+        lines.show(each.done, each.total, each.asked, f", {each.kept} rules kept")
+
+    return show

@@ -1,0 +1,99 @@
+"""Make the shipped rules: the sources one after the other, each rule once.
+
+The same seed gives the same text, on every machine and with any number of processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensorwright.rewrite.generate import Stage, generate_rules
+from tensorwright.rewrite.library.files import LibraryRule, known_rules, library_text
+from tensorwright.rewrite.prune import Progress, Selection, select_rules
+from tensorwright.rewrite.terms import Rule
+
+__all__ = ["SOURCES", "Built", "Source", "build_library", "stages_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A preset and how many operators a side may have."""
+
+    preset: str
+    max_operators: int
+
+    @property
+    def origin(self) -> str:
+        """What the file says of the rules that come from here."""
+        return f"{self.preset}, up to {self.max_operators} operators"
+
+
+SOURCES = (Source("taso", 3),)
+"""In order: a later source adds what the earlier ones do not imply."""
+
+BY_HAND = "listed by hand"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The rules of a file, its text, and the pruning table of each source by its origin."""
+
+    rules: tuple[LibraryRule, ...]
+    text: str
+    tables: tuple[tuple[str, tuple[Stage, ...]], ...]
+
+
+def build_library(
+    seed: int = 0,
+    workers: int = 2,
+    sources: Sequence[Source] = SOURCES,
+    known: Sequence[Rule] | None = None,
+    verdicts: Path | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    progress: Callable[[Progress], None] = lambda each: None,
+) -> Built:
+    """Generate, prove and prune all sources, then the rules that are listed by hand.
+
+    Raises:  MachineError where Z3 is missing; OutputError where verdicts cannot be written.
+    """
+    kept: tuple[Rule, ...] = ()
+    rules: list[LibraryRule] = []
+    tables: list[tuple[str, tuple[Stage, ...]]] = []
+
+    def add(origin: str, stages: Sequence[Stage], candidates: Sequence[Rule]) -> None:
+        nonlocal kept
+        found = select_rules(candidates, workers, kept, verdicts, progress)
+        new = found.kept[len(kept) :]
+        tables.append((origin, (*stages, *stages_of(found, len(kept)))))
+        rules.extend(LibraryRule(rule, origin) for rule in new)
+        kept = found.kept
+
+    for source in sources:
+        say(f"{source.origin}:")
+        generated = generate_rules(source.preset, source.max_operators, seed, say)
+        add(source.origin, generated.stages, generated.rules)
+    say(f"{BY_HAND}:")
+    listed = known_rules() if known is None else known
+    add(BY_HAND, (), listed)
+    head = (
+        "Rules that ship with tensorwright; docs/rules.md says how to read them.",
+        f"Written by: tensorwright rules generate --shipped --seed {seed} -o FILE",
+    )
+    return Built(tuple(rules), library_text(head, rules), tuple(tables))
+
+
+def stages_of(found: Selection, before: int = 0) -> tuple[Stage, ...]:
+    """The last lines of the pruning table; the time is shared by what the processes did.
+
+    before  how many rules were there already
+    """
+    kept = len(found.kept) - before
+    failed = len(found.refuted) + len(found.unknown)
+    busy_s = found.derive_s + found.prove_s
+    share = found.derive_s / busy_s if busy_s else 1.0
+    return (
+        Stage("implied", kept + failed, found.elapsed_s * share),
+        Stage("proved", kept, found.elapsed_s * (1.0 - share)),
+    )

@@ -1,0 +1,114 @@
+"""What was found out about candidates, kept on the disk: a run that was stopped goes on.
+
+One JSON object a line.  A line holds for the candidate, the axioms and the version of the prover
+(the stamp), and the rules that were kept when it was written.  What ended for lack of time is not
+written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any
+
+from tensorwright.base import output_error
+from tensorwright.rewrite.prove import stamp_of
+from tensorwright.rewrite.prune.examine import Answer, Fails, Holds, Implied, Question
+from tensorwright.rewrite.terms import Rule
+from tensorwright.rewrite.text import parse_rule, rule_text
+
+__all__ = ["SELECTION_VERSION", "Verdicts"]
+
+SELECTION_VERSION = 1
+"""Raise it with every change that may change what follows from kept rules."""
+
+
+class Verdicts:
+    """Answers by question, read from a file and appended to it.
+
+    Raises:  OutputError where the file cannot be read or written.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._stamp = stamp_of()
+        self._known: dict[str, Answer] = {}
+        self._file: IO[str] | None = None
+        if path is not None:
+            self._read(path)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, question: Question, kept_hash: str) -> Answer | None:
+        """The answer that is known."""
+        return self._known.get(self._key(question.rule, kept_hash))
+
+    def put(self, question: Question, kept_hash: str, answer: Answer) -> None:
+        """Keep an answer."""
+        if isinstance(answer, Fails) and answer.is_lost:
+            return
+        key = self._key(question.rule, kept_hash)
+        self._known[key] = answer
+        if self._path is None:
+            return
+        line = json.dumps({"key": key, "rule": rule_text(question.rule), **_plain(answer)})
+        try:
+            if self._file is None:
+                self._file = self._path.open("a", encoding="utf-8")
+            self._file.write(line + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise output_error(self._path, error) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    @staticmethod
+    def hash_of(kept: Iterable[Rule]) -> str:
+        """What changes when a rule is kept more or less."""
+        text = "\n".join([str(SELECTION_VERSION), *map(rule_text, kept)])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def _key(self, rule: Rule, kept_hash: str) -> str:
+        text = f"{self._stamp} {kept_hash} {rule_text(rule)}"
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+    def _read(self, path: Path) -> None:
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        except OSError as error:
+            raise output_error(path, error) from error
+        for line in lines:
+            found = _entry(line)
+            if found is not None:
+                self._known[found[0]] = found[1]
+
+
+def _plain(answer: Answer) -> dict[str, Any]:
+    match answer:
+        case Implied(names):
+            return {"answer": "implied", "names": names}
+        case Holds(rule, axioms):
+            return {"answer": "proved", "as": rule_text(rule), "axioms": axioms}
+        case Fails(reason, is_refuted):
+            return {"answer": "refuted" if is_refuted else "unknown", "reason": reason}
+
+
+def _entry(line: str) -> tuple[str, Answer] | None:
+    """A line's key and answer; None for a line that was cut off."""
+    try:
+        found = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    kind = found["answer"]
+    if kind == "implied":
+        return found["key"], Implied(tuple(found["names"]))
+    if kind == "proved":
+        return found["key"], Holds(parse_rule(found["as"]), tuple(found["axioms"]))
+    return found["key"], Fails(found["reason"], kind == "refuted")

@@ -1,0 +1,80 @@
+"""What follows from rules, and what rewrites as much as another rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tensorwright.rewrite import Rule, parse_rule
+from tensorwright.rewrite.prune import derive, rule_set, same_power, systematic_name
+
+FIRST = "split0[1, x.1](concat[1](?x, ?y)) == ?x"
+SECOND = "split1[1, x.1](concat[1](?x, ?y)) == ?y"
+SPREAD = "matmul(?x, concat[1](?y, ?z)) == concat[1](matmul(?x, ?y), matmul(?x, ?z))"
+MERGED = "matmul(?x, concat[1](?y, ?z))"
+MERGE = (
+    "matmul(?x, ?y), matmul(?x, ?z) == "
+    f"split0[1, y.1]({MERGED}), split1[1, y.1]({MERGED}) if rank(x) = 2"
+)
+LINEAR = (
+    "conv2d[1, 1, same, none](?x, concat[0](?v, ?w)) == concat[1]("
+    "conv2d[1, 1, same, none](?x, ?v), conv2d[1, 1, same, none](?x, ?w)) if x.1 = v.1"
+)
+
+
+def named(*texts: str) -> tuple[Rule, ...]:
+    return tuple(replace(parse_rule(text), name=f"r{n}") for n, text in enumerate(texts))
+
+
+def test_a_rule_follows_from_others_by_name() -> None:
+    found = derive(parse_rule(MERGE), rule_set(named(FIRST, SECOND, SPREAD)))
+    assert found is not None
+    assert found.names == ("r0", "r1", "r2")
+    assert [step.axiom for step in found.chains[0]] == ["r0", "r2"]
+
+
+def test_nothing_follows_from_nothing() -> None:
+    assert derive(parse_rule(FIRST), rule_set(())) is None
+    same = derive(parse_rule("relu(?x) == relu(?x)"), rule_set(()))
+    assert same is not None
+    assert same.names == ()
+
+
+def test_what_takes_products_apart_cannot_merge_them() -> None:
+    apart = named(FIRST, SECOND, SPREAD)
+    assert same_power(parse_rule(MERGE), rule_set(apart)) is None
+    merge = replace(parse_rule(MERGE), name="merge")
+    other = parse_rule(
+        "relu(matmul(?a, ?b)), relu(matmul(?a, ?c)) == relu(split0[1, b.1](matmul(?a, concat[1]"
+        "(?b, ?c)))), relu(split1[1, b.1](matmul(?a, concat[1](?b, ?c)))) if rank(a) = 2"
+    )
+    assert same_power(other, rule_set((*apart, merge))) == ("merge",)
+
+
+def test_what_forgets_an_input_is_used_from_its_own_side() -> None:
+    special = parse_rule("split0[1, x.1](concat[1](relu(?x), ?y)) == relu(?x)")
+    assert same_power(special, rule_set(named(FIRST))) == ("r0",)
+    assert same_power(parse_rule(FIRST), rule_set(named("relu(relu(?x)) == relu(?x)"))) is None
+
+
+def test_a_rule_is_used_only_where_its_condition_is_known() -> None:
+    sides = (
+        "conv2d[1, 1, same, none](?a, concat[0](?b, concat[0](?c, ?d))) == concat[1]("
+        "conv2d[1, 1, same, none](?a, ?b), conv2d[1, 1, same, none](?a, concat[0](?c, ?d)))"
+    )
+    rules = rule_set(named(LINEAR))
+    assert same_power(parse_rule(sides), rules) is None
+    assert same_power(parse_rule(f"{sides} if a.1 = b.1"), rules) == ("r0",)
+
+
+def test_a_rule_of_one_rank_says_nothing_of_others() -> None:
+    rules = rule_set(named("relu(relu(?x)) == relu(?x) if rank(x) = 2"))
+    wanted = "relu(relu(relu(?x))) == relu(?x)"
+    assert same_power(parse_rule(f"{wanted} if rank(x) = 2"), rules) == ("r0",)
+    assert same_power(parse_rule(wanted), rules) is None
+
+
+def test_names_say_both_sides() -> None:
+    rule = parse_rule(MERGE)
+    assert systematic_name(rule) == "matmul-matmul-to-split-matmul-concat"
+    assert systematic_name(rule, {systematic_name(rule)}).endswith("-concat-2")
+    assert systematic_name(parse_rule(FIRST)) == "split-concat-to-input"

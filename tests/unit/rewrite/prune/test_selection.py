@@ -1,0 +1,101 @@
+"""From candidates to kept rules: what is dropped follows from what is kept, always the same way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tensorwright.rewrite import Rule, parse_rules, rule_text
+from tensorwright.rewrite.prove import stamp_of
+from tensorwright.rewrite.prune import Selection, derive, rule_set, same_power, select_rules
+
+CANDIDATES = parse_rules(
+    """
+    relu(relu(relu(?x1))) == relu(?x1) if rank(x1) = 2
+    relu(relu(?x1)) == relu(?x1) if rank(x1) = 2
+    relu(relu(?x1)) == relu(?x1) if rank(x1) = 4
+    transpose[1, 0](transpose[1, 0](?x1)) == ?x1
+    transpose[1, 0](relu(?x1)) == relu(transpose[1, 0](?x1))
+    relu(transpose[1, 0](relu(?x1))) == transpose[1, 0](relu(?x1))
+    transpose[1, 0](relu(transpose[1, 0](?x1))) == relu(?x1)
+    relu(?x1) == ?x1 if rank(x1) = 2
+    tanh(relu(?x1)) == relu(tanh(?x1)) if rank(x1) = 2
+    split0[0, x1.0](concat[0](?x1, relu(?x2))) == ?x1 if rank(x1) = 2 and rank(x2) = 2
+    split0[0, x1.0](concat[0](?x1, ?x2)) == ?x1 if rank(x1) = 2 and rank(x2) = 2
+    """.splitlines()
+)
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("selection") / "verdicts"
+
+
+@pytest.fixture(scope="module")
+def selection(verdicts: Path) -> Selection:
+    return select_rules(CANDIDATES, workers=2, verdicts=verdicts)
+
+
+def texts(rules: tuple[Rule, ...]) -> list[str]:
+    return [rule_text(rule) for rule in rules]
+
+
+def test_the_small_and_general_are_kept(selection: Selection) -> None:
+    stamp = stamp_of()
+    assert texts(selection.kept) == [
+        f"relu-relu-to-relu: relu(relu(?x1)) == relu(?x1)  [{stamp}]",
+        f"transpose-transpose-to-input: transpose[1, 0](transpose[1, 0](?x1)) == ?x1  [{stamp}]",
+        f"split-concat-to-input: split0[0, x1.0](concat[0](?x1, ?x2)) == ?x1  [{stamp}]",
+        (
+            "transpose-relu-to-relu-transpose: "
+            f"transpose[1, 0](relu(?x1)) == relu(transpose[1, 0](?x1))  [{stamp}]"
+        ),
+    ]
+
+
+def test_what_is_false_or_not_proved_is_said(selection: Selection) -> None:
+    assert texts(selection.refuted) == ["relu(?x1) == ?x1 if rank(x1) = 2"]
+    ((rule, reason),) = selection.unknown
+    assert rule_text(rule).startswith("tanh(relu(?x1))")
+    assert reason
+
+
+def test_fewer_rules_same_power(selection: Selection) -> None:
+    """Every dropped rule follows from the kept ones, and from those that are named alone."""
+    kept = {rule.name: rule for rule in selection.kept}
+    assert len(selection.implied) == len(CANDIDATES) - len(kept) - 2
+    for dropped in selection.implied:
+        assert same_power(dropped.rule, rule_set(kept.values())) is not None
+        named = rule_set(kept[name] for name in dropped.names)
+        assert derive(dropped.rule, named) is not None
+
+
+def test_no_kept_rule_follows_from_those_before_it(selection: Selection) -> None:
+    for number, rule in enumerate(selection.kept):
+        assert same_power(rule, rule_set(selection.kept[:number])) is None
+
+
+def test_a_run_goes_on_where_it_was_stopped(selection: Selection, verdicts: Path) -> None:
+    lines = verdicts.read_text().splitlines()
+    assert len(lines) == len(CANDIDATES)
+    half = verdicts.with_name("half")
+    half.write_text("\n".join(lines[:5]) + '\n{"key": "cut o')
+    asked = []
+    again = select_rules(CANDIDATES[::-1], workers=1, verdicts=half, progress=asked.append)
+    assert again.kept == selection.kept
+    assert again.implied == selection.implied
+    assert [each.asked for each in asked] == list(range(1, len(CANDIDATES) - 4))
+    assert asked[-1].done == asked[-1].total == len(CANDIDATES)
+    assert {json.loads(line)["answer"] for line in lines} == {
+        "implied",
+        "proved",
+        "refuted",
+        "unknown",
+    }
+
+
+def test_rules_that_are_there_already_count(selection: Selection) -> None:
+    more = select_rules(CANDIDATES[:7], workers=1, kept=selection.kept)
+    assert more.kept == selection.kept
