@@ -1,157 +1,78 @@
-"""A rule found at concrete shapes, said for all shapes.
+"""A rule found at concrete shapes, said for all shapes, under a condition as weak as found.
 
-Places of splits become the sizes that were put together, sizes of constants what the shapes ask
-for.  Ranks that the operators leave open become conditions.
+The sizes in its parameters come from `holes.py`.  Then the condition: none, if the rule holds so at
+random shapes; else the ranks of the inputs; else also equalities that are true where it was found
+(`x.1 = w.1`: one group), as few of them as suffice.  Whether it holds for all shapes is for the
+prover to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
-from tensorwright.rewrite.dims import Dim, Extent, Shape, Size, atoms_of
-from tensorwright.rewrite.generate.seams import Seams, no_seams, seams_of
+from tensorwright.rewrite.generate.holes import closed_rules
+from tensorwright.rewrite.generate.ties import tied
+from tensorwright.rewrite.generate.trial import agree_at, holds
 from tensorwright.rewrite.meaning import infer, symbolic_shape
-from tensorwright.rewrite.operators import IntShape, operator_named
+from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.prove import problems_of
+from tensorwright.rewrite.prove.assumptions import assume
 from tensorwright.rewrite.shapes import IllTyped, Needs
-from tensorwright.rewrite.terms import (
-    Apply,
-    Equal,
-    Fact,
-    Input,
-    Param,
-    Rank,
-    Rule,
-    Term,
-    applications,
-    input_names,
-    substitute,
-)
+from tensorwright.rewrite.terms import Condition, Rank, Rule, input_names
 
 __all__ = ["generalize"]
 
-_FRESH = "constant"
-_FREE_PARAMS = {"eye": (0,), "ones": (0, 1, 2, 3), "identity_kernel": (0,), "pool_kernel": (0,)}
-_FOUR = frozenset({"conv2d", "max_pool", "avg_pool", "enlarge"})
+_MOST_TIED = 4
 
 
 def generalize(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | None:
-    """The rule for all shapes; None where it has no such form, because a number stays unexplained.
+    """The rule for all shapes; None where it is false, or a number stays unexplained.
 
-    shapes  of the inputs, as the rule was found
+    shapes  of the inputs, where the rule was found; there may be others
     """
-    roots = (*rule.left, *rule.right)
-    names = input_names(*roots)
-    symbolic = {name: symbolic_shape(name, len(shapes[name])) for name in names}
-    walk = _Walk({name: shapes[name] for name in names}, symbolic)
+    names = input_names(*rule.left, *rule.right)
+    own = {name: shapes[name] for name in names}
+    if not agree_at(rule, own):
+        return None
+    ranks: Condition = tuple(Rank(name, len(own[name])) for name in names)
+    ordered = sorted(closed_rules(rule, own), key=lambda pair: pair[1])
+    closed = [replace(rule, left=each.left, right=each.right) for each, _ in ordered]
+    for each in closed:
+        needed = _roots_equal(each, own)
+        for condition in (needed, (*ranks, *needed)):
+            candidate = replace(each, condition=condition)
+            if holds(candidate):
+                return candidate
+    for each in closed[:_MOST_TIED]:
+        found = tied(each, (*ranks, *_roots_equal(each, own)), own)
+        if found is not None:
+            return _without_needless_ranks(found)
+    return None
+
+
+def _roots_equal(rule: Rule, shapes: Mapping[str, IntShape]) -> Condition:
+    """What makes the shapes of the two sides equal, beyond what the shape rules ask."""
+    symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
+    count = len(rule.left)
+    needs = Needs()
     try:
-        opened = tuple(walk.term(root) for root in roots)
-        typing = infer(opened, {**symbolic, **walk.fresh})
-        facts = list(typing.facts)
-        count = len(rule.left)
-        needs = Needs()
-        for left, right in zip(typing.shapes[:count], typing.shapes[count:], strict=True):
-            needs.equal_shapes(left, right)
-        solved = _solve([*facts, *needs.facts])
+        typing = infer((*rule.left, *rule.right), symbolic)
+        for a, b in zip(typing.shapes[:count], typing.shapes[count:], strict=True):
+            needs.equal_shapes(a, b)
     except IllTyped:
-        return None
-    closed = tuple(_close(term, solved) for term in opened)
-    if any(_FRESH in name for name in input_names(*closed)):
-        return None
-    condition = tuple(
-        Rank(name, len(shapes[name])) for name in names if not _is_fixed(name, closed)
-    )
-    return replace(rule, left=closed[:count], right=closed[count:], condition=condition)
+        return ()
+    known = assume(typing.facts)
+    if known is None:
+        return ()
+    return tuple(fact for fact in needs.facts if not known.entails(fact))
 
 
-class _Walk:
-    """Opens terms: concrete and symbolic shapes and seams go side by side."""
-
-    def __init__(self, shapes: Mapping[str, IntShape], symbolic: Mapping[str, Shape]) -> None:
-        self.fresh: dict[str, Shape] = {}
-        self.known: dict[Term, tuple[Term, Shape, Seams, Shape, Seams]] = {}
-        for name, shape in shapes.items():
-            seams = no_seams(len(shape))
-            self.known[Input(name)] = (Input(name), shape, seams, symbolic[name], seams)
-
-    def term(self, term: Term) -> Term:
-        return self._visit(term)[0]
-
-    def _visit(self, term: Term) -> tuple[Term, Shape, Seams, Shape, Seams]:
-        found = self.known.get(term)
-        if found is None:
-            assert isinstance(term, Apply)
-            found = self._open(term, [self._visit(arg) for arg in term.args])
-            self.known[term] = found
-        return found
-
-    def _open(
-        self, term: Apply, args: Sequence[tuple[Term, Shape, Seams, Shape, Seams]]
-    ) -> tuple[Term, Shape, Seams, Shape, Seams]:
-        params = self._params(term, args)
-        operator = operator_named(term.operator)
-        shapes, symbolic = tuple(a[1] for a in args), tuple(a[3] for a in args)
-        shape = operator.shape(term.params, shapes, Needs())
-        wide = operator.shape(params, symbolic, Needs())
-        seams = tuple(a[2] for a in args)
-        own = seams_of(term.operator, term.params, shapes, seams, len(shape))
-        wide_seams = tuple(a[4] for a in args)
-        other = seams_of(term.operator, params, symbolic, wide_seams, len(shape))
-        opened = Apply(term.operator, params, tuple(a[0] for a in args))
-        return opened, shape, own, wide, other
-
-    def _params(
-        self, term: Apply, args: Sequence[tuple[Term, Shape, Seams, Shape, Seams]]
-    ) -> tuple[Param, ...]:
-        if term.operator in ("split0", "split1"):
-            axis, place = term.params
-            places, wide = args[0][2][int(str(axis))], args[0][4][int(str(axis))]
-            if place not in places or len(places) != len(wide):
-                raise IllTyped("a split whose place has no name")
-            at = wide[places.index(int(str(place)))]
-            return (axis, at)
-        free = _FREE_PARAMS.get(term.operator, ())
-        return tuple(
-            self._open_size(term.operator, at, param) if at in free else param
-            for at, param in enumerate(term.params)
-        )
-
-    def _open_size(self, operator: str, at: int, param: Param) -> Size:
-        """One unknown for each size of each constant of a rule."""
-        name = f"{_FRESH}_{operator}_{at}_{param}"
-        self.fresh.setdefault(name, (Dim.of(Extent(name, 0)),))
-        return Dim.of(Extent(name, 0))
-
-
-def _solve(facts: Sequence[Fact]) -> dict[Extent, Size]:
-    """Unknown sizes from the equalities that are such a size alone on one side."""
-    solved: dict[Extent, Size] = {}
-    for fact in facts:
-        if not isinstance(fact, Equal):
-            continue
-        for own, other in ((fact.left, fact.right), (fact.right, fact.left)):
-            atoms = atoms_of(own)
-            is_unknown = len(atoms) == 1 and own == Dim.of(atoms[0]) and _FRESH in atoms[0].name
-            if is_unknown and atoms[0] not in solved and not _unknowns(other):
-                solved[atoms[0]] = other
-    return solved
-
-
-def _unknowns(size: Size) -> bool:
-    return any(_FRESH in atom.name for atom in atoms_of(size))
-
-
-def _close(term: Term, solved: Mapping[Extent, Size]) -> Term:
-    return substitute(term, {}, lambda extent: solved.get(extent, Dim.of(extent)))
-
-
-def _is_fixed(name: str, roots: Sequence[Term]) -> bool:
-    """Whether an operator fixes the rank of an input."""
-    for each in applications(*roots):
-        if Input(name) in each.args and each.operator in _FOUR:
-            return True
-        if each.operator == "scalar_mul" and each.args[1] == Input(name):
-            return True
-        if each.operator == "transpose" and Input(name) in each.args:
-            return True
-    return False
+def _without_needless_ranks(rule: Rule) -> Rule:
+    """The rule without the ranks that its operators fix anyway."""
+    for fact in rule.condition:
+        if isinstance(fact, Rank):
+            fewer = replace(rule, condition=tuple(f for f in rule.condition if f is not fact))
+            if len(problems_of(fewer)) == 1:
+                rule = fewer
+    return rule

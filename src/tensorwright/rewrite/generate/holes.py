@@ -1,0 +1,287 @@
+"""The sizes in a rule's parameters, for all shapes: what the shapes determine, and guesses.
+
+A rule is found where every size is a number.  Each such number is a *hole*: an unknown.  What the
+shape rules ask of both sides determines most holes (`ones[?]` added to x has the extents of x, the
+place of a split that gives back x is the extent of x).  For a hole that stays open there are
+guesses: sizes over the inputs' extents that have its value where the rule was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+from tensorwright.rewrite.dims import Dim, Extent, Quotient, Shape, Size, atoms_of, value_of
+from tensorwright.rewrite.meaning import infer, symbolic_shape
+from tensorwright.rewrite.operators import IntShape, operator_named
+from tensorwright.rewrite.prove.assumptions import assume
+from tensorwright.rewrite.shapes import IllTyped, Needs
+from tensorwright.rewrite.terms import (
+    Apply,
+    Equal,
+    Fact,
+    Input,
+    Param,
+    Rule,
+    Term,
+    input_names,
+    substitute,
+)
+
+__all__ = ["closed_rules"]
+
+_HOLE = "hole"
+_NEVER = 1000
+_MOST_RULES = 24
+_MOST_GUESSES = 8
+_PLACES = frozenset({"split0", "split1", "slice", "pad"})
+_NUMBERS_FIRST = frozenset({"pad", "enlarge", "pool_kernel", "identity_kernel"})
+_PRODUCTS_FIRST = frozenset({"reshape", "broadcast", "ones"})
+Bindings = dict[Extent, Size]
+
+
+@dataclass(frozen=True, slots=True)
+class _Hole:
+    """An unknown size: its number where the rule was found, and the application that it is of."""
+
+    extent: Extent
+    value: int
+    term: Apply
+
+    @property
+    def axis(self) -> int | None:
+        """The dimension of which it is a place, if it is one."""
+        axis = self.term.params[0]
+        return axis if self.term.operator in _PLACES and isinstance(axis, int) else None
+
+
+def closed_rules(rule: Rule, shapes: Mapping[str, IntShape]) -> Iterator[tuple[Rule, int]]:
+    """The rule with sizes in the place of numbers, the likeliest first, and what they cost.
+
+    The cost is how many extents of the inputs the shape rules then fix: less is more general.
+
+    shapes  of the inputs, where the rule was found
+    """
+    opened = _Opening(shapes)
+    try:
+        left = tuple(map(opened.term, rule.left))
+        right = tuple(map(opened.term, rule.right))
+        holes = {hole.extent: hole for hole in opened.holes}
+        facts = _facts(left, right, opened.symbolic)
+    except (IllTyped, ZeroDivisionError):
+        return
+    known = {
+        Extent(name, axis): extent
+        for name, shape in shapes.items()
+        for axis, extent in enumerate(shape)
+    }
+    for bindings in islice(_choices(facts, holes, {}, known, shapes), _MOST_RULES):
+        sides = (tuple(_bound(term, bindings) for term in side) for side in (left, right))
+        yield Rule(*sides), _fixed(facts, bindings)
+
+
+class _Opening:
+    """Puts unknowns in the place of the numbers that may be sizes; equal terms share them."""
+
+    def __init__(self, shapes: Mapping[str, IntShape]) -> None:
+        self.holes: list[_Hole] = []
+        self.symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
+        self._extents = {name: tuple(shape) for name, shape in shapes.items()}
+        self._known: dict[Term, tuple[Term, IntShape, Shape]] = {
+            Input(name): (Input(name), shape, self.symbolic[name])
+            for name, shape in self._extents.items()
+        }
+
+    def term(self, term: Term) -> Term:
+        """The term with unknowns."""
+        return self._visit(term)[0]
+
+    def _visit(self, term: Term) -> tuple[Term, IntShape, Shape]:
+        if term not in self._known:
+            assert isinstance(term, Apply)
+            self._known[term] = self._open(term, [self._visit(arg) for arg in term.args])
+        return self._known[term]
+
+    def _open(
+        self, term: Apply, args: Sequence[tuple[Term, IntShape, Shape]]
+    ) -> tuple[Term, IntShape, Shape]:
+        operator = operator_named(term.operator)
+        numbers = tuple(self._number(param) for param in term.params)
+        narrow = operator.shape(numbers, tuple(arg[1] for arg in args), Needs())
+        kinds = operator.kinds_of(term.params)
+        params = tuple(
+            self._hole(term, at, args) if kind.is_size and isinstance(param, int) else param
+            for at, (param, kind) in enumerate(zip(term.params, kinds, strict=True))
+        )
+        wide = operator.shape(params, tuple(arg[2] for arg in args), Needs())
+        opened = Apply(term.operator, params, tuple(arg[0] for arg in args))
+        return opened, tuple(int(str(extent)) for extent in narrow), wide
+
+    def _number(self, param: Param) -> Param:
+        if not isinstance(param, Dim):
+            return param
+        return value_of(param, {e: self._extents[e.name][e.axis] for e in atoms_of(param)})
+
+    def _hole(self, term: Apply, at: int, args: Sequence[tuple[Term, IntShape, Shape]]) -> Size:
+        value = int(str(term.params[at]))
+        if value == 0:
+            return 0
+        if term.operator == "broadcast" and args[0][1][at] == value:
+            return args[0][2][at]
+        extent = Extent(f"{_HOLE}{len(self.holes)}", 0)
+        self.holes.append(_Hole(extent, value, term))
+        return Dim.of(extent)
+
+
+def _facts(
+    left: tuple[Term, ...], right: tuple[Term, ...], symbolic: Mapping[str, Shape]
+) -> tuple[Fact, ...]:
+    """What both sides ask of sizes, and that their roots have equal shapes."""
+    holes = {
+        name: (Dim.of(Extent(name, 0)),)
+        for name in input_names(*left, *right)
+        if name not in symbolic
+    }
+    typing = infer((*left, *right), {**symbolic, **holes})
+    needs = Needs()
+    own, other = typing.shapes[: len(left)], typing.shapes[len(left) :]
+    for a, b in zip(own, other, strict=True):
+        needs.equal_shapes(a, b)
+    return (*typing.facts, *needs.facts)
+
+
+def _choices(
+    facts: Sequence[Fact],
+    holes: Mapping[Extent, _Hole],
+    bindings: Bindings,
+    known: Mapping[Extent, int],
+    shapes: Mapping[str, IntShape],
+) -> Iterator[Bindings]:
+    """All ways to fill the holes: what is determined, then guesses for the first one left."""
+    solved = _solve(facts, holes, bindings, known)
+    if solved is None:
+        return
+    missing = [extent for extent in holes if extent not in solved]
+    if not missing:
+        yield solved
+        return
+    for guess in islice(_guesses(holes[missing[0]], shapes), _MOST_GUESSES):
+        yield from _choices(facts, holes, {**solved, missing[0]: guess}, known, shapes)
+
+
+def _solve(
+    facts: Sequence[Fact],
+    holes: Mapping[Extent, _Hole],
+    bindings: Bindings,
+    known: Mapping[Extent, int],
+) -> Bindings | None:
+    """The holes that equalities determine; None where one would not have its number."""
+    solved = dict(bindings)
+    gaps = [fact.left - fact.right for fact in facts if isinstance(fact, Equal)]
+    found = True
+    while found:
+        found = False
+        for gap in gaps:
+            normal = _replaced(gap, solved)
+            if isinstance(normal, int):
+                if normal:
+                    return None
+                continue
+            solution = _solution(normal, holes)
+            if solution is None:
+                continue
+            extent, size = solution
+            if not _unknown(size) and value_of(size, known) != holes[extent].value:
+                return None
+            solved = {each: _replaced(value, {extent: size}) for each, value in solved.items()}
+            solved[extent] = size
+            found = True
+    return solved
+
+
+def _solution(gap: Dim, holes: Mapping[Extent, _Hole]) -> tuple[Extent, Size] | None:
+    """A hole that occurs in one product, once, and what makes the gap zero if it divides out."""
+    for monomial, factor in gap.terms:
+        for atom in monomial:
+            if not (isinstance(atom, Extent) and atom in holes):
+                continue
+            own = Dim(((monomial, factor),))
+            rest = gap - own
+            if atom in atoms_of(rest) or monomial.count(atom) > 1:
+                continue
+            beside = own // Dim.of(atom)
+            size = -rest // beside if isinstance(rest, Dim) else _exact(-rest, beside)
+            if size is not None and not _has_quotient(size):
+                return atom, size
+    return None
+
+
+def _exact(number: int, divisor: Size) -> Size | None:
+    if isinstance(divisor, int) and number % divisor == 0:
+        return number // divisor
+    return None
+
+
+def _has_quotient(size: Size) -> bool:
+    if isinstance(size, int):
+        return False
+    return any(isinstance(atom, Quotient) for monomial, _ in size.terms for atom in monomial)
+
+
+def _unknown(size: Size) -> bool:
+    return any(atom.name.startswith(_HOLE) for atom in atoms_of(size))
+
+
+def _replaced(size: Size, bindings: Mapping[Extent, Size]) -> Size:
+    if isinstance(size, int):
+        return size
+    return value_of(size, {atom: bindings.get(atom, Dim.of(atom)) for atom in atoms_of(size)})
+
+
+def _bound(term: Term, bindings: Mapping[Extent, Size]) -> Term:
+    return substitute(term, {}, lambda extent: bindings.get(extent, Dim.of(extent)))
+
+
+def _guesses(hole: _Hole, shapes: Mapping[str, IntShape]) -> Iterator[Size]:
+    """Sizes with the number of a hole, the likeliest for its operator first, each once."""
+    names = [name for name in input_names(hole.term) if name in shapes]
+    names += [name for name in shapes if name not in names]
+    extents = [
+        (Dim.of(Extent(name, axis)), extent, hole.axis in (None, axis))
+        for name in names
+        for axis, extent in enumerate(shapes[name])
+    ]
+    along = [(size, value) for size, value, is_along in extents if is_along]
+    across = [(size, value) for size, value, is_along in extents if not is_along]
+    likely = [size for size, value in along if value == hole.value]
+    unlikely = [size for size, value in across if value == hole.value]
+    pairs = list(combinations(along, 2))
+    sums = [a + b for (a, m), (b, n) in pairs if m + n == hole.value]
+    products = [a * b for (a, m), (b, n) in pairs if m * n == hole.value and 1 not in (m, n)]
+    products += [
+        a * b * c
+        for (a, m), (b, n), (c, k) in combinations(along, 3)
+        if m * n * k == hole.value and 1 not in (m, n, k)
+    ]
+    halves = [size // 2 for size, value in along if value == 2 * hole.value]
+    operator = hole.term.operator
+    ordered: list[Size] = [*likely, *sums, *unlikely, hole.value, *halves, *products]
+    if operator in _NUMBERS_FIRST:
+        ordered = [hole.value, *ordered]
+    elif operator in _PRODUCTS_FIRST:
+        ordered = [*likely, *products, hole.value, *ordered]
+    elif operator == "slice":
+        ordered = [*likely, *sums, hole.value, *ordered]
+    yield from dict.fromkeys(ordered)
+
+
+def _fixed(facts: Sequence[Fact], bindings: Mapping[Extent, Size]) -> int:
+    """How many extents of the inputs the equalities among them fix."""
+    equal = [
+        Equal(_replaced(fact.left, bindings), _replaced(fact.right, bindings))
+        for fact in facts
+        if isinstance(fact, Equal)
+    ]
+    known = assume(equal)
+    return _NEVER if known is None else len(known.solved) + len(known.zero)

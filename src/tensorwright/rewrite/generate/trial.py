@@ -1,0 +1,70 @@
+"""Does a rule hold at shapes other than those where it was found?  Random shapes decide, in floats.
+
+This refutes a generalisation that is false, and what only the stand-ins of exact arithmetic make
+equal.  It proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+
+import numpy as np
+
+from tensorwright.expr import Array
+from tensorwright.rewrite.meaning import evaluate_terms
+from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.prove import problems_of, sample_shapes
+from tensorwright.rewrite.shapes import IllTyped
+from tensorwright.rewrite.terms import Input, Rule, applications
+
+__all__ = ["agree_at", "holds"]
+
+_SAMPLES = 6
+_TRIES = 12
+_LARGEST = 4
+_TOLERANCE = 1e-7
+
+
+def holds(rule: Rule, seed: int = 0, samples: int = _SAMPLES) -> bool:
+    """Whether both sides agree wherever it was tried; False where no shapes fit the rule."""
+    is_tried = False
+    for problem in problems_of(rule):
+        for shapes in islice(sample_shapes(problem, seed, _LARGEST, _TRIES * samples), samples):
+            is_tried = True
+            if not agree_at(rule, shapes, seed):
+                return False
+    return is_tried
+
+
+def agree_at(rule: Rule, shapes: Mapping[str, IntShape], seed: int = 0) -> bool:
+    """Whether both sides have equal shapes and values for random inputs of these shapes."""
+    generator = np.random.default_rng(seed)
+    inputs: dict[str, Array] = {
+        name: generator.standard_normal(shape) for name, shape in shapes.items()
+    }
+    for name in _variances(rule):
+        inputs[name] = np.abs(inputs[name])
+    count = len(rule.left)
+    try:
+        with np.errstate(all="ignore"):
+            values = evaluate_terms((*rule.left, *rule.right), inputs)
+    except IllTyped:
+        return False
+    return all(_equal(a, b) for a, b in zip(values[:count], values[count:], strict=True))
+
+
+def _equal(a: Array, b: Array) -> bool:
+    if a.shape != b.shape:
+        return False
+    scale = max(1.0, float(np.abs(a).max(initial=0.0)))
+    return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * scale, equal_nan=True))
+
+
+def _variances(rule: Rule) -> set[str]:
+    """The inputs that are variances: not negative."""
+    return {
+        each.args[4].name
+        for each in applications(*rule.left, *rule.right)
+        if each.operator == "batch_norm" and isinstance(each.args[4], Input)
+    }

@@ -1,0 +1,87 @@
+"""A rule found at one size is said for all: sizes in its parameters, and the weakest condition."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorwright.rewrite.generate.generalize import generalize
+from tensorwright.rewrite.generate.trial import agree_at, holds
+from tensorwright.rewrite.meaning import evaluate_terms
+from tensorwright.rewrite.prove import problems_of, sample_shapes
+from tensorwright.rewrite.text import parse_rule, rule_text
+
+SHAPES = {
+    **dict.fromkeys(("x", "y", "z"), (2, 4)),
+    **dict.fromkeys(("w", "v"), (4, 4)),
+    **dict.fromkeys(("i", "j"), (2, 4, 5, 5)),
+    **dict.fromkeys(("k", "l"), (4, 4, 3, 3)),
+    **dict.fromkeys(("t", "u"), (2, 3, 4)),
+    "s": (),
+    "m": (4, 4, 1, 3),
+    "p": (4, 4, 1, 1),
+    "g": (4, 2, 3, 3),
+    "d": (4, 1, 3, 3),
+    "b": (2, 1, 4),
+}
+LINES = Path(__file__).with_name("generalized.txt").read_text().splitlines()
+RULES = [line for line in LINES if line and not line.startswith("#")]
+FOUND = list(zip(RULES[::2], RULES[1::2], strict=True))
+MAX_POOL = "max_pool[3, 3, 1, 1, same]"
+UNEXPLAINED = (
+    "relu(ewadd(?x, ?y)) == ewadd(relu(?x), relu(?y))",
+    f"{MAX_POOL}(ewadd(?i, ?j)) == ewadd({MAX_POOL}(?i), {MAX_POOL}(?j))",
+    "concat[0](?x, ?y) == concat[0](?y, ?x)",
+)
+
+
+@pytest.mark.parametrize(("found", "wanted"), FOUND)
+def test_a_rule_is_said_for_all_shapes(found, wanted):
+    rule = generalize(parse_rule(found), SHAPES)
+    assert rule is not None
+    assert rule_text(rule) == wanted
+
+
+@pytest.mark.parametrize("line", UNEXPLAINED)
+def test_what_is_false_in_floats_is_dropped(line):
+    assert generalize(parse_rule(line), SHAPES) is None
+
+
+def test_extents_of_1_and_ranks_become_conditions():
+    shapes = {"x": (2, 1)}
+    assert generalize(parse_rule("transpose[1, 0](?x) == reshape[4, 2](?x)"), shapes) is None
+    found = generalize(parse_rule("transpose[1, 0](?x) == reshape[1, 2](?x)"), shapes)
+    assert found is not None
+    assert rule_text(found) == "transpose[1, 0](?x) == reshape[x.1, x.0](?x) if x.1 = 1"
+    found = generalize(parse_rule("reshape[2, 1](?x) == ?x"), shapes)
+    assert found is not None
+    assert rule_text(found) == "reshape[x.0, x.1](?x) == ?x if rank(x) = 2"
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(st.sampled_from([wanted for _, wanted in FOUND]), st.integers(0, 2**32 - 1))
+def test_a_general_rule_holds_at_any_shapes_that_meet_its_condition(line, seed):
+    rule = parse_rule(line)
+    generator = np.random.default_rng(seed)
+    for problem in problems_of(rule):
+        for shapes in islice(sample_shapes(problem, seed, largest=5), 1):
+            inputs = {name: generator.standard_normal(shape) for name, shape in shapes.items()}
+            values = evaluate_terms((*rule.left, *rule.right), inputs)
+            count = len(rule.left)
+            for a, b in zip(values[:count], values[count:], strict=True):
+                assert a.shape == b.shape
+                assert np.allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+def test_trials_tell_true_from_false():
+    assert holds(parse_rule("matmul(?x, ewadd(?y, ?z)) == ewadd(matmul(?x, ?y), matmul(?x, ?z))"))
+    assert not holds(parse_rule("matmul(?x, ?y) == matmul(?y, ?x)"))
+    commuted = parse_rule("matmul(?x, ?y) == matmul(?y, ?x)")
+    assert agree_at(commuted, {"x": (1, 1), "y": (1, 1)})
+    assert not agree_at(commuted, {"x": (2, 2), "y": (2, 2)})
+    assert not holds(parse_rule("relu(?x) == ?x if x.0 >= 100 and x.1 >= 100"))  # no such shapes
