@@ -49,7 +49,9 @@ class Quotient:
     divisor: Size
 
     def __str__(self) -> str:
-        return f"{_wrapped(self.numerator)} // {_wrapped(self.divisor)}"
+        below = str(self.divisor)
+        below = f"({below})" if "*" in below or " " in below else below
+        return f"{_wrapped(self.numerator)} // {below}"
 
 
 Atom: TypeAlias = "Extent | Quotient"
@@ -104,13 +106,13 @@ class Dim:
         return Dim.of(Quotient(self, other)) if exact is None else exact
 
     def __rfloordiv__(self, other: int) -> Size:
-        return Dim.of(Quotient(other, self))
+        return 0 if other == 0 else Dim.of(Quotient(other, self))
 
     def __str__(self) -> str:
         text = ""
         for monomial, factor in self.terms:
             sign = "-" if factor < 0 else "+"
-            text += f" {sign} {_term_text(monomial, abs(factor))}"
+            text += f" {sign} {_term_text(monomial, abs(factor), is_negative=factor < 0)}"
         return text[3:] if text.startswith(" + ") else "-" + text[3:]
 
 
@@ -157,10 +159,10 @@ def _wrapped(size: Size) -> str:
     return f"({text})" if " " in text or text.startswith("-") else text
 
 
-def _term_text(monomial: Monomial, factor: int) -> str:
+def _term_text(monomial: Monomial, factor: int, *, is_negative: bool) -> str:
     if not monomial:
         return str(factor)
-    is_alone = len(monomial) == 1 and factor == 1
+    is_alone = len(monomial) == 1 and factor == 1 and not is_negative
     names = [
         f"({atom})" if isinstance(atom, Quotient) and not is_alone else str(atom)
         for atom in monomial
@@ -235,6 +237,8 @@ def _read_product(tokens: list[str]) -> tuple[Size, list[str]]:
     while rest and rest[0] in ("*", "//"):
         operation = rest[0]
         part, rest = _read_atom(rest[1:])
+        if operation == "//" and part == 0:
+            raise ValueError("a size has a division by zero")
         total = total * part if operation == "*" else total // part
     return total, rest
 

@@ -69,7 +69,7 @@ def rule_text(rule: Rule) -> str:
 
 _REASSOCIATING = "reassociating"
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
-_RANK = re.compile(r"rank\((\w+)\)\s*=\s*(\d+)$")
+_RANK = re.compile(r"rank\(\s*(\w+)\s*\)\s*=\s*(\d+)$")
 _LINE = re.compile(
     r"(?:(?P<name>[A-Za-z_][\w-]*)\s*:)?(?P<left>.*?)==(?P<right>.*?)"
     r"(?:\sif\s(?P<condition>.*?))?(?:\s+\[(?P<stamp>[^\[\]]*)\])?$"
@@ -205,7 +205,21 @@ def parse_rule(line: str) -> Rule:
 def parse_rules(lines: Iterable[str]) -> tuple[Rule, ...]:
     """Read the lines of a file.
 
-    Raises:  UsageError that names the place.
+    Raises:  UsageError that names the line and the place in it.
     """
-    kept = (line.strip() for line in lines)
-    return tuple(parse_rule(line) for line in kept if line and not line.startswith("#"))
+    found = []
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            found.append(_parse_numbered(text, number))
+    return tuple(found)
+
+
+def _parse_numbered(text: str, number: int) -> Rule:
+    try:
+        return parse_rule(text)
+    except UsageError as error:
+        where = f"line {number}, {error.where}"
+        raise UsageError(
+            stage=error.stage, where=where, reason=error.reason, remedy=error.remedy
+        ) from None
