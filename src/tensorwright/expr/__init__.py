@@ -1,17 +1,23 @@
 """Tensor expressions. Read `tensor.py` first, then `value.py`, `index.py` and `bounds.py`.
 
+Conditions on indices are in `condition.py`; `simplify.py` uses what `bounds.py` proves;
 `evaluate.py` gives expressions a meaning over a number domain (`domain.py`).
 """
 
-from tensorwright.expr.bounds import (
-    Bounds,
-    Range,
-    interval,
-    is_nonnegative,
-    simplify,
-    simplify_condition,
-)
+from tensorwright.expr.bounds import Bounds, Range, interval, is_nonnegative
 from tensorwright.expr.canonical import canonical_text, structural_key
+from tensorwright.expr.condition import (
+    And,
+    Compare,
+    Condition,
+    Not,
+    Or,
+    Relation,
+    all_of,
+    any_of,
+    compare,
+    negate,
+)
 from tensorwright.expr.domain import (
     Array,
     Domain,
@@ -20,10 +26,8 @@ from tensorwright.expr.evaluate import (
     evaluate,
 )
 from tensorwright.expr.field_domain import FieldDomain, residues
+from tensorwright.expr.functions import Fn
 from tensorwright.expr.index import (
-    And,
-    Compare,
-    Condition,
     Decision,
     Element,
     ExactDiv,
@@ -33,29 +37,15 @@ from tensorwright.expr.index import (
     Max,
     Min,
     Mod,
-    Not,
-    Or,
     Poly,
-    Relation,
     Var,
-    all_of,
-    any_of,
-    atoms_of,
     ceil_div,
-    compare,
-    condition_sides,
-    decisions_of,
     divide_terms,
     exact_div,
     floor_div,
-    free_vars,
-    map_elements,
     maximum,
     minimum,
     mod,
-    negate,
-    substitute,
-    substitute_condition,
     terms_of,
 )
 from tensorwright.expr.intrinsics import (
@@ -103,6 +93,7 @@ from tensorwright.expr.numpy_domain import (
     NUMPY,
     NumpyDomain,
 )
+from tensorwright.expr.simplify import simplify, simplify_condition
 from tensorwright.expr.symbolic_domain import SymbolicDomain, Terms
 from tensorwright.expr.tensor import (
     Axis,
@@ -127,11 +118,19 @@ from tensorwright.expr.tensor import (
     sum_over,
     topological_order,
 )
+from tensorwright.expr.traversal import (
+    atoms_of,
+    condition_sides,
+    decisions_of,
+    free_vars,
+    map_elements,
+    substitute,
+    substitute_condition,
+)
 from tensorwright.expr.value import (
     Apply,
     Cast,
     Const,
-    Fn,
     FromIndex,
     Load,
     Operand,

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tensorwright.expr.index import (
-    And,
-    Compare,
-    Element,
-    Index,
-    Not,
-    Or,
-    Var,
-    atoms_of,
-    condition_sides,
-    free_vars,
-)
+from tensorwright.expr.condition import And, Compare, Not, Or
+from tensorwright.expr.index import Element, Index, Var
 from tensorwright.expr.tensor import Axis
+from tensorwright.expr.traversal import atoms_of, condition_sides, free_vars
 from tensorwright.expr.value import FromIndex, Load, Select, Value, children
 from tensorwright.expr.window import Span
 

@@ -1,9 +1,8 @@
-"""Ranges of index expressions and the simplifications that need them.
+"""Ranges of index expressions, and proofs that one is never negative.
 
 A `Bounds` table gives every loop variable an inclusive range whose ends are index expressions over
 decisions (and over variables further out).  Everything here is conservative: a range contains every
-value that occurs, a proof that succeeds is true for every positive value of the decisions, and a
-rewriting is an equality under the table.
+value that occurs, and a proof that succeeds is true for every positive value of the decisions.
 """
 
 from __future__ import annotations
@@ -13,9 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tensorwright.expr.index import (
-    And,
-    Compare,
-    Condition,
     Decision,
     Element,
     ExactDiv,
@@ -25,27 +21,19 @@ from tensorwright.expr.index import (
     Max,
     Min,
     Mod,
-    Not,
-    Or,
     Poly,
-    Relation,
     Var,
-    all_of,
-    any_of,
-    compare,
     divide_terms,
     exact_div,
     floor_div,
-    free_vars,
     maximum,
     minimum,
-    mod,
-    negate,
     sum_of,
     terms_of,
 )
+from tensorwright.expr.traversal import free_vars
 
-__all__ = ["Bounds", "Range", "interval", "is_nonnegative", "simplify", "simplify_condition"]
+__all__ = ["Bounds", "Range", "interval", "is_nonnegative", "ranges_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +147,7 @@ def is_nonnegative(expression: Index, bounds: Bounds | None = None) -> bool:
     least = _least_number(expression, bounds or {})
     if least is not None:
         return least >= 0
-    return _proved(expression, _ranges_in(expression, bounds or {}))
+    return _proved(expression, ranges_in(expression, bounds or {}))
 
 
 @lru_cache(maxsize=1 << 15)
@@ -168,7 +156,7 @@ def _proved(expression: Index, ranges: tuple[tuple[Var, Range], ...]) -> bool:
     return _certain(expression, dict(ranges), _DEPTH)
 
 
-def _ranges_in(expression: Index, bounds: Bounds) -> tuple[tuple[Var, Range], ...]:
+def ranges_in(expression: Index, bounds: Bounds) -> tuple[tuple[Var, Range], ...]:
     """The ranges of the variables in an expression, and of those in these ranges; sorted."""
     found: dict[Var, Range] = {}
     pending = list(free_vars(expression))
@@ -324,207 +312,3 @@ def _atom_floor(atom: IndexExpr, depth: int) -> int | None:
             return 0 if known(a) or known(b) else None
         case _:
             return None
-
-
-def simplify(expression: Index, bounds: Bounds) -> Index:
-    """An equal, simpler expression under `bounds`.
-
-    Rewrite:  (o*f + i) // f    ->  o,    (o*f + i) % f    ->  i    for 0 <= i < f
-    """
-    match expression:
-        case int() | Var() | Decision():
-            return expression
-        case Poly(terms):
-            if all(isinstance(atom, (Var, Decision)) for monomial, _ in terms for atom in monomial):
-                return expression
-    return _simplified(expression, _ranges_in(expression, bounds))
-
-
-@lru_cache(maxsize=1 << 14)
-def _simplified(expression: Index, ranges: tuple[tuple[Var, Range], ...]) -> Index:
-    bounds: Bounds = dict(ranges)
-    match expression:
-        case Poly(terms):
-            parts: list[Index] = []
-            for monomial, coefficient in terms:
-                product: Index = coefficient
-                for atom in monomial:
-                    product = simplify(atom, bounds) * product
-                parts.append(product)
-            return _join_digits(sum_of(parts))
-        case FloorDiv(a, b):
-            return _simplify_division(simplify(a, bounds), simplify(b, bounds), bounds)
-        case Mod(a, b):
-            return _simplify_modulus(simplify(a, bounds), simplify(b, bounds), bounds)
-        case ExactDiv(a, b):
-            return exact_div(simplify(a, bounds), simplify(b, bounds))
-        case Min(a, b):
-            left, right = simplify(a, bounds), simplify(b, bounds)
-            if is_nonnegative(right - left, bounds):
-                return left
-            return right if is_nonnegative(left - right, bounds) else minimum(left, right)
-        case Max(a, b):
-            left, right = simplify(a, bounds), simplify(b, bounds)
-            if is_nonnegative(right - left, bounds):
-                return right
-            return left if is_nonnegative(left - right, bounds) else maximum(left, right)
-        case Element(source, indices):
-            return Element(source, tuple(simplify(index, bounds) for index in indices))
-    raise TypeError(f"not an index expression: {expression!r}")
-
-
-def _join_digits(expression: Index) -> Index:
-    """Rewrite:  b*(a//b) + a%b    ->    a    for terms with one common factor."""
-    for monomial, coefficient in terms_of(expression):
-        for place, atom in enumerate(monomial):
-            if not isinstance(atom, Mod):
-                continue
-            rest: Index = coefficient
-            for other in (*monomial[:place], *monomial[place + 1 :]):
-                rest = rest * other
-            quotient = floor_div(atom.dividend, atom.divisor)
-            pair = rest * (quotient * atom.divisor + atom)
-            if set(terms_of(pair)) <= set(terms_of(expression)):
-                return _join_digits(expression - pair + rest * atom.dividend)
-    return expression
-
-
-def _is_below(value: Index, limit: Index, bounds: Bounds) -> bool:
-    """Whether 0 <= value < limit is certain."""
-    return is_nonnegative(value, bounds) and is_nonnegative(limit - 1 - value, bounds)
-
-
-def _simplify_division(dividend: Index, divisor: Index, bounds: Bounds) -> Index:
-    quotient, remainder = divide_terms(dividend, divisor)
-    if remainder == 0 or _is_below(remainder, divisor, bounds):
-        return quotient
-    # (a*g + s) // (c*g) = a // c for 0 <= s < g: drop the low part of a mixed-radix number
-    for small, large in _low_parts(remainder, divisor, bounds):
-        common = _common_factor(large, divisor)
-        if common != 1 and _is_below(small, common, bounds):
-            return quotient + floor_div(exact_div(large, common), exact_div(divisor, common))
-    return quotient + floor_div(remainder, divisor)
-
-
-def _simplify_modulus(dividend: Index, divisor: Index, bounds: Bounds) -> Index:
-    _, remainder = divide_terms(dividend, divisor)
-    if remainder == 0 or _is_below(remainder, divisor, bounds):
-        return remainder
-    for small, large in _low_parts(remainder, divisor, bounds):
-        common = _common_factor(large, divisor)
-        if common != 1 and _is_below(small, common, bounds):
-            return mod(exact_div(large, common), exact_div(divisor, common)) * common + small
-    return mod(remainder, divisor)
-
-
-def _low_parts(value: Index, divisor: Index, bounds: Bounds) -> list[tuple[Index, Index]]:
-    """Ways to write value = small + large, by whether an integer divides the coefficient."""
-    if not isinstance(divisor, int) or not isinstance(value, Poly):
-        return []
-    parts: list[tuple[Index, Index]] = []
-    for scale in sorted({abs(c) for m, c in value.terms if m and abs(c) > 1}, reverse=True):
-        small: Index = 0
-        large: Index = 0
-        for monomial, coefficient in value.terms:
-            term = Poly(((monomial, coefficient),)) if monomial else coefficient
-            whole = coefficient - coefficient % scale if not monomial else coefficient
-            if monomial and coefficient % scale == 0:
-                large = large + term * 1
-            elif not monomial:
-                large, small = large + whole, small + (coefficient - whole)
-            else:
-                small = small + term * 1
-        if large != 0:
-            parts.append((small, large))
-    return parts
-
-
-def _common_factor(value: Index, divisor: Index) -> int:
-    if not isinstance(divisor, int):
-        return 1
-    common = divisor
-    for _, coefficient in terms_of(value):
-        a, b = common, abs(coefficient)
-        while b:
-            a, b = b, a % b
-        common = a
-    return common
-
-
-def simplify_condition(condition: Condition, bounds: Bounds) -> Condition:
-    """An equal, simpler condition under `bounds`; comparisons that are certain are decided."""
-    match condition:
-        case bool():
-            return condition
-        case Compare(relation, left, right):
-            return _simplify_comparison(
-                relation, simplify(left, bounds), simplify(right, bounds), bounds
-            )
-        case And(parts):
-            return all_of(*(simplify_condition(part, bounds) for part in parts))
-        case Or(parts):
-            return any_of(*(simplify_condition(part, bounds) for part in parts))
-        case Not(part):
-            return negate(simplify_condition(part, bounds))
-
-
-def _simplify_comparison(
-    relation: Relation, left: Index, right: Index, bounds: Bounds
-) -> Condition:
-    gap = right - left
-    match relation:
-        case Relation.LT:
-            if is_nonnegative(gap - 1, bounds):
-                return True
-            if is_nonnegative(-gap, bounds):
-                return False
-            return _without_low_part(gap - 1, bounds) or compare(relation, left, right)
-        case Relation.LE:
-            if is_nonnegative(gap, bounds):
-                return True
-            if is_nonnegative(-gap - 1, bounds):
-                return False
-            return _without_low_part(gap, bounds) or compare(relation, left, right)
-        case Relation.EQ | Relation.NE:
-            if is_nonnegative(gap - 1, bounds) or is_nonnegative(-gap - 1, bounds):
-                return relation is Relation.NE
-            return compare(relation, left, right)
-
-
-def _without_low_part(gap: Index, bounds: Bounds) -> Condition | None:
-    """`gap >= 0` without the low digits of its mixed-radix numbers, where they decide nothing.
-
-    Rewrite:  a*g + s + c >= 0    ->    a + q >= 0    for floor((s + c) / g) = q at both ends of s
-    Theorem:  a*g + s + c >= 0 exactly where a >= -(s + c)/g, which is a >= -floor((s + c)/g) since
-              a is an integer; the floor is monotone in s, so equal ends make it constant.
-    Returns None where no such g exists.
-    """
-    if not isinstance(gap, Poly):
-        return None
-    for scale in sorted({abs(c) for m, c in gap.terms if m and abs(c) > 1}, reverse=True):
-        small: Index = 0
-        high: Index = 0
-        low: Index = 0  # gap = scale*(high - low) + small; both parts are compared
-        for monomial, coefficient in gap.terms:
-            if not monomial or coefficient % scale:
-                small = small + _product(monomial, coefficient)
-            elif coefficient > 0:
-                high = high + _product(monomial, coefficient // scale)
-            else:
-                low = low + _product(monomial, -coefficient // scale)
-        ends = interval(small, bounds)
-        if ends is None or not isinstance(ends.low, int) or not isinstance(ends.high, int):
-            continue
-        quotient = ends.low // scale
-        if quotient == ends.high // scale:
-            if high == 0:
-                return compare(Relation.LT, low, quotient + 1)
-            return compare(Relation.LE, low - quotient, high)
-    return None
-
-
-def _product(monomial: tuple[IndexExpr, ...], coefficient: int) -> Index:
-    product: Index = coefficient
-    for atom in monomial:
-        product = product * atom
-    return product

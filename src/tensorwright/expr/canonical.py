@@ -11,10 +11,8 @@ import hashlib
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, assert_never
 
+from tensorwright.expr.condition import And, Compare, Condition, Not, Or
 from tensorwright.expr.index import (
-    And,
-    Compare,
-    Condition,
     Decision,
     Element,
     ExactDiv,
@@ -24,8 +22,6 @@ from tensorwright.expr.index import (
     Max,
     Min,
     Mod,
-    Not,
-    Or,
     Poly,
     Var,
 )

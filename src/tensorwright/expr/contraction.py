@@ -16,11 +16,14 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr.blocks import Spans, extent_of, spans_of
+from tensorwright.expr.condition import And, Compare, Not, Or
 from tensorwright.expr.domain import Array, Domain
+from tensorwright.expr.functions import Fn
 from tensorwright.expr.grid import Grid
-from tensorwright.expr.index import And, Compare, Not, Or, Var, condition_sides, free_vars
+from tensorwright.expr.index import Var
 from tensorwright.expr.tensor import Axis, Combiner, Compute
-from tensorwright.expr.value import Apply, Fn, FromIndex, Load, Select, Value, children, loads_of
+from tensorwright.expr.traversal import condition_sides, free_vars
+from tensorwright.expr.value import Apply, FromIndex, Load, Select, Value, children, loads_of
 from tensorwright.expr.window import Span
 
 __all__ = ["ProductSum", "contract_box", "find_product_sum", "product_bytes"]

@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from tensorwright.base import DType
+from tensorwright.expr.functions import Fn
 from tensorwright.expr.tensor import Combiner
-from tensorwright.expr.value import Fn
 
 __all__ = ["Array", "Domain"]
 

@@ -31,9 +31,9 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr.domain import Array
+from tensorwright.expr.functions import Fn
 from tensorwright.expr.numpy_domain import NUMPY
 from tensorwright.expr.tensor import Combiner
-from tensorwright.expr.value import Fn
 
 __all__ = ["FieldDomain", "residues"]
 

@@ -12,33 +12,10 @@ from typing import Any, assert_never
 import numpy as np
 
 from tensorwright.base import DType
+from tensorwright.expr.condition import And, Compare, Condition, Not, Or, Relation
 from tensorwright.expr.domain import Array, Domain
-from tensorwright.expr.index import (
-    And,
-    Compare,
-    Condition,
-    Element,
-    ExactDiv,
-    FloorDiv,
-    Index,
-    Max,
-    Min,
-    Mod,
-    Not,
-    Or,
-    Poly,
-    Relation,
-    Var,
-)
-from tensorwright.expr.value import (
-    Apply,
-    Cast,
-    Const,
-    FromIndex,
-    Load,
-    Select,
-    Value,
-)
+from tensorwright.expr.index import Element, ExactDiv, FloorDiv, Index, Max, Min, Mod, Poly, Var
+from tensorwright.expr.value import Apply, Cast, Const, FromIndex, Load, Select, Value
 from tensorwright.expr.window import Affine, Span, inner_box, read_affine, strided_view
 
 __all__ = ["Grid"]

@@ -3,7 +3,6 @@
 Grammar
     e ::= int | Var | Decision | Poly | ExactDiv(e, e) | FloorDiv(e, e) | Mod(e, e)
         | Min(e, e) | Max(e, e) | Element(source, (e, ...))
-    c ::= bool | Compare(<, <=, ==, !=; e, e) | And(c, ...) | Or(c, ...) | Not(c)
 
 Semantics.  Integers are unbounded.  A `Decision` is a positive integer that a search chooses; a
 `Var` gets its range from a `Bounds` table, never from the node.  Division rounds towards minus
@@ -19,16 +18,15 @@ value however they were written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
+from math import gcd
 from typing import Any, TypeAlias, TypeGuard
 
+from tensorwright.expr.condition import Condition, Relation, compare
+
 __all__ = [
-    "And",
-    "Compare",
-    "Condition",
     "Decision",
     "Element",
     "ExactDiv",
@@ -38,29 +36,15 @@ __all__ = [
     "Max",
     "Min",
     "Mod",
-    "Not",
-    "Or",
     "Poly",
-    "Relation",
     "Var",
-    "all_of",
-    "any_of",
-    "atoms_of",
     "ceil_div",
-    "compare",
-    "condition_sides",
-    "decisions_of",
     "divide_terms",
     "exact_div",
     "floor_div",
-    "free_vars",
-    "map_elements",
     "maximum",
     "minimum",
     "mod",
-    "negate",
-    "substitute",
-    "substitute_condition",
     "sum_of",
     "terms_of",
 ]
@@ -237,60 +221,6 @@ class Element(IndexExpr):
         return f"{self.source.name}[{', '.join(map(str, self.indices))}]"
 
 
-class Relation(Enum):
-    """The comparisons of the index sort; the other two are these with swapped sides."""
-
-    LT = "<"
-    LE = "<="
-    EQ = "=="
-    NE = "!="
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """A comparison of two index expressions."""
-
-    relation: Relation
-    left: Index
-    right: Index
-
-    def __str__(self) -> str:
-        return f"{self.left} {self.relation.value} {self.right}"
-
-
-@dataclass(frozen=True, slots=True)
-class And:
-    """All of the parts; build with `all_of`."""
-
-    parts: tuple[Condition, ...]
-
-    def __str__(self) -> str:
-        return " and ".join(f"({p})" if isinstance(p, Or) else str(p) for p in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Or:
-    """Any of the parts; build with `any_of`."""
-
-    parts: tuple[Condition, ...]
-
-    def __str__(self) -> str:
-        return " or ".join(f"({p})" if isinstance(p, And) else str(p) for p in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """The negation; build with `negate`."""
-
-    part: Condition
-
-    def __str__(self) -> str:
-        return f"not ({self.part})"
-
-
-Condition: TypeAlias = bool | Compare | And | Or | Not
-
-
 def exact_div(dividend: Index, divisor: Index) -> Index:
     """Divide where the caller knows that nothing remains.
 
@@ -335,7 +265,7 @@ def _reduced_floor_div(dividend: Index, divisor: Index) -> Index:
         common = divisor
         for monomial, coefficient in dividend.terms:
             if monomial:
-                common = _gcd(common, coefficient)
+                common = gcd(common, coefficient)
         if common > 1:
             scaled: dict[Monomial, int] = {}
             for monomial, coefficient in dividend.terms:
@@ -391,71 +321,6 @@ def maximum(left: Index, right: Index) -> Index:
     return Max(left, right)
 
 
-def compare(relation: Relation, left: Index, right: Index) -> Condition:
-    """Compare two index expressions; decided at once when the difference is a constant."""
-    difference = left - right
-    if not isinstance(difference, int):
-        return Compare(relation, left, right)
-    match relation:
-        case Relation.LT:
-            return difference < 0
-        case Relation.LE:
-            return difference <= 0
-        case Relation.EQ:
-            return difference == 0
-        case Relation.NE:
-            return difference != 0
-
-
-def all_of(*parts: Condition) -> Condition:
-    """Conjunction, flattened, without duplicates; empty is true."""
-    kept: dict[Condition, None] = {}
-    for part in parts:
-        if part is False:
-            return False
-        for leaf in part.parts if isinstance(part, And) else (part,):
-            if leaf is not True:
-                kept[leaf] = None
-    if len(kept) <= 1:
-        return next(iter(kept), True)
-    return And(tuple(kept))
-
-
-def any_of(*parts: Condition) -> Condition:
-    """Disjunction, flattened, without duplicates; empty is false."""
-    kept: dict[Condition, None] = {}
-    for part in parts:
-        if part is True:
-            return True
-        for leaf in part.parts if isinstance(part, Or) else (part,):
-            if leaf is not False:
-                kept[leaf] = None
-    if len(kept) <= 1:
-        return next(iter(kept), False)
-    return Or(tuple(kept))
-
-
-def negate(condition: Condition) -> Condition:
-    """Negation, pushed into comparisons."""
-    match condition:
-        case bool():
-            return not condition
-        case Compare(Relation.LT, left, right):
-            return compare(Relation.LE, right, left)
-        case Compare(Relation.LE, left, right):
-            return compare(Relation.LT, right, left)
-        case Compare(Relation.EQ, left, right):
-            return Compare(Relation.NE, left, right)
-        case Compare(_, left, right):
-            return Compare(Relation.EQ, left, right)
-        case Not(part):
-            return part
-        case And(parts):
-            return any_of(*(negate(part) for part in parts))
-        case Or(parts):
-            return all_of(*(negate(part) for part in parts))
-
-
 def terms_of(expression: Index) -> tuple[tuple[Monomial, int], ...]:
     """The monomials of an expression with coefficients; the constant has the empty monomial."""
     if isinstance(expression, Poly):
@@ -488,120 +353,6 @@ def divide_terms(dividend: Index, divisor: Index) -> tuple[Index, Index]:
     return _build(quotient), _build(remainder)
 
 
-def substitute(expression: Index, mapping: Mapping[Any, Index]) -> Index:
-    """Replace Vars and Decisions by index expressions, simplifying again on the way up."""
-    if isinstance(expression, int):
-        return expression
-    if isinstance(expression, (Var, Decision)):
-        return mapping.get(expression, expression)
-    match expression:
-        case Poly(terms):
-            parts = []
-            for monomial, coefficient in terms:
-                product: Index = coefficient
-                for atom in monomial:
-                    product = _multiply(substitute(atom, mapping), product)
-                parts.append(product)
-            return sum_of(parts)
-        case ExactDiv(a, b):
-            return exact_div(substitute(a, mapping), substitute(b, mapping))
-        case FloorDiv(a, b):
-            return floor_div(substitute(a, mapping), substitute(b, mapping))
-        case Mod(a, b):
-            return mod(substitute(a, mapping), substitute(b, mapping))
-        case Min(a, b):
-            return minimum(substitute(a, mapping), substitute(b, mapping))
-        case Max(a, b):
-            return maximum(substitute(a, mapping), substitute(b, mapping))
-        case Element(source, indices):
-            return Element(source, tuple(substitute(i, mapping) for i in indices))
-    raise TypeError(f"not an index expression: {expression!r}")
-
-
-def map_elements(expression: Index, on_element: Callable[[Element], Index]) -> Index:
-    """Replace every tensor element used as an index, innermost first."""
-    if isinstance(expression, Element):
-        inner = tuple(map_elements(index, on_element) for index in expression.indices)
-        return on_element(Element(expression.source, inner))
-    if isinstance(expression, (int, Var, Decision)) or not any(
-        isinstance(atom, Element) for atom in atoms_of(expression)
-    ):
-        return expression
-    if isinstance(expression, Poly):
-        total: Index = 0
-        for monomial, coefficient in expression.terms:
-            product: Index = coefficient
-            for atom in monomial:
-                product = product * map_elements(atom, on_element)
-            total = total + product
-        return total
-    constructors: dict[type, Callable[[Index, Index], Index]] = {
-        ExactDiv: exact_div,
-        FloorDiv: floor_div,
-        Mod: mod,
-        Min: minimum,
-        Max: maximum,
-    }
-    match expression:
-        case ExactDiv(a, b) | FloorDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
-            build = constructors[type(expression)]
-            return build(map_elements(a, on_element), map_elements(b, on_element))
-    raise TypeError(f"not an index expression: {expression!r}")
-
-
-def substitute_condition(condition: Condition, mapping: Mapping[Any, Index]) -> Condition:
-    """`substitute` on both sides of every comparison."""
-    match condition:
-        case bool():
-            return condition
-        case Compare(relation, left, right):
-            return compare(relation, substitute(left, mapping), substitute(right, mapping))
-        case And(parts):
-            return all_of(*(substitute_condition(part, mapping) for part in parts))
-        case Or(parts):
-            return any_of(*(substitute_condition(part, mapping) for part in parts))
-        case Not(part):
-            return negate(substitute_condition(part, mapping))
-
-
-def atoms_of(expression: Index) -> Iterator[IndexExpr]:
-    """Every Var, Decision and Element below an expression, depth first, with repetitions."""
-    match expression:
-        case int():
-            return
-        case Var() | Decision():
-            yield expression
-        case Poly(terms):
-            for monomial, _ in terms:
-                for atom in monomial:
-                    if isinstance(atom, Var):
-                        yield atom
-                    else:
-                        yield from atoms_of(atom)
-        case ExactDiv(a, b) | FloorDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
-            yield from atoms_of(a)
-            yield from atoms_of(b)
-        case Element(_, indices):
-            yield expression
-            for index in indices:
-                yield from atoms_of(index)
-
-
-def condition_sides(condition: Condition) -> Iterator[Index]:
-    """Every index expression compared somewhere in a condition."""
-    match condition:
-        case bool():
-            return
-        case Compare(_, left, right):
-            yield left
-            yield right
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from condition_sides(part)
-        case Not(part):
-            yield from condition_sides(part)
-
-
 def sum_of(parts: Iterable[Index]) -> Index:
     """The sum of many expressions, put in order once."""
     total: dict[Monomial, int] = {}
@@ -609,16 +360,6 @@ def sum_of(parts: Iterable[Index]) -> Index:
         for monomial, coefficient in terms_of(part):
             total[monomial] = total.get(monomial, 0) + coefficient
     return _build(total)
-
-
-def free_vars(*expressions: Index) -> frozenset[Var]:
-    """The loop variables that occur in some of the expressions."""
-    return frozenset(a for e in expressions for a in atoms_of(e) if isinstance(a, Var))
-
-
-def decisions_of(*expressions: Index) -> frozenset[Decision]:
-    """The decisions that occur in some of the expressions."""
-    return frozenset(a for e in expressions for a in atoms_of(e) if isinstance(a, Decision))
 
 
 def _add(left: Index, right: Index) -> Index:
@@ -733,9 +474,3 @@ def _atom_text(expression: Index) -> str:
     if isinstance(expression, (int, Var, Decision, Min, Max, Element)):
         return str(expression)
     return f"({expression})"
-
-
-def _gcd(a: int, b: int) -> int:
-    while b:
-        a, b = b, a % b
-    return abs(a)

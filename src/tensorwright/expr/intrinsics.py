@@ -11,7 +11,8 @@ Example
 
 from __future__ import annotations
 
-from tensorwright.expr.value import Fn, Operand, Value, apply
+from tensorwright.expr.functions import Fn
+from tensorwright.expr.value import Operand, Value, apply
 
 __all__ = [
     "abs_",

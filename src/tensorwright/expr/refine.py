@@ -9,27 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from tensorwright.expr.bounds import Bounds, Range, simplify, simplify_condition
-from tensorwright.expr.index import (
-    And,
-    Compare,
-    Condition,
-    Element,
-    ExactDiv,
-    FloorDiv,
-    Index,
-    Max,
-    Min,
-    Mod,
-    Not,
-    Or,
-    Poly,
-    Var,
-    condition_sides,
-    substitute,
-    substitute_condition,
-)
+from tensorwright.expr.bounds import Bounds, Range
+from tensorwright.expr.condition import And, Compare, Condition, Not, Or
+from tensorwright.expr.index import Element, ExactDiv, FloorDiv, Index, Max, Min, Mod, Poly, Var
+from tensorwright.expr.simplify import simplify, simplify_condition
 from tensorwright.expr.tensor import Axis, Compute, Reduction
+from tensorwright.expr.traversal import condition_sides, substitute, substitute_condition
 from tensorwright.expr.value import FromIndex, Load, Select, Value, children, rebuild
 
 __all__ = ["refine_axes"]

@@ -17,30 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, TypeAlias
 
 from tensorwright.base import DType
-from tensorwright.expr.index import (
-    And,
-    Compare,
-    Condition,
-    Element,
-    Index,
-    Not,
-    Or,
-    Var,
-    atoms_of,
-    condition_sides,
-    substitute,
-    substitute_condition,
-)
+from tensorwright.expr.condition import And, Compare, Condition, Not, Or
+from tensorwright.expr.functions import Fn
+from tensorwright.expr.index import Element, Index, Var
+from tensorwright.expr.traversal import atoms_of, condition_sides, substitute, substitute_condition
 
 __all__ = [
     "Apply",
     "Cast",
     "Const",
-    "Fn",
     "FromIndex",
     "Load",
     "Operand",
@@ -58,88 +46,6 @@ __all__ = [
     "select",
     "substitute_value",
 ]
-
-
-class Fn(Enum):
-    """The functions of the value language: (text, number of arguments)."""
-
-    ADD = ("+", 2)
-    SUB = ("-", 2)
-    MUL = ("*", 2)
-    DIV = ("/", 2)
-    MOD = ("fmod", 2)
-    FLOORMOD = ("floormod", 2)
-    MIN = ("min", 2)
-    MAX = ("max", 2)
-    POW = ("pow", 2)
-    ATAN2 = ("atan2", 2)
-    NEG = ("neg", 1)
-    ABS = ("abs", 1)
-    SIGN = ("sign", 1)
-    FLOOR = ("floor", 1)
-    CEIL = ("ceil", 1)
-    ROUND = ("round", 1)  # to nearest, ties to even
-    TRUNC = ("trunc", 1)
-    SQRT = ("sqrt", 1)
-    RSQRT = ("rsqrt", 1)
-    EXP = ("exp", 1)
-    LOG = ("log", 1)
-    LOG1P = ("log1p", 1)
-    EXPM1 = ("expm1", 1)
-    SIN = ("sin", 1)
-    COS = ("cos", 1)
-    TAN = ("tan", 1)
-    ASIN = ("asin", 1)
-    ACOS = ("acos", 1)
-    ATAN = ("atan", 1)
-    SINH = ("sinh", 1)
-    COSH = ("cosh", 1)
-    TANH = ("tanh", 1)
-    ASINH = ("asinh", 1)
-    ACOSH = ("acosh", 1)
-    ATANH = ("atanh", 1)
-    ERF = ("erf", 1)
-    SIGMOID = ("sigmoid", 1)
-    ISNAN = ("isnan", 1)
-    ISINF = ("isinf", 1)
-    LT = ("<", 2)
-    LE = ("<=", 2)
-    EQ = ("==", 2)
-    NE = ("!=", 2)
-    AND = ("and", 2)
-    OR = ("or", 2)
-    XOR = ("xor", 2)
-    NOT = ("not", 1)
-    BITAND = ("&", 2)
-    BITOR = ("|", 2)
-    BITXOR = ("^", 2)
-    BITNOT = ("~", 1)
-    SHL = ("<<", 2)
-    SHR = (">>", 2)
-
-    @property
-    def text(self) -> str:
-        """How the function prints."""
-        return self.value[0]
-
-    @property
-    def arity(self) -> int:
-        """How many arguments it takes."""
-        return self.value[1]
-
-    @property
-    def gives_bool(self) -> bool:
-        """Whether the result is a bool whatever the arguments are."""
-        return self in _BOOL_RESULT
-
-
-_BOOL_RESULT = frozenset(
-    (Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.AND, Fn.OR, Fn.XOR, Fn.NOT, Fn.ISNAN, Fn.ISINF)
-)
-_INFIX = frozenset(
-    {Fn.ADD, Fn.SUB, Fn.MUL, Fn.DIV, Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.AND, Fn.OR, Fn.XOR}
-    | {Fn.BITAND, Fn.BITOR, Fn.BITXOR, Fn.SHL, Fn.SHR}
-)
 
 
 class ValueExpr:
@@ -255,9 +161,9 @@ class Apply(ValueExpr):
 
     def __str__(self) -> str:
         parts = [str(arg) for arg in self.args]
-        if self.fn in _INFIX:
+        if self.fn.is_infix:
             parts = [
-                f"({part})" if isinstance(arg, Apply) and arg.fn in _INFIX else part
+                f"({part})" if isinstance(arg, Apply) and arg.fn.is_infix else part
                 for part, arg in zip(parts, self.args, strict=True)
             ]
             return f"{parts[0]} {self.fn.text} {parts[1]}"
