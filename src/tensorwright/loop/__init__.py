@@ -22,15 +22,13 @@ from tensorwright.loop.ir import (
     print_program,
     print_statement,
 )
-from tensorwright.loop.lower import lower
+from tensorwright.loop.lowering import lower
 from tensorwright.loop.packing import pack
 from tensorwright.loop.passes import (
     DEFAULT_PIPELINE,
     PASSES,
     Pass,
-    Work,
     bind_decisions,
-    count_work,
     hoist_conditions,
     partition_loops,
     run_passes,
@@ -42,9 +40,7 @@ from tensorwright.loop.passes import (
 from tensorwright.loop.traversal import (
     Namer,
     buffers_read,
-    buffers_stored,
     buffers_used,
-    bytes_of,
     children_of,
     freshen,
     is_empty,
@@ -76,15 +72,11 @@ __all__ = [
     "Stmt",
     "Store",
     "Window",
-    "Work",
     "bind_decisions",
     "block",
     "buffers_read",
-    "buffers_stored",
     "buffers_used",
-    "bytes_of",
     "children_of",
-    "count_work",
     "freshen",
     "hoist_conditions",
     "interpret",

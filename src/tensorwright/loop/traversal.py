@@ -48,9 +48,7 @@ __all__ = [
     "Namer",
     "buffers_of_index",
     "buffers_read",
-    "buffers_stored",
     "buffers_used",
-    "bytes_of",
     "children_of",
     "freshen",
     "is_empty",
@@ -133,11 +131,6 @@ def buffers_read(statement: Stmt) -> frozenset[Buffer]:
     return frozenset(found)
 
 
-def buffers_stored(statement: Stmt) -> frozenset[Buffer]:
-    """Every buffer that is stored to somewhere inside."""
-    return frozenset(part.buffer for part in walk(statement) if isinstance(part, Store))
-
-
 def buffers_used(statement: Stmt) -> frozenset[Buffer]:
     """Every buffer that occurs inside: loaded, stored, prefetched or passed to an intrinsic."""
     found = set(buffers_read(statement))
@@ -147,14 +140,6 @@ def buffers_used(statement: Stmt) -> frozenset[Buffer]:
         elif isinstance(part, Call):
             found.update(window.buffer for window in part.windows)
     return frozenset(found)
-
-
-def bytes_of(buffer: Buffer) -> Index:
-    """The size of a buffer in bytes."""
-    size: Index = buffer.dtype.size_bytes
-    for extent in buffer.shape:
-        size = size * extent
-    return size
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from tensorwright.loop.passes.bind import bind_decisions
 from tensorwright.loop.passes.hoist import hoist_conditions
 from tensorwright.loop.passes.partition import partition_loops
 from tensorwright.loop.passes.simplify import simplify_loops, simplify_statement
-from tensorwright.loop.passes.statistics import Work, count_work
 from tensorwright.loop.passes.unroll import unroll_loops
 from tensorwright.loop.passes.verify import verify
 from tensorwright.loop.passes.version import version_guards
@@ -20,9 +19,7 @@ __all__ = [
     "DEFAULT_PIPELINE",
     "PASSES",
     "Pass",
-    "Work",
     "bind_decisions",
-    "count_work",
     "hoist_conditions",
     "partition_loops",
     "run_passes",

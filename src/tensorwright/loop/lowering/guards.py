@@ -1,0 +1,114 @@
+"""The conditions under which an iteration of a stage runs."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from tensorwright.expr import (
+    And,
+    Condition,
+    Element,
+    FromIndex,
+    Index,
+    Load,
+    Select,
+    Value,
+    ValueExpr,
+    Var,
+    all_of,
+    atoms_of,
+    children,
+    condition_sides,
+    free_vars,
+    is_nonnegative,
+    loads_of,
+    simplify,
+    simplify_condition,
+    substitute,
+    substitute_condition,
+)
+from tensorwright.loop.lowering.homes import Homes
+from tensorwright.schedule import Stage
+
+__all__ = ["Guards"]
+
+
+class Guards:
+    """The guards of all stages of a state; remembers which stages may overhang."""
+
+    def __init__(self, homes: Homes) -> None:
+        self.homes = homes
+        self.analysis = homes.analysis
+        self.overhanging: dict[str, bool] = {}
+
+    def of(self, stage: Stage, without: Set[Var] = frozenset()) -> Condition:
+        """The guards of a stage in real variables, but for those that mention `without`."""
+        nest = self.analysis.nests[stage.name]
+        guards = nest.guards
+        if nest.overhang is not True and not self._may_overhang(stage):
+            guards = all_of(guards, nest.overhang)
+        parts = guards.parts if isinstance(guards, And) else (guards,)
+        real = [substitute_condition(part, self.analysis.real) for part in parts]
+        return all_of(*(p for p in real if not free_vars(*condition_sides(p)) & without))
+
+    def _may_overhang(self, stage: Stage) -> bool:
+        """Whether elements beyond the tensor may be computed: it has room for them and what they
+        read is there.
+
+        Theorem: no reader uses them, since a reader's own guards keep it inside the tensor, or it
+        overhangs itself.
+        """
+        if stage.name not in self.overhanging:
+            has_room = self.homes[stage.name].allocated_at is not None
+            self.overhanging[stage.name] = (
+                has_room
+                and self._reads_what_is_computed(stage)
+                and self._is_inside(self.homes.value(stage), frozenset())
+            )
+        return self.overhanging[stage.name]
+
+    def _reads_what_is_computed(self, stage: Stage) -> bool:
+        """Whether every element that the stage reads of a tile, overhanging or not, is computed."""
+        bounds = self.analysis.bounds
+        values = self.analysis.nests[stage.name].axis_values
+        for load in loads_of(stage.tensor.body):
+            if self.homes[load.source.name].allocated_at is None:
+                continue
+            source = self.homes.state.stage(load.source.name)
+            is_whole = self.analysis.nests[source.name].overhang is True
+            if is_whole or self._may_overhang(source):
+                continue
+            indices = tuple(simplify(substitute(i, values), bounds) for i in load.indices)
+            for index, extent in zip(indices, source.tensor.shape, strict=True):
+                if not (
+                    is_nonnegative(index, bounds) and is_nonnegative(extent - 1 - index, bounds)
+                ):
+                    return False
+        return True
+
+    def _is_inside(self, value: Value, known: frozenset[Condition]) -> bool:
+        """Whether every load of a lowered value is inside its buffer, under known conditions."""
+        match value:
+            case Load(source, indices):
+                return all(
+                    condition is True or condition in known
+                    for index, extent in zip(indices, source.shape, strict=True)
+                    for bound in (index >= 0, index < extent)
+                    for condition in (simplify_condition(bound, self.analysis.bounds),)
+                ) and not _has_element(*indices)
+            case Select(condition, then, otherwise) if not isinstance(condition, ValueExpr):
+                parts = condition.parts if isinstance(condition, And) else (condition,)
+                return (
+                    not _has_element(*condition_sides(condition))
+                    and self._is_inside(then, known.union(parts))
+                    and self._is_inside(otherwise, known)
+                )
+            case FromIndex(index):
+                return not _has_element(index)
+            case _:
+                return all(self._is_inside(child, known) for child in children(value))
+
+
+def _has_element(*indices: Index) -> bool:
+    """Whether an index depends on what is in memory."""
+    return any(isinstance(atom, Element) for index in indices for atom in atoms_of(index))

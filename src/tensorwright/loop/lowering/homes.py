@@ -1,0 +1,219 @@
+"""Where the tensors of a schedule lie: their buffers, and what a stage computes over these.
+
+A stage placed inside another's loop has a buffer of the size of the part that it computes.  Loads
+of packed constants read the constant in the order of the loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tensorwright.expr import (
+    Compute,
+    Condition,
+    Element,
+    Index,
+    Load,
+    Placeholder,
+    Value,
+    Var,
+    all_of,
+    free_vars,
+    loads_of,
+    map_elements,
+    rebuild,
+    simplify,
+    simplify_condition,
+    substitute,
+    substitute_condition,
+)
+from tensorwright.loop.ir import Buffer, Packing, Scope
+from tensorwright.loop.lowering.loop_order import in_loop_order
+from tensorwright.schedule import (
+    After,
+    Analysis,
+    At,
+    Mark,
+    Region,
+    ScheduleState,
+    Stage,
+    StageScope,
+    analyse,
+    tile_region,
+)
+
+__all__ = ["Home", "Homes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A tensor's buffer, the element that comes first in it, and where it is allocated.
+
+    allocated_at  (stage, loop); None: not allocated here, or around everything
+    order         the tensor's dimensions in the order of the buffer's; empty: the same order
+    """
+
+    buffer: Buffer
+    low: tuple[Index, ...]
+    allocated_at: tuple[str, str] | None
+    order: tuple[int, ...] = ()
+
+
+class Homes:
+    """The home of every tensor of a state, and the packings of its constants; does not change."""
+
+    def __init__(self, state: ScheduleState) -> None:
+        self.state = state
+        self.analysis: Analysis = analyse(state)
+        self.packings: dict[str, Packing] = {}
+        self._homes: dict[str, Home] = {}
+        self._folded = {each.tensor.name: each for each in state.folded}
+        self._in_loop_order = {tensor for tensor, _ in state.packed}
+        for tensor in state.inputs:
+            if tensor.name not in self._in_loop_order:
+                self._homes[tensor.name] = self._as_it_is(tensor)
+        for stage in state.stages:
+            self._homes[stage.name] = _home_of(state, stage)
+        for name, reader in state.packed:
+            self._homes[name] = self._packed(name, state.stage(reader))
+
+    def __getitem__(self, tensor: str) -> Home:
+        return self._homes[tensor]
+
+    def caller_name(self, tensor: str) -> str:
+        """The constant that the caller gives for an input: itself, or what it is folded from."""
+        return self._folded[tensor].source.name if tensor in self._folded else tensor
+
+    def place(self, tensor: str, indices: Sequence[Index]) -> tuple[Index, ...]:
+        """Indices into a tensor as indices into its buffer, over real variables."""
+        home = self._homes[tensor]
+        bounds = self.analysis.bounds
+        local = [simplify(i - low, bounds) for i, low in zip(indices, home.low, strict=True)]
+        if home.order:
+            local = [local[n] for n in home.order]
+        return tuple(simplify(self.analysis.realise(i), bounds) for i in local)
+
+    def target(self, stage: Stage) -> tuple[Index, ...]:
+        """Where an iteration of a stage stores its element."""
+        values = self.analysis.nests[stage.name].axis_values
+        return self.place(stage.name, [values[axis.var] for axis in stage.tensor.axes])
+
+    def value(self, stage: Stage) -> Value:
+        """What an iteration of a stage computes, over buffers and real variables."""
+        axis_values = self.analysis.nests[stage.name].axis_values
+        bounds = self.analysis.bounds
+
+        def on_element(element: Element) -> Index:
+            buffer = self._homes[element.source.name].buffer
+            return Element(buffer, self.place(element.source.name, element.indices))
+
+        def virtual(index: Index) -> Index:
+            replaced = simplify(substitute(index, axis_values), bounds)
+            return map_elements(replaced, on_element)
+
+        def on_load(load: Load) -> Value:
+            name = load.source.name
+            if name in self._in_loop_order:
+                axes = self.packings[name].axes
+                place = tuple(self.analysis.realise(var) for var, _ in axes)
+            else:
+                place = self.place(name, load.indices)
+            return Load(self._homes[name].buffer, place)
+
+        def on_condition(condition: Condition) -> Condition:
+            # the analysis' variables first: bounds of the tensor's own axes are not in the table
+            moved = substitute_condition(condition, axis_values)
+            decided = simplify_condition(moved, bounds)
+            return substitute_condition(decided, self.analysis.real)
+
+        lowered = rebuild(stage.tensor.body, on_load, virtual, on_condition)
+        if not self.analysis.real:
+            return lowered
+        return rebuild(lowered, lambda load: load, self.analysis.realise, lambda each: each)
+
+    def _derivation(self, name: str) -> Compute | None:
+        return self._folded[name].tensor if name in self._folded else None
+
+    def _as_it_is(self, tensor: Placeholder) -> Home:
+        """An input in the order of its axes; one that is derived from the caller's is made so."""
+        if tensor.name in self._folded:
+            axes = tuple((Var(f"d{n}"), extent) for n, extent in enumerate(tensor.shape))
+            places = tuple(var for var, _ in axes)
+            derivation = self._derivation(tensor.name)
+            self.packings[tensor.name] = Packing(axes, places, all_of(), tensor.shape, derivation)
+        buffer = Buffer(tensor.name, tensor.shape, tensor.dtype)
+        return Home(buffer, (0,) * len(tensor.shape), None)
+
+    def _packed(self, name: str, stage: Stage) -> Home:
+        """A constant in the order in which a stage's loops read it."""
+        tensor = next(t for t in self.state.inputs if t.name == name)
+        load = next(x for x in loads_of(stage.tensor.body) if x.source.name == name)
+        bounds = self.analysis.bounds
+        values = self.analysis.nests[stage.name].axis_values
+        indices = tuple(simplify(substitute(i, values), bounds) for i in load.indices)
+        order = in_loop_order(self.state, stage, free_vars(*indices))
+        axes = tuple((var, bounds[var].high + 1) for var in order)
+        valid = all_of(
+            *(
+                simplify_condition(condition, bounds)
+                for index, extent in zip(indices, tensor.shape, strict=True)
+                for condition in (index >= 0, index < extent)
+            )
+        )
+        self.packings[name] = Packing(axes, indices, valid, tensor.shape, self._derivation(name))
+        shape = tuple(extent for _, extent in axes)
+        return Home(Buffer(f"{name}_packed", shape, tensor.dtype), (0,) * len(shape), None)
+
+
+def _home_of(state: ScheduleState, stage: Stage) -> Home:
+    """The buffer of a stage: all of its tensor, or the part that one run computes."""
+    tensor = stage.tensor
+    place: tuple[str, str] | None = None
+    region = Region((0,) * len(tensor.axes), tensor.shape)
+    if isinstance(stage.placement, At):
+        place = (stage.placement.stage, stage.placement.loop)
+        region = analyse(state).nests[stage.name].region
+    elif stage.name not in state.outputs:
+        place = _tile_place(state, stage)
+        if place is not None:
+            region = tile_region(state, analyse(state), *place)
+    scope = Scope.GLOBAL
+    if place is not None:  # each iteration has its own: one for all would be a race
+        scope = Scope.SHARED if stage.scope is StageScope.SHARED else Scope.LOCAL
+    order = _local_order(state, stage) if scope is Scope.LOCAL else ()
+    shape = tuple(region.extents[n] for n in order) if order else region.extents
+    return Home(Buffer(stage.name, shape, tensor.dtype, scope), region.low, place, order)
+
+
+def _tile_place(state: ScheduleState, stage: Stage) -> tuple[str, str] | None:
+    """The own loop after whose body all readers of a stage run: its tensor lives there."""
+    places = {reader.placement for reader in state.readers(stage.name)}
+    if len(places) == 1:
+        (placement,) = places
+        if isinstance(placement, After) and placement.stage == stage.name:
+            return placement.stage, placement.loop
+    return None
+
+
+def _local_order(state: ScheduleState, stage: Stage) -> tuple[int, ...]:
+    """The dimension that a stage's vectors lie along last, so that registers can hold them."""
+    nest = analyse(state).nests[stage.name]
+    rank = len(stage.tensor.axes)
+    if stage.intrinsic is not None or any(
+        reader.intrinsic is not None for reader in state.readers(stage.name)
+    ):
+        return ()  # their windows say how the buffer lies
+    vectors = {
+        nest.variables[loop]
+        for loop in stage.loops
+        if stage.mark(loop) is Mark.VECTORIZE and loop in nest.variables
+    }
+    along = [
+        n
+        for n, axis in enumerate(stage.tensor.axes)
+        if vectors & free_vars(nest.axis_values[axis.var])
+    ]
+    if len(along) != 1 or along[0] == rank - 1:
+        return ()
+    return (*(n for n in range(rank) if n != along[0]), along[0])

@@ -1,0 +1,157 @@
+"""Lower a schedule state to a loop program.
+
+Every stage becomes a nest of its leaf loops; a stage placed inside another's loop becomes a nest
+there.  A reduction becomes a nest that stores the identity and a nest that folds.  Loops of one
+iteration vanish.
+"""
+
+from __future__ import annotations
+
+from tensorwright.expr import Condition, Index, Load, Var, apply, identity_of, loads_of, substitute
+from tensorwright.loop.ir import (
+    Allocate,
+    Call,
+    For,
+    ForKind,
+    If,
+    LoopProgram,
+    Parameter,
+    Role,
+    Stmt,
+    Store,
+    Window,
+    block,
+)
+from tensorwright.loop.lowering.guards import Guards
+from tensorwright.loop.lowering.homes import Homes
+from tensorwright.loop.lowering.prefetches import prefetches_in
+from tensorwright.schedule import After, At, AtRoot, Mark, ScheduleState, Stage
+
+__all__ = ["lower"]
+
+_KINDS = {
+    None: ForKind.SERIAL,
+    Mark.PARALLEL: ForKind.PARALLEL,
+    Mark.VECTORIZE: ForKind.VECTOR,
+    Mark.UNROLL: ForKind.UNROLLED,
+    Mark.BLOCK_X: ForKind.BLOCK_X,
+    Mark.BLOCK_Y: ForKind.BLOCK_Y,
+    Mark.BLOCK_Z: ForKind.BLOCK_Z,
+    Mark.THREAD_X: ForKind.THREAD_X,
+    Mark.THREAD_Y: ForKind.THREAD_Y,
+    Mark.THREAD_Z: ForKind.THREAD_Z,
+    Mark.VTHREAD: ForKind.VTHREAD,
+}
+
+
+def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
+    """The loop program that a schedule state stands for."""
+    homes = Homes(state)
+    roots = [stage for stage in state.stages if isinstance(stage.placement, AtRoot)]
+    nests = _Nests(homes)
+    body = block(*(nests.nest(stage, 0) for stage in roots))
+    for stage in state.stages:
+        home = homes[stage.name]
+        if stage.name not in state.outputs and home.allocated_at is None:
+            body = Allocate(home.buffer, body)
+    parameters = [
+        Parameter(
+            homes[tensor.name].buffer,
+            Role.CONSTANT if tensor.name in state.constants else Role.INPUT,
+            homes.packings.get(tensor.name),
+            homes.caller_name(tensor.name) if tensor.name in homes.packings else "",
+        )
+        for tensor in state.inputs
+    ]
+    outputs = [Parameter(homes[output].buffer, Role.OUTPUT) for output in state.outputs]
+    return LoopProgram(name, (*parameters, *outputs), body)
+
+
+class _Nests:
+    """Builds the nests of the stages of a state."""
+
+    def __init__(self, homes: Homes) -> None:
+        self.homes = homes
+        self.state = homes.state
+        self.guards = Guards(homes)
+
+    def nest(self, stage: Stage, depth: int) -> Stmt:
+        """The loops of a stage from a depth inwards, with what is placed in them."""
+        if depth == len(stage.loops):
+            return self._statement(stage)
+        loop = stage.loops[depth]
+        first_fold = next((x for x in stage.loops if x in stage.reduce_loops), "")
+        inner = self.nest(stage, depth + 1)
+        before = [s for s in self.state.stages if s.placement == At(stage.name, loop)]
+        after = [s for s in self.state.stages if s.placement == After(stage.name, loop)]
+        body = block(
+            *prefetches_in(self.homes, stage, loop),
+            *(self.nest(s, 0) for s in before),
+            inner,
+            *(self.nest(s, 0) for s in after),
+        )
+        for allocated in reversed(self.state.stages):
+            home = self.homes[allocated.name]
+            if home.allocated_at == (stage.name, loop):
+                body = Allocate(home.buffer, body)
+        result = self._loop(stage, loop, body)
+        if stage.intrinsic is not None and stage.intrinsic[0] == loop:
+            result = self._call(stage, result)
+        if stage.tensor.reduction is not None and loop == (stage.init_at or first_fold):
+            result = block(self._initialise(stage, depth), result)
+        return result
+
+    def _loop(self, stage: Stage, loop: str, body: Stmt) -> Stmt:
+        nest = self.homes.analysis.nests[stage.name]
+        if loop not in nest.variables:
+            return body
+        return For(nest.variables[loop], nest.extents[loop], _KINDS[stage.mark(loop)], body)
+
+    def _initialise(self, stage: Stage, depth: int) -> Stmt:
+        """The nest that stores the identity, over the spatial loops from `depth` inwards."""
+        reduction = stage.tensor.reduction
+        assert reduction is not None, "the caller has seen a reduction"
+        identity = identity_of(reduction.combiner, stage.tensor.dtype)
+        variables = self.homes.analysis.nests[stage.name].variables
+        spatial = [x for x in stage.loops[depth:] if x not in stage.reduce_loops]
+        folding = {variables[x] for x in stage.loops if x in stage.reduce_loops and x in variables}
+        buffer, target = self.homes[stage.name].buffer, self.homes.target(stage)
+        statement = _guarded(self.guards.of(stage, folding), Store(buffer, target, identity))
+        for loop in reversed(spatial):
+            statement = self._loop(stage, loop, statement)
+        return statement
+
+    def _statement(self, stage: Stage) -> Stmt:
+        reduction = stage.tensor.reduction
+        buffer, target = self.homes[stage.name].buffer, self.homes.target(stage)
+        value = self.homes.value(stage)
+        statement: Stmt
+        if reduction is None:
+            statement = Store(buffer, target, value)
+        else:
+            folded = apply(reduction.combiner.fn, Load(buffer, target), value)
+            statement = Store(buffer, target, folded)
+        if reduction is not None and not reduction.axes:
+            statement = block(self._initialise(stage, len(stage.loops)), statement)
+        return _guarded(self.guards.of(stage), statement)
+
+    def _call(self, stage: Stage, meaning: Stmt) -> Stmt:
+        """The nest as a call of an intrinsic on the windows where its operands begin."""
+        assert stage.intrinsic is not None, "the caller has seen an intrinsic"
+        loop, intrinsic = stage.intrinsic
+        variables = self.homes.analysis.nests[stage.name].variables
+        inside = stage.loops[stage.loops.index(loop) :]
+        first: dict[Var, Index] = {variables[x]: 0 for x in inside if x in variables}
+        operands = [(self.homes[stage.name].buffer, self.homes.target(stage))]
+        operands += [(load.source, load.indices) for load in loads_of(self.homes.value(stage))]
+        windows = tuple(
+            Window(buffer, tuple(substitute(index, first) for index in indices))
+            for buffer, indices in operands
+        )
+        return Call(intrinsic, windows, meaning)
+
+
+def _guarded(condition: Condition, statement: Stmt) -> Stmt:
+    if isinstance(condition, bool):
+        return statement if condition else block()
+    return If(condition, statement)

@@ -1,0 +1,95 @@
+"""Statements that ask for data ahead of its use."""
+
+from __future__ import annotations
+
+from math import prod
+
+from tensorwright.expr import (
+    Element,
+    Index,
+    Range,
+    Var,
+    atoms_of,
+    decisions_of,
+    loads_of,
+    simplify,
+    substitute,
+)
+from tensorwright.loop.ir import For, ForKind, Prefetch, Stmt, block
+from tensorwright.loop.lowering.homes import Homes
+from tensorwright.loop.lowering.loop_order import host_variables
+from tensorwright.schedule import Stage
+
+__all__ = ["prefetches_in"]
+
+
+def prefetches_in(homes: Homes, stage: Stage, loop: str) -> list[Stmt]:
+    """What a stage asks for at the start of each iteration of one of its loops."""
+    return [
+        _next_part(homes, stage, request.tensor, loop)
+        if request.is_next_part
+        else _ahead(homes, stage, request.tensor, loop, request.distance)
+        for request in stage.prefetches
+        if request.loop == loop
+    ]
+
+
+def _ahead(homes: Homes, stage: Stage, tensor: str, loop: str, distance: Index) -> Stmt:
+    """A prefetch of what the body of the loop reads first, `distance` iterations on."""
+    if homes[tensor].allocated_at is not None:
+        return block()  # it is made in a tile, so it is near already
+    variables = homes.analysis.nests[stage.name].variables
+    inside = stage.loops[stage.loops.index(loop) + 1 :]
+    ahead: dict[Var, Index] = {variables[x]: 0 for x in inside if x in variables}
+    if loop in variables:
+        ahead[variables[loop]] = variables[loop] + distance
+    statements: list[Stmt] = []
+    for load in loads_of(homes.value(stage)):
+        if load.source == homes[tensor].buffer:
+            if any(isinstance(a, Element) for index in load.indices for a in atoms_of(index)):
+                continue  # where it lies is in memory, which may not be read so far ahead
+            place = tuple(substitute(index, ahead) for index in load.indices)
+            statements.append(Prefetch(load.source, place))
+    return block(*dict.fromkeys(statements))
+
+
+def _next_part(homes: Homes, stage: Stage, tensor: str, loop: str) -> Stmt:
+    """A share of the lines of a packed constant that the next position of the host reads.
+
+    Lines are vectors of the last packed axis; those inside the loop are shared out among the
+    host's positions that read the same part.
+    """
+    variables = homes.analysis.nests[stage.name].variables
+    bounds = homes.analysis.bounds
+    axes = homes.packings[tensor].axes
+    own = {variables[x]: x for x in stage.loops if x in variables}
+    inside = stage.loops[stage.loops.index(loop) + 1 :]
+    lines = [var for var, _ in axes[:-1] if var in own and own[var] in inside]
+    parts = [var for var, _ in axes if var not in own]
+    host = host_variables(homes.state, stage)
+    if not parts:
+        return block()
+    after = host[host.index(parts[-1]) + 1 :] if parts[-1] in host else []
+    tile: Index = 0
+    tiles: Index = 1
+    for var in after:
+        extent = bounds[var].high + 1
+        tile = tile * extent + var
+        tiles = tiles * extent
+    count: Index = prod((bounds[var].high + 1 for var in lines), start=1)
+    each = (count + tiles - 1) // tiles
+    share = Var(f"{tensor}_next")
+    rest = tile * each + share
+    place: dict[Var, Index] = {axes[-1][0]: 0, parts[-1]: parts[-1] + 1}
+    for var in reversed(lines[1:]):
+        extent = bounds[var].high + 1
+        place[var] = rest % extent
+        rest = rest // extent
+    if lines:
+        place[lines[0]] = rest
+    indices = tuple(homes.analysis.realise(substitute(var, place)) for var, _ in axes)
+    if not any(decisions_of(index) for index in (each, *indices)):  # else it takes long
+        wider = {**bounds, share: Range.of_extent(each)}
+        indices = tuple(simplify(index, wider) for index in indices)
+    ask = Prefetch(homes[tensor].buffer, indices, level=2)
+    return For(share, each, ForKind.UNROLLED, ask)
