@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 from tensorwright.expr import (
     Compute,
     Element,
-    Fn,
     Index,
     Load,
     Tensor,
     Value,
     all_of,
-    apply,
     compute,
     constant,
     mod,
@@ -70,11 +68,6 @@ def pointwise(
         return rule(*(stretched(tensor, indices, shape) for tensor in tensors))
 
     return compute(name, shape, body, axis_names(len(shape)))
-
-
-def unary(fn: Fn, value: Value) -> Value:
-    """Apply a function of one argument."""
-    return apply(fn, value)
 
 
 def at_position(positions: Tensor, indices: Sequence[Index], extent: int) -> Index:

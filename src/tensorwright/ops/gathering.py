@@ -39,16 +39,7 @@ from tensorwright.ops.attributes import (
     require_rank,
     require_shape,
 )
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    InferRule,
-    LayoutWish,
-    Meaning,
-    Operator,
-    Pattern,
-    TensorType,
-)
+from tensorwright.ops.operator import Attribute, Attributes, TensorType, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
 
@@ -196,30 +187,9 @@ def _one_hot(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
     return (compute("one_hot", shape, body, axis_names(len(shape))),)
 
 
-def _operator(
-    name: str,
-    doc: str,
-    inputs: tuple[str, ...],
-    attributes: tuple[Attribute, ...],
-    infer: InferRule,
-    meaning: Meaning,
-) -> Operator:
-    return Operator(
-        name=name,
-        inputs=inputs,
-        attributes=attributes,
-        infer=infer,
-        meaning=meaning,
-        host=None,
-        pattern=Pattern.INJECTIVE,
-        layout=LayoutWish.PLAIN,
-        doc=doc,
-    )
-
-
 _AXIS = Attribute("axis", 0, "the dimension of x that is read at positions")
 GATHERING_OPERATORS = (
-    _operator(
+    tensor_operator(
         "gather",
         "slices of x along the axis, in the order of the indices",
         ("x", "indices"),
@@ -227,7 +197,7 @@ GATHERING_OPERATORS = (
         _infer_gather,
         _gather,
     ),
-    _operator(
+    tensor_operator(
         "gather_elements",
         "x with the index along the axis taken from indices",
         ("x", "indices"),
@@ -235,7 +205,7 @@ GATHERING_OPERATORS = (
         _infer_elements,
         _elements,
     ),
-    _operator(
+    tensor_operator(
         "gather_nd",
         "slices of x at positions given by the rows of indices",
         ("x", "indices"),
@@ -243,7 +213,7 @@ GATHERING_OPERATORS = (
         _infer_nd,
         _nd,
     ),
-    _operator(
+    tensor_operator(
         "reverse_sequence",
         "x with the first lengths[b] elements of each example b in reverse order",
         ("x", "lengths"),
@@ -254,7 +224,7 @@ GATHERING_OPERATORS = (
         _infer_reverse,
         _reverse,
     ),
-    _operator(
+    tensor_operator(
         "one_hot",
         "values[1] where the position along the new axis is the index, else values[0]",
         ("indices", "values"),

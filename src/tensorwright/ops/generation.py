@@ -47,12 +47,10 @@ from tensorwright.ops.attributes import (
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
-    InferRule,
-    LayoutWish,
-    Meaning,
     Operator,
     Pattern,
     TensorType,
+    tensor_operator,
 )
 from tensorwright.ops.shapes import axis_in
 
@@ -157,35 +155,15 @@ def _running(name: str, doc: str, fold: Callable[..., Reduce], start: int) -> Op
         Attribute("exclusive", default=False, doc="without the element itself"),
         Attribute("reverse", default=False, doc="from the end"),
     )
-    return _operator(name, doc, ("x",), attributes, _infer_running, meaning, Pattern.REDUCTION)
-
-
-def _operator(
-    name: str,
-    doc: str,
-    inputs: tuple[str, ...],
-    attributes: tuple[Attribute, ...],
-    infer: InferRule,
-    meaning: Meaning,
-    pattern: Pattern = Pattern.INJECTIVE,
-) -> Operator:
-    return Operator(
-        name=name,
-        inputs=inputs,
-        attributes=attributes,
-        infer=infer,
-        meaning=meaning,
-        host=None,
-        pattern=pattern,
-        layout=LayoutWish.PLAIN,
-        doc=doc,
+    return tensor_operator(
+        name, doc, ("x",), attributes, _infer_running, meaning, Pattern.REDUCTION
     )
 
 
 _DTYPE = Attribute("dtype", DType.F32, "the element type of the output")
 _DIAGONAL = Attribute("k", 0, "the diagonal: 0 the main one, above it positive")
 GENERATION_OPERATORS = (
-    _operator(
+    tensor_operator(
         "full",
         "the same value everywhere",
         (),
@@ -193,7 +171,7 @@ GENERATION_OPERATORS = (
         _infer_full,
         _full,
     ),
-    _operator(
+    tensor_operator(
         "range",
         "start + step * i for i in 0..size",
         (),
@@ -206,8 +184,10 @@ GENERATION_OPERATORS = (
         _infer_range,
         _range,
     ),
-    _operator("eye_like", "1 on a diagonal, else 0", ("x",), (_DTYPE, _DIAGONAL), _infer_eye, _eye),
-    _operator(
+    tensor_operator(
+        "eye_like", "1 on a diagonal, else 0", ("x",), (_DTYPE, _DIAGONAL), _infer_eye, _eye
+    ),
+    tensor_operator(
         "trilu",
         "x above (or below) a diagonal of the last two dimensions, else 0",
         ("x",),

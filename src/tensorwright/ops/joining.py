@@ -36,16 +36,7 @@ from tensorwright.ops.attributes import (
     scalar_of,
     text_of,
 )
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    InferRule,
-    LayoutWish,
-    Meaning,
-    Operator,
-    Pattern,
-    TensorType,
-)
+from tensorwright.ops.operator import Attribute, Attributes, TensorType, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
 _MODES = ("constant", "reflect", "edge", "wrap")
@@ -224,29 +215,8 @@ def _pad(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, 
     return (compute("pad", large, body, names),)
 
 
-def _operator(
-    name: str,
-    doc: str,
-    inputs: tuple[str, ...],
-    attributes: tuple[Attribute, ...],
-    infer: InferRule,
-    meaning: Meaning,
-) -> Operator:
-    return Operator(
-        name=name,
-        inputs=inputs,
-        attributes=attributes,
-        infer=infer,
-        meaning=meaning,
-        host=None,
-        pattern=Pattern.INJECTIVE,
-        layout=LayoutWish.PLAIN,
-        doc=doc,
-    )
-
-
 JOINING_OPERATORS = (
-    _operator(
+    tensor_operator(
         "concat",
         "the inputs one after the other along the axis",
         ("*tensors",),
@@ -254,7 +224,7 @@ JOINING_OPERATORS = (
         _infer_concat,
         _concat,
     ),
-    _operator(
+    tensor_operator(
         "split",
         "pieces of x along the axis, one output each",
         ("x",),
@@ -265,7 +235,7 @@ JOINING_OPERATORS = (
         _infer_split,
         _split,
     ),
-    _operator(
+    tensor_operator(
         "slice",
         "x[start:end:step] along some dimensions, as in NumPy",
         ("x",),
@@ -278,7 +248,7 @@ JOINING_OPERATORS = (
         _infer_slice,
         _slice,
     ),
-    _operator(
+    tensor_operator(
         "pad",
         "x in a larger (or cropped) box",
         ("x",),

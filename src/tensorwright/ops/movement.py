@@ -19,16 +19,7 @@ from math import prod
 from tensorwright.expr import Compute, Index, Load, Tensor, compute, floor_div, mod
 from tensorwright.ops.access import axis_names, extents, pointwise
 from tensorwright.ops.attributes import fault, int_of, ints_of, require_rank, text_of
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    InferRule,
-    LayoutWish,
-    Meaning,
-    Operator,
-    Pattern,
-    TensorType,
-)
+from tensorwright.ops.operator import Attribute, Attributes, TensorType, tensor_operator
 from tensorwright.ops.shapes import axes_in, broadcast_shapes
 
 
@@ -270,73 +261,64 @@ def _to_depth(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Comp
     return (compute("space_to_depth", shape, body),)
 
 
-def _operator(
-    name: str, doc: str, attributes: tuple[Attribute, ...], infer: InferRule, meaning: Meaning
-) -> Operator:
-    return Operator(
-        name=name,
-        inputs=("x",),
-        attributes=attributes,
-        infer=infer,
-        meaning=meaning,
-        host=None,
-        pattern=Pattern.INJECTIVE,
-        layout=LayoutWish.PLAIN,
-        doc=doc,
-    )
-
-
 def _axis_list(doc: str, *, required: bool) -> Attribute:
     return Attribute("axes", None if required else (), doc)
 
 
 _BLOCKSIZE = Attribute("blocksize", None, "extent of the blocks in both directions")
 MOVEMENT_OPERATORS = (
-    _operator(
+    tensor_operator(
         "reshape",
         "the same elements in row-major order under another shape",
+        ("x",),
         (Attribute("shape", None, "the new shape, every extent given"),),
         _infer_reshape,
         _reshape,
     ),
-    _operator(
+    tensor_operator(
         "transpose",
         "dimensions in another order",
+        ("x",),
         (Attribute("perm", (), "which input dimension comes at each place; empty: reversed"),),
         _infer_transpose,
         _transpose,
     ),
-    _operator(
+    tensor_operator(
         "expand",
         "x repeated along dimensions of extent 1",
+        ("x",),
         (Attribute("shape", None, "is broadcast with the shape of x"),),
         _infer_expand,
         _expand,
     ),
-    _operator(
+    tensor_operator(
         "squeeze",
         "without dimensions of extent 1",
+        ("x",),
         (_axis_list("the dimensions to drop; empty: all of extent 1", required=False),),
         _infer_squeeze,
         _squeeze,
     ),
-    _operator(
+    tensor_operator(
         "unsqueeze",
         "with more dimensions of extent 1",
+        ("x",),
         (_axis_list("where they are in the output", required=True),),
         _infer_unsqueeze,
         _unsqueeze,
     ),
-    _operator(
+    tensor_operator(
         "tile",
         "x repeated along every dimension",
+        ("x",),
         (Attribute("repeats", None, "how often, per dimension"),),
         _infer_tile,
         _tile,
     ),
-    _operator(
+    tensor_operator(
         "depth_to_space",
         "channels laid out as blocks of pixels",
+        ("x",),
         (
             _BLOCKSIZE,
             Attribute("mode", "DCR", "DCR: block outermost in the channel; CRD: innermost"),
@@ -344,9 +326,10 @@ MOVEMENT_OPERATORS = (
         _infer_to_space,
         _to_space,
     ),
-    _operator(
+    tensor_operator(
         "space_to_depth",
         "blocks of pixels laid out as channels",
+        ("x",),
         (_BLOCKSIZE,),
         _infer_to_depth,
         _to_depth,

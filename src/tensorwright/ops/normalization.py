@@ -49,12 +49,10 @@ from tensorwright.ops.attributes import (
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
-    InferRule,
     LayoutWish,
-    Meaning,
-    Operator,
     Pattern,
     TensorType,
+    tensor_operator,
 )
 from tensorwright.ops.reduction import fold_axes, mean_of
 from tensorwright.ops.shapes import axis_in, broadcast_shapes
@@ -290,32 +288,9 @@ def _lp_normalization(tensors: tuple[Tensor, ...], attributes: Attributes) -> tu
     return (pointwise("lp_normalization", (x, total), extents(x), rule),)
 
 
-def _operator(
-    name: str,
-    doc: str,
-    inputs: tuple[str, ...],
-    attributes: tuple[Attribute, ...],
-    infer: InferRule,
-    meaning: Meaning,
-    pattern: Pattern = Pattern.COMPOSITE,
-    layout: LayoutWish = LayoutWish.PLAIN,
-) -> Operator:
-    return Operator(
-        name=name,
-        inputs=inputs,
-        attributes=attributes,
-        infer=infer,
-        meaning=meaning,
-        host=None,
-        pattern=pattern,
-        layout=layout,
-        doc=doc,
-    )
-
-
 _FIRST = Attribute("axis", -1, "the first of the normalised dimensions, which go to the last")
 NORMALIZATION_OPERATORS = (
-    _operator(
+    tensor_operator(
         "batch_norm",
         "(x - mean) / sqrt(var + epsilon) * scale + bias, per channel",
         ("x", "scale", "bias", "mean", "var"),
@@ -325,39 +300,43 @@ NORMALIZATION_OPERATORS = (
         Pattern.ELEMENTWISE,
         LayoutWish.CHANNELS,
     ),
-    _operator(
+    tensor_operator(
         "instance_norm",
         "each channel of each example to mean bias and deviation scale",
         ("x", "scale", "bias"),
         (EPSILON,),
         _infer_instance_norm,
         _instance_norm,
+        Pattern.COMPOSITE,
     ),
-    _operator(
+    tensor_operator(
         "group_norm",
         "each group of channels of each example normalised, then scaled per channel",
         ("x", "scale", "bias"),
         (Attribute("groups", None, "the number of groups"), EPSILON),
         _infer_group_norm,
         _group_norm,
+        Pattern.COMPOSITE,
     ),
-    _operator(
+    tensor_operator(
         "layer_norm",
         "(x - mean) / sqrt(var + epsilon) * scale + bias over the last dimensions",
         ("x", "scale", "bias?"),
         (_FIRST, EPSILON),
         _infer_rows,
         _layer_norm,
+        Pattern.COMPOSITE,
     ),
-    _operator(
+    tensor_operator(
         "rms_norm",
         "x / sqrt(mean of squares + epsilon) * scale over the last dimensions",
         ("x", "scale"),
         (_FIRST, EPSILON),
         _infer_rows,
         _rms_norm,
+        Pattern.COMPOSITE,
     ),
-    _operator(
+    tensor_operator(
         "lrn",
         "x / (bias + alpha/size * sum of squares of size channels around) ** beta",
         ("x",),
@@ -370,14 +349,14 @@ NORMALIZATION_OPERATORS = (
         _infer_lrn,
         _lrn,
         Pattern.REDUCTION,
-        LayoutWish.PLAIN,
     ),
-    _operator(
+    tensor_operator(
         "lp_normalization",
         "x divided by its norm along the axis; 0 where the norm is 0",
         ("x",),
         (AXIS, Attribute("p", 2, "1 or 2: sum of |x|, or square root of the sum of squares")),
         _infer_lp,
         _lp_normalization,
+        Pattern.COMPOSITE,
     ),
 )

@@ -122,3 +122,27 @@ class Operator:
         if missing:
             raise ValueError(f"{self.name} needs the attribute {', '.join(missing)}")
         return {name: value for name, value in full.items() if value is not None}
+
+
+def tensor_operator(
+    name: str,
+    doc: str,
+    inputs: tuple[str, ...],
+    attributes: tuple[Attribute, ...],
+    infer: InferRule,
+    meaning: Meaning,
+    pattern: Pattern = Pattern.INJECTIVE,
+    layout: LayoutWish = LayoutWish.PLAIN,
+) -> Operator:
+    """An operator with a meaning that, unless said otherwise, moves elements about."""
+    return Operator(
+        name=name,
+        inputs=inputs,
+        attributes=attributes,
+        infer=infer,
+        meaning=meaning,
+        host=None,
+        pattern=pattern,
+        layout=layout,
+        doc=doc,
+    )
