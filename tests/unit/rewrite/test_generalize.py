@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorwright.rewrite.generate.generalize import generalize
+from tensorwright.rewrite.generate.generalize import alike, generalize, generalize_alike
 from tensorwright.rewrite.generate.trial import agree_at, holds
 from tensorwright.rewrite.meaning import evaluate_terms
 from tensorwright.rewrite.prove import problems_of, sample_shapes
@@ -29,6 +29,7 @@ SHAPES = {
     "d": (4, 1, 3, 3),
     "b": (2, 1, 4),
 }
+CONV = "conv2d[1, 1, same, none]"
 LINES = Path(__file__).with_name("generalized.txt").read_text().splitlines()
 RULES = [line for line in LINES if line and not line.startswith("#")]
 FOUND = list(zip(RULES[::2], RULES[1::2], strict=True))
@@ -37,6 +38,7 @@ UNEXPLAINED = (
     "relu(ewadd(?x, ?y)) == ewadd(relu(?x), relu(?y))",
     f"{MAX_POOL}(ewadd(?i, ?j)) == ewadd({MAX_POOL}(?i), {MAX_POOL}(?j))",
     "concat[0](?x, ?y) == concat[0](?y, ?x)",
+    "relu(eye[4]()) == eye[4]()",  # speaks of no input
 )
 
 
@@ -48,7 +50,7 @@ def test_a_rule_is_said_for_all_shapes(found, wanted):
 
 
 @pytest.mark.parametrize("line", UNEXPLAINED)
-def test_what_is_false_in_floats_is_dropped(line):
+def test_what_is_false_in_floats_or_about_nothing_is_dropped(line):
     assert generalize(parse_rule(line), SHAPES) is None
 
 
@@ -85,3 +87,15 @@ def test_trials_tell_true_from_false():
     assert agree_at(commuted, {"x": (1, 1), "y": (1, 1)})
     assert not agree_at(commuted, {"x": (2, 2), "y": (2, 2)})
     assert not holds(parse_rule("relu(?x) == ?x if x.0 >= 100 and x.1 >= 100"))  # no such shapes
+
+
+def test_rules_found_at_several_shapes_are_said_once():
+    lines = (
+        "relu(transpose[1, 0](?x)) == transpose[1, 0](relu(?x))",
+        "relu(transpose[1, 0](?w)) == transpose[1, 0](relu(?w))",
+        f"{CONV}(?i, concat[0](?k, ?l)) == concat[1]({CONV}(?i, ?k), {CONV}(?i, ?l))",
+        f"{CONV}(?j, concat[0](?l, ?k)) == concat[1]({CONV}(?j, ?l), {CONV}(?j, ?k))",
+    )
+    groups = alike(map(parse_rule, lines))
+    assert [len(group) for group in groups] == [2, 2]
+    assert [len(generalize_alike(group, SHAPES)) for group in groups] == [1, 1]

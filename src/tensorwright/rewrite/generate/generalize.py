@@ -8,7 +8,7 @@ prover to say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tensorwright.rewrite.generate.holes import closed_rules
@@ -19,21 +19,46 @@ from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.prove import problems_of
 from tensorwright.rewrite.prove.assumptions import assume
 from tensorwright.rewrite.shapes import IllTyped, Needs
-from tensorwright.rewrite.terms import Condition, Rank, Rule, input_names
+from tensorwright.rewrite.terms import Condition, Rank, Rule, canonical_rule, input_names
+from tensorwright.rewrite.text import rule_text
 
-__all__ = ["generalize"]
+__all__ = ["alike", "generalize", "generalize_alike"]
 
 _MOST_TIED = 4
 
 
+def alike(rules: Iterable[Rule]) -> tuple[tuple[Rule, ...], ...]:
+    """Rules that differ only in the names and shapes of inputs, together, in order."""
+    found: dict[str, list[Rule]] = {}
+    for rule in rules:
+        found.setdefault(rule_text(canonical_rule(rule)), []).append(rule)
+    return tuple(map(tuple, found.values()))
+
+
+def generalize_alike(rules: Sequence[Rule], shapes: Mapping[str, IntShape]) -> tuple[Rule, ...]:
+    """What rules that are alike become: one rule where it has no condition, else the distinct ones.
+
+    shapes  of the inputs, where the rules were found; there may be others
+    """
+    found: dict[str, Rule] = {}
+    for rule in rules:
+        general = generalize(rule, shapes)
+        if general is not None:
+            chosen = canonical_rule(general)
+            found.setdefault(rule_text(chosen), chosen)
+            if not chosen.condition:
+                break
+    return tuple(found.values())
+
+
 def generalize(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | None:
-    """The rule for all shapes; None where it is false, or a number stays unexplained.
+    """The rule for all shapes; None where it is false, or speaks of no input.
 
     shapes  of the inputs, where the rule was found; there may be others
     """
     names = input_names(*rule.left, *rule.right)
     own = {name: shapes[name] for name in names}
-    if not agree_at(rule, own):
+    if not names or not agree_at(rule, own):
         return None
     ranks: Condition = tuple(Rank(name, len(own[name])) for name in names)
     ordered = sorted(closed_rules(rule, own), key=lambda pair: pair[1])
