@@ -8,7 +8,8 @@ import pytest
 from tensorwright.expr import FieldDomain, residues
 from tensorwright.rewrite.generate import generate_rules
 from tensorwright.rewrite.generate.field import P, matmul
-from tensorwright.rewrite.generate.kernels import keys_of, keys_of_table, values_of
+from tensorwright.rewrite.generate.fingerprints import keys_of, keys_of_table
+from tensorwright.rewrite.generate.kernels import values_of
 from tensorwright.rewrite.generate.structure import structure_of
 from tensorwright.rewrite.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewrite.terms import Apply, Input

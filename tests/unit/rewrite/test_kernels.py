@@ -8,13 +8,13 @@ import pytest
 from tensorwright.expr import FieldDomain, residues
 from tensorwright.rewrite.generate import presets_of
 from tensorwright.rewrite.generate.field import P, invert, matmul, multiply, packed, relu
-from tensorwright.rewrite.generate.kernels import (
+from tensorwright.rewrite.generate.fingerprints import (
     keys_of,
     keys_of_pairs,
     keys_of_table,
     keys_of_unary,
-    values_of,
 )
+from tensorwright.rewrite.generate.kernels import values_of
 from tensorwright.rewrite.generate.prepared import prepared_values
 from tensorwright.rewrite.generate.preset import Preset, terms, weights
 from tensorwright.rewrite.generate.structure import structure_of

@@ -11,7 +11,7 @@ from tensorwright.cli.options import seed_of, seed_option
 from tensorwright.cli.output import check_writable
 from tensorwright.cli.rules.selecting import print_stages, write_selected, write_shipped
 from tensorwright.rewrite import rule_text
-from tensorwright.rewrite.generate import PRESET_NAMES, Generated, generate_rules
+from tensorwright.rewrite.generate import PRESET_NAMES, Generated, generate_rules, remove_work
 
 
 @click.command("generate")
@@ -25,6 +25,12 @@ from tensorwright.rewrite.generate import PRESET_NAMES, Generated, generate_rule
 @click.option(
     "--shipped", is_flag=True, help="Write the rules that ship with tensorwright; no preset."
 )
+@click.option(
+    "--work-folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keeps what is found until the file is written; OUTPUT.work if not given.",
+)
+@click.option("--resume", is_flag=True, help="Go on with what the work folder keeps.")
 @seed_option
 def command(
     preset: str,
@@ -33,6 +39,8 @@ def command(
     workers: int,
     is_raw: bool,
     shipped: bool,
+    work_folder: Path | None,
+    resume: bool,
     seed: int | None,
 ) -> None:
     """Enumerate operator graphs, prove what is equal, and write what no other rule implies.
@@ -43,13 +51,29 @@ def command(
     if shipped:
         write_shipped(output, seed_of(seed), workers)
         return
-    found = generate_rules(preset, max_ops, seed_of(seed), click.echo)
-    click.echo(f"{found.graphs:,.0f} graphs represented, peak {found.peak_bytes / 1e9:.2f} GB")
+    work = work_folder or output.with_name(f"{output.name}.work")
+    try:
+        found = generate_rules(
+            preset, max_ops, seed_of(seed), click.echo, workers=workers, work=work, resume=resume
+        )
+    except KeyboardInterrupt:
+        click.echo(f"What is found is kept in {work}: the same command with --resume goes on.")
+        raise
+    _print_graphs(found)
     origin = f"{preset}, up to {max_ops} operators"
     if is_raw:
         _write_candidates(found, origin, output)
     else:
         write_selected(found, origin, output, workers)
+    remove_work(work, preset)
+
+
+def _print_graphs(found: Generated) -> None:
+    graphs = f"{found.graphs:,.0f} graphs represented, {found.two_outputs:,.0f} with two outputs"
+    memory = f"peak {found.peak_bytes / 1e9:.2f} GB"
+    if found.worker_bytes:
+        memory += f", {found.worker_bytes / 1e9:.2f} GB in a worker"
+    click.echo(f"{graphs}; {memory}")
 
 
 def _write_candidates(found: Generated, origin: str, output: Path) -> None:

@@ -1,132 +1,166 @@
-"""From equal applications to candidate rules.
+"""From equal applications to candidate rules, on arrays: terms are built of what is left.
 
-Equalities that differ only in the names of inputs are one, found as hashes before any term is
-built.  Multi-output rules: where both halves of a split are classes with other terms, the two
-together bind what each alone leaves open (`matmul(x, y), matmul(x, z)` against the two halves of
-one product).
+renaming         equalities that differ only in the names of inputs are one: equal hashes
+common subgraph  an operator on inputs stands on both sides, and the equality holds with any other
+                 tensor in its place: a smaller rule says it.  TASO drops such rules unseen, and
+                 with them `relu(relu(x)) == relu(x)`; here the smaller rule is evaluated.  What
+                 TASO calls a common output cannot occur: the arguments that differ are different
+                 classes, so the smaller rule is false.
+
+Source:  Jia et al., SOSP 2019, section 2.3.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewrite.generate.classes import INPUT, Batch
+from tensorwright.rewrite.generate.absorb import describe
+from tensorwright.rewrite.generate.build import Builder
+from tensorwright.rewrite.generate.classes import Batch, ClassTable, Places
 from tensorwright.rewrite.generate.enumerate import Enumeration
-from tensorwright.rewrite.generate.forms import WIDTH, form_of, merge, mix, pair_form
-from tensorwright.rewrite.terms import Apply, Input, Rule, Term, operator_count
+from tensorwright.rewrite.generate.forms import form_of, merge, mix, pair_form
+from tensorwright.rewrite.generate.holds import Evaluator
+from tensorwright.rewrite.generate.sharing import families, nodes_of
+from tensorwright.rewrite.terms import Apply, Input, Rule, Term
 
-__all__ = ["Candidates", "candidates_of"]
+__all__ = ["distinct_rows", "without_common"]
+
+_FRESH = 100
+"""The number of an input that no preset has."""
+_FRESH_NAME = "fresh"
+_GROUP = 1 << 24
+_BLOCK = 1 << 18
+Described = tuple[NDArray[np.uint64], NDArray[np.int8]]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """Rules at the concrete shapes of the preset, input names as in the preset.
+def distinct_rows(found: Enumeration) -> Places:
+    """Rows of `found.equal`, one for each equality up to renaming, in a fixed order."""
+    table, equal = found.table, found.equal
+    forms = np.empty(len(equal), np.uint64)
+    for at in range(0, len(equal), _BLOCK):
+        part = np.arange(at, min(at + _BLOCK, len(equal)))
+        own = describe(table, equal.batch.take(part))
+        of = equal.of[part]
+        sides = (table.form[of], table.sequence[of]), (own.form, own.sequence)
+        forms[part], _ = pair_form(*sides)
+    return np.unique(forms, return_index=True)[1]
 
-    initial   how many equalities there were before renaming
+
+def without_common(found: Enumeration, rows: Places, seed: int) -> Places:
+    """The rows that no smaller rule says by congruence; see the module docstring."""
+    general = _Generalised(found, rows)
+    if not len(general.row):
+        return rows
+    _, first, which = np.unique(general.form, return_index=True, return_inverse=True)
+    builder = Builder(found)
+    shapes = found.preset.shapes
+    truth = np.array([_holds(builder, shapes, general, int(at), seed) for at in first])
+    implied = np.unique(general.row[truth[which]])
+    return rows[~np.isin(rows, implied)]
+
+
+def _holds(
+    builder: Builder, shapes: dict[str, Any], general: _Generalised, at: int, seed: int
+) -> bool:
+    """Whether a rule holds with a fresh input in the place of the common operator."""
+    leaf = builder.term(int(general.leaf[at]))
+    table = builder.found.table
+    shape = table.kinds[table.kind[general.leaf[at]]].shape
+    row = int(general.row[at])
+    sides = (builder.application(row), builder.term(int(builder.found.equal.of[row])))
+    left, right = (_replaced(side, leaf) for side in sides)
+    return general.evaluator(seed, shape).holds(Rule((left,), (right,)))
+
+
+def _replaced(term: Term, leaf: Term) -> Term:
+    if term == leaf:
+        return Input(_FRESH_NAME)
+    if isinstance(term, Input):
+        return term
+    return Apply(term.operator, term.params, tuple(_replaced(arg, leaf) for arg in term.args))
+
+
+class _Generalised:
+    """Equalities with a fresh input in the place of a common operator on inputs.
+
+    row    of the equality, `leaf` the class of the common operator; an equality may have several
+    form   a hash of the equality that results, up to renaming
     """
 
-    rules: tuple[Rule, ...]
-    initial: int
-
-
-def candidates_of(found: Enumeration, max_operators: int) -> Candidates:
-    """The equalities, one of each up to renaming of inputs, in a fixed order."""
-    single, forms = _single(found)
-    double, count = _double(found, max_operators)
-    order = np.argsort(forms, kind="stable")
-    builder = _Builder(found)
-    rules = [builder.rule(int(row)) for row in single[order]]
-    rules += [builder.split_rule(*pair) for pair in double]
-    return Candidates(tuple(rules), len(found.equal) + count)
-
-
-def _described(found: Enumeration, batch: Batch) -> tuple[NDArray[np.uint64], NDArray[np.int8]]:
-    """Forms and sequences of applications."""
-    table = found.table
-    sequences = np.concatenate([table.sequence, np.full((1, WIDTH), -1, np.int8)])
-    forms = np.append(table.form, np.uint64(0))
-    sequence, places = merge(sequences[batch.a], sequences[batch.b])
-    code = batch.code.astype(np.int64) * 64 + batch.place + 1
-    return form_of(code, forms[batch.a], forms[batch.b], places), sequence
-
-
-def _single(found: Enumeration) -> tuple[NDArray[Any], NDArray[np.uint64]]:
-    """Rows of `found.equal`, one for each equality up to renaming, and their hashes."""
-    own = _described(found, found.equal)
-    class_form = found.table.form[found.of], found.table.sequence[found.of]
-    forms, _ = pair_form(class_form, own)
-    unique, first = np.unique(forms, return_index=True)
-    return first, unique
-
-
-def _double(found: Enumeration, max_operators: int) -> tuple[list[tuple[int, int]], int]:
-    """Rows of both halves of one split, each equal to a class with another term."""
-    names = [each.operator for each in found.preset.applications]
-    halves: dict[tuple[int, int, int], dict[str, int]] = {}
-    is_split = np.array([name.startswith("split") for name in names])[found.equal.code]
-    for row in np.flatnonzero(is_split):
-        application = found.preset.applications[found.equal.code[row]]
-        axis = int(str(application.params[0]))
-        key = (axis, int(found.equal.place[row]), int(found.equal.a[row]))
-        halves.setdefault(key, {})[application.operator] = int(row)
-    pairs = [(h["split0"], h["split1"]) for h in halves.values() if len(h) == 2]
-    if not pairs:
-        return [], 0
-    rows = np.array(pairs)
-    classes = found.of[rows]
-    whole = found.equal.a[rows[:, 0]]
-    shape = np.where(found.table.cost[classes].max(axis=1) > 0)[0]
-    rows, classes, whole = rows[shape], classes[shape], whole[shape]
-    table = found.table
-    sequence, places = merge(table.sequence[classes[:, 0]], table.sequence[classes[:, 1]])
-    forms = mix(mix(table.form[classes[:, 0]], table.form[classes[:, 1]]), places)
-    forms, _ = pair_form((forms, sequence), (table.form[whole], table.sequence[whole]))
-    _, first = np.unique(forms, return_index=True)
-    kept = [tuple(map(int, rows[at])) for at in sorted(first)]
-    return [(a, b) for a, b in kept], len(rows)
-
-
-class _Builder:
-    """Terms of classes, each built once."""
-
-    def __init__(self, found: Enumeration) -> None:
+    def __init__(self, found: Enumeration, rows: Places) -> None:
         self.found = found
-        self.terms: dict[int, Term] = {}
+        self.row, self.leaf = _common_leaves(found, rows)
+        self.form = np.empty(len(self.row), np.uint64)
+        self._evaluators: dict[Any, Evaluator] = {}
+        for at in range(0, len(self.row), _BLOCK):
+            part = slice(at, at + _BLOCK)
+            self.form[part] = self._forms(self.row[part], self.leaf[part])
 
-    def term(self, number: int) -> Term:
-        if number not in self.terms:
-            table = self.found.table
-            columns = (table.code, table.place, table.a, table.b)
-            code, place, a, b = (int(column[number]) for column in columns)
-            if code == INPUT:
-                self.terms[number] = Input(self.found.preset.inputs[number].name)
-            else:
-                self.terms[number] = self._apply(code, place, a, b)
-        return self.terms[number]
+    def evaluator(self, seed: int, shape: tuple[int, ...]) -> Evaluator:
+        """Evaluates terms with a fresh input of a shape."""
+        if shape not in self._evaluators:
+            shapes = self.found.preset.shapes | {_FRESH_NAME: shape}
+            self._evaluators[shape] = Evaluator(shapes, seed)
+        return self._evaluators[shape]
 
-    def _apply(self, code: int, place: int, a: int, b: int) -> Term:
-        application = self.found.preset.applications[code]
-        params = application.params if not place else (*application.params, place)
-        args = tuple(self.term(each) for each in (a, b) if each >= 0)
-        return Apply(application.operator, params, args)
+    def _forms(self, row: Places, leaf: Places) -> NDArray[np.uint64]:
+        equal = self.found.equal
+        batch = equal.batch.take(row)
+        own = _with_fresh(self.found.table, equal.of[row], leaf)
+        sides = [
+            _with_fresh(self.found.table, arg.astype(np.intp), leaf) for arg in (batch.a, batch.b)
+        ]
+        return pair_form(own, _combined(batch, *sides))[0]
 
-    def application(self, row: int) -> Term:
-        batch = self.found.equal
-        columns = (batch.code, batch.place, batch.a, batch.b)
-        return self._apply(*(int(column[row]) for column in columns))
 
-    def rule(self, row: int) -> Rule:
-        """The larger side on the left."""
-        left, right = self.application(row), self.term(int(self.found.of[row]))
-        if operator_count(left) < operator_count(right):
-            left, right = right, left
-        return Rule((left,), (right,))
+def _combined(batch: Batch, a: Described, b: Described) -> Described:
+    sequence, places = merge(a[1], b[1])
+    code = batch.code.astype(np.int64) * 64 + batch.place + 1
+    return form_of(code, a[0], b[0], places), sequence
 
-    def split_rule(self, first: int, second: int) -> Rule:
-        classes = (int(self.found.of[first]), int(self.found.of[second]))
-        left = tuple(self.term(each) for each in classes)
-        return Rule(left, (self.application(first), self.application(second)))
+
+def _with_fresh(table: ClassTable, classes: Places, leaf: Places) -> Described:
+    """Forms and sequences of the terms of classes, a fresh input in the place of a leaf."""
+    forms, sequences = table.with_none()
+    form, sequence = forms[classes], sequences[classes]
+    here = (classes == leaf) & (classes >= 0)
+    form[here] = mix(np.full(int(here.sum()), 7), table.kind[leaf[here]].astype(np.int64) + _GROUP)
+    sequence[here] = -1
+    sequence[here, 0] = _FRESH
+    own = table.nodes[leaf, 0]
+    inner = np.flatnonzero(
+        (table.nodes[classes] == own[:, None]).any(axis=1) & ~here & (classes >= 0)
+    )
+    if len(inner):
+        of = classes[inner]
+        none = np.zeros((len(of), 0), np.uint64)
+        batch = Batch(
+            table.code[of], table.place[of], table.a[of], table.b[of], table.kind[of], none
+        )
+        sides = [_with_fresh(table, arg.astype(np.intp), leaf[inner]) for arg in (batch.a, batch.b)]
+        form[inner], sequence[inner] = _combined(batch, *sides)
+    return form, sequence
+
+
+def _common_leaves(found: Enumeration, rows: Places) -> tuple[Places, Places]:
+    """Rows and the classes of operators on inputs that stand on both sides of their equality."""
+    table, equal = found.table, found.equal
+    leaves = np.flatnonzero((table.cost == 1) & (table.a >= 0))
+    node = table.nodes[leaves, 0]
+    order = np.argsort(node)
+    node, leaves = node[order], leaves[order]
+    if not len(leaves):
+        return rows[:0], rows[:0]
+    own, _ = nodes_of(table, equal.batch.take(rows), families(found.preset))
+    other = table.nodes[equal.of[rows]]
+    found_rows, found_leaves = [], []
+    for at in range(other.shape[1]):
+        column = other[:, at]
+        place = np.minimum(np.searchsorted(node, column), len(node) - 1)
+        common = (node[place] == column) & (own == column[:, None]).any(axis=1)
+        found_rows.append(rows[common])
+        found_leaves.append(leaves[place[common]])
+    return np.concatenate(found_rows), np.concatenate(found_leaves)

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import resource
 import sys
+import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from tensorwright.rewrite.generate.candidates import candidates_of
-from tensorwright.rewrite.generate.enumerate import enumerate_terms
+from tensorwright.rewrite.generate.build import Builder
+from tensorwright.rewrite.generate.candidates import distinct_rows, without_common
+from tensorwright.rewrite.generate.checkpoint import WorkFolder, remove
+from tensorwright.rewrite.generate.enumerate import Enumeration, enumerate_terms, run_of
 from tensorwright.rewrite.generate.generalize import generalize
-from tensorwright.rewrite.generate.presets import preset_named
-from tensorwright.rewrite.prune import prune_common
+from tensorwright.rewrite.generate.holds import Evaluator
+from tensorwright.rewrite.generate.joint import joint_pairs, joint_rule
+from tensorwright.rewrite.generate.preset import Preset
+from tensorwright.rewrite.generate.presets import presets_of
+from tensorwright.rewrite.generate.progress import Say
+from tensorwright.rewrite.prune import has_common_inputs
 from tensorwright.rewrite.terms import Rule, canonical_rule
 from tensorwright.rewrite.text import rule_text
 
-__all__ = ["Generated", "Stage", "generate_rules"]
+__all__ = ["Generated", "Stage", "generate_rules", "remove_work"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,54 +45,133 @@ class Stage:
 class Generated:
     """Candidate rules and how they came about.
 
-    graphs      terms that the classes represent
-    peak_bytes  the most memory of this process so far
+    graphs       terms that the classes represent
+    two_outputs  graphs with two outputs: pairs of terms with so many operators together
+    peak_bytes   the most memory of this process so far; `worker_bytes` that of the largest worker
     """
 
     rules: tuple[Rule, ...]
     stages: tuple[Stage, ...]
     graphs: float
+    two_outputs: float
     peak_bytes: int
+    worker_bytes: int
 
 
 def generate_rules(
     preset_name: str,
     max_operators: int,
     seed: int = 0,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Say = lambda line: None,
+    *,
+    workers: int = 1,
+    work: Path | None = None,
+    resume: bool = False,
 ) -> Generated:
     """Candidate rules of a preset with up to so many operators on a side; not yet proved.
 
-    Raises:  UsageError for an unknown preset.
+    The result is the same for any number of workers, and whether it was interrupted or not.
+
+    work    a folder that keeps what was found, see `remove_work`; a temporary one if None
+    resume  go on with what the folder keeps
+
+    Raises:  UsageError for an unknown preset or a folder of another run, OutputError for a full
+             disk, MachineError where a worker ends.
     """
-    preset = preset_named(preset_name)
-    shapes = {each.name: each.shape for each in preset.inputs}
-    stages: list[Stage] = []
-    start = time.perf_counter()
+    parts = presets_of(preset_name)
+    tally = _Tally()
+    rules: list[Rule] = []
+    for preset in parts:
+        say = progress if len(parts) == 1 else _prefixed(progress, preset.name)
+        with _folder(work, preset, max_operators, seed, resume=resume) as folder:
+            found = enumerate_terms(preset, max_operators, folder, seed, workers, say)
+            tally.note("initial", len(found.equal))
+            rules += _rules_of(found, max_operators, seed, tally)
+            tally.graphs += found.graphs
+            tally.two_outputs += found.two_outputs
+    kept = _distinct(rules)
+    tally.note("generalised", len(kept))
+    return Generated(
+        kept,
+        tally.stages(),
+        tally.graphs,
+        tally.two_outputs,
+        _peak_bytes(resource.RUSAGE_SELF),
+        _peak_bytes(resource.RUSAGE_CHILDREN),
+    )
 
-    def note(name: str, count: int) -> None:
-        nonlocal start
+
+@dataclass(slots=True)
+class _Tally:
+    """Adds up counts and times of the steps over the parts of a preset."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    times_s: dict[str, float] = field(default_factory=dict)
+    start: float = field(default_factory=time.perf_counter)
+    graphs: float = 0.0
+    two_outputs: float = 0.0
+
+    def note(self, name: str, count: int) -> None:
         now = time.perf_counter()
-        stages.append(Stage(name, count, now - start))
-        start = now
+        self.counts[name] = self.counts.get(name, 0) + count
+        self.times_s[name] = self.times_s.get(name, 0.0) + now - self.start
+        self.start = now
 
-    found = enumerate_terms(preset, max_operators, seed, progress)
-    note("initial", len(found.equal))
-    candidates = candidates_of(found, max_operators)
-    note("renaming", len(candidates.rules))
-    kept = prune_common(candidates.rules)
-    note("common subgraph", len(kept))
-    rules = _distinct([generalize(rule, shapes) for rule in kept])
-    note("generalised", len(rules))
-    return Generated(rules, tuple(stages), found.graphs, _peak_bytes())
+    def stages(self) -> tuple[Stage, ...]:
+        return tuple(Stage(name, n, self.times_s[name]) for name, n in self.counts.items())
 
 
-def _distinct(rules: list[Rule | None]) -> tuple[Rule, ...]:
+def _prefixed(say: Say, name: str) -> Say:
+    return lambda line: say(f"{name}: {line}")
+
+
+@contextmanager
+def _folder(
+    work: Path | None, preset: Preset, max_operators: int, seed: int, *, resume: bool
+) -> Iterator[WorkFolder]:
+    run = run_of(preset, max_operators, seed)
+    if work is not None:
+        yield WorkFolder(work / preset.name, run, resume=resume)
+        return
+    with tempfile.TemporaryDirectory(prefix="tensorwright-rules-") as name:
+        yield WorkFolder(Path(name), run, resume=False)
+
+
+def remove_work(work: Path, preset_name: str) -> None:
+    """Remove what `generate_rules` kept in a folder, and the folder if nothing else is in it."""
+    for preset in presets_of(preset_name):
+        if (work / preset.name).is_dir():
+            remove(work / preset.name)
+    if work.is_dir() and not any(work.iterdir()):
+        work.rmdir()
+
+
+def _rules_of(found: Enumeration, max_operators: int, seed: int, tally: _Tally) -> list[Rule]:
+    """Rules at the preset's shapes, pruned, verified and generalised."""
+    pairs = joint_pairs(found, max_operators)
+    rows = distinct_rows(found)
+    tally.note("renaming", len(rows) + len(pairs.first))
+    rows = without_common(found, rows, seed)
+    builder = Builder(found)
+    rules = [builder.rule(int(row)) for row in rows]
+    joint = [
+        joint_rule(builder, int(first), int(second))
+        for first, second in zip(pairs.first, pairs.second, strict=True)
+    ]
+    rules += [rule for rule in joint if not has_common_inputs(rule)]
+    tally.note("common subgraph", len(rules))
+    evaluator = Evaluator(found.preset.shapes, seed + 1)
+    rules = [rule for rule in rules if evaluator.holds(rule)]
+    tally.note("evaluated", len(rules))
+    shapes = found.preset.shapes
+    opened = [generalize(rule, shapes) for rule in rules]
+    return [rule for rule in opened if rule is not None]
+
+
+def _distinct(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """Canonical names; of equal rules, and of those that exchange the sides, the first."""
     kept: dict[str, Rule] = {}
     for rule in rules:
-        if rule is None:
-            continue
         chosen = canonical_rule(rule)
         turned = canonical_rule(Rule(rule.right, rule.left, condition=rule.condition))
         if rule_text(turned) not in kept:
@@ -91,6 +179,6 @@ def _distinct(rules: list[Rule | None]) -> tuple[Rule, ...]:
     return tuple(kept.values())
 
 
-def _peak_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def _peak_bytes(who: int) -> int:
+    peak = resource.getrusage(who).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -1,22 +1,16 @@
-"""Fingerprints and values of applications, in batches: plain functions of plain data.
+"""Values of applications, in batches: plain functions of plain data.
 
-A tensor value is SAMPLES vectors of residues, one per random assignment of the inputs.  Its
-fingerprint is FUNCTIONALS random linear functionals of each, 124 bits in all, kept in two words.
-Linear functionals pass through operators that are linear in an argument.  So the fingerprints of
-`op(a, b)` for all a of one set and all b of another come from sums of two vectors, or one matrix
-product, without computing a single value.  Only pointwise functions and maxima need the values.
+A tensor value is SAMPLES vectors of residues, one per random assignment of the inputs.
 """
 
 from __future__ import annotations
 
-import hashlib
-from functools import cache
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import DType, InternalError
+from tensorwright.base import DType
 from tensorwright.expr import FieldDomain, Fn, residues
 from tensorwright.rewrite.generate.field import (
     Numbers,
@@ -37,45 +31,13 @@ from tensorwright.rewrite.generate.structure import (
     Structure,
     Window,
 )
-from tensorwright.rewrite.operators import IntShape
 
-__all__ = [
-    "FUNCTIONALS",
-    "SAMPLES",
-    "Keys",
-    "Values",
-    "keys_of_pairs",
-    "keys_of_table",
-    "values_of",
-]
+__all__ = ["SAMPLES", "Values", "factors", "values_of"]
 
 SAMPLES = 2
-FUNCTIONALS = 2
 Values: TypeAlias = NDArray[np.uint32]
 """(count, SAMPLES, size)"""
-Keys: TypeAlias = NDArray[np.uint64]
-"""(..., 2)"""
 _BLOCK = 1 << 21
-_WORD = np.uint64(31)
-
-
-@cache
-def functionals(shape: IntShape, seed: int) -> Numbers:
-    """The random functionals of a shape, (FUNCTIONALS, size)."""
-    digest = hashlib.sha256(f"functional {seed} {shape}".encode()).digest()
-    generator = np.random.default_rng(int.from_bytes(digest[:8], "little"))
-    size = int(np.prod(shape, dtype=np.int64))
-    return generator.integers(1, P, (FUNCTIONALS, size), dtype=np.uint64)
-
-
-def keys_of(values: NDArray[np.uint64], shape: IntShape, seed: int) -> Keys:
-    """The fingerprints of values (count, SAMPLES, size)."""
-    return _packed(matmul(values, functionals(shape, seed).T))
-
-
-def _packed(numbers: Numbers) -> Keys:
-    """Residues (..., SAMPLES, FUNCTIONALS) as words (..., SAMPLES)."""
-    return (numbers[..., 0] << _WORD) | numbers[..., 1]
 
 
 def _windows(values: Values, structure: Window) -> Numbers:
@@ -123,9 +85,9 @@ def values_of(structure: Structure, arguments: tuple[Values, ...]) -> Values:
             total = parts[0] if len(parts) == 1 else reduce(parts[0] + parts[1])
             return total.astype(np.uint32)
         case Bilinear():
-            size = len(structure.left) * SAMPLES
+            size = len(structure.left) * arguments[0].shape[1]
             step = max(1, _BLOCK // size)
-            a, b = _factors(structure, *arguments)
+            a, b = factors(structure, *arguments)
             blocks = [
                 _products(structure, a[at : at + step], b[at : at + step]).astype(np.uint32)
                 for at in range(0, len(a), step)
@@ -139,7 +101,7 @@ def values_of(structure: Structure, arguments: tuple[Values, ...]) -> Values:
             return _affine(structure, arguments).astype(np.uint32)
 
 
-def _factors(structure: Bilinear, a: Values, b: Values) -> tuple[Values, Values]:
+def factors(structure: Bilinear, a: Values, b: Values) -> tuple[Values, Values]:
     """What is multiplied: a quotient is a product with the inverse."""
     return a, invert(b).astype(np.uint32) if structure.inverts_right else b
 
@@ -153,88 +115,3 @@ def _affine(structure: Affine, arguments: tuple[Values, ...]) -> Numbers:
     ]
     scale, shift = (np.stack(each) for each in zip(*affine, strict=True))
     return reduce(multiply(x, scale) + shift)
-
-
-def _adjoint(structure: Bilinear, functional: Numbers, sizes: tuple[int, int]) -> Numbers:
-    """The matrix m with functional(op(a, b)) = a . m . b."""
-    matrix = np.zeros((sizes[0] + 1, sizes[1] + 1), np.uint64)
-    matrix[structure.left, structure.right] = functional[:, None]
-    return matrix[:-1, :-1]
-
-
-def keys_of_unary(
-    structure: Structure, x: Values, shape: IntShape, seed: int, operands: tuple[Values, ...] = ()
-) -> Keys:
-    """The fingerprints of op(x[n]); `shape` is that of the result.
-
-    operands  the arguments after the first, one value each
-    """
-    if isinstance(structure, Linear):
-        weights = matmul(functionals(shape, seed), structure.matrices[0])
-        return _packed(matmul(x, weights.T))
-    step = max(1, _BLOCK // max(1, x.shape[1] * x.shape[2]))
-    blocks = [
-        keys_of(values_of(structure, (x[at : at + step], *operands)).astype(np.uint64), shape, seed)
-        for at in range(0, len(x), step)
-    ]
-    return np.concatenate(blocks)
-
-
-def keys_of_table(structure: Structure, a: Values, b: Values, shape: IntShape, seed: int) -> Keys:
-    """The fingerprints of op(a[i], b[j]) for all i and j: (i, j, 2)."""
-    chosen = functionals(shape, seed)
-    if isinstance(structure, Linear):
-        parts = [
-            matmul(x, matmul(chosen, matrix).T)
-            for x, matrix in zip((a, b), structure.matrices, strict=True)
-        ]
-        return _packed(reduce(parts[0][:, None] + parts[1][None]))
-    if not isinstance(structure, Bilinear):
-        raise InternalError(stage="rules", where="fingerprints", reason="no binary structure")
-    a, b = _factors(structure, a, b)
-    if structure.is_relu:
-        return _keys_through_values(structure, a, b, shape, seed)
-    result = np.empty((len(a), len(b), SAMPLES, FUNCTIONALS), np.uint64)
-    for at, functional in enumerate(chosen):
-        matrix = _adjoint(structure, functional, (a.shape[2], b.shape[2]))
-        for sample in range(SAMPLES):
-            right = matmul(matrix, np.ascontiguousarray(b[:, sample].T))
-            result[:, :, sample, at] = matmul(a[:, sample], right)
-    return _packed(result)
-
-
-def _keys_through_values(
-    structure: Bilinear, a: Values, b: Values, shape: IntShape, seed: int
-) -> Keys:
-    """For each argument of the smaller set the matrix of the operator, applied to the others."""
-    is_left = len(a) <= len(b)
-    few, many = (a, b) if is_left else (b, a)
-    mine, other = structure.left, structure.right
-    if not is_left:
-        mine, other = other, mine
-    rows = np.arange(len(mine))[:, None]
-    weights = functionals(shape, seed).T
-    keys = np.empty((len(few), len(many), SAMPLES), np.uint64)
-    for number in range(len(few)):
-        for sample in range(SAMPLES):
-            matrix = np.zeros((many.shape[2] + 1, len(mine)), np.uint64)
-            matrix[other, rows] = np.append(few[number, sample], np.uint32(0))[mine]
-            value = matmul(many[:, sample], matrix[:-1])
-            if structure.is_relu:
-                value = relu(value)
-            keys[number, :, sample] = _packed(matmul(value, weights))
-    return keys if is_left else keys.transpose(1, 0, 2)
-
-
-def keys_of_pairs(structure: Structure, a: Values, b: Values, shape: IntShape, seed: int) -> Keys:
-    """The fingerprints of op(a[n], b[n])."""
-    step = max(1, _BLOCK // max(a.shape[2], b.shape[2]) // SAMPLES)
-    blocks = [
-        keys_of(
-            values_of(structure, (a[at : at + step], b[at : at + step])).astype(np.uint64),
-            shape,
-            seed,
-        )
-        for at in range(0, len(a), step)
-    ]
-    return np.concatenate(blocks)

@@ -1,0 +1,125 @@
+"""Chunks of work in processes of their own, or in this one.
+
+Workers are spawned, given a job once and then chunk after chunk; a chunk goes to whoever is free.
+What a chunk gives depends on the chunk alone, so the number of workers changes no result.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from tensorwright.base import MachineError, TensorwrightError
+from tensorwright.rewrite.generate.blocks import Chunk
+
+__all__ = ["Job", "work"]
+
+_SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Job(Protocol):
+    """A plain function of plain data; it and its arguments can be sent to another process."""
+
+    def __call__(self, chunk: Chunk) -> NDArray[Any]:
+        """What is to be found out about a chunk."""
+
+
+def work(
+    job: Job, chunks: Sequence[tuple[int, Chunk]], workers: int
+) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield (number, result) of numbered chunks as they are done, in any order.
+
+    Raises:  MachineError where a worker ends before its chunk does.
+    """
+    if workers < 2 or len(chunks) < 2:
+        for number, chunk in chunks:
+            yield number, job(chunk)
+        return
+    waiting = list(chunks)[::-1]
+    crew: dict[Connection, _Worker] = {}
+    try:
+        with _one_thread_each():
+            for _ in range(min(workers, len(chunks))):
+                worker = _Worker(job)
+                crew[worker.ours] = worker
+        for worker in crew.values():
+            worker.ours.send(waiting.pop())
+        busy = len(crew)
+        while busy:
+            for connection in wait(list(crew)):
+                worker = crew[connection]  # type: ignore[index]
+                number, result = worker.take()
+                if waiting:
+                    worker.ours.send(waiting.pop())
+                else:
+                    busy -= 1
+                yield number, result
+    finally:
+        for worker in crew.values():
+            worker.stop()
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes that start meanwhile use one thread for products of matrices."""
+    before = {name: os.environ.get(name) for name in _SINGLE}
+    os.environ.update(dict.fromkeys(_SINGLE, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+class _Worker:
+    def __init__(self, job: Job) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.ours, theirs = context.Pipe()
+        self.process: BaseProcess = context.Process(target=_serve, args=(theirs, job), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def take(self) -> tuple[int, NDArray[Any]]:
+        try:
+            answer = self.ours.recv()
+        except EOFError as error:
+            raise MachineError(
+                stage="rules",
+                where="a worker process",
+                reason="it ended before its work was done; perhaps there was not enough memory",
+                remedy="run again with --resume and fewer workers",
+            ) from error
+        if isinstance(answer, TensorwrightError):
+            raise answer
+        number, result = answer
+        return number, result
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.ours.close()
+
+
+def _serve(pipe: Connection, job: Job) -> None:
+    """Do chunks until nobody asks; an interrupt of the group is the other side's to handle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            number, chunk = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send((number, job(chunk)))
+        except TensorwrightError as error:
+            pipe.send(error)
