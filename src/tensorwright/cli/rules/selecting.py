@@ -71,6 +71,6 @@ def _progress() -> Callable[[Progress], None]:
     lines = ProgressLines("candidates")
 
     def show(each: Progress) -> None:
-        lines.show(each.done, each.total, each.asked, f", {each.kept} rules kept")
+        lines.show(each.done, each.total, each.here, f", {each.kept} rules kept")
 
     return show

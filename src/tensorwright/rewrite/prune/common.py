@@ -2,13 +2,15 @@
 
 common inputs    both sides contain one operator on the same inputs: it may be an input itself
 common outputs   both sides end in the same operator and differ in one argument
+
+Equalities of constants go, too: without an input they speak of one size alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tensorwright.rewrite.terms import Apply, Input, Rule, Term, applications
+from tensorwright.rewrite.terms import Apply, Input, Rule, Term, applications, input_names
 
 __all__ = ["has_common_inputs", "has_common_output", "prune_common"]
 
@@ -41,7 +43,11 @@ def has_common_output(rule: Rule) -> bool:
 
 
 def prune_common(rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """The rules that have neither, in order."""
+    """The rules that have neither and speak of inputs, in order."""
     return tuple(
-        rule for rule in rules if not has_common_inputs(rule) and not has_common_output(rule)
+        rule
+        for rule in rules
+        if input_names(*rule.left, *rule.right)
+        and not has_common_inputs(rule)
+        and not has_common_output(rule)
     )

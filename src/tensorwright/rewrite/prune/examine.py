@@ -25,7 +25,18 @@ from tensorwright.rewrite.prune.derivation import same_power
 from tensorwright.rewrite.prune.ruleset import RuleSet, rule_set
 from tensorwright.rewrite.terms import Equal, Fact, Rank, Rule, applications
 
-__all__ = ["Answer", "Examined", "Fails", "Holds", "Implied", "Question", "decide", "examine"]
+__all__ = [
+    "Answer",
+    "Examined",
+    "Fails",
+    "Holds",
+    "Implied",
+    "Open",
+    "Question",
+    "decide",
+    "examine",
+    "without_ranks",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,35 +69,40 @@ class Fails:
     is_lost: bool = False
 
 
-Answer: TypeAlias = Implied | Holds | Fails
+@dataclass(frozen=True, slots=True)
+class Open:
+    """The rules that were asked do not imply the candidate."""
+
+
+Answer: TypeAlias = Implied | Open | Holds | Fails
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A candidate, and the rules that are kept so far; they have names."""
+    """A candidate: do the rules of `kept`, which have names, imply it?  If None: is it proved?"""
 
     rule: Rule
-    kept: tuple[Rule, ...]
+    kept: tuple[Rule, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """The answer and the seconds that its two parts took."""
+    """The answer and the seconds that it took."""
 
     answer: Answer
-    derive_s: float
-    prove_s: float
+    time_s: float
 
 
 def examine(question: Question) -> Examined:
     """Answer a question.  Raises: MachineError where Z3 is missing."""
     start = time.perf_counter()
-    names = same_power(question.rule, _prepared(question.kept))
-    middle = time.perf_counter()
-    if names is not None:
-        return Examined(Implied(names), middle - start, 0.0)
-    answer = decide(question.rule)
-    return Examined(answer, middle - start, time.perf_counter() - middle)
+    answer: Answer
+    if question.kept is None:
+        answer = decide(question.rule)
+    else:
+        names = same_power(question.rule, _prepared(question.kept))
+        answer = Open() if names is None else Implied(names)
+    return Examined(answer, time.perf_counter() - start)
 
 
 _last: list[tuple[tuple[Rule, ...], RuleSet]] = []
@@ -118,7 +134,7 @@ def _first_other(reasons: list[str]) -> str:
 
 def _forms(rule: Rule) -> Iterator[Rule]:
     """Forms of a candidate, from general to special."""
-    free = replace(rule, condition=tuple(f for f in rule.condition if not isinstance(f, Rank)))
+    free = without_ranks(rule)
     yield free
     if free != rule:
         yield rule
@@ -129,6 +145,11 @@ def _forms(rule: Rule) -> Iterator[Rule]:
     found = conditioned(free)
     if found is not None:
         yield found
+
+
+def without_ranks(rule: Rule) -> Rule:
+    """The rule for all ranks."""
+    return replace(rule, condition=tuple(f for f in rule.condition if not isinstance(f, Rank)))
 
 
 def _one_group(rule: Rule) -> tuple[Fact, ...]:

@@ -1,10 +1,9 @@
 """From candidates to kept rules: the smallest proved set that rewrites all that they rewrite.
 
-Candidates are taken from small and general to large and special.  One that the kept rules imply is
-dropped, so that only the others need a proof: a rule that follows from proved rules is true.
-Batches have a fixed size and are asked against what was kept before them; what is proved in a
-batch is compared once more with what the batch has added.  So the result depends on neither the
-number of processes nor their speed.
+Candidates are taken from small and general to large and special, in batches of a fixed size.  What
+the kept rules imply is dropped, so that only the others need a proof: what follows from proved
+rules is true.  Of the others a basis is proved: those that the basis would imply if it were proved
+wait for its proofs.  The result depends on neither the number of processes nor their speed.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tensorwright.base import InternalError
 from tensorwright.rewrite.prove.crew import Crew, Lost
 from tensorwright.rewrite.prune.derivation import same_power
 from tensorwright.rewrite.prune.examine import (
@@ -22,18 +22,20 @@ from tensorwright.rewrite.prune.examine import (
     Fails,
     Holds,
     Implied,
+    Open,
     Question,
     examine,
+    without_ranks,
 )
 from tensorwright.rewrite.prune.naming import systematic_name
-from tensorwright.rewrite.prune.ruleset import RuleSet, rule_set
+from tensorwright.rewrite.prune.ruleset import rule_set
 from tensorwright.rewrite.prune.verdicts import Verdicts
 from tensorwright.rewrite.terms import Rule, canonical_rule, input_names, operator_count
 from tensorwright.rewrite.text import rule_text
 
 __all__ = ["Dropped", "Progress", "Selection", "select_rules", "selection_order"]
 
-BATCH = 48
+BATCH = 64
 """Candidates that are asked at a time, whatever the number of processes."""
 
 
@@ -47,11 +49,11 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a selection is; `asked` leaves out what was known from an earlier run."""
+    """How far a selection is; `here` leaves out what was known from an earlier run."""
 
     done: int
     total: int
-    asked: int
+    here: int
     kept: int
 
 
@@ -119,71 +121,112 @@ class _Selector:
         self.report = progress
         self.total = total
         self.start = time.perf_counter()
-        self.done = self.asked = 0
+        self.done = 0
+        self.resumed: int | None = None
         self.derive_s = self.prove_s = 0.0
         self.implied: list[Dropped] = []
         self.refuted: list[Rule] = []
         self.unknown: list[tuple[Rule, str]] = []
-        self._prepared: RuleSet | None = None
 
     def batch(self, rules: Sequence[Rule], crew: Crew[Question, Examined]) -> None:
-        """Ask for all of them, then settle them in order."""
-        before = tuple(self.kept)
-        answers = self._answers([Question(rule, before) for rule in rules], crew)
-        for rule, answer in zip(rules, answers, strict=True):
-            self._settle(rule, answer, len(before))
+        """Drop what is implied, then prove a basis of the others, until none is left."""
+        waiting = list(rules)
+        while waiting:
+            kept = tuple(self.kept)
+            answers = self._answers([Question(rule, kept) for rule in waiting], crew)
+            still_open = []
+            for rule, answer in zip(waiting, answers, strict=True):
+                if isinstance(answer, Implied):
+                    self._drop(rule, answer.names)
+                else:
+                    still_open.append(rule)
+            basis, waiting = self._split(still_open)
+            answers = self._answers([Question(rule, None) for rule in basis], crew)
+            for rule, answer in zip(basis, answers, strict=True):
+                self._settle(rule, answer, len(kept))
+
+    def _split(self, rules: Sequence[Rule]) -> tuple[list[Rule], list[Rule]]:
+        """Those to prove, and those that would follow from them for all ranks."""
+        assumed = list(self.kept)
+        basis: list[Rule] = []
+        later: list[Rule] = []
+        prepared = rule_set(assumed)
+        start = time.perf_counter()
+        for rule in rules:
+            if basis and same_power(rule, prepared) is not None:
+                later.append(rule)
+                continue
+            basis.append(rule)
+            assumed.append(replace(without_ranks(rule), name=f"assumed-{len(basis)}"))
+            prepared = rule_set(assumed)
+        self.derive_s += time.perf_counter() - start
+        return basis, later
 
     def _answers(
         self, questions: Sequence[Question], crew: Crew[Question, Examined]
     ) -> list[Answer]:
-        kept_hash = Verdicts.hash_of(questions[0].kept)
+        if not questions:
+            return []
+        kept_hash = Verdicts.hash_of(questions[0].kept or ())
         answers = {n: self.verdicts.get(each, kept_hash) for n, each in enumerate(questions)}
-        open_ones = [number for number, answer in answers.items() if answer is None]
-        self.done += len(questions) - len(open_ones)
-        for place, found in crew.run([questions[number] for number in open_ones]):
-            number = open_ones[place]
-            answer = self._answer(found)
-            answers[number] = answer
-            self.verdicts.put(questions[number], kept_hash, answer)
-            self.done += 1
-            self.asked += 1
-            self.report(Progress(self.done, self.total, self.asked, len(self.kept)))
+        unknown = [number for number, answer in answers.items() if answer is None]
+        if unknown and self.resumed is None:
+            self.resumed = self.done
+        for place, found in crew.run([questions[number] for number in unknown]):
+            question = questions[unknown[place]]
+            answer = self._answer(question, found)
+            answers[unknown[place]] = answer
+            self.verdicts.put(question, kept_hash, answer)
+            self._tell()
         return [answer for answer in answers.values() if answer is not None]
 
-    def _answer(self, found: Examined | Lost) -> Answer:
+    def _answer(self, question: Question, found: Examined | Lost) -> Answer:
         if isinstance(found, Lost):
             return Fails(found.reason, is_refuted=False, is_lost=True)
-        self.derive_s += found.derive_s
-        self.prove_s += found.prove_s
+        if question.kept is None:
+            self.prove_s += found.time_s
+        else:
+            self.derive_s += found.time_s
         return found.answer
+
+    def _tell(self) -> None:
+        here = self.done - (self.resumed or 0)
+        self.report(Progress(self.done, self.total, here, len(self.kept)))
+
+    def _drop(self, rule: Rule, names: tuple[str, ...]) -> None:
+        self.implied.append(Dropped(rule, names))
+        self.done += 1
 
     def _settle(self, rule: Rule, answer: Answer, known: int) -> None:
         match answer:
-            case Implied(names):
-                self.implied.append(Dropped(rule, names))
+            case Holds(proved):
+                self._keep(rule, canonical_rule(proved), known)
             case Fails(reason, is_refuted):
+                self.done += 1
                 if is_refuted:
                     self.refuted.append(rule)
                 else:
                     self.unknown.append((rule, reason))
-            case Holds():
-                self._keep(rule, answer, known)
+            case Implied() | Open():
+                raise InternalError(
+                    stage="rules", where=rule_text(rule), reason="a proof has no such answer"
+                )
 
-    def _keep(self, rule: Rule, answer: Holds, known: int) -> None:
-        """Keep a proved rule, unless its batch has brought what implies it."""
-        proved = canonical_rule(answer.rule)
+    def _keep(self, rule: Rule, proved: Rule, known: int) -> None:
+        """Keep a proved rule, unless what was kept since it was asked implies it.
+
+        Its condition may have changed, too, and with it what implies it.
+        """
         if len(self.kept) > known or proved.condition != rule.condition:
-            if self._prepared is None:
-                self._prepared = rule_set(self.kept)
             start = time.perf_counter()
-            names = same_power(proved, self._prepared)
+            names = same_power(proved, rule_set(self.kept))
             self.derive_s += time.perf_counter() - start
             if names is not None:
-                self.implied.append(Dropped(rule, names))
+                self._drop(rule, names)
                 return
         name = rule.name or systematic_name(proved, {each.name for each in self.kept})
         self.kept.append(replace(proved, name=name))
-        self._prepared = None
+        self.done += 1
 
     def result(self) -> Selection:
         return Selection(

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from tensorwright.base import output_error
 from tensorwright.rewrite.prove import stamp_of
-from tensorwright.rewrite.prune.examine import Answer, Fails, Holds, Implied, Question
+from tensorwright.rewrite.prune.examine import Answer, Fails, Holds, Implied, Open, Question
 from tensorwright.rewrite.terms import Rule
 from tensorwright.rewrite.text import parse_rule, rule_text
 
@@ -36,6 +36,7 @@ class Verdicts:
         self._stamp = stamp_of()
         self._known: dict[str, Answer] = {}
         self._file: IO[str] | None = None
+        self._is_cut = False
         if path is not None:
             self._read(path)
 
@@ -44,13 +45,13 @@ class Verdicts:
 
     def get(self, question: Question, kept_hash: str) -> Answer | None:
         """The answer that is known."""
-        return self._known.get(self._key(question.rule, kept_hash))
+        return self._known.get(self._key(question, kept_hash))
 
     def put(self, question: Question, kept_hash: str, answer: Answer) -> None:
         """Keep an answer."""
         if isinstance(answer, Fails) and answer.is_lost:
             return
-        key = self._key(question.rule, kept_hash)
+        key = self._key(question, kept_hash)
         self._known[key] = answer
         if self._path is None:
             return
@@ -58,6 +59,8 @@ class Verdicts:
         try:
             if self._file is None:
                 self._file = self._path.open("a", encoding="utf-8")
+                if self._is_cut:
+                    self._file.write("\n")
             self._file.write(line + "\n")
             self._file.flush()
         except OSError as error:
@@ -75,16 +78,18 @@ class Verdicts:
         text = "\n".join([str(SELECTION_VERSION), *map(rule_text, kept)])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def _key(self, rule: Rule, kept_hash: str) -> str:
-        text = f"{self._stamp} {kept_hash} {rule_text(rule)}"
+    def _key(self, question: Question, kept_hash: str) -> str:
+        about = "proof" if question.kept is None else kept_hash
+        text = f"{self._stamp} {about} {rule_text(question.rule)}"
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
     def _read(self, path: Path) -> None:
         try:
-            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+            text = path.read_text(encoding="utf-8") if path.exists() else ""
         except OSError as error:
             raise output_error(path, error) from error
-        for line in lines:
+        self._is_cut = bool(text) and not text.endswith("\n")
+        for line in text.splitlines():
             found = _entry(line)
             if found is not None:
                 self._known[found[0]] = found[1]
@@ -94,6 +99,8 @@ def _plain(answer: Answer) -> dict[str, Any]:
     match answer:
         case Implied(names):
             return {"answer": "implied", "names": names}
+        case Open():
+            return {"answer": "open"}
         case Holds(rule, axioms):
             return {"answer": "proved", "as": rule_text(rule), "axioms": axioms}
         case Fails(reason, is_refuted):
@@ -109,6 +116,8 @@ def _entry(line: str) -> tuple[str, Answer] | None:
     kind = found["answer"]
     if kind == "implied":
         return found["key"], Implied(tuple(found["names"]))
+    if kind == "open":
+        return found["key"], Open()
     if kind == "proved":
         return found["key"], Holds(parse_rule(found["as"]), tuple(found["axioms"]))
     return found["key"], Fails(found["reason"], kind == "refuted")
