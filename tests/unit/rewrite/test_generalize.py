@@ -28,6 +28,7 @@ SHAPES = {
     "g": (4, 2, 3, 3),
     "d": (4, 1, 3, 3),
     "b": (2, 1, 4),
+    "c": (2, 1, 4),
 }
 CONV = "conv2d[1, 1, same, none]"
 LINES = Path(__file__).with_name("generalized.txt").read_text().splitlines()
@@ -65,7 +66,17 @@ def test_extents_of_1_and_ranks_become_conditions():
     assert rule_text(found) == "reshape[x.0, x.1](?x) == ?x if rank(x) = 2"
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+def test_a_part_that_may_be_anything_becomes_an_input():
+    sizes = "broadcast[2, 4, 5, 5](reshape[1, 4, 1, 1](ones[4]()))"
+    found = generalize(parse_rule(f"ewadd(?i, {sizes}) == ewadd({sizes}, ?i)"), SHAPES)
+    assert found is not None
+    assert rule_text(found) == "ewadd(?i, ?any1) == ewadd(?any1, ?i)"
+    line = "conv2d[1, 1, same, none](?i, enlarge[3, 3](?m)) == conv2d[1, 1, same, none](?i, ?m)"
+    kept = generalize(parse_rule(line), SHAPES)
+    assert kept == parse_rule(line)
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
 @given(st.sampled_from([wanted for _, wanted in FOUND]), st.integers(0, 2**32 - 1))
 def test_a_general_rule_holds_at_any_shapes_that_meet_its_condition(line, seed):
     rule = parse_rule(line)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from tensorwright.rewrite.generate.abstraction import abstracted
 from tensorwright.rewrite.generate.holes import closed_rules
 from tensorwright.rewrite.generate.ties import tied
 from tensorwright.rewrite.generate.trial import agree_at, holds
@@ -56,11 +57,20 @@ def generalize(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | None:
 
     shapes  of the inputs, where the rule was found; there may be others
     """
-    names = input_names(*rule.left, *rule.right)
-    own = {name: shapes[name] for name in names}
-    if not names or not agree_at(rule, own):
+    own = {name: shapes[name] for name in input_names(*rule.left, *rule.right)}
+    if not own or not agree_at(rule, own):
         return None
-    ranks: Condition = tuple(Rank(name, len(own[name])) for name in names)
+    wider, wider_shapes = abstracted(rule, own)
+    if wider == rule:
+        return _general(rule, own)
+    if wider.left == wider.right:
+        return None
+    return _general(wider, wider_shapes) or _general(rule, own)
+
+
+def _general(rule: Rule, own: Mapping[str, IntShape]) -> Rule | None:
+    """The rule with sizes for numbers, and the condition that it needs."""
+    ranks: Condition = tuple(Rank(name, len(shape)) for name, shape in own.items())
     ordered = sorted(closed_rules(rule, own), key=lambda pair: pair[1])
     closed = [replace(rule, left=each.left, right=each.right) for each, _ in ordered]
     for each in closed:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
-from tensorwright.rewrite.dims import Dim, Extent, Quotient, Shape, Size, atoms_of, value_of
+from tensorwright.rewrite.dims import Dim, Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import IntShape, operator_named
 from tensorwright.rewrite.prove.assumptions import assume
@@ -167,7 +167,8 @@ def _choices(
         yield solved
         return
     for guess in islice(_guesses(holes[missing[0]], shapes), _MOST_GUESSES):
-        yield from _choices(facts, holes, {**solved, missing[0]: guess}, known, shapes)
+        bound = {each: _replaced(size, {missing[0]: guess}) for each, size in solved.items()}
+        yield from _choices(facts, holes, {**bound, missing[0]: guess}, known, shapes)
 
 
 def _solve(
@@ -211,22 +212,18 @@ def _solution(gap: Dim, holes: Mapping[Extent, _Hole]) -> tuple[Extent, Size] | 
             if atom in atoms_of(rest) or monomial.count(atom) > 1:
                 continue
             beside = own // Dim.of(atom)
-            size = -rest // beside if isinstance(rest, Dim) else _exact(-rest, beside)
-            if size is not None and not _has_quotient(size):
+            size = -rest if beside == 1 else _exact(-rest, beside)
+            if size is not None:
                 return atom, size
     return None
 
 
-def _exact(number: int, divisor: Size) -> Size | None:
-    if isinstance(divisor, int) and number % divisor == 0:
-        return number // divisor
-    return None
-
-
-def _has_quotient(size: Size) -> bool:
-    if isinstance(size, int):
-        return False
-    return any(isinstance(atom, Quotient) for monomial, _ in size.terms for atom in monomial)
+def _exact(number: Size, divisor: Size) -> Size | None:
+    """The quotient, where nothing is left over."""
+    if isinstance(number, int):
+        return number // divisor if isinstance(divisor, int) and number % divisor == 0 else None
+    quotient = number // divisor
+    return quotient if quotient * divisor == number else None
 
 
 def _unknown(size: Size) -> bool:
@@ -273,6 +270,8 @@ def _guesses(hole: _Hole, shapes: Mapping[str, IntShape]) -> Iterator[Size]:
         ordered = [*likely, *products, hole.value, *ordered]
     elif operator == "slice":
         ordered = [*likely, *sums, hole.value, *ordered]
+    elif operator in _PLACES:
+        ordered = [*likely, *sums, *halves, *ordered]
     yield from dict.fromkeys(ordered)
 
 

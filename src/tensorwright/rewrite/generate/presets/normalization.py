@@ -34,7 +34,5 @@ _APPLICATIONS = (
     Application("ewmul", ranks=(4,)),
     Application("relu", ranks=(4,)),
     Application("concat", (0,), ranks=(4,)),
-    Application("split0", (0,), ranks=(4,)),
-    Application("split1", (0,), ranks=(4,)),
 )
 NORMALIZATION = Preset("normalization", _INPUTS, _APPLICATIONS, _PREPARED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorwright.rewrite.generate.preset import Application, Preset, data, terms, weights
+from tensorwright.rewrite.generate.preset import Application, Preset, data, weights
 
 __all__ = ["REDUCTIONS"]
 
@@ -11,12 +11,13 @@ _INPUTS = (
     *weights("w", 2, (4, 4)),
     *weights("s", 1, (), first=0),
 )
-_PREPARED = terms("ones[4, 1]()", "ones[1, 3]()")
 _APPLICATIONS = (
     Application("reduce_sum", (0,), ranks=(2,)),
     Application("reduce_sum", (1,), ranks=(2,)),
     Application("reduce_mean", (0,), ranks=(2,)),
     Application("reduce_mean", (1,), ranks=(2,)),
+    Application("ones", (4, 1)),
+    Application("ones", (1, 3)),
     Application("broadcast", (3, 4)),
     Application("matmul"),
     Application("ewadd", ranks=(2,)),
@@ -32,4 +33,4 @@ _APPLICATIONS = (
     Application("split0", (1,)),
     Application("split1", (1,)),
 )
-REDUCTIONS = Preset("reductions", _INPUTS, _APPLICATIONS, _PREPARED)
+REDUCTIONS = Preset("reductions", _INPUTS, _APPLICATIONS)
