@@ -10,7 +10,9 @@ true.  `x._axis` is the extent of ?x along a parameter; an axiom with such an ex
 a line `for NAMES in (VALUES) ...`, is written out for each value.  Where a variable stands for all
 parameters that are left (`transpose[_perm](?x)`), it takes them all.
 
-    for _p; _a in (1, 0; 0) (1, 0; 1)    the next axiom, once for each pair
+    for _p; _a in (1, 0; 0) (1, 0; 1)    the next axiom, once for each pair; several `for` multiply
+    for _a; _b in different axes         each pair of two axes; `rising axes`: the first is smaller
+    for _p; _a; _b in permuted axes      each axis of some permutations, and where it goes
     on TERM                              the next axiom is also tried where TERM matches
     [reassociating]                      after an axiom: true of reals, not of floats
 
@@ -22,6 +24,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import TypeAlias
 
 from tensorwright.base import UsageError
 from tensorwright.rewrite.dims import Dim, atoms_of
@@ -32,6 +36,21 @@ from tensorwright.rewrite.text import parse_rule, parse_term, rule_text
 __all__ = ["Axiom", "instances", "parse_axioms", "variables_of"]
 
 _AXES = ("0", "1", "2", "3")
+_DIFFERENT = tuple(permutations(_AXES, 2))
+_PERMUTATIONS = ("10", "021", "102", "210", "0132", "1023", "0213", "0231", "0312", "3210")
+_LISTS = {
+    "different axes": _DIFFERENT,
+    "rising axes": tuple(pair for pair in _DIFFERENT if pair[0] < pair[1]),
+    "permuted axes": tuple(
+        (", ".join(perm), axis, str(perm.index(axis)))
+        for perm in _PERMUTATIONS
+        for axis in sorted(perm)
+    ),
+}
+
+
+Choice: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
+"""Parameter variables, and the values that they take together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +106,17 @@ def parse_axioms(text: str, origin: str) -> tuple[Axiom, ...]:
     Raises:  UsageError that names the line.
     """
     found: list[Axiom] = []
-    choices: tuple[tuple[str, ...], tuple[tuple[str, ...], ...]] | None = None
+    choices: list[Choice] = []
     extra: list[str] = []
     for line in _joined(text):
         if line.startswith("for "):
-            choices = _parse_for(line, origin)
+            choices.append(_parse_for(line, origin))
         elif line.startswith("on "):
             extra.append(line[3:])
         else:
-            for one, triggers in _written_out(line, tuple(extra), choices):
+            for one, triggers in _written_out(line, tuple(extra), tuple(choices)):
                 found.append(_parse_axiom(one, triggers, origin))
-            choices, extra = None, []
+            choices, extra = [], []
     return tuple(found)
 
 
@@ -117,14 +136,14 @@ def _joined(text: str) -> Iterator[str]:
         yield waiting
 
 
-def _parse_for(line: str, origin: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def _parse_for(line: str, origin: str) -> Choice:
     names, found, values = line[4:].partition(" in ")
     wanted = tuple(name.strip() for name in names.split(";"))
-    groups = tuple(
+    groups = _LISTS.get(values.strip()) or tuple(
         tuple(part.strip() for part in group.split(";"))
         for group in re.findall(r"\(([^()]*)\)", values)
     )
-    if not found or any(len(group) != len(wanted) for group in groups):
+    if not found or not groups or any(len(group) != len(wanted) for group in groups):
         raise _fault(origin, line, "it is no `for _a; _b in (1; 2) (2; 1)`")
     return wanted, groups
 
@@ -132,14 +151,14 @@ def _parse_for(line: str, origin: str) -> tuple[tuple[str, ...], tuple[tuple[str
 def _written_out(
     line: str,
     triggers: tuple[str, ...],
-    choices: tuple[tuple[str, ...], tuple[tuple[str, ...], ...]] | None,
+    choices: tuple[Choice, ...],
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    if choices is not None:
-        names, groups = choices
+    if choices:
+        names, groups = choices[0]
         for group in groups:
             values = dict(zip(names, group, strict=True))
             line_of, *rest = (_put(each, values) for each in (line, *triggers))
-            yield from _written_out(line_of, tuple(rest), None)
+            yield from _written_out(line_of, tuple(rest), choices[1:])
         return
     axis = re.search(r"\w\.(_\w+)", line)
     if axis is None:
@@ -147,7 +166,7 @@ def _written_out(
         return
     for value in _AXES:
         put = {axis.group(1): value}
-        yield from _written_out(_put(line, put), tuple(_put(t, put) for t in triggers), None)
+        yield from _written_out(_put(line, put), tuple(_put(t, put) for t in triggers), ())
 
 
 def _put(text: str, values: dict[str, str]) -> str:

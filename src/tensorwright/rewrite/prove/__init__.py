@@ -3,6 +3,7 @@
 `validate.py` asks whether the axioms themselves are true.
 """
 
+from tensorwright.rewrite.prove.checking import Checked, check_axioms
 from tensorwright.rewrite.prove.conditions import conditioned, least_condition
 from tensorwright.rewrite.prove.explain import Step
 from tensorwright.rewrite.prove.many import prove_all
@@ -21,6 +22,7 @@ __all__ = [
     "PROVER_VERSION",
     "QUICK",
     "Budget",
+    "Checked",
     "Counterexample",
     "Fault",
     "Limits",
@@ -32,6 +34,7 @@ __all__ = [
     "Step",
     "Unknown",
     "Validation",
+    "check_axioms",
     "conditioned",
     "consistency",
     "derivable",

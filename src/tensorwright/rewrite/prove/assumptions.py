@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from math import gcd
 
 from tensorwright.rewrite.dims import Dim, Extent, Quotient, Size, atoms_of, value_of
 from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact
@@ -35,11 +36,11 @@ class Assumptions:
 
     @property
     def quotients(self) -> tuple[tuple[Extent, Size], ...]:
-        """What was solved by a fresh extent, whose name begins with an underscore."""
+        """What was solved by a fresh extent, or for one; their names begin with an underscore."""
         return tuple(
             (extent, size)
             for extent, size in self.solved
-            if any(atom.name.startswith("_") for atom in atoms_of(size))
+            if any(atom.name.startswith("_") for atom in (extent, *atoms_of(size)))
         )
 
     def normal(self, size: Size) -> Size:
@@ -117,12 +118,19 @@ def assume(facts: Iterable[Fact]) -> Assumptions | None:
         found: tuple[Extent, Size] | None = None
         match fact:
             case Equal(left, right):
-                found = _solution(known.normal(left) - known.normal(right))
-            case Divides(divisor, number) if known.normal(number) == 1:
-                waiting.append(Equal(divisor, 1))
-                continue
+                gap = _reduced(known.normal(left) - known.normal(right))
+                factors = _factors_of_one(gap)
+                if factors:
+                    waiting.extend(Equal(Dim.of(extent), 1) for extent in factors)
+                    continue
+                found = _solution(gap)
             case Divides(divisor, number):
-                found = _multiple(known.normal(divisor), known.normal(number), fresh)
+                below, above = known.normal(divisor), known.normal(number)
+                times = below // above if above != 0 else below
+                if not _is_opaque(times):  # a multiple of a number divides it once
+                    waiting.append(Equal(times, 1))
+                    continue
+                found = _multiple(below, above, fresh)
                 fresh += 1
             case AtLeast():
                 pass
@@ -166,6 +174,30 @@ def _replace(size: Size, solved: Mapping[Extent, Size]) -> Size:
     if not any(name in solved for name in names):
         return size
     return value_of(size, {name: solved.get(name, Dim.of(name)) for name in names})
+
+
+def _reduced(gap: Size) -> Size:
+    """Without the factors that all of its terms have: extents and numbers that are not zero."""
+    if isinstance(gap, int):
+        return gap
+    first, *others = (monomial for monomial, _ in gap.terms)
+    for atom in first:
+        if isinstance(atom, Extent) and all(atom in monomial for monomial in others):
+            quotient = gap // Dim.of(atom)
+            return _reduced(quotient)
+    divisor = gcd(*(factor for _, factor in gap.terms))
+    return gap // divisor if divisor > 1 else gap
+
+
+def _factors_of_one(gap: Size) -> tuple[Extent, ...]:
+    """The extents whose product is 1 where `gap` is zero; none where it does not say so."""
+    if isinstance(gap, int) or len(gap.terms) != 2:
+        return ()
+    (product, factor), (rest, number) = gap.terms
+    extents = tuple(atom for atom in product if isinstance(atom, Extent))
+    if rest or factor + number != 0 or abs(factor) != 1 or len(extents) != len(product):
+        return ()
+    return extents if len(extents) > 1 else ()
 
 
 def _solution(gap: Size) -> tuple[Extent, Size] | None:

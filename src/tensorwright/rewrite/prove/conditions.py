@@ -70,18 +70,24 @@ def _is_channels(extent: Extent) -> bool:
 
 
 def conditioned(rule: Rule) -> Rule | None:
-    """The rule with a condition under which evaluation does not refute it, if one is found.
+    """The rule with a condition under which it seems to hold; None where none is found.
 
     For a rule that is false for some shapes: it was found where, say, a convolution has one group.
+    What evaluation does not refute may still be false, or have no proof; then the weakest condition
+    that has one is taken, if any has.
     """
+    first: Rule | None = None
     for problem in problems_of(rule):
         for shapes in _plain_shapes(problem):
             inputs = {name: _ramp(shape) for name, shape in shapes.items()}
-            if try_inputs(rule, inputs) is None:
-                found = least_condition(rule, shapes, _is_not_refuted)
-                if found is not None:
+            if try_inputs(rule, inputs) is not None:
+                continue
+            for holds in (_is_not_refuted, _is_proved):
+                found = least_condition(rule, shapes, holds)
+                if found is not None and _is_proved(found):
                     return _without_needless_ranks(found)
-    return None
+                first = found if first is None else first
+    return None if first is None else _without_needless_ranks(first)
 
 
 def _is_not_refuted(rule: Rule) -> bool:
@@ -90,20 +96,28 @@ def _is_not_refuted(rule: Rule) -> bool:
 
 
 def _plain_shapes(problem: Problem) -> Iterator[dict[str, IntShape]]:
-    """Batches of 2, 4 channels, images of 5 by 6, and kernels of some sizes; one group or 4."""
+    """Small batches, channels, images and kernels; first without extents that are equal by chance.
+
+    Kernels are of one group, or of as many as there are channels.
+    """
     kernels = _kernels(problem.rule)
+    names = [name for name, _ in problem.shapes]
     extents = [e for _, shape in problem.shapes for size in shape for e in atoms_of(size)]
     extents += [e for _, size in problem.known.solved for e in atoms_of(size)]
-    for groups, outputs, rows, columns in product((1, 4), (8, 4), (3, 1), (3, 1)):
-        plain = {0: 2, 1: 4, 2: 5, 3: 6}
-        kernel = {0: outputs, 1: 4 // groups, 2: rows, 3: columns}
+    choices = product((2, 0), (1, 4), (2, 4), (3, 1), (3, 1))
+    for step, groups, batch, rows, columns in choices:
         values: dict[Extent, Size] = {}
         for extent in extents:
             if extent.name.startswith("_"):
                 is_outputs = any(extent.name.startswith(f"_{name}0_") for name in kernels)
-                values[extent] = outputs // groups if is_outputs else groups
+                values[extent] = 12 // groups if is_outputs else groups
+                continue
+            more = step * names.index(extent.name)
+            if extent.name in kernels:
+                own = (12 + more, 4 // groups + more, rows, columns)
             else:
-                values[extent] = (kernel if extent.name in kernels else plain)[extent.axis]
+                own = (batch + more, 4 + more, 5, 6)
+            values[extent] = own[extent.axis]
         shapes = shapes_at(problem, values)
         if shapes is not None and fits(problem, shapes):
             yield shapes

@@ -71,11 +71,13 @@ class Trigger:
 class AxiomPattern:
     """An axiom as patterns; its triggers have the same variables.
 
-    number  its own
+    number     its own
+    operators  those of both sides
     """
 
     number: int
     axiom: Axiom
+    operators: frozenset[str]
     variables: Variables
     left: Pattern
     right: Pattern
@@ -131,7 +133,8 @@ def _ways(axiom: Axiom) -> tuple[tuple[int, Way], ...]:
     left, right = axiom.rule.left[0], axiom.rule.right[0]
     variables = variables_in(left, right)
     sides = (_pattern(left, variables), _pattern(right, variables))
-    pattern = AxiomPattern(next(_NUMBERS), axiom, variables, *sides)
+    operators = frozenset(each.operator for each in applications(left, right))
+    pattern = AxiomPattern(next(_NUMBERS), axiom, operators, variables, *sides)
     largest = max(len(applications(side)) for side in (left, right))
     return tuple(
         (largest - len(applications(each)), Way(pattern, trigger_of(each, variables)))

@@ -19,7 +19,7 @@ from tensorwright.rewrite.prove.outcome import Outcome, Proved, Refuted, Unknown
 from tensorwright.rewrite.prove.problem import Problem, problems_of
 from tensorwright.rewrite.prove.refute import refute
 from tensorwright.rewrite.prove.saturate import Limits, Saturation, saturate
-from tensorwright.rewrite.terms import Rule
+from tensorwright.rewrite.terms import Rule, applications
 
 __all__ = ["PROVER_VERSION", "prove", "stamp_of", "stamped"]
 
@@ -90,7 +90,7 @@ def _prove_at(
 ) -> _Part | str:
     """The proof at one choice of ranks, or why there is none."""
     ranks = ", ".join(f"{name} of rank {len(shape)}" for name, shape in problem.shapes)
-    found = saturate(problem, axioms, limits)
+    found = _saturated(problem, axioms, limits)
     if found is None:
         return f"the sides need not have the same shape ({ranks})"
     if not found.is_proved:
@@ -102,6 +102,18 @@ def _prove_at(
     if not answer.is_proved:
         return f"Z3 did not confirm the proof: {answer.reason} ({ranks})"
     return _Part(instances, chains_of(found), answer.resources)
+
+
+def _saturated(
+    problem: Problem, axioms: Sequence[Axiom], limits: Limits | None
+) -> Saturation | None:
+    """With the axioms of the rule's own operators alone, which are fewer; else with all."""
+    rule = problem.rule
+    own = frozenset(each.operator for each in applications(*rule.left, *rule.right))
+    found = saturate(problem, axioms, limits, among=own)
+    if found is None or found.is_proved:
+        return found
+    return saturate(problem, axioms, limits)
 
 
 def _ended(found: Saturation) -> str:

@@ -73,14 +73,24 @@ class _Plan:
 class Search:
     """Applies axioms round by round to a graph, whose terms may come from anywhere.
 
+    among    axioms of these operators alone are used; None for all
     without  the name of axioms that are not used
     """
 
     def __init__(
-        self, graph: TypedGraph, axioms: Sequence[Axiom], limits: Limits, without: str = ""
+        self,
+        graph: TypedGraph,
+        axioms: Sequence[Axiom],
+        limits: Limits,
+        among: frozenset[str] | None = None,
+        without: str = "",
     ) -> None:
         self.graph = graph
-        self.ways = [way for way in ways_of(axioms) if way.axiom.axiom.name != without]
+        self.ways = [
+            way
+            for way in ways_of(axioms)
+            if way.axiom.axiom.name != without and (among is None or way.axiom.operators <= among)
+        ]
         self.limits = limits
         self.applications: list[Application] = []
         self._since = [0] * len(self.ways)
@@ -218,10 +228,12 @@ def saturate(
     problem: Problem,
     axioms: Sequence[Axiom],
     limits: Limits | None = None,
+    among: frozenset[str] | None = None,
     without: str = "",
 ) -> Saturation | None:
     """Look for a proof; None where the two sides need not have the same shape.
 
+    among    axioms of these operators alone are used; None for all
     without  the name of axioms that are not used
     """
     bounds = Limits() if limits is None else limits
@@ -232,7 +244,7 @@ def saturate(
         if ends[0] is None or ends[1] is None or not graph.have_equal_shapes(ends[0], ends[1]):
             return None
         goal.append((ends[0], ends[1]))
-    search = Search(graph, axioms, bounds, without)
+    search = Search(graph, axioms, bounds, among, without)
     pairs = tuple(goal)
     is_complete = False
     for _ in range(bounds.rounds):

@@ -50,7 +50,8 @@ from tensorwright.rewrite.terms import (
 
 __all__ = ["RLIMIT", "VERSION", "SmtAnswer", "prove_with_z3"]
 
-RLIMIT = 4_000_000
+RLIMIT, GROUND_RLIMIT = 1_000_000, 4_000_000
+"""Proofs that end take a tenth of the first, and up to a third of the second."""
 VERSION = z3.get_version_string()
 
 
@@ -84,9 +85,13 @@ class _Encoder:
         self.rank = z3.Function("rank", self.tensor, self.integer)
         self.extent = z3.Function("extent", self.tensor, self.integer, self.integer)
         self._words: dict[str, int] = {}
+        self._numbers: dict[int, Any] = {}
+        self._operators: dict[tuple[str, int], Any] = {}
 
     def number(self, value: int) -> Any:
-        return z3.IntVal(value, self.context)
+        if value not in self._numbers:
+            self._numbers[value] = z3.IntVal(value, self.context)
+        return self._numbers[value]
 
     def variable(self, name: str) -> Any:
         return z3.Const(name, self.tensor)
@@ -124,11 +129,11 @@ class _Encoder:
         return self.apply(term.operator, [self.param(each, names) for each in term.params], args)
 
     def apply(self, operator: str, params: list[Any], args: list[Any]) -> Any:
-        sorts = [self.integer] * len(params) + [self.tensor] * len(args)
-        name = f"{operator}/{len(params)}"
-        if not sorts:
-            return z3.Const(name, self.tensor)
-        return z3.Function(name, *sorts, self.tensor)(*params, *args)
+        key = (operator, len(params))
+        if key not in self._operators:
+            sorts = [self.integer] * len(params) + [self.tensor] * len(args)
+            self._operators[key] = z3.Function(f"{operator}/{len(params)}", *sorts, self.tensor)
+        return self._operators[key](*params, *args)
 
     def fact(self, fact: Fact, names: Names) -> Any:
         match fact:
@@ -155,12 +160,15 @@ class _Encoder:
 def prove_with_z3(
     problem: Problem, instances: Iterable[Instance], rlimit: int = RLIMIT
 ) -> SmtAnswer:
-    """Prove a rule at given ranks from the axioms of some instances, quantified again."""
+    """Prove a rule at given ranks from the axioms of some instances, quantified again if possible.
+
+    rlimit  for the attempt with quantifiers
+    """
     used = tuple(instances)
     answer = _attempt(problem, used, rlimit, is_ground=False)
     if answer.is_proved:
         return answer
-    again = _attempt(problem, used, rlimit, is_ground=True)
+    again = _attempt(problem, used, GROUND_RLIMIT, is_ground=True)
     return replace(again, resources=answer.resources + again.resources)
 
 
@@ -177,7 +185,7 @@ def _attempt(
     for name, tensor in names.items():
         solver.add(*encoder.has_shape(tensor, symbolic_shape(name, len(shapes[name])), names))
     for extent, size in problem.known.quotients:
-        for atom in (each for each in atoms_of(size) if each.name.startswith("_")):
+        for atom in (each for each in (extent, *atoms_of(size)) if each.name.startswith("_")):
             names[atom.name] = encoder.size_variable(atom.name)
             shapes[atom.name] = ()
             solver.add(names[atom.name] >= 1)

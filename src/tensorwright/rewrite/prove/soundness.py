@@ -71,7 +71,7 @@ def _is_proved(rule: Rule, axioms: Sequence[Axiom], limits: Limits, without: str
     if not problems:
         return False
     for problem in problems:
-        found = saturate(problem, axioms, limits, without)
+        found = saturate(problem, axioms, limits, without=without)
         if found is None or not found.is_proved:
             return False
     return True

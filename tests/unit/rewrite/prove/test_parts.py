@@ -82,3 +82,35 @@ def test_normal_forms() -> None:
     assert of(Fn.EXP, total) == of(Fn.MUL, of(Fn.EXP, y), of(Fn.EXP, x))
     assert of(Fn.MAX, of(Fn.MAX, x, y), x) == of(Fn.MAX, y, x)
     assert of(Fn.TANH, x) != of(Fn.TANH, y)
+
+
+def test_common_factors_are_taken_out_of_equalities() -> None:
+    known = assume([equal("a.0 + b.0", "c.0 + d.0"), equal("a.0 + d.0", "c.0 + b.0")])
+    assert known is not None
+    assert known.entails(equal("b.0", "d.0"))
+    known = assume([equal("q.0*a.0", "a.0")])
+    assert known is not None
+    assert known.entails(equal("q.0", "1"))
+
+
+def test_what_divides_each_other_is_equal() -> None:
+    a, b = parse_size("a.0"), parse_size("b.0")
+    known = assume([Divides(a, b), Divides(b, a)])
+    assert known is not None
+    assert known.entails(Equal(a, b))
+    known = assume([Divides(a, 1)])
+    assert known is not None
+    assert known.entails(Equal(a, 1))
+
+
+def test_nodes_tell_when_they_came() -> None:
+    graph = EGraph()
+    a, b = (graph.add("?", (name,), ()) for name in "ab")
+    one = graph.add("f", (), (a,))
+    graph.clock = 5
+    other = graph.add("f", (), (b,))
+    graph.union(a, b, 0)
+    assert (graph.born(one), graph.born(other)) == (0, 5)
+    assert graph.changed(graph.find(a)) == 5
+    assert graph.with_operator("f") == (one,)
+    assert list(graph.members(other)) == [one]

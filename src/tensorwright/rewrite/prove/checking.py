@@ -1,0 +1,56 @@
+"""Check the shipped axioms, each in its turn, in several processes: is it true, is it needed?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tensorwright.base import InternalError
+from tensorwright.rewrite.axioms import instances, load_axioms
+from tensorwright.rewrite.prove.crew import Crew, Lost
+from tensorwright.rewrite.prove.soundness import derivable
+from tensorwright.rewrite.prove.validate import QUICK, Budget, Validation, validate
+
+__all__ = ["Checked", "check_axioms"]
+
+_PATIENCE_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found out about all axioms of one name.
+
+    is_redundant  whether they follow from the others, within some limits
+    """
+
+    validation: Validation
+    is_redundant: bool
+
+
+def check_axioms(budget: Budget = QUICK, workers: int = 2) -> Iterator[Checked]:
+    """Check the shipped axioms; yields them in the order of their names.
+
+    Raises:  InternalError where a process ended before its time.
+    """
+    names = sorted(instances(load_axioms()))
+    found: dict[int, Checked] = {}
+    place = 0
+    with Crew(_checked, workers, _PATIENCE_S) as crew:
+        for done, result in crew.run([(name, budget) for name in names]):
+            if isinstance(result, Lost):
+                raise InternalError(
+                    stage="rules", where=f"axiom {names[done]}", reason=result.reason
+                )
+            found[done] = result
+            while place in found:
+                yield found.pop(place)
+                place += 1
+
+
+def _checked(item: tuple[str, Budget]) -> Checked:
+    name, budget = item
+    axioms = load_axioms()
+    return Checked(
+        validation=validate(name, instances(axioms)[name], budget),
+        is_redundant=derivable(name, axioms),
+    )
