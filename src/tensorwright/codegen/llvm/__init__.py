@@ -21,7 +21,6 @@ from tensorwright.codegen.llvm.vector_math import (
     LIBM_SYMBOLS,
     MATH_FUNCTIONS,
     MathFunction,
-    has_vector_code,
     math_function,
 )
 
@@ -41,7 +40,6 @@ __all__ = [
     "feature_flags",
     "find_intrinsic",
     "float_literal",
-    "has_vector_code",
     "math_function",
     "pipeline_key",
     "vector_type",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorwright.base import DType, InternalError, UnsupportedError
-from tensorwright.codegen.llvm.builder import (
+from tensorwright.codegen.llvm.indices import Indices
+from tensorwright.codegen.llvm.linear import Linear, Terms
+from tensorwright.codegen.llvm.literals import (
     Val,
     mangled,
     memory_element,
@@ -13,8 +15,6 @@ from tensorwright.codegen.llvm.builder import (
     register_type,
     splat_literal,
 )
-from tensorwright.codegen.llvm.indices import Indices
-from tensorwright.codegen.llvm.linear import Linear, Terms
 
 _SMALLEST_VECTOR = 16  # bytes
 

@@ -16,89 +16,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
-from tensorwright.base import DType
-from tensorwright.codegen.llvm.math_emitter import float_literal, vector_type
+from tensorwright.codegen.llvm.literals import Val, register_element, splat_literal
+from tensorwright.codegen.llvm.math_emitter import vector_type
 from tensorwright.codegen.llvm.vector_math import MathFunction
 
 Lines: TypeAlias = "list[str | Lines]"
 
-_REGISTER = {
-    DType.F16: "float",  # 16-bit floats are computed in f32 and rounded after each operation
-    DType.BF16: "float",
-    DType.F32: "float",
-    DType.F64: "double",
-    DType.BOOL: "i1",
-}
-_MEMORY = {DType.F16: "half", DType.BF16: "i16", DType.BOOL: "i8"}
-_SUFFIX = {"float": "f32", "double": "f64"}
 _MOST_MOVED = 8  # pointers that one loop advances: each holds a register all the way through it
 _LOOP_METADATA = (
     "!0 = distinct !{!0, !1, !2}",
     '!1 = !{!"llvm.loop.unroll.disable"}',
     '!2 = !{!"llvm.loop.vectorize.enable", i1 false}',
 )
-
-
-class Val(NamedTuple):
-    """A value in registers: the name of an SSA value or a literal; one lane is a scalar."""
-
-    name: str
-    dtype: DType
-    lanes: int = 1
-
-    @property
-    def is_literal(self) -> bool:
-        """True for a constant."""
-        return not self.name.startswith("%")
-
-
-def register_element(dtype: DType) -> str:
-    """The LLVM type that an element has in registers."""
-    return _REGISTER.get(dtype) or f"i{dtype.size_bytes * 8}"
-
-
-def memory_element(dtype: DType) -> str:
-    """The LLVM type that an element has in memory."""
-    return _MEMORY.get(dtype) or register_element(dtype)
-
-
-def register_type(dtype: DType, lanes: int) -> str:
-    """The LLVM type of so many lanes in registers."""
-    return vector_type(register_element(dtype), lanes)
-
-
-def memory_type(dtype: DType, lanes: int) -> str:
-    """The LLVM type of so many lanes in memory."""
-    return vector_type(memory_element(dtype), lanes)
-
-
-def mangled(element: str, lanes: int) -> str:
-    """How an intrinsic's name ends: "v16f32", "i64"."""
-    suffix = _SUFFIX.get(element, "f16" if element == "half" else element)
-    return suffix if lanes == 1 else f"v{lanes}{suffix}"
-
-
-def splat_literal(element: str, literal: str, lanes: int) -> str:
-    """A constant in every lane."""
-    return literal if lanes == 1 else f"splat ({element} {literal})"
-
-
-def literal_text(value: float | int | bool, dtype: DType) -> str:
-    """A constant of a dtype as LLVM text."""
-    if dtype is DType.BOOL:
-        return "true" if value else "false"
-    if dtype.is_float:
-        return float_literal(float(value), DType.F64 if dtype is DType.F64 else DType.F32)
-    bits = dtype.size_bytes * 8
-    wrapped = int(value) & ((1 << bits) - 1)
-    return str(wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped)
-
-
-def scalar_literal(value: Val) -> str | None:
-    """The literal in every lane of a constant, or None."""
-    if value.is_literal and not value.name.startswith("<"):
-        return value.name.removeprefix("splat (").rstrip(")").split(" ")[-1]
-    return None
 
 
 class Module:
@@ -404,8 +333,3 @@ def _mentions(lines: Lines, name: str) -> bool:
     text: list[str] = []
     _flatten(lines, text)
     return any(name in line and found.search(line) for line in text)
-
-
-def wrapped_literal(active: range, lanes: int) -> str:
-    """A constant mask as LLVM text."""
-    return "<" + ", ".join(f"i1 {'true' if k in active else 'false'}" for k in range(lanes)) + ">"

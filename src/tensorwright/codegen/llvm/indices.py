@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tensorwright.base import DType, InternalError, Target
-from tensorwright.codegen.llvm.builder import Function, Val, wrapped_literal
+from tensorwright.codegen.llvm.builder import Function
 from tensorwright.codegen.llvm.linear import Arithmetic, Linear, combine, scaled, sorted_terms
+from tensorwright.codegen.llvm.literals import Val, wrapped_literal
 from tensorwright.expr import (
     And,
     Compare,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tensorwright.base import DType, Target
-from tensorwright.codegen.llvm.builder import (
-    Function,
+from tensorwright.codegen.llvm.builder import Function
+from tensorwright.codegen.llvm.literals import (
     Val,
     literal_text,
     mangled,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tensorwright.codegen.llvm.builder import Function, splat_literal
+from tensorwright.codegen.llvm.builder import Function
+from tensorwright.codegen.llvm.literals import splat_literal
 
 Terms = tuple[tuple[str, int], ...]
 _I32 = 1 << 31

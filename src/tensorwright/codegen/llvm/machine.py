@@ -65,10 +65,10 @@ def compile_module(ir_text: str, target: Target, level: Level = Level.LEAN) -> b
         return bytes(machine.emit_object(module))
 
 
-def assembly(ir_text: str, target: Target, level: Level = Level.LEAN) -> str:
+def assembly(ir_text: str, target: Target) -> str:
     """Compile a module to assembly text; errors as `compile_module`."""
     machine = create_machine(target)
-    with _optimised(ir_text, machine, level) as module:
+    with _optimised(ir_text, machine, Level.LEAN) as module:
         return str(machine.emit_assembly(module))
 
 

@@ -10,14 +10,9 @@ from dataclasses import dataclass, field
 
 from tensorwright.base import DType, InternalError, Target
 from tensorwright.codegen.llvm.access import Accesses, Piece, without
-from tensorwright.codegen.llvm.builder import (
-    Function,
-    Val,
-    memory_type,
-    register_type,
-    scalar_literal,
-)
+from tensorwright.codegen.llvm.builder import Function
 from tensorwright.codegen.llvm.linear import Linear, combine, scaled
+from tensorwright.codegen.llvm.literals import Val, memory_type, register_type, scalar_literal
 from tensorwright.expr import Index, Value, loads_of
 from tensorwright.loop import Buffer
 

@@ -8,7 +8,7 @@ sign and minus infinity gives NaN where the exponent is no integer.
 from __future__ import annotations
 
 from tensorwright.base import DType
-from tensorwright.codegen.llvm.builder import Val
+from tensorwright.codegen.llvm.literals import Val
 from tensorwright.codegen.llvm.operations import Operations
 from tensorwright.expr import Fn
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tensorwright.base import DType, InternalError, Target
-from tensorwright.codegen.llvm.builder import Function, Val, literal_text, register_type
+from tensorwright.codegen.llvm.builder import Function
 from tensorwright.codegen.llvm.facts import values_below
 from tensorwright.codegen.llvm.linear import Linear
+from tensorwright.codegen.llvm.literals import Val, literal_text, register_type
 from tensorwright.codegen.llvm.memory import Memory
 from tensorwright.codegen.llvm.operations import Operations
 from tensorwright.codegen.llvm.powers import constant_power

@@ -75,11 +75,6 @@ class MathFunction:
     declarations: tuple[str, ...]
 
 
-def has_vector_code(name: str, dtype: DType) -> bool:
-    """True where the function vectorises; false where it costs a library call per lane."""
-    return (name, dtype) in _VECTOR
-
-
 @lru_cache(maxsize=512)
 def math_function(name: str, dtype: DType, lanes: int, target: Target) -> MathFunction:
     """The definition of a function on vectors of so many lanes, also more than a register holds.
