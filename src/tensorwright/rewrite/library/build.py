@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tensorwright.rewrite.generate import Stage, generate_rules
 from tensorwright.rewrite.library.files import LibraryRule, known_rules, library_text
-from tensorwright.rewrite.prune import Progress, Selection, select_rules
+from tensorwright.rewrite.prune import Progress, Selection, minimise_rules, select_rules
 from tensorwright.rewrite.terms import Rule
 
 __all__ = ["SOURCES", "Built", "Source", "build_library", "stages_of"]
@@ -56,6 +56,8 @@ def build_library(
 ) -> Built:
     """Generate, prove and prune all sources, then the rules that are listed by hand.
 
+    At last all are pruned together: what is listed by hand is often more general.
+
     Raises:  MachineError where Z3 is missing; OutputError where verdicts cannot be written.
     """
     kept: tuple[Rule, ...] = ()
@@ -77,6 +79,10 @@ def build_library(
     say(f"{BY_HAND}:")
     listed = known_rules() if known is None else known
     add(BY_HAND, (), listed)
+    last = minimise_rules(kept, workers, verdicts)
+    tables.append(("together", (Stage("implied", len(last.kept), last.elapsed_s),)))
+    names = {rule.name for rule in last.kept}
+    rules = [each for each in rules if each.rule.name in names]
     head = (
         "Rules that ship with tensorwright; docs/rules.md says how to read them.",
         f"Written by: tensorwright rules generate --shipped --seed {seed} -o FILE",

@@ -1,10 +1,6 @@
-"""Pruning of candidate rules. Read `common.py` first, then `derivation.py` and `selection.py`.
+"""Pruning of candidate rules. Read `derivation.py` first, then `selection.py`."""
 
-`common.py` drops what a smaller rule says by congruence; `selection.py` proves the others and drops
-what the kept rules imply.
-"""
-
-from tensorwright.rewrite.prune.common import has_common_inputs, has_common_output, prune_common
+from tensorwright.rewrite.prune.common import has_common_inputs
 from tensorwright.rewrite.prune.derivation import Derived, derive, same_power
 from tensorwright.rewrite.prune.examine import decide
 from tensorwright.rewrite.prune.naming import systematic_name
@@ -13,6 +9,7 @@ from tensorwright.rewrite.prune.selection import (
     Dropped,
     Progress,
     Selection,
+    minimise_rules,
     select_rules,
     selection_order,
 )
@@ -26,8 +23,7 @@ __all__ = [
     "decide",
     "derive",
     "has_common_inputs",
-    "has_common_output",
-    "prune_common",
+    "minimise_rules",
     "rule_set",
     "same_power",
     "select_rules",

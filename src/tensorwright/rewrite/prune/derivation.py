@@ -22,7 +22,7 @@ from tensorwright.rewrite.terms import Rule, Term
 
 __all__ = ["DERIVE_LIMITS", "PRUNE_LIMITS", "Derived", "derive", "same_power"]
 
-PRUNE_LIMITS = Limits(rounds=4, nodes=600, matches=100)
+PRUNE_LIMITS = Limits(rounds=6, nodes=1500, matches=200)
 DERIVE_LIMITS = Limits(rounds=8, nodes=4000, matches=400)
 
 Pairs: TypeAlias = tuple[tuple[Id, Id], ...]
@@ -49,13 +49,15 @@ def derive(rule: Rule, rules: RuleSet, limits: Limits = DERIVE_LIMITS) -> Derive
 
 
 def same_power(rule: Rule, rules: RuleSet, limits: Limits = PRUNE_LIMITS) -> tuple[str, ...] | None:
-    """The names of the rules that rewrite all that a rule rewrites; None where they may not.
+    """The names of the rules that say and rewrite all that a rule does; None where they may not.
 
-    In each direction in which the rule can be applied, the other side is found by rewriting the one
-    alone.  So merging two products is not implied by the rules that take a merged product apart:
-    those do not say which products to merge.
+    A rule of one root follows from others as an equality.  One of several roots must, besides, be
+    found from each of its sides alone, where it can be applied to that side: merging two products
+    is not implied by the rules that take a merged product apart, for those do not say which
+    products to merge.
     """
-    found = _at_all_ranks(rule, lambda problem: _both_ways(problem, rules, limits))
+    at_one = _meeting if len(rule.left) == 1 else _both_ways
+    found = _at_all_ranks(rule, lambda problem: at_one(problem, rules, limits))
     return None if found is None else found.names
 
 

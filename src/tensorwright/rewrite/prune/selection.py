@@ -33,7 +33,14 @@ from tensorwright.rewrite.prune.verdicts import Verdicts
 from tensorwright.rewrite.terms import Rule, canonical_rule, input_names, operator_count
 from tensorwright.rewrite.text import rule_text
 
-__all__ = ["Dropped", "Progress", "Selection", "select_rules", "selection_order"]
+__all__ = [
+    "Dropped",
+    "Progress",
+    "Selection",
+    "minimise_rules",
+    "select_rules",
+    "selection_order",
+]
 
 BATCH = 64
 """Candidates that are asked at a time, whatever the number of processes."""
@@ -91,18 +98,40 @@ def select_rules(
 ) -> Selection:
     """Keep the proved rules among candidates that those kept before do not imply.
 
+    Equalities of constants are left out: without an input they speak of one size alone.
+
     kept      rules that are there already; the result has them first
     verdicts  where answers are kept as they come, so that a run that was stopped goes on
 
     Raises:  MachineError where Z3 is missing; OutputError where verdicts cannot be written.
     """
     store = Verdicts(verdicts)
-    selector = _Selector(kept, store, progress, len(candidates))
+    ordered = sorted(
+        (rule for rule in candidates if input_names(*rule.left, *rule.right)), key=selection_order
+    )
+    selector = _Selector(kept, store, progress, len(ordered))
     try:
         with Crew[Question, Examined](examine, workers, patience_s) as crew:
-            ordered = sorted(candidates, key=selection_order)
             for start in range(0, len(ordered), BATCH):
                 selector.batch(ordered[start : start + BATCH], crew)
+            selector.minimise(len(kept), crew)
+    finally:
+        store.close()
+    return selector.result()
+
+
+def minimise_rules(
+    rules: Sequence[Rule], workers: int = 2, verdicts: Path | None = None, patience_s: float = 300.0
+) -> Selection:
+    """Leave out proved rules that the others imply, the last ones first.
+
+    Raises:  OutputError where verdicts cannot be written.
+    """
+    store = Verdicts(verdicts)
+    selector = _Selector(rules, store, lambda each: None, len(rules))
+    try:
+        with Crew[Question, Examined](examine, workers, patience_s) as crew:
+            selector.minimise(0, crew)
     finally:
         store.close()
     return selector.result()
@@ -165,10 +194,7 @@ class _Selector:
     def _answers(
         self, questions: Sequence[Question], crew: Crew[Question, Examined]
     ) -> list[Answer]:
-        if not questions:
-            return []
-        kept_hash = Verdicts.hash_of(questions[0].kept or ())
-        answers = {n: self.verdicts.get(each, kept_hash) for n, each in enumerate(questions)}
+        answers = {n: self.verdicts.get(each) for n, each in enumerate(questions)}
         unknown = [number for number, answer in answers.items() if answer is None]
         if unknown and self.resumed is None:
             self.resumed = self.done
@@ -176,7 +202,7 @@ class _Selector:
             question = questions[unknown[place]]
             answer = self._answer(question, found)
             answers[unknown[place]] = answer
-            self.verdicts.put(question, kept_hash, answer)
+            self.verdicts.put(question, answer)
             self._tell()
         return [answer for answer in answers.values() if answer is not None]
 
@@ -227,6 +253,31 @@ class _Selector:
         name = rule.name or systematic_name(proved, {each.name for each in self.kept})
         self.kept.append(replace(proved, name=name))
         self.done += 1
+
+    def minimise(self, known: int, crew: Crew[Question, Examined]) -> None:
+        """Drop rules that larger ones imply, which came later; the first `known` stay.
+
+        What all the others together do not imply is not implied by fewer of them.
+        """
+        new = self.kept[known:]
+        others = [tuple(each for each in self.kept if each is not rule) for rule in new]
+        pairs = zip(new, others, strict=True)
+        answers = self._answers([Question(rule, rest) for rule, rest in pairs], crew)
+        for rule, answer in reversed(list(zip(new, answers, strict=True))):
+            if isinstance(answer, Implied):
+                rest = [each for each in self.kept if each is not rule]
+                names = same_power(rule, rule_set(rest))
+                if names is not None:
+                    self.kept = rest
+                    self._forget(rule, names)
+
+    def _forget(self, rule: Rule, names: tuple[str, ...]) -> None:
+        """Drop a kept rule: what it implied, those that imply it do."""
+        for place, each in enumerate(self.implied):
+            if rule.name in each.names:
+                instead = {*each.names, *names} - {rule.name}
+                self.implied[place] = replace(each, names=tuple(sorted(instead)))
+        self.implied.append(Dropped(rule, names))
 
     def result(self) -> Selection:
         return Selection(

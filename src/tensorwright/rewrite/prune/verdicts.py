@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,21 +36,22 @@ class Verdicts:
         self._known: dict[str, Answer] = {}
         self._file: IO[str] | None = None
         self._is_cut = False
+        self._last: tuple[tuple[Rule, ...] | None, str] = (None, "")
         if path is not None:
             self._read(path)
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, question: Question, kept_hash: str) -> Answer | None:
+    def get(self, question: Question) -> Answer | None:
         """The answer that is known."""
-        return self._known.get(self._key(question, kept_hash))
+        return self._known.get(self._key(question))
 
-    def put(self, question: Question, kept_hash: str, answer: Answer) -> None:
+    def put(self, question: Question, answer: Answer) -> None:
         """Keep an answer."""
         if isinstance(answer, Fails) and answer.is_lost:
             return
-        key = self._key(question, kept_hash)
+        key = self._key(question)
         self._known[key] = answer
         if self._path is None:
             return
@@ -72,16 +72,16 @@ class Verdicts:
             self._file.close()
             self._file = None
 
-    @staticmethod
-    def hash_of(kept: Iterable[Rule]) -> str:
-        """What changes when a rule is kept more or less."""
-        text = "\n".join([str(SELECTION_VERSION), *map(rule_text, kept)])
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+    def _key(self, question: Question) -> str:
+        about = "proof" if question.kept is None else self._hash_of(question.kept)
+        return _hash(f"{self._stamp} {about} {rule_text(question.rule)}")
 
-    def _key(self, question: Question, kept_hash: str) -> str:
-        about = "proof" if question.kept is None else kept_hash
-        text = f"{self._stamp} {about} {rule_text(question.rule)}"
-        return hashlib.sha256(text.encode()).hexdigest()[:24]
+    def _hash_of(self, kept: tuple[Rule, ...]) -> str:
+        """What changes when a rule is kept more or less; many questions have the same rules."""
+        if self._last[0] is not kept:
+            lines = [str(SELECTION_VERSION), *map(rule_text, kept)]
+            self._last = (kept, _hash("\n".join(lines)))
+        return self._last[1]
 
     def _read(self, path: Path) -> None:
         try:
@@ -93,6 +93,10 @@ class Verdicts:
             found = _entry(line)
             if found is not None:
                 self._known[found[0]] = found[1]
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def _plain(answer: Answer) -> dict[str, Any]:
