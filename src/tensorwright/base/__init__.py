@@ -18,6 +18,7 @@ from tensorwright.base.errors import (
     UnsupportedError,
     UsageError,
     UserError,
+    did_you_mean,
 )
 from tensorwright.base.files import atomic_writer, make_folder, output_error, write_atomically
 from tensorwright.base.knobs import (
@@ -28,7 +29,7 @@ from tensorwright.base.knobs import (
     find_knob,
     override,
 )
-from tensorwright.base.printer import HERE, Printer, number_lines
+from tensorwright.base.printer import HERE, Printer
 from tensorwright.base.target import TARGETS, Target, detect_target
 
 __all__ = [
@@ -54,11 +55,11 @@ __all__ = [
     "atomic_writer",
     "available_cores",
     "detect_target",
+    "did_you_mean",
     "dump",
     "find_knob",
     "knobs",
     "make_folder",
-    "number_lines",
     "output_error",
     "override",
     "write_atomically",

@@ -18,7 +18,8 @@ pickling; the text is rendered from the fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from typing import Any, ClassVar
 
 
@@ -170,3 +171,9 @@ class InternalError(TensorwrightError):
     """A fault of tensorwright itself."""
 
     exit_code = 70
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", most: int = 1) -> str:
+    """The remedy for an unknown name: the known ones nearest to it, else `otherwise`."""
+    near = get_close_matches(name, tuple(known), n=most)
+    return f"did you mean {' or '.join(near)}?" if near else otherwise

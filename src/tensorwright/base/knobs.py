@@ -18,11 +18,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from tensorwright.base.errors import UsageError
+from tensorwright.base.errors import UsageError, did_you_mean
 
 PREFIX = "TENSORWRIGHT_"
 DUMP_STAGES = ("graph", "rules", "schedule", "loop", "source", "asm")
@@ -230,8 +229,7 @@ def find_knob(name: str) -> Knob[Any]:
     """
     if name in _BY_NAME:
         return _BY_NAME[name]
-    near = get_close_matches(name, _BY_NAME, n=1)
-    hint = f"did you mean {near[0]}?" if near else "one of " + ", ".join(_BY_NAME)
+    hint = did_you_mean(name, _BY_NAME, "one of " + ", ".join(_BY_NAME))
     raise UsageError(stage="knobs", where=f"knob {name}", reason="no such knob", remedy=hint)
 
 

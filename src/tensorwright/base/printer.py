@@ -53,13 +53,13 @@ class Printer:
         with self.indent():
             yield
 
-    def table(self, rows: Sequence[Sequence[str]], gap: str = "  ") -> None:
+    def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Add rows of cells in left-aligned columns; rows may have different lengths."""
         count = max((len(row) for row in rows), default=0)
         widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(count)]
         for row in rows:
             cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-            self.line(gap.join(cells).rstrip())
+            self.line("  ".join(cells).rstrip())
 
     def __str__(self) -> str:
         texts: list[str] = []
@@ -79,10 +79,3 @@ def _render(run: Sequence[tuple[str, str]]) -> list[str]:
     """The lines of one run, which all have a note or all have none."""
     column = max(len(text) for text, _ in run) + 4
     return [text.ljust(column) + note if note else text.rstrip() for text, note in run]
-
-
-def number_lines(text: str) -> str:
-    """Put a right-aligned line number in front of each line."""
-    rows = text.split("\n")
-    width = len(str(len(rows)))
-    return "\n".join(f"{i:>{width}}  {row}".rstrip() for i, row in enumerate(rows, start=1))

@@ -12,11 +12,10 @@ import platform
 import re
 import sys
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from tensorwright.base.dtypes import DType
-from tensorwright.base.errors import UsageError
+from tensorwright.base.errors import UsageError, did_you_mean
 from tensorwright.base.knobs import available_cores
 
 _LINUX_CPUINFO = Path("/proc/cpuinfo")
@@ -87,13 +86,13 @@ class Target:
             if target.name == text:
                 return target
         names = ["native", *(target.name for target in TARGETS)]
-        near = get_close_matches(text, names, n=1)
+        hint = did_you_mean(text, names)
         listed = "one of " + ", ".join(names)
         raise UsageError(
             stage="target",
             where=f"target {text!r}",
             reason="no such target",
-            remedy=f"did you mean {near[0]}? ({listed})" if near else listed,
+            remedy=f"{hint} ({listed})" if hint else listed,
         )
 
     @property

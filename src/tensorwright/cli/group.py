@@ -7,12 +7,11 @@ import os
 import sys
 import traceback
 import warnings
-from difflib import get_close_matches
 
 import click
 
 from tensorwright import __version__
-from tensorwright.base import InternalError, MachineError, TensorwrightError, knobs
+from tensorwright.base import InternalError, MachineError, TensorwrightError, did_you_mean, knobs
 from tensorwright.cli.registry import COMMANDS
 
 ARGUMENTS = "tensorwright.arguments"
@@ -47,8 +46,7 @@ class LazyGroup(click.Group):
         """As click does, with the nearest command named where there is none of that name."""
         names = self.list_commands(ctx)
         if args and not args[0].startswith("-") and args[0] not in names:
-            near = get_close_matches(args[0], names, n=1)
-            hint = f"did you mean {near[0]}?" if near else "one of " + ", ".join(names)
+            hint = did_you_mean(args[0], names, "one of " + ", ".join(names))
             ctx.fail(f"no such command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
 

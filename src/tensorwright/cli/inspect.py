@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
 
-from tensorwright.base import Target, UsageError, knobs
+from tensorwright.base import Target, UsageError, did_you_mean, knobs
 from tensorwright.cli.models import Shapes, is_executable, read_graph
 from tensorwright.cli.options import (
     machine_options,
@@ -90,15 +89,21 @@ def read_stages(text: str) -> tuple[str, ...]:
     """
     known = ("graph", "layouts", "workloads", *CODE)
     given = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not given:
+        raise UsageError(
+            stage="cli",
+            where=f"--what {text!r}",
+            reason="it names no stage",
+            remedy="some of " + ",".join(known),
+        )
     for name in given:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = did_you_mean(name, known)
             raise UsageError(
                 stage="cli",
                 where=f"--what {name}",
                 reason="there is no such stage",
-                remedy=hint + "some of " + ",".join(known),
+                remedy=f"{hint} some of {','.join(known)}".lstrip(),
             )
     return tuple(name for name in known if name in given)
 
@@ -113,13 +118,12 @@ def select(workloads: Sequence[Workload], wanted: str | None) -> tuple[Workload,
     found = tuple(w for w in workloads if w.name == wanted or w.key.startswith(wanted))
     if not found:
         names = sorted({workload.name for workload in workloads})
-        near = get_close_matches(wanted, names, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
+        hint = did_you_mean(wanted, names)
         raise UsageError(
             stage="cli",
             where=f"--workload {wanted}",
             reason="the model has no workload of that name or key",
-            remedy=hint + "one of " + ", ".join(names),
+            remedy=f"{hint} one of {', '.join(names)}".lstrip(),
         )
     return found
 

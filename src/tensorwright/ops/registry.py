@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
-from tensorwright.base import ModelError, UnsupportedError
+from tensorwright.base import ModelError, UnsupportedError, did_you_mean
 from tensorwright.ops.activation import ACTIVATION_OPERATORS
 from tensorwright.ops.attention import ATTENTION_OPERATORS
 from tensorwright.ops.attributes import bool_of, scalar_of, text_of
@@ -59,12 +57,11 @@ def operator(name: str) -> Operator:
     """
     found = _BY_NAME.get(name)
     if found is None:
-        near = get_close_matches(name, _BY_NAME, n=3)
         raise UnsupportedError(
             stage="operators",
             where="looking it up",
             reason="there is no such operator",
-            remedy=f"did you mean {' or '.join(near)}?" if near else "",
+            remedy=did_you_mean(name, _BY_NAME, most=3),
             operator=name,
         )
     return found

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, cast
 
 import numpy as np
 
-from tensorwright.base import DType, InputError, UsageError
+from tensorwright.base import DType, InputError, UsageError, did_you_mean
 from tensorwright.ops import Array, TensorType
 from tensorwright.runtime.buffers import is_kernel_ready, to_array
 from tensorwright.runtime.plan import TensorSpec
@@ -105,13 +104,12 @@ def check_names(kind: str, specs: Sequence[TensorSpec], given: Mapping[str, Any]
     missing = [name for name in names if name not in given]
     unknown = [name for name in given if name not in names]
     if unknown:
-        near = get_close_matches(str(unknown[0]), missing or names, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
+        hint = did_you_mean(str(unknown[0]), missing or names)
         raise InputError(
             stage="run",
             where=f"{kind} {unknown[0]}",
             reason=f"there is no such {kind}",
-            remedy=hint + _give(kind, specs),
+            remedy=f"{hint} {_give(kind, specs)}".lstrip(),
         )
     if missing:
         raise InputError(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from types import MappingProxyType
 
 import numpy as np
 
-from tensorwright.base import UsageError
+from tensorwright.base import UsageError, did_you_mean
 from tensorwright.graph import Graph
 from tensorwright.ops import Array
 from tensorwright.zoo.bert import bert_base
@@ -49,12 +48,11 @@ def build(name: str, seed: int = 0, batch: int = 1) -> Graph:
     """
     builder = _BUILDERS.get(name)
     if builder is None:
-        near = get_close_matches(name, ZOO, n=1)
         raise UsageError(
             stage="zoo",
             where=f"network {name!r}",
             reason="there is no such network",
-            remedy=f"did you mean {near[0]}?" if near else "one of " + ", ".join(ZOO),
+            remedy=did_you_mean(name, ZOO, "one of " + ", ".join(ZOO)),
         )
     if batch < 1:
         raise UsageError(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tensorwright.base import HERE, Printer, number_lines
+from tensorwright.base import HERE, Printer
 
 
 def test_blocks_indent() -> None:
@@ -41,8 +41,3 @@ def test_tables() -> None:
     empty = Printer()
     empty.table([])
     assert str(empty) == ""
-
-
-def test_line_numbers() -> None:
-    assert number_lines("a\n\nb") == "1  a\n2\n3  b"
-    assert number_lines("\n".join("x" * 10)).startswith(" 1  x")
