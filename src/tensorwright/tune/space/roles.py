@@ -7,15 +7,17 @@ the rows that reuse it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
 from tensorwright.expr import (
+    Axis,
     Compute,
     FloorDiv,
     Index,
     Load,
+    Mod,
     Range,
     Var,
     free_vars,
@@ -107,6 +109,19 @@ def common_group(found: Iterable[Operand], var: Var) -> int:
     return sizes.pop() if len(sizes) == 1 else 0
 
 
+def block_along(tensor: Compute, axis: Axis) -> int:
+    """The block of a blocked layout that an axis runs through: b in x[.. k // b .. k % b]; 0 if
+    none.
+    """
+    for load in loads_of(tensor.body):
+        for index in load.indices:
+            for monomial, _ in terms_of(index):
+                for atom in monomial:
+                    if isinstance(atom, Mod) and axis.var in free_vars(atom):
+                        return atom.divisor if isinstance(atom.divisor, int) else 0
+    return 0
+
+
 def vector_within(group: int, width: int) -> int:
     """The widest vectors that fill a group exactly; `width` where nothing is grouped (0)."""
     if not group:
@@ -125,11 +140,3 @@ def has_reuse(tensor: Compute) -> bool:
     ]
     lacking = [m for m in missing if m]
     return any(a - b and b - a for a in lacking for b in lacking)
-
-
-def spatial_loads(tensor: Compute) -> Iterator[Load]:
-    """The reads of a tensor that depend on some of its axes."""
-    axes = {axis.var for axis in tensor.axes}
-    for load in loads_of(tensor.body):
-        if free_vars(*load.indices) & axes:
-            yield load

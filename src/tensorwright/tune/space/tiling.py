@@ -7,7 +7,7 @@ from enum import Enum
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Axis, Index, Load, Mod, exact_div, free_vars, loads_of, terms_of
+from tensorwright.expr import Axis, Index, Load, exact_div, free_vars, loads_of
 from tensorwright.schedule import (
     AtRoot,
     ComputeAt,
@@ -22,7 +22,7 @@ from tensorwright.schedule import (
 )
 from tensorwright.tune.space.common import accumulators, lanes_for, parallelise, spread
 from tensorwright.tune.space.pack_operand import place_panel
-from tensorwright.tune.space.roles import extent_of, points, vector_within
+from tensorwright.tune.space.roles import block_along, extent_of, points, vector_within
 from tensorwright.tune.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tune.space.tile_roles import Roles, copies_much, rows_inside_columns
 from tensorwright.tune.space.tile_sizes import default_tile, few_columns, row_sizes, window_tile
@@ -315,7 +315,7 @@ class Tiling:
         main = max(axes, key=lambda axis: extent_of(axis.extent))
         others = [axis.name for axis in axes if axis is not main]
         extent = extent_of(main.extent)
-        block = _block_of(stage, main)
+        block = block_along(stage.tensor, main)
         if block and extent % block:  # the channels of a group end inside a block
             block = 0
         steps = divisors(block or extent, 16)
@@ -327,19 +327,6 @@ class Tiling:
             return loops, [f"{main.name}_2"]
         self.builder.do(Split(stage.name, main.name, (step,), Tail.EXACT))
         return [*others, f"{main.name}_o"], [f"{main.name}_i"]
-
-
-def _block_of(stage: Stage, axis: Axis) -> int:
-    """The block of a blocked layout that a reduction axis runs through: b in x[.. k // b .. k %
-    b]; 0 if none.
-    """
-    for load in loads_of(stage.tensor.body):
-        for index in load.indices:
-            for monomial, _ in terms_of(index):
-                for atom in monomial:
-                    if isinstance(atom, Mod) and axis.var in free_vars(atom):
-                        return atom.divisor if isinstance(atom.divisor, int) else 0
-    return 0
 
 
 def _extent(axis: Axis | None) -> int:

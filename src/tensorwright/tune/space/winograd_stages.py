@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorwright.expr import Axis, Index, Mod, free_vars, loads_of, terms_of
+from tensorwright.expr import Axis, Index
 from tensorwright.schedule import (
     CacheWrite,
     ComputeAt,
@@ -10,13 +10,12 @@ from tensorwright.schedule import (
     Prefetch,
     Reorder,
     Split,
-    Stage,
     Tail,
     Unroll,
     Vectorize,
 )
 from tensorwright.tune.space.common import parallelise, spread
-from tensorwright.tune.space.roles import extent_of, points
+from tensorwright.tune.space.roles import block_along, extent_of, points
 from tensorwright.tune.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tune.space.winograd_roles import Case, Place
 from tensorwright.tune.space.winograd_sizes import Sizes, choose_sizes
@@ -173,7 +172,7 @@ class _Stages:
         (main, *others) = sorted(
             stage.tensor.reduce_axes, key=lambda axis: extent_of(axis.extent), reverse=True
         )
-        block = _block_along(stage, main) or extent_of(main.extent)
+        block = block_along(stage.tensor, main) or extent_of(main.extent)
         step = builder.choose(
             "unroll", divisors(block, 16), max(divisors(block, 4)), Kind.UNROLL, cache
         )
@@ -235,14 +234,3 @@ class _Stages:
                 inside.add(feeding)
             else:
                 spread(builder, feeding, self.case.target, feeding)
-
-
-def _block_along(stage: Stage, axis: Axis) -> int:
-    """The block of a layout that an axis runs through: b in x[.. k // b .. k % b]; 0 if none."""
-    for load in loads_of(stage.tensor.body):
-        for index in load.indices:
-            for monomial, _ in terms_of(index):
-                for atom in monomial:
-                    if isinstance(atom, Mod) and axis.var in free_vars(atom):
-                        return atom.divisor if isinstance(atom.divisor, int) else 0
-    return 0
