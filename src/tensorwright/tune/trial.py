@@ -7,32 +7,26 @@ timed in native loops, so that Python's time between calls does not count.
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import resource
 import statistics
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from tensorwright.base import DType, InternalError, detect_target
-from tensorwright.codegen.llvm import compile_module
+from tensorwright.base import DType, InternalError
 from tensorwright.expr import Array
 from tensorwright.loop import Parameter, Role, pack
 from tensorwright.records import Status
-from tensorwright.runtime import LoadedObject, empty, load_object
+from tensorwright.runtime import empty, load_object
+from tensorwright.tune.answers import Guarded, allowed_error, find_difference
 from tensorwright.tune.build import Built
 from tensorwright.tune.cold import cold_table
 from tensorwright.tune.reference import Reference, make_inputs
+from tensorwright.tune.repeat import native_repeat
 
-_TOLERANCE = {DType.F64: 1e-10, DType.F32: 1e-4, DType.F16: 1e-2, DType.BF16: 4e-2}
-_GUARD_BYTES = 4096
-_UNWRITTEN = 0xFF  # NaN for floats
 _PAUSE_S = 0.001  # regions back to back may be stuck on one core under foreign load
 _COLD_RATIO = 4.0
 _COLD_SLACK_S = 0.05  # a first call may wait for a core
@@ -42,28 +36,6 @@ _STEADY_RATIO = 1.1
 _PARTS = 8
 _LONGEST_SAMPLE_S = 0.05
 _LEAST_MEMORY_BYTES = 4 << 30
-
-REPEAT_IR = """
-define void @tw_repeat(ptr %kernel, ptr %table, i64 %row, i64 %rows, i64 %first, ptr %workspace,
-                       i32 %threads, i64 %count) {
-entry:
-  br label %again
-again:
-  %i = phi i64 [0, %entry], [%next, %again]
-  %at = phi i64 [%first, %entry], [%after, %again]
-  %offset = mul i64 %at, %row
-  %args = getelementptr i8, ptr %table, i64 %offset
-  call void %kernel(ptr %args, ptr %workspace, i32 %threads)
-  %up = add i64 %at, 1
-  %wraps = icmp eq i64 %up, %rows
-  %after = select i1 %wraps, i64 0, i64 %up
-  %next = add i64 %i, 1
-  %more = icmp slt i64 %next, %count
-  br i1 %more, label %again, label %done
-done:
-  ret void
-}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +234,7 @@ class _Run:
         """
         if self._flush is not None:
             self._flush.max()
-        repeat = _repeat().run
+        repeat = native_repeat().run
         table, workspace = self._table.ctypes.data, self._workspace.ctypes.data
         rows, width = self._table.shape
         part = max(1, count // _PARTS)
@@ -294,84 +266,8 @@ class _Run:
         return int(array.ctypes.data)
 
 
-class Guarded:
-    """An output with zones before and after it that nobody may write."""
-
-    def __init__(self, shape: tuple[int, ...], dtype: DType) -> None:
-        size = math.prod(shape) * dtype.size_bytes
-        room = -(-size // 64) * 64 + 2 * _GUARD_BYTES
-        self._memory = empty((room,), DType.U8)
-        self._memory[...] = _UNWRITTEN
-        self._end = _GUARD_BYTES + size
-        self.array: Array = np.ndarray(shape, dtype.numpy, self._memory.data, _GUARD_BYTES)
-
-    def is_intact(self) -> bool:
-        """Whether the zones are as they were."""
-        zones = (self._memory[:_GUARD_BYTES], self._memory[self._end :])
-        return all(bool((zone == _UNWRITTEN).all()) for zone in zones)
-
-
-def allowed_error(answer: Array, dtype: DType, has_floats: bool) -> Array:
-    """How far each element may be from the answer, by broadcasting; `dtype` is that of the kernel.
-
-    Floats: so much of the element itself and of what elements of this answer usually are. Whole
-    numbers are exact, but for 8 bits that were rounded from floats: one off.
-    """
-    if not dtype.is_float:
-        return np.array(1 if has_floats and dtype.is_int and dtype.size_bytes == 1 else 0)
-    wide = answer if answer.dtype.itemsize >= 4 else answer.astype(np.float32)
-    size = np.asarray(np.abs(wide))  # NumPy makes the only element of a scalar a number
-    finite = size[np.isfinite(size)]
-    size = np.nan_to_num(size, copy=False, nan=0.0, posinf=0.0)
-    usual = float(np.quantile(finite, 0.9)) if finite.size else 0.0
-    usual = usual or (float(finite.max()) if finite.size else 0.0)
-    allowed: Array = _TOLERANCE[dtype] * (size + size.dtype.type(usual))
-    return allowed
-
-
-def find_difference(found: Array, answer: Array, allowed: Array) -> str:
-    """What is wrong with an answer, "" if nothing is."""
-    wide = np.float64 if answer.dtype.kind in "iub" else answer.dtype
-    if answer.dtype.kind == "b":
-        found = found.view(np.uint8)
-        answer = answer.view(np.uint8)
-    found = found.astype(wide, copy=False)
-    answer = answer.astype(wide, copy=False)
-    with np.errstate(all="ignore"):
-        error = np.abs(found - answer)
-        is_right = (error <= allowed) | (found == answer) | (np.isnan(found) & np.isnan(answer))
-    if is_right.all():
-        return ""
-    wrong = np.argwhere(~is_right)
-    place = tuple(int(i) for i in wrong[0])
-    share = 100 * len(wrong) / max(1, answer.size)
-    return (
-        f"{len(wrong)} elements ({share:.3g} %) are wrong, first at {list(place)}: "
-        f"{found[place]} and not {answer[place]}"
-    )
-
-
 def _shape(parameter: Parameter) -> tuple[int, ...]:
     extents = parameter.buffer.shape
     if not all(isinstance(extent, int) for extent in extents):
         raise InternalError(stage="tune", where=str(parameter.buffer), reason="an open extent")
     return tuple(extent for extent in extents if isinstance(extent, int))
-
-
-@dataclass(frozen=True, slots=True)
-class _Repeat:
-    """The native loop of calls; `code` keeps it in memory."""
-
-    code: LoadedObject
-    run: Callable[..., Any]
-
-
-@lru_cache(maxsize=1)
-def _repeat() -> _Repeat:
-    code = load_object(compile_module(REPEAT_IR, detect_target()), ("tw_repeat",))
-    pointer = ctypes.c_void_p
-    number = ctypes.c_int64
-    kind = ctypes.CFUNCTYPE(
-        None, pointer, pointer, number, number, number, pointer, ctypes.c_int32, number
-    )
-    return _Repeat(code, kind(code.address("tw_repeat")))

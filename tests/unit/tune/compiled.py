@@ -6,9 +6,10 @@ import ctypes
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 from tests.unit.graph.partition_runner import random_inputs
 
-from tensorwright.base import Target
+from tensorwright.base import Target, detect_target
 from tensorwright.graph import (
     PLAIN,
     Graph,
@@ -16,6 +17,7 @@ from tensorwright.graph import (
     Partition,
     Workload,
     choose_layouts,
+    interpret,
     partition,
     physical_shape,
     reference,
@@ -24,9 +26,11 @@ from tensorwright.graph import (
 )
 from tensorwright.loop import Role, pack
 from tensorwright.ops import Array
+from tensorwright.pipeline import finish
+from tensorwright.records import MemoryStore
 from tensorwright.runtime import empty, load_object
 from tensorwright.tune import Built, build, build_request
-from tensorwright.tune.trial import Guarded, allowed_error, find_difference
+from tensorwright.tune.answers import Guarded, allowed_error, find_difference
 
 Case = tuple[Workload, tuple[Array, ...]]
 
@@ -62,6 +66,21 @@ def _physical(graph: Graph, name: str, values: Mapping[str, Array]) -> Array:
     layout = graph.layouts.get(name, PLAIN)
     array = to_physical(values[name], layout)
     return array.reshape(physical_shape(graph.types[name].shape, layout))
+
+
+def weights(*shape: int) -> NDArray[np.float32]:
+    """Normal numbers, the same for the same shape."""
+    return np.random.default_rng(shape).standard_normal(shape, np.float32)
+
+
+def check_network(graph: Graph) -> None:
+    """Run a network with the schedules by rule and compare what comes out with the interpreter."""
+    target = detect_target()
+    inputs = {name: weights(*type_.shape) for name, type_ in graph.input_types.items()}
+    parts = partition(choose_layouts(simplify(graph), target))
+    found = finish(parts, target, 2, MemoryStore()).run(inputs)
+    for name, expected in interpret(graph, inputs).items():
+        assert np.abs(found[name] - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
 def check_schedule(case: Case, trace: str, target: Target, threads: int = 2) -> None:

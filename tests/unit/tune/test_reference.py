@@ -11,8 +11,8 @@ from tests.unit.tune.helpers import doubled, workload_of
 from tensorwright.base import DType, InternalError
 from tensorwright.expr import Element, Fn, apply, compute, placeholder
 from tensorwright.runtime import is_kernel_ready
+from tensorwright.tune.answers import allowed_error, find_difference
 from tensorwright.tune.reference import InputSpec, Recipe, index_reach, make_inputs, make_reference
-from tensorwright.tune.trial import allowed_error, find_difference
 
 ALL = tuple(InputSpec(dtype.value, (3, 5), dtype) for dtype in DType)
 

@@ -6,28 +6,20 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.unit.tune.compiled import check_network, weights
 
 from tensorwright.base import DType, detect_target
 from tensorwright.graph import (
     Graph,
     GraphBuilder,
     choose_layouts,
-    interpret,
     partition,
     program_workload,
     reference,
     simplify,
 )
-from tensorwright.pipeline import finish
-from tensorwright.records import MemoryStore
 from tensorwright.schedule import format_trace, initial_state
 from tensorwright.tune import assemble_workload, build_cached, space_of
-
-_RANDOM = np.random.default_rng(7)
-
-
-def weights(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    return _RANDOM.standard_normal(shape, np.float32)
 
 
 def in_one_tile() -> Graph:
@@ -63,13 +55,7 @@ GRAPHS = [in_one_tile, spread_again, fed_in_a_block, enlarged]
 
 @pytest.mark.parametrize("make", GRAPHS)
 def test_values(make: Callable[[], Graph]) -> None:
-    graph = make()
-    target = detect_target()
-    inputs = {name: weights(*type_.shape) for name, type_ in graph.input_types.items()}
-    parts = partition(choose_layouts(simplify(graph), target))
-    found = finish(parts, target, 2, MemoryStore()).run(inputs)
-    for name, expected in interpret(graph, inputs).items():
-        assert np.abs(found[name] - expected).max() <= 1e-5 * np.abs(expected).max()
+    check_network(make())
 
 
 def rule_of(graph: Graph) -> list[str]:
