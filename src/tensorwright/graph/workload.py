@@ -85,17 +85,14 @@ class BoundWorkload:
     outputs: tuple[str, ...]
 
 
-def build_workload(
-    graph: Graph, nodes: Sequence[Node], outputs: Sequence[str] = ()
-) -> BoundWorkload:
-    """The tensor program of some nodes, which are in topological order.
-
-    outputs  the tensors that it gives; those of the last node where none are named
+def build_workload(graph: Graph, nodes: Sequence[Node]) -> BoundWorkload:
+    """The tensor program of some nodes, which are in topological order; it gives the outputs of the
+    last.
 
     Constants of one element become numbers in the program, other constants stay inputs.
     Raises:  InternalError for a node that only the host can run.
     """
-    given = tuple(outputs) or nodes[-1].outputs
+    given = nodes[-1].outputs
     plain, layouts = _plain_program(graph, nodes)
     order = topological_order(*(plain[name] for name in given))
     numbers = {tensor: number for tensor in order if (number := _number(graph, tensor)) is not None}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tensorwright.base import MachineError
 from tensorwright.peers.rotation import Competitor, Result, Timing, rotate, summarise
 
+_LEAST_S = 10e-3  # of a sample
 LIMIT = 0.05
 
 Opener = Callable[[], AbstractContextManager[Competitor]]
@@ -30,20 +31,18 @@ class SelfTestRow:
         return abs(self.ratio - 1) <= LIMIT
 
 
-def self_test(
-    openers: Sequence[Opener], rounds: int = 11, min_time_s: float = 10e-3
-) -> tuple[SelfTestRow, ...]:
+def self_test(openers: Sequence[Opener], rounds: int = 11) -> tuple[SelfTestRow, ...]:
     """Time each competitor alone, all in rotation, and each alone again.
 
     Alone means that no other competitor's process exists. The time alone is taken before and after,
     so that a slow drift of the machine does not look like a disturbance.
     Raises:  MachineError if a competitor fails.
     """
-    before = [_time_alone(opener, rounds, min_time_s) for opener in openers]
+    before = [_time_alone(opener, rounds) for opener in openers]
     with ExitStack() as stack:
         competitors = [stack.enter_context(opener()) for opener in openers]
-        together = [_expect_timing(t) for t in rotate(competitors, rounds, min_time_s)]
-    after = [_time_alone(opener, rounds, min_time_s) for opener in openers]
+        together = [_expect_timing(t) for t in rotate(competitors, rounds, _LEAST_S)]
+    after = [_time_alone(opener, rounds) for opener in openers]
     rows = []
     for first, timing, last in zip(before, together, after, strict=True):
         alone = summarise(timing.name, first.samples_s + last.samples_s)
@@ -52,9 +51,9 @@ def self_test(
     return tuple(rows)
 
 
-def _time_alone(opener: Opener, rounds: int, min_time_s: float) -> Timing:
+def _time_alone(opener: Opener, rounds: int) -> Timing:
     with opener() as competitor:
-        return _expect_timing(rotate([competitor], rounds, min_time_s)[0])
+        return _expect_timing(rotate([competitor], rounds, _LEAST_S)[0])
 
 
 def _expect_timing(result: Result) -> Timing:

@@ -13,7 +13,6 @@ from tensorwright.runtime.jit import LoadedObject, load_object
 from tensorwright.runtime.kernel_cache import (
     CacheCounts,
     KernelCache,
-    compile_cached,
     default_cache,
     kernel_key,
 )
@@ -24,7 +23,6 @@ from tensorwright.runtime.openmp import (
     Origin,
     find_openmp,
     openmp_runtime,
-    release_threads,
     set_spin,
     usable_threads,
 )
@@ -54,7 +52,7 @@ from tensorwright.runtime.planner import (
     kernel_spec,
     make_plan,
 )
-from tensorwright.runtime.timing import calls_per_sample, measure, measure_in_turn, time_calls
+from tensorwright.runtime.timing import calls_per_sample, measure, time_calls
 
 __all__ = [
     "ALIGNMENT",
@@ -89,7 +87,6 @@ __all__ = [
     "TensorSpec",
     "TypedRef",
     "calls_per_sample",
-    "compile_cached",
     "default_cache",
     "empty",
     "find_openmp",
@@ -101,14 +98,12 @@ __all__ = [
     "make_plan",
     "measure",
     "measure_bandwidth",
-    "measure_in_turn",
     "measure_peak",
     "openmp_runtime",
     "plan_from_json",
     "plan_memory",
     "plan_to_json",
     "read_container",
-    "release_threads",
     "set_spin",
     "time_calls",
     "usable_threads",

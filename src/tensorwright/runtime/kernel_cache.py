@@ -233,13 +233,3 @@ def default_cache() -> KernelCache:
     folder = knobs.HOME.get() / "kernels"
     with _caches_lock:
         return _caches.setdefault(folder, KernelCache(folder))
-
-
-def compile_cached(ir_text: str, target: Target, level: Level = Level.LEAN) -> bytes:
-    """Compile through the default cache, or without one where the knob `kernel_cache` says no.
-
-    Raises:  as `compile_module`.
-    """
-    if not knobs.KERNEL_CACHE.get():
-        return compile_module(ir_text, target, level)
-    return default_cache().compile(ir_text, target, level)

@@ -56,7 +56,6 @@ _MAPS = Path("/proc/self/maps")
 _SYSTEM_NAME = "libgomp.so.1"
 _WHEEL_PATTERNS = ("*.libs/libgomp*.so*", "torch/lib/libgomp*.so*", "*/lib/libgomp*.so*")
 _REMEDY = "install libgomp (Debian: apt install libgomp1; Fedora: dnf install libgomp)"
-_PAUSE_SOFT = 1
 
 
 class Origin(Enum):
@@ -175,21 +174,6 @@ def set_spin(is_spinning: bool) -> bool:
             os.environ["GOMP_SPINCOUNT"] = "0"
         _State.spin = is_spinning
         return True
-
-
-def release_threads() -> bool:
-    """End the idle worker threads of the calling thread's pool; the next region starts new ones.
-
-    This is what keeps a process quiet for others after `set_spin(True)`. Returns False where the
-    runtime is missing or older than OpenMP 5.0.
-    """
-    runtime = openmp_runtime()
-    if runtime is None:
-        return False
-    library = ctypes.CDLL(runtime.path)
-    if not hasattr(library, "omp_pause_resource_all"):
-        return False
-    return int(library.omp_pause_resource_all(_PAUSE_SOFT)) == 0
 
 
 def _has_libgomp() -> bool:

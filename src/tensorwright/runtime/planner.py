@@ -17,8 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import InternalError, Target
-from tensorwright.codegen.llvm import KernelSource
-from tensorwright.loop import Buffer
+from tensorwright.loop import Buffer, Parameter
 from tensorwright.ops import TensorType
 from tensorwright.runtime.memory import Inside, Lifetime, plan_memory
 from tensorwright.runtime.plan import (
@@ -66,13 +65,18 @@ class HostCall:
 Call = KernelCall | HostCall
 
 
-def kernel_spec(source: KernelSource) -> KernelSpec:
-    """What a plan says about an emitted kernel, whose extents are ints."""
-    arguments = tuple(
-        ArgumentSpec(parameter.role, _size_bytes(parameter.buffer))
-        for parameter in source.parameters
-    )
-    return KernelSpec(source.name, arguments, source.workspace_bytes, source.local_workspace_bytes)
+def kernel_spec(
+    symbol: str,
+    parameters: Sequence[Parameter],
+    workspace_bytes: int = 0,
+    local_workspace_bytes: int = 0,
+) -> KernelSpec:
+    """What a plan says about a kernel.
+
+    Raises:  InternalError for a parameter with extents that are not bound.
+    """
+    arguments = tuple(ArgumentSpec(each.role, _size_bytes(each.buffer)) for each in parameters)
+    return KernelSpec(symbol, arguments, workspace_bytes, local_workspace_bytes)
 
 
 def _size_bytes(buffer: Buffer) -> int:

@@ -7,7 +7,7 @@ code can do, the median what a user sees; both are the caller's to take.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 Call = Callable[[], object]
 
@@ -21,18 +21,6 @@ def measure(call: Call, min_time_s: float = 0.01, repeats: int = 5) -> tuple[flo
     """
     count = calls_per_sample(call, min_time_s)
     return tuple(time_calls(call, count) for _ in range(repeats))
-
-
-def measure_in_turn(
-    calls: Sequence[Call], min_time_s: float = 0.01, repeats: int = 5
-) -> tuple[tuple[float, ...], ...]:
-    """As `measure` for each call, sample by sample in turn: a slow moment hits them all alike."""
-    counts = [calls_per_sample(call, min_time_s) for call in calls]
-    rounds = [
-        [time_calls(call, count) for call, count in zip(calls, counts, strict=True)]
-        for _ in range(repeats)
-    ]
-    return tuple(zip(*rounds, strict=True)) if rounds else tuple(() for _ in calls)
 
 
 def calls_per_sample(call: Call, min_time_s: float) -> int:

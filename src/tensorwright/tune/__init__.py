@@ -64,7 +64,6 @@ from tensorwright.tune.random_search import RandomSearch, default_candidate
 from tensorwright.tune.reference import make_reference
 from tensorwright.tune.result import StopReason, TaskResult, TuneOptions, TuneResult
 from tensorwright.tune.scheduler import (
-    GreedyScheduler,
     RoundRobinScheduler,
     Scheduler,
     TaskState,
@@ -97,7 +96,6 @@ __all__ = [
     "Choice",
     "Derivation",
     "GradientScheduler",
-    "GreedyScheduler",
     "Interrupt",
     "Job",
     "LatencyRequirement",

@@ -24,15 +24,15 @@ from tensorwright.graph import (
     physical_shape,
     to_physical,
 )
-from tensorwright.loop import Packing, Parameter, Role, pack
+from tensorwright.loop import Packing, Role, pack
 from tensorwright.ops import Array, TensorType, work
-from tensorwright.runtime import ArgumentSpec as KernelArgument
 from tensorwright.runtime import (
     Executable,
     Inside,
     KernelSpec,
     Network,
     TensorSpec,
+    kernel_spec,
     make_plan,
     usable_threads,
 )
@@ -156,16 +156,9 @@ def _stored_type(graph: Graph, name: str) -> TensorType:
 
 
 def _kernel_spec(built: Built) -> KernelSpec:
-    arguments = tuple(
-        KernelArgument(parameter.role, _parameter_type(parameter).size_bytes)
-        for parameter in built.parameters
+    return kernel_spec(
+        built.symbol, built.parameters, built.workspace_bytes, built.local_workspace_bytes
     )
-    return KernelSpec(built.symbol, arguments, built.workspace_bytes, built.local_workspace_bytes)
-
-
-def _parameter_type(parameter: Parameter) -> TensorType:
-    extents = tuple(extent for extent in parameter.buffer.shape if isinstance(extent, int))
-    return TensorType(parameter.buffer.dtype, extents)
 
 
 class _Constants:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 
 from tensorwright.base import Target, TensorwrightError
 from tensorwright.records import Record, RecordStore
@@ -21,14 +20,13 @@ def best_trace(
     target: Target,
     hardware: str,
     threads: int,
-    on_skip: Callable[[str], None] | None = None,
 ) -> Trace | None:
     """The fastest schedule on record that still replays; None where there is none.
 
-    What an older version measured counts only where this one has measured nothing.
-    on_skip   told of every record that is passed over, with the reason; a warning where None
+    What an older version measured counts only where this one has measured nothing.  A warning says
+    which records are passed over, and why.
     """
-    found = best_record(store, workload, target, hardware, threads, on_skip)
+    found = best_record(store, workload, target, hardware, threads)
     return found[1] if found is not None else None
 
 
@@ -38,7 +36,6 @@ def best_record(
     target: Target,
     hardware: str,
     threads: int,
-    on_skip: Callable[[str], None] | None = None,
 ) -> tuple[Record, Trace] | None:
     """As `best_trace`, with the record."""
     state = initial_state(workload.outputs, workload.constants)
@@ -58,11 +55,7 @@ def best_record(
                 f"workload {workload.name} ({workload.key}): the record of {record.when} "
                 f"by version {record.tool_version} is passed over: {error}"
             )
-            (on_skip or _warn)(text)
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
             continue
         return record, trace
     return None
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -73,7 +73,6 @@ class BuildStopped:
 
 
 BuildResult: TypeAlias = Built | BuildFailed | BuildStopped
-Compile: TypeAlias = Callable[[str, Target], bytes]
 
 
 def build_request(workload: Workload, trace: str, target: Target) -> BuildRequest:
@@ -82,10 +81,9 @@ def build_request(workload: Workload, trace: str, target: Target) -> BuildReques
     return BuildRequest("kernel", tensors, workload.outputs, workload.constants, trace, target)
 
 
-def build(request: BuildRequest, compile_text: Compile = compile_module) -> Built:
+def build(request: BuildRequest) -> Built:
     """Schedule, lower, emit and compile.
 
-    compile_text   `compile_cached` keeps the object code on disk, which candidates are not worth
     Raises:  UsageError and ScheduleError for a trace that does not parse or is illegal, and what
              the later stages raise.
     """
@@ -93,7 +91,7 @@ def build(request: BuildRequest, compile_text: Compile = compile_module) -> Buil
     state = initial_state(request.outputs, request.constants)
     state = replay(state, parse_trace(request.trace))
     source = emit(run_passes(lower(state, request.name)), request.target)
-    code = compile_text(source.ir_text, request.target)
+    code = compile_module(source.ir_text, request.target)
     return Built(
         code,
         source.name,

@@ -17,6 +17,8 @@ from tensorwright.ops import Array, AttributeValue
 
 BRANCH = 0.3  # the mean scale of the last normalisation in a branch that is summed
 
+_CLASSES = 1000  # of ImageNet
+
 
 class Layers:
     """Grows a graph layer by layer; mutable, used inside one function.
@@ -153,9 +155,9 @@ class Layers:
         batch, *rest = self.shape_of(x)
         return self.add("reshape", x, shape=(batch, math.prod(rest)))
 
-    def classify(self, x: str, classes: int = 1000) -> str:
+    def classify(self, x: str) -> str:
         """Global mean of each channel, then a linear layer: one score per class."""
-        return self.linear(self.flatten(self.add("global_average_pool", x)), classes)
+        return self.linear(self.flatten(self.add("global_average_pool", x)), _CLASSES)
 
     def _hold(self, layer: str, role: str, values: Array) -> str:
         return self.builder.constant(values.astype(np.float32, copy=False), f"{layer}.{role}")

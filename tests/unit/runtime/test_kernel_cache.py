@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.base import Target, knobs, override
+from tensorwright.base import Target, override
 from tensorwright.codegen.llvm import Level, compile_module
 from tensorwright.runtime import (
     CacheCounts,
     KernelCache,
-    compile_cached,
     default_cache,
     kernel_cache,
     kernel_key,
@@ -178,13 +177,10 @@ def test_threads_share_a_cache(cache: KernelCache) -> None:
     assert cache.counts.corrupt == 0
 
 
-def test_the_knobs_say_where_and_whether(tmp_path: Path) -> None:
+def test_the_knob_says_where(tmp_path: Path) -> None:
     with override(home=tmp_path):
         assert default_cache().folder == tmp_path / "kernels"
         assert default_cache() is default_cache()
-        with override(kernel_cache="0"):
-            assert not knobs.KERNEL_CACHE.get()
-            assert compile_cached(IR, AVX2)
         assert not (tmp_path / "kernels").exists()
-        assert compile_cached(IR, AVX2) == compile_cached(IR, AVX2)
+        assert default_cache().compile(IR, AVX2) == default_cache().compile(IR, AVX2)
         assert default_cache().counts == CacheCounts(hits=1, misses=1, stored=1)

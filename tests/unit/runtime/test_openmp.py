@@ -13,7 +13,6 @@ from tensorwright.runtime import (
     find_openmp,
     openmp,
     openmp_runtime,
-    release_threads,
     usable_threads,
 )
 from tensorwright.runtime.openmp import OPENMP_SYMBOLS, loaded_libraries
@@ -107,7 +106,6 @@ def test_without_a_runtime_one_thread_and_one_warning() -> None:
         assert usable_threads(4) == 1
     assert usable_threads(4) == 1  # a second warning would be an error
     assert usable_threads(1, is_demanded=True) == 1
-    assert not release_threads()
 
 
 @pytest.mark.usefixtures("without_openmp")
@@ -149,11 +147,6 @@ assert find_openmp() is not None
 print(set_spin(True), set_spin(False))
 """
     assert python(program) == "False False"
-
-
-def test_idle_threads_can_be_released() -> None:
-    assert release_threads() in (True, False)
-    assert usable_threads(2) == 2
 
 
 def test_pytorchs_copy_is_shared_where_it_is_loaded() -> None:

@@ -192,7 +192,7 @@ def test_emitted_kernels_run() -> None:
             (tensor("x"),),
             (tensor("y"),),
             (),
-            tuple(map(kernel_spec, sources)),
+            tuple(kernel_spec(source.name, source.parameters) for source in sources),
             (KernelCall(0, ("x", "t"), "first"), KernelCall(1, ("t", "y"), "second")),
             (("t", TENSOR),),
         )
@@ -204,10 +204,9 @@ def test_emitted_kernels_run() -> None:
 
 
 def test_an_unbound_kernel_has_no_size() -> None:
-    source = emit(scaled("s", 8), NATIVE)
     free = Parameter(Buffer("x", (Var("n"),), DType.F32), Role.INPUT)
     with pytest.raises(InternalError, match="its extents are not bound"):
-        kernel_spec(type(source)("s", "", 0, 0, (free,)))
+        kernel_spec("s", (free,))
 
 
 @st.composite

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import time
 
-from tensorwright.runtime import calls_per_sample, measure, measure_in_turn, time_calls
+from tensorwright.runtime import calls_per_sample, measure, time_calls
 
 
 def test_a_sample_lasts_as_long_as_asked() -> None:
@@ -23,21 +23,6 @@ def test_a_long_call_is_a_sample() -> None:
     (time_s,) = measure(work, min_time_s=0.001, repeats=1)
     assert 0.003 <= time_s < 0.1
     assert len(calls) == 3  # one to warm up, one to count, one that counts
-
-
-def test_calls_take_turns() -> None:
-    order: list[str] = []
-
-    def call(name: str, pause_s: float) -> None:
-        order.append(name)
-        time.sleep(pause_s)
-
-    times_s = measure_in_turn([lambda: call("a", 1e-3), lambda: call("b", 3e-3)], 1e-4, 4)
-    assert order[-8:] == ["a", "b"] * 4
-    assert len(times_s) == 2
-    assert max(times_s[0]) > 0
-    assert min(times_s[1]) >= 3e-3
-    assert measure_in_turn([time.time], 1e-5, 0) == ((),)
 
 
 def test_counting_stops() -> None:

@@ -156,9 +156,9 @@ class Call:
         """An attribute that is a list of integers."""
         return self._get(name, default, (tuple,))  # type: ignore[return-value]
 
-    def reals(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+    def reals(self, name: str) -> tuple[float, ...]:
         """An attribute that is a list of numbers."""
-        return self._get(name, default, (tuple,))  # type: ignore[return-value]
+        return self._get(name, None, (tuple,))  # type: ignore[return-value]
 
     def given(self, name: str) -> bool:
         """Whether the node has the attribute."""

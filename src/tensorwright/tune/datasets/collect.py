@@ -6,7 +6,7 @@ Unlike a search, this keeps no best and drops nobody early: every program gets i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import Target
@@ -53,7 +53,6 @@ def collect(
     setting: CollectSetting,
     tools: tuple[Builder, Runner],
     wanted: int,
-    should_stop: Callable[[], bool] = never,
 ) -> Iterator[tuple[int, int]]:
     """Measure programs drawn uniformly from a space until so many are on record with a time.
 
@@ -66,11 +65,11 @@ def collect(
     timed = len({record.trace for record in records if record.status.is_timed})
     tried = len(records)
     yield timed, tried
-    while timed < wanted and tried < _MOST_FAILED * wanted and not should_stop():
+    while timed < wanted and tried < _MOST_FAILED * wanted:
         candidates = search.propose(min(_BATCH, wanted - timed))
         if not candidates:
             return
-        found = _measure(task.workload, candidates, setting, tools, should_stop)
+        found = _measure(task.workload, candidates, setting, tools)
         store.append(found)
         search.observe(found)
         timed += sum(record.status.is_timed for record in found)
@@ -83,17 +82,16 @@ def _measure(
     candidates: Sequence[Candidate],
     setting: CollectSetting,
     tools: tuple[Builder, Runner],
-    should_stop: Callable[[], bool],
 ) -> list[Record]:
     builder, runner = tools
     requests = [build_request(workload, each.trace, setting.target) for each in candidates]
-    results = builder.build(requests, should_stop)
+    results = builder.build(requests)
     found: list[Record] = []
-    with hold_turn(should_stop) as is_held:
+    with hold_turn(never) as is_held:
         for candidate, result in zip(candidates, results, strict=True):
             if not is_held or isinstance(result, BuildStopped):
                 break
-            one = _try(workload, result, runner, setting.threads, should_stop)
+            one = _try(workload, result, runner, setting.threads)
             if one is None:
                 break
             found.append(_record(workload, candidate, one, setting))
@@ -105,11 +103,10 @@ def _try(
     result: Built | BuildFailed,
     runner: Runner,
     threads: int,
-    should_stop: Callable[[], bool],
 ) -> Measurement | None:
     if isinstance(result, BuildFailed):
         return Measurement(result.status, error=result.error)
-    measured = runner.measure(workload, [result], threads, math.inf, should_stop)
+    measured = runner.measure(workload, [result], threads, math.inf)
     return measured[0] if measured else None
 
 

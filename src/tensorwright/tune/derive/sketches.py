@@ -9,23 +9,16 @@ from tensorwright.base import Target
 from tensorwright.schedule import ScheduleState
 from tensorwright.tune.derive.annotate import sketches_of
 from tensorwright.tune.derive.engine import derive
-from tensorwright.tune.derive.rule import SketchRule
 from tensorwright.tune.space.sketch import Sketch
 
 MOST_SKETCHES = 9
 
 
 def derived_sketches(
-    state: ScheduleState,
-    target: Target,
-    rules: Sequence[SketchRule] | None = None,
-    most: int = MOST_SKETCHES,
+    state: ScheduleState, target: Target, most: int = MOST_SKETCHES
 ) -> tuple[Sketch, ...]:
-    """Up to `most` sketches: of every family the likeliest, then of every family the next.
-
-    rules   as for `derive`
-    """
-    ways = [sketches_of(derivation) for derivation in derive(state, target, rules)]
+    """Up to `most` sketches: of every family the likeliest, then of every family the next."""
+    ways = [sketches_of(derivation) for derivation in derive(state, target)]
     found: dict[str, Sketch] = {}
     for sketch in _in_turns(ways):
         found.setdefault(sketch.name, sketch)

@@ -106,10 +106,9 @@ def _extended(atlas: Atlas, beam: Population, position: int, random: Generator) 
 class BeamFactory:
     """A `StrategyFactory`: a beam search for each task."""
 
-    def __init__(self, make_guide: MakeGuide, width: int = _WIDTH) -> None:
+    def __init__(self, make_guide: MakeGuide) -> None:
         self._make_guide = make_guide
-        self._width = width
 
     def __call__(self, task: Task, space: Space, seed: int) -> BeamSearch:
         """As `StrategyFactory`."""
-        return BeamSearch(task, space, seed, self._make_guide(task, space, seed), self._width)
+        return BeamSearch(task, space, seed, self._make_guide(task, space, seed))

@@ -50,11 +50,9 @@ def judge(scores: Scores, times_s: NDArray[np.float64]) -> Judgement:
     )
 
 
-def count_pairs(
-    scores: Scores, times_s: NDArray[np.float64], least_gap: float = LEAST_GAP
-) -> tuple[float, int]:
+def count_pairs(scores: Scores, times_s: NDArray[np.float64]) -> tuple[float, int]:
     """How many pairs are in the right order, and how many are further apart than the gap."""
-    fast, slow = np.nonzero(times_s[:, None] < times_s[None] * (1.0 - least_gap))
+    fast, slow = np.nonzero(times_s[:, None] < times_s[None] * (1.0 - LEAST_GAP))
     difference = scores[fast] - scores[slow]
     return float(np.sum(difference > 0) + 0.5 * np.sum(difference == 0)), len(fast)
 

@@ -18,6 +18,8 @@ from tensorwright.tune.models.training import TrainingSet, add_up
 Column: TypeAlias = NDArray[np.float64]
 Slopes: TypeAlias = tuple[Column, Column]
 
+_LEAST_HESSIAN = 1e-3
+
 
 class Loss(Protocol):
     """A loss over a training set; `step` numbers the rounds of boosting."""
@@ -111,10 +113,10 @@ class PairwiseLogistic:
         return fast, slow, weights
 
 
-def row_slopes(data: TrainingSet, slopes: Slopes, least_hessian: float = 1e-3) -> Slopes:
+def row_slopes(data: TrainingSet, slopes: Slopes) -> Slopes:
     """Gradient and hessian of each row (rows,) from those of its program."""
     gradient, hessian = slopes
-    rows = np.maximum(hessian, least_hessian) * data.counts
+    rows = np.maximum(hessian, _LEAST_HESSIAN) * data.counts
     return np.repeat(gradient, data.counts), np.repeat(rows, data.counts)
 
 
