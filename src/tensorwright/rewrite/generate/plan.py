@@ -81,6 +81,8 @@ class Plan:
     ) -> Iterator[Block]:
         if application.inputs_only:
             classes = classes[self.table.code[classes] == INPUT]
+        if application.of_data:
+            classes = classes[~self._are_weights(classes)]
         if not len(classes):
             return
         names = [each.name for each in self.preset.inputs]
@@ -121,7 +123,8 @@ class Plan:
         yield from self._tables(block)
         if pair in self._shared:
             i, j = self._shared[pair]
-            kept = self._fits(block, i) & self._in_order(block, i, j)
+            kept = self._fits(block, i) & self._fits_second(block, j)
+            kept &= self._in_order(block, i, j)
             if kept.any():
                 left, right = i[kept].astype(np.int32), j[kept].astype(np.int32)
                 yield replace(block, left=left, right=right)
@@ -133,7 +136,7 @@ class Plan:
             other = self.level - 1 - cost
             left, right = self.shapes[block.shapes[0]], self.shapes[block.shapes[1]]
             left, right = left[table.cost[left] == cost], right[table.cost[right] == other]
-            left = left[self._fits(block, left)]
+            left, right = left[self._fits(block, left)], right[self._fits_second(block, right)]
             if not len(left) or not len(right) or (one_order and cost > other):
                 continue
             order = Order.ANY
@@ -144,9 +147,18 @@ class Plan:
 
     def _fits(self, block: Block, left: Places) -> NDArray[np.bool_]:
         """A weight is not the data of a convolution."""
-        if block.operator != "conv2d":
+        application = self.preset.applications[block.code]
+        if block.operator != "conv2d" and not application.of_data:
             return np.ones(len(left), np.bool_)
-        found: NDArray[np.bool_] = ~self._weights[self.table.kind[left]]
+        return ~self._are_weights(left)
+
+    def _fits_second(self, block: Block, right: Places) -> NDArray[np.bool_]:
+        if not self.preset.applications[block.code].by_weights:
+            return np.ones(len(right), np.bool_)
+        return self._are_weights(right)
+
+    def _are_weights(self, classes: Places) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = self._weights[self.table.kind[classes]]
         return found
 
     def _in_order(self, block: Block, i: Places, j: Places) -> NDArray[np.bool_]:

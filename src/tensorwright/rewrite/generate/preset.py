@@ -37,6 +37,8 @@ class Application:
     inputs_only   it is tried on inputs alone
     ranks         of the first argument; empty for all
     operands      inputs that always stand for the arguments after the first, as in batch_norm
+    of_data       the first argument is no weight: weights are prepared once, they need no pooling
+    by_weights    the second argument is a weight
     """
 
     operator: str
@@ -44,6 +46,8 @@ class Application:
     inputs_only: bool = False
     ranks: tuple[int, ...] = ()
     operands: tuple[str, ...] = ()
+    of_data: bool = False
+    by_weights: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ _INPUTS = (
     *weights("w", 2, (4, 4, 1, 1)),
     *weights("g", 2, (4, 2, 3, 3)),
     *weights("d", 2, (4, 1, 3, 3)),
-    *weights("s", 1, (), first=0),
 )
 _PAIRS = "reshape[2, 2, 1, 9](?d1)"
 _PREPARED = terms(
@@ -23,18 +22,15 @@ _PREPARED = terms(
 )
 _APPLICATIONS = (
     Application("ewadd", ranks=(4,)),
-    Application("scalar_mul"),
-    Application("relu", ranks=(4,)),
+    Application("relu", of_data=True),
     Application("concat", (0,)),
     Application("concat", (1,)),
     Application("split0", (0,)),
     Application("split1", (0,)),
     Application("split0", (1,)),
     Application("split1", (1,)),
-    Application("conv2d", (1, 1, "same", "none")),
-    Application("conv2d", (1, 1, "same", "relu")),
-    Application("conv2d", (2, 2, "same", "none")),
-    Application("avg_pool", (3, 3, 1, 1, "same")),
-    Application("pool_kernel", (4, 3, 3)),
+    Application("conv2d", (1, 1, "same", "none"), by_weights=True),
+    Application("conv2d", (1, 1, "same", "relu"), by_weights=True),
+    Application("conv2d", (2, 2, "same", "none"), by_weights=True),
 )
 GROUPED = Preset("grouped", _INPUTS, _APPLICATIONS, _PREPARED)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from tensorwright.rewrite.generate.preset import Application, Preset, data, weights
+from tensorwright.rewrite.generate.preset import Application, Preset, data
 
 __all__ = ["MOVEMENT"]
 
 _INPUTS = (
     *data("x", 2, (2, 3, 4)),
     *data("b", 2, (2, 1, 4)),
-    *weights("s", 1, (), first=0),
 )
 _APPLICATIONS = (
     Application("reshape", (24,)),
@@ -29,12 +28,8 @@ _APPLICATIONS = (
     Application("transpose", (0, 2, 1)),
     Application("concat", (1,)),
     Application("concat", (2,)),
-    Application("split0", (2,)),
-    Application("split1", (2,)),
     Application("ewadd"),
     Application("ewmul"),
-    Application("scalar_mul"),
     *(Application(name) for name in ("relu", "sigmoid")),
-    Application("reduce_sum", (2,), ranks=(3,)),
 )
 MOVEMENT = Preset("movement", _INPUTS, _APPLICATIONS)

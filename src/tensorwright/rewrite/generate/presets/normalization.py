@@ -27,12 +27,12 @@ _PREPARED = terms(
     f"broadcast[2, 4, 3, 3](reshape[1, 4, 1, 1]({_SHIFT}))",
 )
 _APPLICATIONS = (
-    Application("batch_norm", operands=_OPERANDS),
-    Application("conv2d", (1, 1, "same", "none")),
-    Application("conv2d", (1, 1, "same", "relu")),
+    Application("batch_norm", operands=_OPERANDS, of_data=True),
+    Application("conv2d", (1, 1, "same", "none"), by_weights=True),
+    Application("conv2d", (1, 1, "same", "relu"), by_weights=True),
     Application("ewadd", ranks=(4,)),
     Application("ewmul", ranks=(4,)),
-    Application("relu", ranks=(4,)),
+    Application("relu", of_data=True),
     Application("concat", (0,), ranks=(4,)),
 )
 NORMALIZATION = Preset("normalization", _INPUTS, _APPLICATIONS, _PREPARED)

@@ -13,8 +13,7 @@ __all__ = ["WINDOWS"]
 _INPUTS = (
     *data("i", 2, (2, 2, 5, 4)),
     *weights("w", 2, (2, 2, 3, 3)),
-    *weights("w", 2, (2, 2, 1, 1), first=3),
-    *weights("s", 1, (), first=0),
+    *weights("w", 1, (2, 2, 1, 1), first=3),
 )
 _STRIDES_AND_PADDING = (
     (1, 1, "same"),
@@ -24,17 +23,15 @@ _STRIDES_AND_PADDING = (
 )
 _APPLICATIONS = (
     Application("ewadd", ranks=(4,)),
-    Application("scalar_mul"),
-    Application("relu", ranks=(4,)),
+    Application("relu", of_data=True),
     *(Application("concat", (axis,)) for axis in range(4)),
     *(Application(half, (axis,)) for axis in range(4) for half in ("split0", "split1")),
-    *(Application("conv2d", (*each, "none")) for each in _STRIDES_AND_PADDING),
-    *(Application("conv2d", (*each, "relu")) for each in _STRIDES_AND_PADDING),
-    *(Application("avg_pool", (3, 3, *each)) for each in _STRIDES_AND_PADDING),
-    *(Application("max_pool", (3, 3, *each)) for each in _STRIDES_AND_PADDING),
+    *(Application("conv2d", (*each, "none"), by_weights=True) for each in _STRIDES_AND_PADDING),
+    *(Application("conv2d", (*each, "relu"), by_weights=True) for each in _STRIDES_AND_PADDING),
+    *(Application("avg_pool", (3, 3, *each), of_data=True) for each in _STRIDES_AND_PADDING),
+    *(Application("max_pool", (3, 3, *each), of_data=True) for each in _STRIDES_AND_PADDING),
     Application("enlarge", (3, 3), inputs_only=True),
     Application("pool_kernel", (2, 3, 3)),
     Application("identity_kernel", (2, 1, 1)),
-    Application("identity_kernel", (2, 3, 3)),
 )
 WINDOWS = Preset("windows", _INPUTS, _APPLICATIONS)
