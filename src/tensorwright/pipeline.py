@@ -3,7 +3,7 @@
     model -> import -> simplify -> choose layouts -> partition -> a schedule for each workload
           -> loop programs -> machine code -> executable
 
-`optimize` is `compile` with a search for better schedules in between.
+`optimize` is `compile` with a search for better schedules in between (`search.py`).
 """
 
 from __future__ import annotations
@@ -32,36 +32,27 @@ from tensorwright.graph import (
     simplify,
 )
 from tensorwright.records import RecordStore, detect_hardware, open_store
-from tensorwright.runtime import Executable, usable_threads
+from tensorwright.runtime import Executable
 from tensorwright.schedule import Trace, format_trace, initial_state
+from tensorwright.search import Search, search, search_tasks, thread_count
 from tensorwright.tune import (
     Built,
     Callback,
-    Interrupt,
     MeasureOptions,
-    NetworkChoice,
-    Objective,
     Task,
     TuneOptions,
-    TuneResult,
     assemble,
     assemble_workload,
     best_trace,
     build_cached,
-    choose_in_network,
     default_trace,
     load_choice,
-    options_of,
-    save_choice,
-    tune,
 )
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
 Shapes: TypeAlias = Mapping[str, Sequence[int]]
 Records: TypeAlias = RecordStore | str | os.PathLike[str]
 
-DEFAULT_MINUTES = 10.0
-_SHARE = 0.03  # of the time of the search, for each comparison inside the network
 _PATIENCE = 20  # rounds without a gain, where no budget is given
 
 
@@ -133,16 +124,7 @@ def optimize(
     machine = parse_target(target)
     parts = prepare(model, machine, input_shapes)
     with opened(records, create=True) as store:
-        search(
-            parts,
-            machine,
-            threads,
-            store,
-            minutes=minutes,
-            trials=trials,
-            seed=seed,
-            callbacks=callbacks,
-        )
+        search(parts, machine, threads, store, Search(minutes, trials, seed, tuple(callbacks)))
         return finish(parts, machine, threads, store)
 
 
@@ -188,124 +170,11 @@ def tune_program(
             machine,
             threads,
             store,
-            minutes=minutes,
-            trials=trials,
-            seed=seed,
+            Search(minutes, trials, seed, tuple(callbacks), options=options),
             name=workload.name,
-            callbacks=callbacks,
-            options=options,
             measuring=measuring,
         )
         return _compile_program(workload, machine, threads, store, constants)
-
-
-def search(
-    parts: Partition,
-    target: Target,
-    threads: int | None,
-    store: RecordStore,
-    *,
-    minutes: float | None = None,
-    trials: int | None = None,
-    seed: int | None = None,
-    callbacks: Sequence[Callback] = (),
-    interrupt: Interrupt | None = None,
-) -> TuneResult:
-    """Measure schedules of every workload; what has been measured is in the store.
-
-    At last the best of each are compared inside the network, and the choice is kept there too.
-    """
-    result = search_tasks(
-        tasks_of(parts),
-        target,
-        threads,
-        store,
-        minutes=minutes,
-        trials=trials,
-        seed=seed,
-        name=parts.graph.name,
-        callbacks=callbacks,
-        interrupt=interrupt,
-        measuring=as_in_network(parts),
-    )
-    if not result.is_interrupted:
-        choose_together(parts, target, threads, store, _SHARE * result.elapsed_s)
-    return result
-
-
-def choose_together(
-    parts: Partition, target: Target, threads: int | None, store: RecordStore, limit_s: float
-) -> NetworkChoice | None:
-    """Compare the best schedules of all workloads inside the network, and keep what is chosen.
-
-    limit_s   about so long each of two comparisons may take
-    None where there is nothing to choose.
-    """
-    count = _threads(threads)
-    hardware = detect_hardware().fingerprint
-    options: dict[str, tuple[str, ...]] = {}
-    for workload in parts.workloads:
-        by_rule = default_trace(initial_state(workload.outputs, workload.constants), target)
-        options[workload.key] = options_of(
-            store, workload, target, hardware, count, format_trace(by_rule)
-        )
-    if all(len(traces) == 1 for traces in options.values()):
-        return None
-    choice = choose_in_network(parts, options, target, count, limit_s)
-    if choice is not None:
-        save_choice(store, parts, target, hardware, count, choice)
-    return choice
-
-
-def search_tasks(
-    tasks: Sequence[Task],
-    target: Target,
-    threads: int | None,
-    store: RecordStore,
-    *,
-    minutes: float | None = None,
-    trials: int | None = None,
-    seed: int | None = None,
-    name: str = "",
-    callbacks: Sequence[Callback] = (),
-    interrupt: Interrupt | None = None,
-    options: TuneOptions | None = None,
-    objective: Objective | None = None,
-    measuring: MeasureOptions | None = None,
-) -> TuneResult:
-    """As `search`, for workloads of several networks and programs."""
-    if minutes is None and trials is None:
-        minutes = DEFAULT_MINUTES
-    return tune(
-        tasks,
-        target=target,
-        threads=_threads(threads),
-        store=store,
-        trials=trials,
-        minutes=minutes,
-        seed=knobs.SEED.get() if seed is None else seed,
-        model=name,
-        callbacks=callbacks,
-        interrupt=interrupt,
-        options=options,
-        objective=objective,
-        measuring=measuring,
-        keeps_model=True,
-    )
-
-
-def tasks_of(parts: Partition, network: str = "") -> tuple[Task, ...]:
-    """The workloads of a network, each weighted by how often it runs."""
-    return tuple(
-        Task(workload, parts.count(workload), network or parts.graph.name)
-        for workload in parts.workloads
-    )
-
-
-def as_in_network(*networks: Partition) -> MeasureOptions:
-    """Measure with constants that come from as far away as in the largest of some networks."""
-    sizes = [sum(each.nbytes for each in n.graph.constants.values()) for n in networks]
-    return MeasureOptions(cold_bytes=max(sizes, default=0))
 
 
 def prepare(model: Model, target: Target, input_shapes: Shapes | None = None) -> Partition:
@@ -322,7 +191,7 @@ def finish(
     on_kernel: Callable[[Scheduled, int, int], None] | None = None,
 ) -> Executable:
     """Choose a schedule for each workload, build the kernels and put them together."""
-    count = _threads(threads)
+    count = thread_count(threads)
     kernels: dict[str, Built] = {}
     together = load_choice(store, parts, target, detect_hardware().fingerprint, count)
     chosen = [
@@ -411,12 +280,8 @@ def _compile_program(
 ) -> Executable:
     values = check_constants(workload, constants)
     if trace is None:
-        text = choose(workload, target, _threads(threads), store).trace
+        text = choose(workload, target, thread_count(threads), store).trace
     else:
         text = format_trace(trace)
     built = build_cached(workload, text, target)
     return assemble_workload(workload, built, target, threads, values)
-
-
-def _threads(threads: int | None) -> int:
-    return usable_threads(threads or knobs.THREADS.get(), is_demanded=threads is not None)

@@ -13,11 +13,10 @@ from pathlib import Path
 import click
 import onnx
 
-from tensorwright.base import knobs
 from tensorwright.cli.check_model import show_logits
 from tensorwright.cli.group import INTERRUPTED
 from tensorwright.cli.models import read_graph, read_proto
-from tensorwright.cli.options import records_option, seed_of, seed_option
+from tensorwright.cli.options import THREADS, Minutes, records_option, seed_of, seed_option
 from tensorwright.cli.summary import format_ms, print_workloads
 from tensorwright.graph import interpret, load_onnx
 from tensorwright.peers import (
@@ -30,9 +29,9 @@ from tensorwright.peers import (
     print_table,
     rotate,
 )
-from tensorwright.pipeline import finish, opened, parse_target, prepare, search
+from tensorwright.pipeline import finish, opened, parse_target, prepare
 from tensorwright.records import MemoryStore, RecordStore
-from tensorwright.runtime import usable_threads
+from tensorwright.search import Search, search, thread_count
 from tensorwright.tune import choose_callbacks
 from tensorwright.zoo import random_inputs
 
@@ -43,10 +42,8 @@ _LIMIT_S = 40.0
 
 
 @click.command()
-@click.option(
-    "--minutes", type=click.FloatRange(min=0), default=4.0, help="Time for tuning; 4 if not given."
-)
-@click.option("--threads", type=click.IntRange(min=1), help="Threads of the kernels.")
+@click.option("--minutes", type=Minutes(), default=4.0, help="Time for tuning; 4 if not given.")
+@click.option("--threads", type=THREADS, help="Threads of the kernels.")
 @click.option("--model", default=MODEL, metavar="MODEL", help=f"The network; {MODEL} if not given.")
 @click.option("--rounds", type=click.IntRange(min=1), default=11, help="Turns of each runtime.")
 @seed_option
@@ -70,7 +67,7 @@ def command(
     Example: tensorwright demo --minutes 1
     """
     drawn = seed_of(seed)
-    count = usable_threads(threads or knobs.THREADS.get(), is_demanded=threads is not None)
+    count = thread_count(threads)
     target = parse_target(None)
     start = time.monotonic()
     graph = read_graph(model, seed=drawn)
@@ -81,15 +78,8 @@ def command(
         with MemoryStore() as nothing:
             finish(parts, target, count, nothing).save(folder / "default.tw")
         with opened(records, create=True) as store:
-            result = search(
-                parts,
-                target,
-                count,
-                store,
-                minutes=minutes,
-                seed=drawn,
-                callbacks=choose_callbacks(quiet),
-            )
+            how = Search(minutes, seed=drawn, callbacks=choose_callbacks(quiet))
+            result = search(parts, target, count, store, how)
             finish(parts, target, count, store).save(folder / "tuned.tw")
             error = check(model, drawn, count, store)
         onnx.save(read_proto(model, seed=drawn), folder / "model.onnx")

@@ -41,6 +41,14 @@ def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph
     return load_onnx(name, shapes)
 
 
+def check_model(model: str) -> None:
+    """Refuse now a MODEL argument that names nothing, with the error of `read_graph`."""
+    kind, name = split(model)
+    is_there = {"zoo": name in ZOO, "light": name in LIGHT_MODELS, "": Path(name).exists()}[kind]
+    if not is_there:
+        read_graph(model)
+
+
 def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> ModelProto:
     """The same as an ONNX model, for another runtime: as it came, where that has all shapes."""
     kind, name = split(model)

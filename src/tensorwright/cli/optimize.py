@@ -14,6 +14,7 @@ from tensorwright.base import OutputError
 from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
 from tensorwright.cli.models import Shapes, read_graph
 from tensorwright.cli.options import (
+    budget_options,
     machine_options,
     model_argument,
     output_option,
@@ -23,21 +24,19 @@ from tensorwright.cli.options import (
     shapes_option,
 )
 from tensorwright.cli.output import check_writable
-from tensorwright.cli.summary import print_untuned, print_workloads
-from tensorwright.pipeline import finish, opened, parse_target, prepare, search
+from tensorwright.cli.summary import ending, print_untuned, print_workloads
+from tensorwright.pipeline import finish, opened, parse_target, prepare
 from tensorwright.records import default_path
 from tensorwright.runtime import Executable
-from tensorwright.tune import StopReason, TuneResult, choose_callbacks
+from tensorwright.search import Search, search
+from tensorwright.tune import choose_callbacks
 
 
 @click.command()
 @model_argument
 @output_option
 @machine_options
-@click.option(
-    "--minutes", type=click.FloatRange(min=0), help="Time for tuning; 10 if nothing is given."
-)
-@click.option("--trials", type=click.IntRange(min=1), help="Candidates to measure, in all.")
+@budget_options
 @seed_option
 @records_option
 @shapes_option
@@ -69,16 +68,8 @@ def command(
     again = resume_command(ctx.meta.get(ARGUMENTS, ()))
     with opened(records, create=True) as store:
         try:
-            result = search(
-                parts,
-                machine,
-                threads,
-                store,
-                minutes=minutes,
-                trials=trials,
-                seed=seed,
-                callbacks=choose_callbacks(quiet),
-            )
+            how = Search(minutes, trials, seed, choose_callbacks(quiet))
+            result = search(parts, machine, threads, store, how)
             if result.is_interrupted:
                 click.echo(f"stopped; writing {output} from the best so far ...", err=True)
             executable = finish(parts, machine, threads, store)
@@ -88,7 +79,7 @@ def command(
     _save(executable, output, model, records)
     if not quiet:
         print_workloads(result.tasks)
-    click.echo(_ending(result, output))
+    click.echo(f"{output}: {ending(result)}")
     print_untuned(result)
     if result.is_interrupted:
         click.echo(f"{result.resume_text}\n  {again}", err=True)
@@ -117,10 +108,3 @@ def _save(executable: Executable, output: str, model: str, records: Path | None)
             reason=f"{error.reason} (no measurement is lost: all are in {kept})",
             remedy=f"{error.remedy}, then `{again}`",
         ) from error
-
-
-def _ending(result: TuneResult, output: str) -> str:
-    reason = "" if result.reason is StopReason.BUDGET_SPENT else f" ({result.reason.value})"
-    failed = sum(bool(each.error) for each in result.tasks)
-    note = f", {failed} workloads could not be measured" if failed else ""
-    return f"{output}: {result.trials} trials in {result.elapsed_s:.0f} s{reason}{note}"

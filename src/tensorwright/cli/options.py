@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,9 @@ from tensorwright.base import knobs
 
 Command = Callable[..., Any]
 
+THREADS = click.IntRange(min=1, max=1024)
+_LARGEST_EXTENT = (1 << 31) - 1
+_LARGEST_SEED = (1 << 63) - 1
 _SHAPE = re.compile(r"\s*([^\s\[\],;][^\[\],;]*?)\s*[:=]\s*(\[[\d\s,x]*\]|\d+)\s*(?:[,;]|$)")
 
 
@@ -30,9 +34,37 @@ def read_shapes(
             raise click.BadParameter(f'{text!r} is not of the form "x:[1,3,224,224]"', ctx, param)
         name, extents = match.groups()
         numbers = tuple(int(digits) for digits in re.findall(r"\d+", extents))
+        if max(numbers, default=0) > _LARGEST_EXTENT:
+            raise click.BadParameter(f"an extent of {name} is above {_LARGEST_EXTENT}", ctx, param)
         found[name] = numbers if extents.startswith("[") else numbers[0]
         place = match.end()
     return found
+
+
+def read_names(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
+    """Names with commas between; none where the option is not given."""
+    names = tuple(filter(None, (each.strip() for each in (text or "").split(","))))
+    if text is not None and not names:
+        raise click.BadParameter("it names nothing.", ctx, param)
+    return names
+
+
+class Minutes(click.FloatRange):
+    """A finite number of minutes, 0 or more."""
+
+    name = "minutes"
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """As click does; "nan" and "inf" are no budgets."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no number of minutes.", param, ctx)
+        return number
 
 
 def model_argument(function: Command) -> Command:
@@ -51,7 +83,7 @@ def machine_options(function: Command) -> Command:
     """--target and --threads."""
     function = click.option(
         "--threads",
-        type=click.IntRange(min=1),
+        type=THREADS,
         help="Threads of the kernels; all cores if not given.",
     )(function)
     return click.option("--target", help="What to compile for; this machine if not given.")(
@@ -79,11 +111,28 @@ def records_option(function: Command) -> Command:
     )(function)
 
 
+def budget_options(function: Command) -> Command:
+    """--minutes and --trials."""
+    function = click.option(
+        "--trials", type=click.IntRange(min=1), help="Candidates to measure, in all."
+    )(function)
+    return click.option(
+        "--minutes", type=Minutes(), help="Time for tuning; 10 if nothing is given."
+    )(function)
+
+
 def seed_option(function: Command) -> Command:
     """--seed."""
-    return click.option("--seed", type=click.IntRange(min=0), help="Seed of every random choice.")(
-        function
-    )
+    return click.option(
+        "--seed",
+        type=click.IntRange(min=0, max=_LARGEST_SEED),
+        help="Seed of every random choice.",
+    )(function)
+
+
+def threads_of(threads: int | None) -> int:
+    """The threads that were asked for, else those of the knob."""
+    return knobs.THREADS.get() if threads is None else threads
 
 
 def seed_of(seed: int | None) -> int:

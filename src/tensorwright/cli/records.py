@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tensorwright.base import UsageError
+from tensorwright.base import RecordError, UsageError
 from tensorwright.cli.summary import format_ms
 from tensorwright.peers import print_table
 from tensorwright.records import Record, RecordStore, Status, default_path, open_store
+
+_MOST_KEPT = 1_000_000
 
 Setting = tuple[str, str, str, int]
 """Workload, target, hardware, threads."""
@@ -32,6 +35,14 @@ def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+def read_date(ctx: click.Context, param: click.Parameter, text: str | None) -> str | None:
+    """A day as it is written in records; None where none is given."""
+    try:
+        return None if text is None else date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no date like 2026-01-31.", ctx, param) from None
+
+
 @command.command("list")
 @store_option
 def list_(store: Path | None) -> None:
@@ -39,7 +50,7 @@ def list_(store: Path | None) -> None:
 
     Example: tensorwright records list
     """
-    with open_store(store, create=False) as opened:
+    with _open(store) as opened:
         counts: Counter[Setting] = Counter()
         failed: Counter[Setting] = Counter()
         for record in opened.query():
@@ -68,7 +79,7 @@ def best(workload: str | None, store: Path | None, show_all: bool) -> None:
 
     Example: tensorwright records best softmax
     """
-    with open_store(store, create=False) as opened:
+    with _open(store) as opened:
         settings = dict.fromkeys(
             _setting(record)
             for record in opened.query(status=Status.OK)
@@ -83,7 +94,7 @@ def best(workload: str | None, store: Path | None, show_all: bool) -> None:
             )
         for key, target, hardware, threads in settings:
             records = opened.top(
-                1_000_000 if show_all else 1,
+                _MOST_KEPT if show_all else 1,
                 workload=key,
                 target=target,
                 hardware=hardware,
@@ -103,7 +114,7 @@ def export(file: Path, store: Path | None) -> None:
 
     Example: tensorwright records export records.jsonl
     """
-    with open_store(store, create=False) as opened:
+    with _open(store) as opened:
         click.echo(f"{opened.export_jsonl(file)} records written to {file}")
 
 
@@ -120,17 +131,36 @@ def import_(file: Path, store: Path | None) -> None:
 
 
 @command.command()
-@click.option("--keep", type=click.IntRange(min=1), default=20, help="So many of each; 20.")
-@click.option("--failures-before", metavar="YYYY-MM-DD", help="Remove failures older than this.")
+@click.option(
+    "--keep", type=click.IntRange(min=1, max=_MOST_KEPT), default=20, help="So many of each; 20."
+)
+@click.option(
+    "--failures-before",
+    callback=read_date,
+    metavar="YYYY-MM-DD",
+    help="Remove failures older than this.",
+)
 @store_option
 def prune(keep: int, failures_before: str | None, store: Path | None) -> None:
     """Keep the best records of each workload and machine, and remove the others.
 
     Example: tensorwright records prune --keep 10
     """
-    with open_store(store, create=False) as opened:
+    with _open(store) as opened:
         removed = opened.prune(keep, failures_before)
         click.echo(f"{removed} records removed, {opened.count()} kept in {_path(store)}")
+
+
+def _open(store: Path | None) -> RecordStore:
+    """A store that is read: the user's own may be missing, one that is named may not."""
+    if store is not None and not store.exists():
+        raise RecordError(
+            stage="records",
+            where=f"file {store}",
+            reason="there is no such file",
+            remedy="check the path",
+        )
+    return open_store(store, create=False)
 
 
 def _setting(record: Record) -> Setting:

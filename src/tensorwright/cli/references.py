@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tensorwright.base import TensorwrightError, UsageError
+from tensorwright.base import TensorwrightError, UsageError, did_you_mean
 from tensorwright.cli.models import split
 from tensorwright.expr import Compute
 from tensorwright.graph import Workload, program
@@ -55,7 +55,8 @@ def read_function(reference: str) -> Callable[..., Any]:
     """
     found = read_object(reference)
     if not callable(found):
-        raise _error(reference, f"it is of type {type(found).__name__}, and no function")
+        reason = f"it is of type {type(found).__name__}, and no function"
+        raise _error(reference, reason, "name a function")
     function: Callable[..., Any] = found
     return function
 
@@ -67,10 +68,14 @@ def read_object(reference: str) -> object:
     Raises:  UsageError where the module cannot be imported or has no such name.
     """
     module_name, _, attribute = reference.rpartition(":")
+    if not module_name or not attribute:
+        raise _error(reference, "it is not of the form MODULE:NAME", "for example own.py:layer")
     found: object = _import(reference, module_name)
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise _error(reference, f"{module_name} has no {attribute}")
+            names = [name for name in dir(found) if not name.startswith("_")]
+            remedy = did_you_mean(part, names, "name something that it defines")
+            raise _error(reference, f"{module_name} has no {attribute}", remedy)
         found = getattr(found, part)
     return found
 
@@ -87,7 +92,8 @@ def _import(reference: str, name: str) -> ModuleType:
         raise
     except Exception as error:
         reason = f"{name} cannot be imported: {type(error).__name__}: {error}"
-        raise _error(reference, reason) from error
+        remedy = "give a module that Python finds from this folder, or a file: own.py:NAME"
+        raise _error(reference, reason, remedy) from error
 
 
 def _import_file(path: Path) -> ModuleType:
@@ -108,8 +114,8 @@ def _call(reference: str, function: Callable[[], object]) -> object:
         raise
     except Exception as error:
         reason = f"calling it failed: {type(error).__name__}: {error}"
-        raise _error(reference, reason) from error
+        raise _error(reference, reason, "give a function that needs no arguments") from error
 
 
-def _error(where: str, reason: str, remedy: str = "") -> UsageError:
+def _error(where: str, reason: str, remedy: str) -> UsageError:
     return UsageError(stage="tune", where=where, reason=reason, remedy=remedy)

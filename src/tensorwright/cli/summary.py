@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from tensorwright.peers import print_table
-from tensorwright.tune import TaskResult, TuneResult
+from tensorwright.tune import StopReason, TaskResult, TuneResult
 
 _COLUMNS = ("workload", "times", "trials", "default ms", "tuned ms", "speed-up")
 
@@ -39,6 +39,14 @@ def print_untuned(result: TuneResult) -> None:
         workload = each.task.workload
         cause = f", {each.error}" if each.error else ""
         click.echo(f"  untuned {workload.key} {workload.name}: {share:.1%} of the time{cause}")
+
+
+def ending(result: TuneResult) -> str:
+    """How much was tried in which time, and why it ended before the budget was spent."""
+    reason = "" if result.reason is StopReason.BUDGET_SPENT else f" ({result.reason.value})"
+    failed = sum(bool(each.error) for each in result.tasks)
+    note = f", {failed} workloads could not be measured" if failed else ""
+    return f"{result.trials} trials in {result.elapsed_s:.0f} s{reason}{note}"
 
 
 def format_ms(time_s: float) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from pathlib import Path
 
 import click
 
-from tensorwright.base import Target, UsageError
+from tensorwright.base import Target, UsageError, did_you_mean
 from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
 from tensorwright.cli.models import Shapes, read_graph, short_name
 from tensorwright.cli.optimize import resume_command
 from tensorwright.cli.options import (
+    budget_options,
     machine_options,
     records_option,
     seed_of,
@@ -19,26 +21,19 @@ from tensorwright.cli.options import (
     shapes_option,
 )
 from tensorwright.cli.references import is_reference, read_function, read_program
-from tensorwright.cli.summary import print_untuned, print_workloads
+from tensorwright.cli.summary import ending, print_untuned, print_workloads
 from tensorwright.graph import Partition
-from tensorwright.pipeline import (
-    as_in_network,
-    opened,
-    parse_target,
-    prepare,
-    search_tasks,
-    tasks_of,
-)
+from tensorwright.pipeline import opened, parse_target, prepare
 from tensorwright.records import default_path
+from tensorwright.search import Search, as_in_network, search_tasks, tasks_of
 from tensorwright.tune import (
     LatencyRequirement,
     MeanSpeedUp,
     MeasureOptions,
+    NetworkTimes,
     Objective,
-    StopReason,
     Task,
     TuneOptions,
-    TuneResult,
     choose_callbacks,
 )
 
@@ -48,10 +43,7 @@ _FLUSH_BYTES = 512 << 20
 @click.command()
 @click.argument("programs", metavar="MODEL|MODULE:EXPR...", nargs=-1, required=True)
 @machine_options
-@click.option(
-    "--minutes", type=click.FloatRange(min=0), help="Time for tuning; 10 if nothing is given."
-)
-@click.option("--trials", type=click.IntRange(min=1), help="Candidates to measure, in all.")
+@budget_options
 @click.option(
     "--patience", type=click.IntRange(min=1), help="End after so many rounds without a gain."
 )
@@ -102,25 +94,26 @@ def command(
     wanted = choose_objective(objective, limits, references)
     machine = parse_target(target)
     tasks, networks = read_tasks(programs, machine, input_shapes, seed_of(seed))
+    check_names("--limit", limits, tasks)
+    check_names("--reference", references, tasks)
+    if wanted is not None:  # ask it once now: what is wrong with it shows before the work
+        names = dict.fromkeys(task.network for task in tasks)
+        wanted(tuple(NetworkTimes(name, (1.0,), (1e-3,)) for name in names))
     measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*networks)
+    how = Search(
+        minutes,
+        trials,
+        seed,
+        choose_callbacks(quiet),
+        options=TuneOptions(patience=patience or 0),
+        objective=wanted,
+    )
+    name = " ".join(programs)
     with opened(records, create=True) as store:
-        result = search_tasks(
-            tasks,
-            machine,
-            threads,
-            store,
-            minutes=minutes,
-            trials=trials,
-            seed=seed,
-            name=" ".join(programs),
-            callbacks=choose_callbacks(quiet),
-            options=TuneOptions(patience=patience or 0),
-            objective=wanted,
-            measuring=measuring,
-        )
+        result = search_tasks(tasks, machine, threads, store, how, name=name, measuring=measuring)
     if not quiet:
         print_workloads(result.tasks)
-    click.echo(_ending(result, records or default_path()))
+    click.echo(f"{ending(result)}; kept in {records or default_path()}")
     print_untuned(result)
     if result.is_interrupted:
         again = resume_command(ctx.meta.get(ARGUMENTS, ()))
@@ -162,12 +155,49 @@ def choose_objective(
             remedy="give one of them",
         )
     if function:
-        return read_function(function)
+        return _own_objective(function)
     if limits:
         return LatencyRequirement(_read_times("--limit", limits))
     if references:
         return MeanSpeedUp(_read_times("--reference", references))
     return None
+
+
+def check_names(option: str, texts: Sequence[str], tasks: Sequence[Task]) -> None:
+    """Refuse a NAME=MS of no network or expression that is tuned, with a UsageError."""
+    known = tuple(dict.fromkeys(task.network for task in tasks))
+    for name, _ in _read_times(option, texts):
+        if name not in known:
+            raise UsageError(
+                stage="cli",
+                where=f"{option} {name}",
+                reason="nothing of this name is tuned",
+                remedy=did_you_mean(name, known, "one of " + ", ".join(known)),
+            )
+
+
+def _own_objective(reference: str) -> Objective:
+    """A function of the user's own; what goes wrong in it is told as theirs."""
+    function = read_function(reference)
+
+    def fault(reason: str) -> UsageError:
+        return UsageError(
+            stage="tune",
+            where=f"objective {reference}",
+            reason=reason,
+            remedy="it gets the networks, each with name and latency_s, and returns a number",
+        )
+
+    def objective(networks: Sequence[NetworkTimes]) -> float:
+        try:
+            cost = function(networks)
+        except Exception as error:
+            raise fault(f"calling it failed: {type(error).__name__}: {error}") from error
+        if not isinstance(cost, Real):
+            raise fault(f"it returned {cost!r}, and no number")
+        return float(cost)
+
+    return objective
 
 
 def _read_times(option: str, texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
@@ -183,13 +213,7 @@ def _read_times(option: str, texts: Sequence[str]) -> tuple[tuple[str, float], .
                 stage="cli",
                 where=f"{option} {text}",
                 reason="it is not of the form NAME=MS, with a time above zero",
+                remedy=f"for example {option} resnet50=2.5",
             )
         pairs.append((name, time_ms / 1e3))
     return tuple(sorted(pairs))
-
-
-def _ending(result: TuneResult, store: Path) -> str:
-    reason = "" if result.reason is StopReason.BUDGET_SPENT else f" ({result.reason.value})"
-    failed = sum(bool(each.error) for each in result.tasks)
-    note = f", {failed} workloads could not be measured" if failed else ""
-    return f"{result.trials} trials in {result.elapsed_s:.0f} s{reason}{note}; kept in {store}"

@@ -104,6 +104,57 @@ def test_an_unknown_target(invoke: Invoke, model: Path, out: Path) -> None:
     refused(result, 2, "did you mean x86-64-avx2?")
 
 
+# Options
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("compile", "{model}", "-o", "x.tw", "--threads", "100000"), "1<=x<=1024"),
+        (("compile", "{model}", "-o", "x.tw", "--seed", str(1 << 64)), "is not in the range"),
+        (("compile", "{model}", "-o", "x.tw", "--input-shapes", f"x:[{1 << 64}]"), "is above"),
+        (("optimize", "{model}", "-o", "x.tw", "--minutes", "nan"), "no number of minutes"),
+        (("tune", "{model}", "--minutes", "inf"), "no number of minutes"),
+        (("demo", "--minutes", "nan"), "no number of minutes"),
+        (("bench", "models", "{model}", "--peers", ","), "it names nothing"),
+        (("bench", "ops", "--cases", ","), "it names nothing"),
+        (("bench", "ops", "--cases", "NRM.1", "--metaschedule", "NOPE"), "no such case"),
+        (("inspect", "{model}", "--what", ""), "it names no stage"),
+        (("records", "prune", "--failures-before", "lately"), "no date like 2026-01-31"),
+        (("records", "prune", "--keep", str(1 << 64)), "is not in the range"),
+    ],
+)
+def test_a_senseless_option(
+    invoke: Invoke, model: Path, arguments: tuple[str, ...], text: str
+) -> None:
+    result = invoke(*(each.format(model=model) for each in arguments))
+    assert result.exit_code == 2, result.output
+    assert text in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["list", "best", "prune"])
+def test_a_store_that_is_named_is_there(invoke: Invoke, tmp_path: Path, command: str) -> None:
+    path = tmp_path / "no.sqlite"
+    refused(invoke("records", command, "--store", path), 7, f"file {path}: there is no such file")
+    assert invoke("records", "list").exit_code == 0  # the user's own may be missing
+
+
+@pytest.mark.parametrize("command", [("models", "zoo:squeezenet", "--rounds", 0), ("ops",)])
+def test_a_place_for_rows_is_refused_before_the_work(
+    invoke: Invoke, tmp_path: Path, command: tuple[object, ...]
+) -> None:
+    path = tmp_path / "no" / "rows.json"
+    refused(invoke("bench", *command, "--json", path), 8, f"file {path}: the folder does not exist")
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("no.onnx", 3), ("zoo:resnet19", 2), ("light:resnet", 2)]
+)
+def test_models_to_compare_are_there(invoke: Invoke, model: Path, name: str, code: int) -> None:
+    refused(invoke("bench", "models", model, name, "--rounds", 0), code, "there is no such")
+
+
 # Inputs
 
 

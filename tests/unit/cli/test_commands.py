@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -212,9 +213,10 @@ def test_bench_tunes_first(
 
     asked: list[float] = []
 
-    def search(*arguments: Any, minutes: float, **options: Any) -> Any:
-        asked.append(minutes)
-        return pipeline.search(*arguments, trials=2, **options)
+    def search(*arguments: Any) -> Any:
+        *others, how = arguments
+        asked.append(how.minutes)
+        return pipeline.search(*others, replace(how, minutes=None, trials=2))
 
     models = importlib.import_module("tensorwright.cli.bench.models")
     monkeypatch.setattr(models, "search", search)

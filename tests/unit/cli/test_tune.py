@@ -33,6 +33,12 @@ def fails():
 
 def worst(networks):
     return max(network.latency_s for network in networks)
+
+def raises(networks):
+    raise ValueError("boom")
+
+def shrugs(networks):
+    return None
 """
 
 
@@ -112,6 +118,11 @@ def test_objectives_of_the_paper(module: Path) -> None:
         (("{module}:y", "--limit", "y=-1"), "with a time above zero"),
         (("{module}:y", "--limit", "y=1", "--reference", "y=1"), "several objectives"),
         (("{module}:y", "--objective", "{module}:number"), "it is of type int, and no function"),
+        (("{module}:y", "--objective", "worst"), "it is not of the form MODULE:NAME"),
+        (("{module}:y", "--objective", "{module}:raises"), "calling it failed: ValueError: boom"),
+        (("{module}:y", "--objective", "{module}:shrugs"), "it returned None, and no number"),
+        (("{module}:y", "--limit", "z=1"), "nothing of this name is tuned"),
+        (("{module}:y", "--reference", "z=1"), "nothing of this name is tuned"),
     ],
 )
 def test_what_cannot_be_tuned(
@@ -120,6 +131,7 @@ def test_what_cannot_be_tuned(
     done = invoke("tune", *(each.format(module=module) for each in arguments), "--trials", 1)
     assert done.exit_code == 2
     assert reason in done.output
+    assert "try: " in done.output
     assert "Traceback" not in done.output
 
 

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from tensorwright.base import Target, knobs, write_atomically
 from tensorwright.cli.bench.costmodel_cases import Case, cases
-from tensorwright.cli.options import machine_options, seed_of, seed_option
+from tensorwright.cli.options import machine_options, seed_of, seed_option, threads_of
 from tensorwright.cli.output import check_writable
 from tensorwright.pipeline import parse_target
 from tensorwright.records import RecordStore, detect_hardware, open_store
@@ -109,7 +109,7 @@ def command(
     if json_path is not None:
         check_writable(json_path)
     chosen = parse_target(target)
-    count = knobs.THREADS.get() if threads is None else threads
+    count = threads_of(threads)
     path = records or knobs.HOME.get() / "costmodel.jsonl"
     with open_store(path) as store:
         measured = _gather(store, chosen, count, programs, seed_of(seed))

@@ -11,25 +11,30 @@ from pathlib import Path
 import click
 import onnx
 
-from tensorwright.base import MachineError, Target, TensorwrightError, knobs
+from tensorwright.base import MachineError, Target, TensorwrightError
 from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright.cli.check_model import show_logits
 from tensorwright.cli.models import (
     PAPER,
     SUITES,
     Shapes,
+    check_model,
     read_graph,
     read_proto,
     short_name,
     suite,
 )
 from tensorwright.cli.options import (
+    Minutes,
     machine_options,
+    read_names,
     records_option,
     seed_of,
     seed_option,
     shapes_option,
+    threads_of,
 )
+from tensorwright.cli.output import check_writable
 from tensorwright.graph import Graph, Partition, load_onnx
 from tensorwright.peers import (
     Arrays,
@@ -40,9 +45,10 @@ from tensorwright.peers import (
     print_rows,
     write_rows,
 )
-from tensorwright.pipeline import Scheduled, finish, opened, parse_target, prepare, search
+from tensorwright.pipeline import Scheduled, finish, opened, parse_target, prepare
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import KernelStep
+from tensorwright.search import Search, search
 from tensorwright.tune import choose_callbacks
 from tensorwright.zoo import random_inputs
 
@@ -72,7 +78,7 @@ class Plan:
 
 def read_peers(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
     """Names of peers with commas between; what is unknown is refused."""
-    names = tuple(filter(None, (each.strip() for each in (text or "").split(","))))
+    names = read_names(ctx, param, text)
     for name in names:
         with suppress(MachineError):  # one that is not installed fails in each row
             find_kind(name)
@@ -88,9 +94,7 @@ def read_peers(ctx: click.Context, param: click.Parameter, text: str | None) -> 
     help=f"Exit with 1 if a model fails or is off by more than {TOLERANCE:g}.",
 )
 @click.option("--tuned/--untuned", default=True, help="Use what is on record, or rules alone.")
-@click.option(
-    "--minutes", type=click.FloatRange(min=0), help="Tune each model first, so long in all runs."
-)
+@click.option("--minutes", type=Minutes(), help="Tune each model first, so long in all runs.")
 @records_option
 @machine_options
 @seed_option
@@ -137,8 +141,12 @@ def command(
         raise click.UsageError("name models, or a suite: --suite light")
     if minutes and not tuned:
         raise click.UsageError("--minutes tunes, --untuned uses nothing of it: leave one out")
+    for name in names:
+        check_model(name)
+    if json_path is not None:
+        check_writable(json_path)
     machine = parse_target(target)
-    count = knobs.THREADS.get() if threads is None else threads
+    count = threads_of(threads)
     ceiling = measure_ceiling(machine, count) if rounds else Ceiling(count, 0.0, 0.0)
     chosen = peers or (PAPER_PEERS if PAPER in suites else DEFAULT_PEERS)
     plan = Plan(machine, count, seed_of(seed), rounds, chosen, input_shapes, minutes, ceiling.peak)
@@ -252,15 +260,8 @@ def _run(
 def _tune(name: str, parts: Partition, plan: Plan, store: RecordStore) -> None:
     """Spend what is left of the model's minutes. Raises KeyboardInterrupt after an interrupt."""
     click.echo(f"{name}: tuning, {plan.minutes:g} minutes in all", err=True)
-    result = search(
-        parts,
-        plan.target,
-        plan.threads,
-        store,
-        minutes=plan.minutes,
-        seed=plan.seed,
-        callbacks=choose_callbacks(is_quiet=False),
-    )
+    how = Search(plan.minutes, seed=plan.seed, callbacks=choose_callbacks(is_quiet=False))
+    result = search(parts, plan.target, plan.threads, store, how)
     click.echo(f"{name}: {result.trials} trials in {result.elapsed_s:.0f} s", err=True)
     if result.is_interrupted:
         click.echo(result.resume_text, err=True)

@@ -8,13 +8,21 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from importlib import metadata
 from pathlib import Path
 
 import click
 
 from tensorwright.base import TensorwrightError, knobs, make_folder
-from tensorwright.cli.options import machine_options, records_option, seed_of, seed_option
+from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
+from tensorwright.cli.options import (
+    machine_options,
+    read_names,
+    records_option,
+    seed_of,
+    seed_option,
+    threads_of,
+)
+from tensorwright.cli.output import check_writable
 from tensorwright.peers import (
     OpPlan,
     OpRow,
@@ -32,32 +40,12 @@ from tensorwright.peers import (
 )
 from tensorwright.pipeline import choose, opened, parse_target
 from tensorwright.records import Record, RecordStore, Status, detect_hardware, now_utc
-from tensorwright.runtime import measure_bandwidth, measure_peak
 from tensorwright.tune import Task, TuneOptions, tune
 from tensorwright.zoo import OperatorCase, OperatorProgram, find_cases, operator_program
 
 SUITES = ("ansor",)
 PEERS = ("onnxruntime", "openvino", "pytorch")
-_PACKAGES = (
-    "tensorwright",
-    "llvmlite",
-    "numpy",
-    "onnx",
-    "onnxruntime",
-    "openvino",
-    "torch",
-    "apache-tvm",
-)
 _MOST_GFLOP = 6.0
-_PEAK_TRIES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What this machine reaches on the threads of the benchmark."""
-
-    peak: float
-    bandwidth: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,26 +61,24 @@ class TuneBudget:
     rival_trials: int = 0
 
 
-def read_list(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
-    """Names with commas between."""
-    return tuple(filter(None, (each.strip() for each in (text or "").split(","))))
-
-
 @click.command("ops")
 @click.option("--suite", type=click.Choice(SUITES), default="ansor", help="Which operators.")
-@click.option("--cases", callback=read_list, metavar="C2D.2,GMM", help="Only these; else all.")
+@click.option("--cases", callback=read_names, metavar="C2D.2,GMM", help="Only these; else all.")
 @click.option(
     "--batch", type=click.Choice(["1", "16"]), default="1", help="Images or matrices at once."
 )
 @click.option("--trials", type=click.IntRange(min=1), default=300, help="Most trials of a case.")
 @click.option("--tune/--no-tune", "should_tune", default=True, help="Search, or what is on record.")
 @click.option(
-    "--peers", callback=read_list, metavar="A,B", help=f"Of {', '.join(PEERS)}; else all there are."
+    "--peers",
+    callback=read_names,
+    metavar="A,B",
+    help=f"Of {', '.join(PEERS)}; else all there are.",
 )
 @click.option(
     "--metaschedule",
     "rivals",
-    callback=read_list,
+    callback=read_names,
     metavar="C2D.4,...",
     help="Let TVM's MetaSchedule tune these, too.",
 )
@@ -135,10 +121,13 @@ def command(
     """
     if resume and json_path is None:
         raise click.UsageError("--resume goes on with a file: name it with --json")
+    if json_path is not None:
+        check_writable(json_path)
+    find_cases(rivals, int(batch))  # refuse an unknown name now
     chosen = find_cases(cases, int(batch))
     chosen = tuple(case for case in chosen if case.batch == 1 or case.gflop <= _MOST_GFLOP)
     machine = parse_target(target)
-    count = knobs.THREADS.get() if threads is None else threads
+    count = threads_of(threads)
     plan = OpPlan(machine, count, peers or available_peers(), rounds, seed=seed_of(seed))
     for peer in plan.peers:
         require_peer(peer)
@@ -146,19 +135,20 @@ def command(
         require_peer("tvm")
     done = list(read_op_rows(json_path)) if resume and json_path is not None else []
     rows = [row for row in done if not row.failure]
-    ceiling = Machine(max((row.peak * 1e9 for row in rows), default=0.0), 0.0)
+    ceiling = Ceiling(count, max((row.peak * 1e9 for row in rows), default=0.0), 0.0)
+    started = now_utc()
     budget = TuneBudget(trials if should_tune else 0, plan.seed, rivals, rival_trials)
     with opened(records, create=should_tune) as store:
         for case in chosen:
             if any((row.case, row.batch) == (case.name, case.batch) for row in rows):
                 continue
-            ceiling = measure_machine(plan, ceiling)
+            ceiling = measure_ceiling(machine, count, ceiling)
             rows.append(bench_case(case, plan, ceiling, budget, store))
             rows = [replace(row, peak=ceiling.peak / 1e9) for row in rows]
             _note(rows[-1])
             if json_path is not None:
-                head = describe(plan, ceiling, trials if should_tune else 0)
-                write_op_rows(json_path, head, rows)
+                about = describe_machine(machine, ceiling) | {"started": started}
+                write_op_rows(json_path, {**about, **describe_plan(suite, plan, budget)}, rows)
     print_op_rows(rows)
 
 
@@ -172,37 +162,19 @@ def available_peers() -> tuple[str, ...]:
     return tuple(found)
 
 
-def measure_machine(plan: OpPlan, known: Machine) -> Machine:
-    """The best of a few measurements and of what is known: foreign load only ever takes away."""
-    peaks = [measure_peak(plan.target, plan.threads) for _ in range(_PEAK_TRIES)]
-    bandwidth = measure_bandwidth(plan.target, plan.threads)
-    return Machine(max(*peaks, known.peak), max(bandwidth, known.bandwidth))
-
-
-def describe(plan: OpPlan, machine: Machine, trials: int) -> dict[str, object]:
-    """What a reader of the file must know: machine, versions and settings."""
-    versions: dict[str, str] = {}
-    for package in _PACKAGES:
-        with suppress(metadata.PackageNotFoundError):
-            versions[package] = metadata.version(package)
+def describe_plan(suite: str, plan: OpPlan, budget: TuneBudget) -> dict[str, object]:
+    """How the cases were measured, for JSON."""
     return {
-        "suite": "ansor",
-        "started": now_utc(),
-        "machine": str(detect_hardware()).splitlines(),
-        "peak_gflops": machine.peak / 1e9,
-        "bandwidth_gbytes_per_s": machine.bandwidth / 1e9,
-        "target": plan.target.name,
-        "threads": plan.threads,
+        "suite": suite,
         "peers": list(plan.peers),
         "rounds": plan.rounds,
-        "trials": trials,
+        "trials": budget.trials,
         "seed": plan.seed,
-        "versions": versions,
     }
 
 
 def bench_case(
-    case: OperatorCase, plan: OpPlan, machine: Machine, budget: TuneBudget, store: RecordStore
+    case: OperatorCase, plan: OpPlan, ceiling: Ceiling, budget: TuneBudget, store: RecordStore
 ) -> OpRow:
     """The row of one case; whatever goes wrong with it is in the row."""
     program = operator_program(case)
@@ -213,9 +185,9 @@ def bench_case(
         shape=tuple(number for _, number in case.fields),
         gflop=case.gflop,
         needed_gflop=needed_flops(program) / 1e9,
-        peak=machine.peak / 1e9,
+        peak=ceiling.peak / 1e9,
         threads=plan.threads,
-        copies=choose_copies(program, machine.peak, machine.bandwidth),
+        copies=choose_copies(program, ceiling.peak, ceiling.bandwidth),
     )
     started = now_utc()
     try:
