@@ -13,10 +13,12 @@ from tensorwright.expr import (
     Fn,
     Placeholder,
     Tensor,
+    all_of,
     apply,
     compute,
     placeholder,
     reduce_axis,
+    select,
     sum_over,
     topological_order,
 )
@@ -47,6 +49,27 @@ def workload_of(
     inputs = tuple(tensor for tensor in tensors if isinstance(tensor, Placeholder))
     name = key or outputs[0].name
     return Workload(name, inputs, constants, outputs, name)
+
+
+def padded_convolution(shape: tuple[int, int, int, int], filters: int, stride: int = 1) -> Compute:
+    """A 3x3 convolution in NHWC with its weights in HWIO, padded by one."""
+    images, height, width, channels = shape
+    x, w = placeholder("x", shape), placeholder("w", (3, 3, channels, filters))
+    padded = compute(
+        "padded",
+        (images, height + 2, width + 2, channels),
+        lambda n, i, j, c: select(
+            all_of(i >= 1, i <= height, j >= 1, j <= width), x[n, i - 1, j - 1, c], 0.0
+        ),
+    )
+    p, q, c = reduce_axis("p", 3), reduce_axis("q", 3), reduce_axis("c", channels)
+    return compute(
+        "conv",
+        (images, -(-height // stride), -(-width // stride), filters),
+        lambda n, i, j, o: sum_over(
+            padded[n, i * stride + p, j * stride + q, c] * w[p, q, c, o], p, q, c
+        ),
+    )
 
 
 def doubled(key: str = "doubled") -> Workload:

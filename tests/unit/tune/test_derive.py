@@ -8,12 +8,12 @@ from math import prod
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.tune.helpers import padded_convolution
 
 from tensorwright.base import ScheduleError, Target, UsageError
 from tensorwright.expr import (
     Compute,
     Fn,
-    all_of,
     apply,
     compute,
     max_of,
@@ -177,21 +177,7 @@ def test_small_constants_are_unrolled() -> None:
 
 
 def test_padding_has_a_sketch_for_each_place() -> None:
-    x, w = placeholder("x", (1, 8, 20, 32)), placeholder("w", (3, 3, 32, 32))
-    padded = compute(
-        "padded",
-        (1, 10, 22, 32),
-        lambda n, i, j, c: select(
-            all_of(i >= 1, i < 9, j >= 1, j < 21), x[n, i - 1, j - 1, c], 0.0
-        ),
-    )
-    p, q, c = reduce_axis("p", 3), reduce_axis("q", 3), reduce_axis("c", 32)
-    conv = compute(
-        "conv",
-        (1, 8, 20, 32),
-        lambda n, i, j, o: sum_over(padded[n, i + p, j + q, c] * w[p, q, c, o], p, q, c),
-    )
-    state = program(conv, constants=frozenset({"w"}))
+    state = program(padded_convolution((1, 8, 20, 32), 32), constants=frozenset({"w"}))
     sketches = derived_sketches(state, AVX512, most=20)
     places = {each.name.rpartition("padded ")[2] for each in sketches}
     assert places == {

@@ -11,18 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.tune.compiled import Case, check_schedule, workloads
+from tests.unit.tune.helpers import padded_convolution
 from tests.unit.tune.test_space_schedules import NETWORKS, one
 
 from tensorwright.base import detect_target
 from tensorwright.expr import (
     Compute,
     Decision,
-    all_of,
     compute,
     max_of,
     placeholder,
     reduce_axis,
-    select,
     sum_over,
 )
 from tensorwright.graph import Graph, GraphBuilder, program_workload
@@ -56,20 +55,7 @@ def blocked() -> Graph:
 
 def channels_last() -> Compute:
     """A strided convolution in NHWC with its weights in HWIO."""
-    x, w = placeholder("x", (2, 9, 14, 12)), placeholder("w", (3, 3, 12, 40))
-    padded = compute(
-        "padded",
-        (2, 11, 16, 12),
-        lambda n, i, j, c: select(
-            all_of(i >= 1, i < 10, j >= 1, j < 15), x[n, i - 1, j - 1, c], 0.0
-        ),
-    )
-    p, q, c = reduce_axis("p", 3), reduce_axis("q", 3), reduce_axis("c", 12)
-    conv = compute(
-        "conv",
-        (2, 5, 7, 40),
-        lambda n, i, j, o: sum_over(padded[n, i * 2 + p, j * 2 + q, c] * w[p, q, c, o], p, q, c),
-    )
+    conv = padded_convolution((2, 9, 14, 12), 40, stride=2)
     return compute("relu", conv.shape, lambda *at: max_of(conv[at], 0.0))
 
 
