@@ -1,5 +1,6 @@
 """Loop nests. Read `ir.py` first: the IR with its grammar and semantics."""
 
+from tensorwright.loop.folds import FOLD_IDENTITIES, folded_operand
 from tensorwright.loop.interpreter import interpret
 from tensorwright.loop.ir import (
     Allocate,
@@ -53,6 +54,7 @@ from tensorwright.loop.traversal import (
 
 __all__ = [
     "DEFAULT_PIPELINE",
+    "FOLD_IDENTITIES",
     "PASSES",
     "Allocate",
     "Block",
@@ -77,6 +79,7 @@ __all__ = [
     "buffers_read",
     "buffers_used",
     "children_of",
+    "folded_operand",
     "freshen",
     "hoist_conditions",
     "interpret",

@@ -29,6 +29,7 @@ from tensorwright.expr import (
     Value,
     ValueExpr,
     Var,
+    free_vars,
     is_nonnegative,
 )
 from tensorwright.loop.closures import (
@@ -37,6 +38,7 @@ from tensorwright.loop.closures import (
     compile_condition,
     compile_index,
 )
+from tensorwright.loop.folds import folded_operand
 from tensorwright.loop.ir import (
     Allocate,
     Block,
@@ -100,6 +102,7 @@ class _Machine:
         self._places = {var: n for n, var in enumerate(dict.fromkeys(part.var for part in loops))}
         self._cells: dict[str, Cell] = {}
         self._iterations = Iterations()
+        self._lanes: frozenset[Var] = frozenset()  # the variables of the vector loops around
 
     def run(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         for parameter in self._program.parameters:
@@ -164,9 +167,14 @@ class _Machine:
 
     def _loop(self, loop: For, bounds: Bounds) -> Action:
         extent = compile_index(loop.extent, self._places, self._element(loop, bounds))
+        kept = self._lanes
+        if loop.kind is ForKind.VECTOR:
+            self._lanes |= {loop.var}
         body = self._statement(loop.body, {**bounds, loop.var: Range.of_extent(loop.extent)})
+        self._lanes = kept
         place = self._places[loop.var]
         iterations = self._iterations
+        is_vector = loop.kind is ForKind.VECTOR
 
         def ordered(env: Environment) -> None:
             for i in range(extent(env)):
@@ -175,11 +183,13 @@ class _Machine:
 
         def concurrent(env: Environment) -> None:
             outer, execution = iterations.now, iterations.enter()
+            around = iterations.around
             for i in range(extent(env)):
                 env[place] = i
                 iterations.now = (*outer, (execution, i))
+                iterations.around = outer if is_vector else iterations.now
                 body(env)
-            iterations.now = outer
+            iterations.now, iterations.around = outer, around
 
         return concurrent if self._check and loop.kind not in _ORDERED else ordered
 
@@ -212,6 +222,15 @@ class _Machine:
             elements[place] = result
             defined[place] = 1
 
+        def folded(env: Environment) -> None:  # as the lanes' fold does: once, outside the lanes
+            now = iterations.now
+            iterations.now = iterations.around
+            noted(env)
+            iterations.now = now
+
+        iterations = self._iterations
+        if self._check and folded_operand(store) and self._lanes - free_vars(*store.indices):
+            return folded
         return noted if self._check or self._trace else plain
 
     def _note(self, at: Stmt, cell: Cell, what: str) -> Callable[[Environment, int, Any], None]:

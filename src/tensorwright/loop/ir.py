@@ -13,7 +13,8 @@ Semantics.
   order, VECTOR iterations run in lock step, BLOCK/THREAD/VTHREAD iterations are GPU indices: a
   program is valid only if no iteration of these reads what another one writes, and two of them
   write one element only with one value, so that running them in order gives the same result
-  (the interpreter does).
+  (the interpreter does).  The lanes of a VECTOR loop may fold values into one float (+=, *=, max=,
+  min=) that nothing else in the loop touches; the order of the fold is free.
 - Extents and indices are index expressions over enclosing loop variables and, before they are
   bound, decisions. A program whose decisions are bound has extents that are ints.
 - Buffers do not alias.  An `Allocate`d buffer lives inside its statement, undefined at first; one

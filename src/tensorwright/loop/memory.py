@@ -36,6 +36,7 @@ class Iterations:
 
     def __init__(self) -> None:
         self.now: Task = ()
+        self.around: Task = ()  # without the vector loop, where one is innermost
         self._loops = 0
 
     def enter(self) -> int:

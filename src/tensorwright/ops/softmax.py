@@ -4,8 +4,9 @@
 |---|---|---|
 | softmax log_softmax hardmax | x | axis=-1 |
 
-Stages of softmax: greatest of the row, exponentials of the differences, their sum, quotients.
-Each stage rounds to the element type, as NumPy does; only the sum of narrow floats runs in f32.
+Stages of softmax: greatest of the row, exponentials of the differences, their sum, quotients: of
+wide floats as products with the sum's reciprocal, one division for a row.  Each stage rounds to the
+element type, as NumPy does; only the sum of narrow floats runs in f32.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def normalized_exponentials(name: str, x: Tensor, axis: int) -> Compute:
     best = fold_axes(f"{name}_max", x, (axis,), max_over)
     powers = pointwise(f"{name}_exp", (x, best), shape, lambda a, b: apply(Fn.EXP, a - b))
     total = _total(f"{name}_sum", powers, axis, lambda value: value)
-    return pointwise(name, (powers, total), shape, lambda a, b: a / b)
+    if x.dtype in NARROW:
+        return pointwise(name, (powers, total), shape, lambda a, b: a / b)
+    return pointwise(name, (powers, total), shape, lambda a, b: a * (1.0 / b))
 
 
 def _softmax(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:

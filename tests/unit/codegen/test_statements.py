@@ -431,11 +431,46 @@ def test_loops_of_graphics_processors_are_refused() -> None:
         emit(program(body, (), y), AVX512)
 
 
-def test_a_reduction_over_lanes_is_refused() -> None:
-    x, y = buffer("x", 16), buffer("y", 1)
+@each_target
+@pytest.mark.parametrize("extent", [4, 13, 16, 40])
+@pytest.mark.parametrize("fn", [Fn.ADD, Fn.MUL, Fn.MAX, Fn.MIN])
+def test_a_reduction_over_lanes_folds_them(target: Target, extent: int, fn: Fn) -> None:
+    x, y = buffer("x", 3, extent), buffer("y", 3)
+    fold = Store(y, (j,), apply(fn, Load(y, (j,)), Load(x, (j, i))))
+    start = Store(y, (j,), constant(1.5, F32))
+    body = For(j, 3, SERIAL, block(start, For(i, extent, VECTOR, fold)))
+    check(program(body, (x,), y), target)
+
+
+@each_target
+def test_a_guarded_reduction_over_lanes_folds_some(target: Target) -> None:
+    x, y = buffer("x", 20), buffer("y", 1)
+    fold = If(i * 2 < 25, Store(y, (0,), Load(y, (0,)) + Load(x, (i,))))
+    body = block(Store(y, (0,), constant(2, F32)), For(i, 20, VECTOR, fold))
+    check(program(body, (x,), y), target)
+
+
+def test_a_reduction_of_integers_over_lanes_is_refused() -> None:
+    x, y = buffer("x", 16, dtype=DType.I32), buffer("y", 1, dtype=DType.I32)
     body = For(i, 16, VECTOR, Store(y, (0,), Load(y, (0,)) + Load(x, (i,))))
     with pytest.raises(InternalError, match="a vector loop carries a reduction"):
         emit(program(body, (x,), y), AVX512)
+
+
+@each_target
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64])
+def test_a_copy_in_the_other_order_is_turned_in_registers(target: Target, dtype: DType) -> None:
+    lanes = target.vector_bytes // dtype.size_bytes
+    x = buffer("x", 2, 3 * lanes, 5, 2 * lanes, dtype=dtype)
+    y = buffer("y", 2, 5, 2 * lanes, 3 * lanes, dtype=dtype)
+    copy = Store(y, (j, k, m, n * lanes + i), Load(x, (j, n * lanes + i, k, m)))
+    nest: Stmt = For(m, 2 * lanes, SERIAL, For(i, lanes, VECTOR, copy))
+    for var, extent in ((n, 3), (k, 5), (j, 2)):
+        nest = For(var, extent, SERIAL, nest)
+    written = program(nest, (x,), y)
+    check(written, target)
+    assert "gather" not in emit(written, target).ir_text
+    assert emit(written, target).ir_text.count("shufflevector") >= lanes
 
 
 def test_an_unbound_extent_is_refused() -> None:

@@ -117,7 +117,7 @@ def test_rows_of_intermediates_stand_in_stages_of_their_own() -> None:
     x = floats(4, 8)
     _, (result,) = meaning("softmax", type_of(x))
     assert str(result) == (
-        "softmax[i, j] = softmax_exp[i, j] / softmax_sum[i, 0]    for i in 0..4, j in 0..8"
+        "softmax[i, j] = softmax_exp[i, j] * (1.0 / softmax_sum[i, 0])    for i in 0..4, j in 0..8"
     )
     assert operator("softmax").doc == "exp(x) divided by its sum along the axis"
 

@@ -417,7 +417,10 @@ WORK: list[tuple[Callable[[], Any], int]] = [
     (lambda: meaning("add", f32(3, 4), f32(4))[1], 12),
     (lambda: meaning("transpose", f32(3, 4))[1], 0),
     (lambda: meaning("matmul", f32(3, 4), f32(4, 5))[1], 2 * 3 * 4 * 5),
-    (lambda: meaning("softmax", f32(2, 8))[1], 2 * 8 * 5),  # max, sub and exp, sum, divide
+    (
+        lambda: meaning("softmax", f32(2, 8))[1],
+        2 * 8 * 6,
+    ),  # max, sub and exp, sum, reciprocal, product
     (lambda: meaning("split", f32(4), sizes=(1, 3))[1], 0),
 ]
 

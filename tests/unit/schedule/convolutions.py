@@ -11,6 +11,7 @@ from tensorwright.expr import (
     all_of,
     apply,
     compute,
+    floor_div,
     placeholder,
     reduce_axis,
     select,
@@ -68,17 +69,25 @@ def channels_last(
     dtype: DType,
     batch: int = 1,
     *,
+    groups: int = 1,
     is_gated: bool = False,
 ) -> Compute:
-    """x (n, h, w, c), w (3, 3, c, oc), y (n, h, w, oc); gated: y * sigmoid(y + 1)."""
+    """x (n, h, w, c), w (3, 3, c / groups, oc), y (n, h, w, oc); gated: y * sigmoid(y + 1)."""
+    inputs, outputs = channels // groups, filters // groups
     x = placeholder("x", (batch, *size, channels), dtype)
-    w = placeholder("w", (3, 3, channels, filters), dtype)
-    ic, kh, kw = reduce_axis("ic", channels), reduce_axis("kh", 3), reduce_axis("kw", 3)
+    w = placeholder("w", (3, 3, inputs, filters), dtype)
+    ic, kh, kw = reduce_axis("ic", inputs), reduce_axis("kh", 3), reduce_axis("kw", 3)
     shape = (batch, size[0] - 2, size[1] - 2, filters)
+
+    def of_group(oc: Any) -> Any:
+        return ic if groups == 1 else ic + floor_div(oc, outputs) * inputs
+
     y = compute(
         "y",
         shape,
-        lambda n, h, v, oc: sum_over(w[kh, kw, ic, oc] * x[n, h + kh, v + kw, ic], kh, kw, ic),
+        lambda n, h, v, oc: sum_over(
+            w[kh, kw, ic, oc] * x[n, h + kh, v + kw, of_group(oc)], kh, kw, ic
+        ),
     )
     if not is_gated:
         return y

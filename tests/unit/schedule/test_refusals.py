@@ -181,7 +181,7 @@ CASES: dict[str, Case] = {
     "reorder_what_an_intrinsic_computes": (bytes_product(), TENSORIZED, Reorder("y", ("j_o", "i"))),
     "unroll_a_marked_loop": (matmul(), (Parallel("c", "i"),), Unroll("c", "i")),
     "vectorize_a_marked_loop": (matmul(), (Parallel("c", "i"),), Vectorize("c", "i")),
-    "vectorize_a_reduction": (matmul(), (), Vectorize("c", "k")),
+    "vectorize_a_reduction": (bytes_product(), (), Vectorize("y", "r")),
     "vectorize_inside_lanes": (matmul(), (Vectorize("c", "i"),), Vectorize("c", "j")),
     "parallel_on_a_marked_loop": (matmul(), (Unroll("c", "i"),), Parallel("c", "i")),
     "parallel_on_a_reduction": (matmul(), (), Parallel("c", "k")),
@@ -379,5 +379,5 @@ def test_every_primitive_refuses_something() -> None:
 
 
 def test_a_trace_stops_at_the_first_illegal_step() -> None:
-    with pytest.raises(ScheduleError, match=r"^vectorize\(c, k\)"):
-        replay(matmul().state, (Split("c", "i", (2,)), Vectorize("c", "k"), Unroll("c", "k")))
+    with pytest.raises(ScheduleError, match=r"^parallel\(c, k\)"):
+        replay(matmul().state, (Split("c", "i", (2,)), Parallel("c", "k"), Unroll("c", "k")))

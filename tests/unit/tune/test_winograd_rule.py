@@ -60,6 +60,7 @@ EXPRESSIONS = {
     "volumes": volume((3, 7, 6), 16, 48, DType.F32, batch=2, block=16),
     "channels last": channels_last((9, 12), 20, 24, DType.F32),
     "channels last, many": channels_last((8, 8), 16, 40, DType.F32, batch=2),
+    "groups": channels_last((8, 9), 32, 64, DType.F32, groups=2),
     "read twice": channels_last((7, 10), 16, 16, DType.F32, is_gated=True),
 }
 
@@ -98,8 +99,9 @@ def test_schedules_of_a_network_are_right() -> None:
     [
         plain((8, 8), 16, 16, 0, DType.F32),  # vectors would lie along the columns
         channels_last((8, 8), 3, 16, DType.F32),  # transforms would cost more than they save
+        channels_last((8, 8), 80, 120, DType.F32, groups=5),  # a vector would hold two groups
     ],
-    ids=["plain", "few channels"],
+    ids=["plain", "few channels", "groups that are no vectors"],
 )
 def test_where_it_does_not_apply(tensor: Compute) -> None:
     assert sketches(case_of(tensor)) == {}

@@ -114,6 +114,10 @@ class Memory(Accesses):
             access = (place, lanes, None, 0)
             self.function.remember(len(self.function.scopes) - 1, buffer.name, access, value)
 
+    def is_one_place(self, buffer: Buffer, indices: tuple[Index, ...]) -> bool:
+        """Whether all lanes access the same element."""
+        return self.is_uniform(self._place(self._storage(buffer), buffer, indices))
+
     def address(self, buffer: Buffer, indices: tuple[Index, ...]) -> str:
         """The address of an element; of the first lane's where they differ."""
         storage = self._storage(buffer)

@@ -8,13 +8,16 @@ from tensorwright.base import Target
 from tensorwright.codegen.llvm.access import Piece
 from tensorwright.codegen.llvm.builder import Function, Module
 from tensorwright.codegen.llvm.facts import Facts
+from tensorwright.codegen.llvm.folds import fold_lanes
 from tensorwright.codegen.llvm.intrinsics import find_intrinsic
 from tensorwright.codegen.llvm.linear import Linear
+from tensorwright.codegen.llvm.literals import memory_type
 from tensorwright.codegen.llvm.memory import Slots
 from tensorwright.codegen.llvm.parallel import Region, capture, write_region
 from tensorwright.codegen.llvm.tiles import tile_width
+from tensorwright.codegen.llvm.turning import Turn, find_turn, turned
 from tensorwright.codegen.llvm.values import Values
-from tensorwright.expr import Condition
+from tensorwright.expr import Condition, Fn, Value
 from tensorwright.loop import (
     Allocate,
     Block,
@@ -27,6 +30,7 @@ from tensorwright.loop import (
     Scope,
     Stmt,
     Store,
+    folded_operand,
 )
 
 BUFFER_ALIGN = 64
@@ -75,8 +79,8 @@ class Statements(Values):
     def statement(self, statement: Stmt) -> None:
         """Write one statement."""
         match statement:
-            case Store(buffer, indices, value):
-                self.store(buffer, indices, self.value(value), value)
+            case Store():
+                self._store(statement)
             case Block(statements):
                 for part in statements:
                     self.statement(part)
@@ -95,6 +99,25 @@ class Statements(Values):
             case Call():
                 self._call(statement)
 
+    def _store(self, store: Store) -> None:
+        fold = folded_operand(store) if self.lanes > 1 else None
+        if fold is not None and self.is_one_place(store.buffer, store.indices):
+            self._fold(store, *fold)
+        else:
+            self.store(store.buffer, store.indices, self.value(store.value), store.value)
+
+    def _fold(self, store: Store, fn: Fn, operand: Value) -> None:
+        """Fold what all lanes have into the one element that they write."""
+        parts = self.function.splat(self.value(operand), self.lanes)
+        total = fold_lanes(self.operations, fn, parts, self.lane_mask())
+        kept = self.lanes, self.active, self.guard
+        self.lanes, self.active, self.guard = 1, 1, None
+        old = self.load(store.buffer, store.indices)
+        self.store(
+            store.buffer, store.indices, self.operations.apply(fn, (old, total)), store.value
+        )
+        self.lanes, self.active, self.guard = kept
+
     def _loop(self, loop: For) -> None:
         extent = self.facts.extent(loop)
         kind = self.facts.kind(loop)
@@ -110,6 +133,8 @@ class Statements(Values):
             self._vectors(loop)
         elif kind is ForKind.PARALLEL and not self.is_parallel and self.lanes == 1:
             self._parallel(loop, extent)
+        elif kind is ForKind.SERIAL and (turn := self._turn_of(loop)) is not None:
+            self._turn(turn, extent)
         else:
             self._serial(loop, "0", str(extent), extent)
         if outer is None:
@@ -125,6 +150,36 @@ class Statements(Values):
         written = self.facts.written(loop.body)
         with self.function.loop(first, stop, (0, extent - 1), written) as index:
             self._copy(loop, Linear(0, ((index, 1),)))
+
+    def _turn_of(self, loop: For) -> Turn | None:
+        """The copy in the other order that a loop is, between buffers in memory."""
+        turn = find_turn(loop, self.facts, self.target) if self.lanes == 1 else None
+        if turn is None or self.guard is not None:
+            return None
+        storages = (self.storages.get(b.name) for b in (turn.load.source, turn.store.buffer))
+        return turn if all(isinstance(each, Piece) for each in storages) else None
+
+    def _turn(self, turn: Turn, extent: int) -> None:
+        """Copy squares: load their rows, turn them, store their columns."""
+        function, width = self.function, turn.width
+        load, store = turn.load, turn.store
+        kind = memory_type(load.dtype, width)
+        align = load.dtype.size_bytes
+        written = self.facts.written(turn.along)
+        with function.loop("0", str(extent // width), (0, extent // width - 1), written) as index:
+            self.env[turn.along.var.name] = Linear(0, ((index, width),))
+            rows = []
+            for lane in range(width):
+                self.env[turn.across.var.name] = lane
+                address = self.address(load.source, load.indices)
+                rows.append(function.emit(f"load {kind}, ptr {address}, align {align}"))
+            self.env[turn.across.var.name] = 0
+            for place, column in enumerate(turned(function, rows, kind)):
+                self.env[turn.along.var.name] = Linear(place, ((index, width),))
+                address = self.address(store.buffer, store.indices)
+                function.effect(f"store {kind} {column}, ptr {address}, align {align}")
+            function.forget(store.buffer.name)
+        del self.env[turn.across.var.name]
 
     def _vectors(self, loop: For) -> None:
         """Full vectors, written out or in a loop, then the rests."""

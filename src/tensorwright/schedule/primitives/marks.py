@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tensorwright.expr import Combiner
 from tensorwright.schedule.primitive import need_legal_nesting, need_loop, need_stage, refuse
 from tensorwright.schedule.state import Mark, ScheduleState
 from tensorwright.schedule.text import step_text
@@ -17,12 +18,24 @@ def _check(step: object, state: ScheduleState, name: str, loop: str, mark: Mark)
     need_legal_nesting(step, state, state.with_stage(stage.with_mark(loop, mark)))
 
 
-def _refuse_reduction(step: object, state: ScheduleState, name: str, loop: str) -> None:
+_FOLDS = frozenset((Combiner.SUM, Combiner.PROD, Combiner.MAX, Combiner.MIN))
+
+
+def _refuse_reduction(
+    step: object,
+    state: ScheduleState,
+    name: str,
+    loop: str,
+    folds: frozenset[Combiner] = frozenset(),
+) -> None:
     # Theorem: the iterations of a spatial loop write different elements (or the same value twice,
     # where a tile was shifted), so they may run at once; those of a reduction loop update the same
-    # element.
+    # element: they may if their results are folded first, by one of `folds` over floats.
     stage = state.stage(name)
     if loop in stage.reduce_loops:
+        reduction = stage.tensor.reduction
+        if reduction and reduction.combiner in folds and stage.tensor.dtype.is_float:
+            return
         target = f"{stage.name}[{', '.join(axis.name for axis in stage.tensor.axes)}]"
         remedy = "choose a spatial loop, or rfactor the reduction first"
         reason = f"loop {loop} carries a reduction: every {loop} writes the same {target}"
@@ -58,8 +71,10 @@ class Vectorize:
 
     Rewrite:  for i in 0..n: C[i] = e(i)   ->   C[0:n] = e(0:n), in pieces of the machine's width,
               the last masked
-    Requires: the loop is not marked and carries no reduction; no vectorised loop is around it or
-              inside it.
+              for k in 0..n: C += e(k)     ->   C += the sum of e(0:n), the lanes folded as a tree
+    Requires: the loop is not marked; no vectorised loop is around it or inside it; a reduction
+              that it carries is a sum, product, maximum or minimum of floats (over the reals, sums
+              and products of another order are the same).
     """
 
     stage: str
@@ -71,7 +86,7 @@ class Vectorize:
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the loop may not be vectorised."""
         _check(self, state, self.stage, self.loop, Mark.VECTORIZE)
-        _refuse_reduction(self, state, self.stage, self.loop)
+        _refuse_reduction(self, state, self.stage, self.loop, _FOLDS)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loop marked."""

@@ -184,6 +184,8 @@ def _factor_contiguous(
         if long_enough and all(s in (0, 1) for s in along) and stage.tensor.dtype.is_float:
             builder.do(Split(stage.name, axis.name, (lanes,)))
             builder.do(Rfactor(stage.name, f"{axis.name}_i"))
+            if lanes == lanes_for(target, stage):
+                builder.do(Vectorize(stage.name, f"{axis.name}_i"))
 
 
 def _vector_axis(stage: Stage) -> Axis | None:

@@ -27,8 +27,8 @@ from tensorwright.schedule import (
     UseAlgorithm,
     find_convolution,
 )
-from tensorwright.tune.space.common import inline_elementwise
-from tensorwright.tune.space.roles import extent_of
+from tensorwright.tune.space.common import inline_elementwise, lanes_for
+from tensorwright.tune.space.roles import extent_of, group_size
 from tensorwright.tune.space.sketch import Sketch, SketchBuilder
 from tensorwright.tune.space.winograd_roles import Case, Place, find_roles
 from tensorwright.tune.space.winograd_sizes import weight_bytes
@@ -43,14 +43,14 @@ def winograd_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...
     """Sketches of the Winograd rule; none where it does not apply.
 
     It applies to a program of one output and one reduction, a convolution whose kernel is constant,
-    where the last dimension of data and output are channels.
+    where the last dimension of data and output are channels; groups of them are whole vectors.
     """
     folding = [stage for stage in state.stages if stage.tensor.reduction is not None]
     if len(folding) != 1 or len(state.outputs) != 1:
         return ()
     (anchor,) = folding
     found = find_convolution(anchor.tensor)
-    if found is None or not _is_suitable(state, anchor, found):
+    if found is None or not _is_suitable(state, anchor, found, lanes_for(target, anchor)):
         return ()
     built = (
         _sketch(state, target, anchor, found, tile, place) for tile in TILES for place in Place
@@ -58,10 +58,12 @@ def winograd_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...
     return tuple(sketch for sketch in built if sketch is not None)
 
 
-def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution) -> bool:
+def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width: int) -> bool:
     kernel = found.kernel.source.name
     slides = {slide.out.var for slide in (found.rows, found.columns)}
     lanes = anchor.tensor.axes[-1].var
+    group = group_size(found.data, lanes)
+    reads_same = lanes not in free_vars(*found.data.indices) or (group > 0 and group % width == 0)
     inputs = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes) // TAPS**2
     outputs = prod(
         extent_of(axis.extent)
@@ -69,10 +71,10 @@ def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution) -> boo
         if axis.var in free_vars(*found.kernel.indices)
     )
     return (
-        min(inputs, outputs) >= _LEAST_CHANNELS
+        min(inputs, group or outputs) >= _LEAST_CHANNELS
         and kernel in state.constants
         and len(state.readers(kernel)) == 1
-        and lanes not in free_vars(*found.data.indices)
+        and reads_same
         and not slides & (free_vars(found.data.indices[-1]) | {lanes})
     )
 

@@ -1,0 +1,33 @@
+"""Stores that fold a value into an element: what the lanes of a vector may do to one element."""
+
+from __future__ import annotations
+
+from tensorwright.expr import Apply, Fn, Load, Value, loads_of
+from tensorwright.loop.ir import Store
+
+__all__ = ["FOLD_IDENTITIES", "folded_operand"]
+
+FOLD_IDENTITIES: dict[Fn, float] = {
+    Fn.ADD: 0.0,
+    Fn.MUL: 1.0,
+    Fn.MAX: float("-inf"),
+    Fn.MIN: float("inf"),
+}
+"""What each of the functions of a fold leaves a float as it is."""
+
+
+def folded_operand(store: Store) -> tuple[Fn, Value] | None:
+    """How a store folds a value into the element that it writes, a float; None where it does not.
+
+    The value does not read the buffer.
+    """
+    value = store.value
+    if not isinstance(value, Apply) or value.fn not in FOLD_IDENTITIES:
+        return None
+    if not store.buffer.dtype.is_float:
+        return None
+    old, operand = value.args
+    if not isinstance(old, Load) or (old.source, old.indices) != (store.buffer, store.indices):
+        return None
+    reads = {load.source.name for load in loads_of(operand)}
+    return None if store.buffer.name in reads else (value.fn, operand)
