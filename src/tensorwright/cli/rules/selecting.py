@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -24,7 +25,8 @@ def write_selected(found: Generated, origin: str, output: Path, workers: int) ->
     Verdicts are kept beside the output; the same command goes on after Ctrl-C.
     """
     verdicts = verdicts_of(output)
-    selection = select_rules(found.rules, workers, verdicts=verdicts, progress=_progress())
+    with _kept_on_interrupt(verdicts):
+        selection = select_rules(found.rules, workers, verdicts=verdicts, progress=_progress())
     head = (f"Rules of {origin}: proved, and none implied by the others.",)
     rules = [LibraryRule(rule, origin) for rule in selection.kept]
     write_atomically(output, library_text(head, rules))
@@ -35,14 +37,26 @@ def write_selected(found: Generated, origin: str, output: Path, workers: int) ->
 
 def write_shipped(output: Path, seed: int, workers: int) -> None:
     """Make the shipped file again, with its pruning tables."""
-    built = build_library(
-        seed, workers, verdicts=verdicts_of(output), say=click.echo, progress=_progress()
-    )
+    verdicts = verdicts_of(output)
+    with _kept_on_interrupt(verdicts):
+        built = build_library(
+            seed, workers, verdicts=verdicts, say=click.echo, progress=_progress()
+        )
     write_atomically(output, built.text)
     for origin, stages in built.tables:
         click.echo(f"{origin}:")
         print_stages(stages)
     click.echo(f"{len(built.rules)} rules written to {output}")
+
+
+@contextmanager
+def _kept_on_interrupt(verdicts: Path) -> Iterator[None]:
+    """Say after Ctrl-C what is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"Verdicts are kept in {verdicts}: the same command goes on.", err=True)
+        raise
 
 
 def verdicts_of(output: Path) -> Path:

@@ -1,14 +1,14 @@
 """The rules that ship with the package, and how they are made again.
 
-`shipped.rules` is written by one command (`build.py`): what the presets give, and those of
-`known.rules`, which is listed by hand, that the others do not imply.
+`shipped.rules` is written by one command (`build.py`): what the presets give, and what is listed by
+hand in `constants.rules` and `known.rules` as far as the others do not imply it.
 """
 
 from tensorwright.rewrite.library.build import SOURCES, Built, Source, build_library, stages_of
 from tensorwright.rewrite.library.files import (
     LibraryRule,
-    known_rules,
     library_text,
+    listed_rules,
     load_library,
     read_library,
     shipped_path,
@@ -20,8 +20,8 @@ __all__ = [
     "LibraryRule",
     "Source",
     "build_library",
-    "known_rules",
     "library_text",
+    "listed_rules",
     "load_library",
     "read_library",
     "shipped_path",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tensorwright.rewrite.generate import Stage, generate_rules
-from tensorwright.rewrite.library.files import LibraryRule, known_rules, library_text
+from tensorwright.rewrite.library.files import LibraryRule, library_text, listed_rules
 from tensorwright.rewrite.prune import Progress, Selection, minimise_rules, select_rules
 from tensorwright.rewrite.terms import Rule
 
@@ -30,10 +30,19 @@ class Source:
         return f"{self.preset}, up to {self.max_operators} operators"
 
 
-SOURCES = (Source("taso", 3),)
+SOURCES = (
+    Source("taso", 3),
+    Source("windows", 2),
+    Source("grouped", 2),
+    Source("normalization", 2),
+    Source("batched", 2),
+    Source("elementwise", 2),
+    Source("reductions", 2),
+    Source("movement", 2),
+)
 """In order: a later source adds what the earlier ones do not imply."""
 
-BY_HAND = "listed by hand"
+CONSTANTS, KNOWN = "listed by hand, of constants", "listed by hand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +58,6 @@ def build_library(
     seed: int = 0,
     workers: int = 2,
     sources: Sequence[Source] = SOURCES,
-    known: Sequence[Rule] | None = None,
     verdicts: Path | None = None,
     say: Callable[[str], None] = lambda line: None,
     progress: Callable[[Progress], None] = lambda each: None,
@@ -72,13 +80,13 @@ def build_library(
         rules.extend(LibraryRule(rule, origin) for rule in new)
         kept = found.kept
 
+    add(CONSTANTS, (), listed_rules("constants"))
     for source in sources:
         say(f"{source.origin}:")
-        generated = generate_rules(source.preset, source.max_operators, seed, say)
+        generated = generate_rules(source.preset, source.max_operators, seed, say, workers=workers)
         add(source.origin, generated.stages, generated.rules)
-    say(f"{BY_HAND}:")
-    listed = known_rules() if known is None else known
-    add(BY_HAND, (), listed)
+    say(f"{KNOWN}:")
+    add(KNOWN, (), listed_rules("known"))
     last = minimise_rules(kept, workers, verdicts)
     tables.append(("together", (Stage("implied", len(last.kept), last.elapsed_s),)))
     names = {rule.name for rule in last.kept}

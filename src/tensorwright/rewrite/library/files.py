@@ -17,8 +17,8 @@ from tensorwright.rewrite.text import parse_rule, parse_rules, rule_text
 
 __all__ = [
     "LibraryRule",
-    "known_rules",
     "library_text",
+    "listed_rules",
     "load_library",
     "read_library",
     "shipped_path",
@@ -46,9 +46,9 @@ def load_library() -> tuple[LibraryRule, ...]:
     return read_library(shipped_path().read_text(encoding="utf-8").splitlines())
 
 
-def known_rules() -> tuple[Rule, ...]:
-    """The rules that are listed by hand, with their names; not yet proved."""
-    path = Path(__file__).parent / "known.rules"
+def listed_rules(name: str) -> tuple[Rule, ...]:
+    """The rules of a file that is written by hand, `constants` or `known`; not yet proved."""
+    path = Path(__file__).parent / f"{name}.rules"
     return parse_rules(path.read_text(encoding="utf-8").splitlines())
 
 

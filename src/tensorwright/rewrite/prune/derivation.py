@@ -51,12 +51,13 @@ def derive(rule: Rule, rules: RuleSet, limits: Limits = DERIVE_LIMITS) -> Derive
 def same_power(rule: Rule, rules: RuleSet, limits: Limits = PRUNE_LIMITS) -> tuple[str, ...] | None:
     """The names of the rules that say and rewrite all that a rule does; None where they may not.
 
-    A rule of one root follows from others as an equality.  One of several roots must, besides, be
-    found from each of its sides alone, where it can be applied to that side: merging two products
-    is not implied by the rules that take a merged product apart, for those do not say which
-    products to merge.
+    A rule that can be applied in one direction follows from others as an equality, and so does one
+    of a single root.  One of several roots must, besides, be found from each of its sides alone:
+    merging two products is not implied by the rules that take a merged product apart, for those do
+    not say which products to merge.
     """
-    at_one = _meeting if len(rule.left) == 1 else _both_ways
+    is_joint = len(rule.left) > 1 and all(usable_directions(rule))
+    at_one = _both_ways if is_joint else _meeting
     found = _at_all_ranks(rule, lambda problem: at_one(problem, rules, limits))
     return None if found is None else found.names
 
@@ -92,13 +93,8 @@ def _both_ways(problem: Problem, rules: RuleSet, limits: Limits) -> Derived | No
         return None
     if run.rounds(rules.reversible, reversible, goal):
         return Derived(run.names(goal), ())
-    usable = usable_directions(problem.rule)
-    if not any(usable):
-        return _meeting(problem, rules, limits)
     names: set[str] = set()
-    for is_usable, (start, end) in zip(usable, (sides, sides[::-1]), strict=True):
-        if not is_usable:
-            continue
+    for start, end in (sides, sides[::-1]):
         run = _Run(problem, limits)
         run.goal(start, start)
         run.rounds(rules.axioms, rules.joint, ())

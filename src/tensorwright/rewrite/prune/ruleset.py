@@ -7,12 +7,23 @@ It is reversible if both sides have the same inputs: then each use can be undone
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from tensorwright.rewrite.axioms import Axiom, variables_of
+from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of
 from tensorwright.rewrite.prove.problem import names_in
-from tensorwright.rewrite.terms import Apply, Rule, Term
+from tensorwright.rewrite.prune.tidy import resized_fact
+from tensorwright.rewrite.terms import (
+    Apply,
+    AtLeast,
+    Param,
+    Rank,
+    Rule,
+    Term,
+    input_names,
+    substitute,
+)
 
 __all__ = ["Joint", "RuleSet", "rule_set", "usable_directions"]
 
@@ -66,9 +77,14 @@ def usable_directions(rule: Rule) -> tuple[bool, bool]:
 def _binds_all(rule: Rule, side: tuple[Term, ...]) -> bool:
     if not all(isinstance(each, Apply) for each in side):
         return False
-    wanted = variables_of(*rule.left, *rule.right)
-    wanted |= {name for fact in rule.condition for name in names_in(fact)}
+    wanted = variables_of(*rule.left, *rule.right) | _named_in_sizes(rule)
     return wanted <= variables_of(*side)
+
+
+def _named_in_sizes(rule: Rule) -> set[str]:
+    """The names in the condition, and those that only sizes speak of."""
+    found = {name for fact in rule.condition for name in names_in(fact)}
+    return found | set(input_names(*rule.left, *rule.right))
 
 
 def _is_reversible(rule: Rule) -> bool:
@@ -76,9 +92,52 @@ def _is_reversible(rule: Rule) -> bool:
 
 
 def _axiom(rule: Rule) -> Axiom | None:
-    sides = zip((rule.left, rule.right), usable_directions(rule), strict=True)
+    opened = _with_size_variables(rule)
+    sides = zip((opened.left, opened.right), usable_directions(opened), strict=True)
     triggers = tuple(side[0] for side, is_usable in sides if is_usable)
-    return Axiom(rule.name, rule, triggers) if triggers else None
+    return Axiom(rule.name, opened, triggers) if triggers else None
+
+
+def _with_size_variables(rule: Rule) -> Rule:
+    """Inputs that stand in sizes alone become parameter variables: `eye[n.0]` is `eye[_n_0]`.
+
+    A variable may also stand for several parameters; that they are sizes is asked for in the
+    condition, where several are none.
+    """
+    roots = (*rule.left, *rule.right)
+    sized = set(input_names(*roots)) - variables_of(*roots)
+    if not sized:
+        return rule
+    extents: dict[Extent, None] = {}
+
+    def opened(extent: Extent) -> Size:
+        if extent.name not in sized:
+            return Dim.of(extent)
+        extents.setdefault(extent)
+        return Dim.of(_variable(extent))
+
+    left = tuple(_opened(each, opened) for each in rule.left)
+    right = tuple(_opened(each, opened) for each in rule.right)
+    facts = tuple(f for f in rule.condition if not (isinstance(f, Rank) and f.name in sized))
+    kept = tuple(resized_fact(fact, opened) for fact in facts)
+    positive = tuple(AtLeast(Dim.of(_variable(extent)), 1) for extent in extents)
+    return replace(rule, left=left, right=right, condition=(*kept, *positive))
+
+
+def _variable(extent: Extent) -> Extent:
+    return Extent(f"_{extent.name}_{extent.axis}", 0)
+
+
+def _opened(term: Term, sizes: Callable[[Extent], Size]) -> Term:
+    """The term with other extents; a parameter that is a variable alone becomes its name."""
+    if not isinstance(term, Apply):
+        return term
+    params: list[Param] = []
+    for param in substitute(Apply(term.operator, term.params, ()), {}, sizes).params:
+        atoms = atoms_of(param) if isinstance(param, Dim) else ()
+        is_variable = len(atoms) == 1 and atoms[0].name.startswith("_")
+        params.append(atoms[0].name if is_variable and param == Dim.of(atoms[0]) else param)
+    return replace(term, params=tuple(params), args=tuple(_opened(arg, sizes) for arg in term.args))
 
 
 def _joints(rule: Rule) -> list[Joint]:

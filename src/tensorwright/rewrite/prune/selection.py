@@ -30,7 +30,14 @@ from tensorwright.rewrite.prune.examine import (
 from tensorwright.rewrite.prune.naming import systematic_name
 from tensorwright.rewrite.prune.ruleset import rule_set
 from tensorwright.rewrite.prune.verdicts import Verdicts
-from tensorwright.rewrite.terms import Rule, canonical_rule, input_names, operator_count
+from tensorwright.rewrite.terms import (
+    Input,
+    Rule,
+    applications,
+    canonical_rule,
+    input_names,
+    operator_count,
+)
 from tensorwright.rewrite.text import rule_text
 
 __all__ = [
@@ -98,7 +105,7 @@ def select_rules(
 ) -> Selection:
     """Keep the proved rules among candidates that those kept before do not imply.
 
-    Equalities of constants are left out: without an input they speak of one size alone.
+    Equalities of constants are left out: without a tensor they speak of one size alone.
 
     kept      rules that are there already; the result has them first
     verdicts  where answers are kept as they come, so that a run that was stopped goes on
@@ -106,9 +113,7 @@ def select_rules(
     Raises:  MachineError where Z3 is missing; OutputError where verdicts cannot be written.
     """
     store = Verdicts(verdicts)
-    ordered = sorted(
-        (rule for rule in candidates if input_names(*rule.left, *rule.right)), key=selection_order
-    )
+    ordered = sorted(filter(_has_tensors, candidates), key=selection_order)
     selector = _Selector(kept, store, progress, len(ordered))
     try:
         with Crew[Question, Examined](examine, workers, patience_s) as crew:
@@ -118,6 +123,13 @@ def select_rules(
     finally:
         store.close()
     return selector.result()
+
+
+def _has_tensors(rule: Rule) -> bool:
+    """Whether an input is more than the number by which a tensor is multiplied."""
+    roots = (*rule.left, *rule.right)
+    factors = {each.args[1] for each in applications(*roots) if each.operator == "scalar_mul"}
+    return any(Input(name) not in factors for name in input_names(*roots))
 
 
 def minimise_rules(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tensorwright.rewrite import Rule, parse_rule
+from tensorwright.rewrite import Rule, condition_text, parse_rule
 from tensorwright.rewrite.prune import derive, rule_set, same_power, systematic_name
+from tensorwright.rewrite.prune.tidy import tidied
 
 FIRST = "split0[1, x.1](concat[1](?x, ?y)) == ?x"
 SECOND = "split1[1, x.1](concat[1](?x, ?y)) == ?y"
@@ -71,6 +72,25 @@ def test_a_rule_of_one_rank_says_nothing_of_others() -> None:
     wanted = "relu(relu(relu(?x))) == relu(?x)"
     assert same_power(parse_rule(f"{wanted} if rank(x) = 2"), rules) == ("r0",)
     assert same_power(parse_rule(wanted), rules) is None
+
+
+def test_sizes_of_constants_are_variables() -> None:
+    rules = rule_set(
+        named(
+            "relu(eye[n.0]()) == eye[n.0]() if rank(n) = 1",
+            "relu(ones[n.0, n.1]()) == ones[n.0, n.1]()",
+        )
+    )
+    assert same_power(parse_rule("relu(relu(eye[x.1]())) == eye[x.1]()"), rules) == ("r0",)
+    assert same_power(parse_rule("relu(ones[x.1, 3]()) == ones[x.1, 3]()"), rules) == ("r1",)
+    assert same_power(parse_rule("relu(ones[x.1, 3, 2]()) == ones[x.1, 3, 2]()"), rules) is None
+
+
+def test_conditions_are_tidied() -> None:
+    rule = parse_rule(
+        "relu(?x) == ?y if x.0 + x.1 = x.1 + y.0 and x.0 + y.1 = y.0 + x.1 and y.0 = x.0"
+    )
+    assert condition_text(tidied(rule).condition) == "x.0 = y.0 and y.1 = x.1"
 
 
 def test_names_say_both_sides() -> None:

@@ -1,0 +1,62 @@
+"""Conditions in their plainest form: what is the same on both sides is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
+from tensorwright.rewrite.prove.assumptions import assume
+from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact, Rank, Rule
+
+__all__ = ["resized_fact", "tidied"]
+
+
+def tidied(rule: Rule) -> Rule:
+    """The rule with each equality less what the facts before it say: `a + b = a + c` is `b = c`."""
+    kept: list[Rank | Fact] = []
+    for fact in rule.condition:
+        if not isinstance(fact, Equal):
+            kept.append(fact)
+            continue
+        known = assume(each for each in kept if not isinstance(each, Rank))
+        if known is None:
+            return rule
+        gap = known.normal(fact.left) - known.normal(fact.right)
+        if gap != 0:
+            kept.append(_equality(gap, fact))
+    return replace(rule, condition=tuple(kept))
+
+
+def _equality(gap: Size, fact: Equal) -> Equal:
+    """`gap = 0` with what is added on the left and what is subtracted on the right."""
+    if isinstance(gap, int) or any(each.name.startswith("_") for each in atoms_of(gap)):
+        return fact
+    left = _part(gap, 1)
+    right = _part(gap, -1)
+    return Equal(right, left) if isinstance(left, int) else Equal(left, right)
+
+
+def _part(gap: Dim, sign: int) -> Size:
+    total: Size = 0
+    for monomial, factor in gap.terms:
+        if factor * sign > 0:
+            total = total + Dim(((monomial, factor * sign),))
+    return total
+
+
+def resized_fact(fact: Rank | Fact, sizes: Callable[[Extent], Size]) -> Rank | Fact:
+    """A fact with sizes in the place of extents; ranks stay."""
+
+    def put(size: Size) -> Size:
+        return value_of(size, {extent: sizes(extent) for extent in atoms_of(size)})
+
+    match fact:
+        case Rank():
+            return fact
+        case Equal(left, right):
+            return Equal(put(left), put(right))
+        case AtLeast(left, right):
+            return AtLeast(put(left), put(right))
+        case Divides(divisor, number):
+            return Divides(put(divisor), put(number))
