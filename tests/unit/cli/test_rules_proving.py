@@ -7,6 +7,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from tensorwright.cli.rules import command
+from tensorwright.rewrite.prove import stamp_of
 
 
 def called(*args: str) -> tuple[int, str]:
@@ -20,6 +21,17 @@ def test_check_says_by_its_exit_code() -> None:
     assert code == 10
     assert "left" in text
     assert called("check", "tanh(relu(?x)) == relu(tanh(?x)) if rank(x) = 1")[0] == 11
+
+
+def test_check_names_the_condition_that_is_missing() -> None:
+    sides = (
+        "conv2d[1, 1, same, none](?x, concat[0](?v, ?w)) == "
+        "concat[1](conv2d[1, 1, same, none](?x, ?v), conv2d[1, 1, same, none](?x, ?w))"
+    )
+    code, text = called("check", sides)
+    assert code == 10
+    assert "it is proved if x.1 = w.1" in text
+    assert "it is proved if" not in called("check", "relu(?x) == ?x")[1]
 
 
 def test_explain_draws_both_graphs_and_names_the_axioms() -> None:
@@ -38,7 +50,7 @@ def test_prove_a_file_and_keep_the_proved(tmp_path: Path) -> None:
     assert "1 proved, 1 refuted" in text
     (line,) = target.read_text().splitlines()
     assert line.startswith("good: relu(relu(?x)) == relu(?x)")
-    assert line.endswith("/1]")
+    assert line.endswith(f"[{stamp_of()}]")
 
 
 def test_axioms_are_listed() -> None:

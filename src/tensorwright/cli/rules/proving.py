@@ -13,24 +13,33 @@ from tensorwright.base import write_atomically
 from tensorwright.cli.output import check_writable
 from tensorwright.cli.rules.progress import ProgressLines
 from tensorwright.cli.rules.reading import named_rule, read_rules
-from tensorwright.rewrite import Term, applications, parse_rule, rule_text, term_text
-from tensorwright.rewrite.axioms import Axiom, instances, load_axioms, set_hash
+from tensorwright.rewrite import (
+    Term,
+    applications,
+    condition_text,
+    parse_rule,
+    rule_text,
+    term_text,
+)
+from tensorwright.rewrite.axioms import instances, load_axioms, set_hash
 from tensorwright.rewrite.library import library_text
 from tensorwright.rewrite.prove import (
+    FALSE_GOALS,
     FULL,
     QUICK,
+    Checked,
     Outcome,
     Proved,
     Refuted,
     Validation,
+    check_axioms,
+    conditioned,
     consistency,
-    derivable,
     missing_properties,
     prove,
     prove_all,
     stamp_of,
     stamped,
-    validate,
 )
 
 REFUTED, UNKNOWN = 10, 11
@@ -48,12 +57,17 @@ def _exit_code(outcomes: Sequence[Outcome]) -> int:
 def check(rule: str) -> None:
     """Decide one rule: proved (exit code 0), refuted (10) or unknown (11).
 
+    For a rule that is false as it is written, a condition is looked for under which it is proved.
+
     Example: tensorwright rules check "relu(relu(?x)) == relu(?x)"
     """
     outcome = prove(parse_rule(rule))
     click.echo(str(outcome))
     if isinstance(outcome, Proved) and outcome.reassociating:
         click.echo("over the reals; floats may differ in the last bits")
+    narrower = conditioned(outcome.rule) if isinstance(outcome, Refuted) else None
+    if narrower is not None and isinstance(prove(narrower), Proved):
+        click.echo(f"it is proved if {condition_text(narrower.condition)}")
     click.get_current_context().exit(_exit_code([outcome]))
 
 
@@ -137,7 +151,8 @@ def _drawn(roots: tuple[Term, ...]) -> list[str]:
 @click.command()
 @click.option("--validate", "wanted", is_flag=True, help="Evaluate both sides at many shapes.")
 @click.option("--budget", type=click.Choice(["quick", "full"]), default="quick", show_default=True)
-def axioms(wanted: bool, budget: str) -> None:
+@click.option("--workers", default=2, show_default=True, type=click.IntRange(1))
+def axioms(wanted: bool, budget: str, workers: int) -> None:
     """List the operator properties on which proofs rest, or validate them.
 
     Example: tensorwright rules axioms --validate --budget quick
@@ -148,19 +163,18 @@ def axioms(wanted: bool, budget: str) -> None:
             more = f"  ({len(each)} like it)" if len(each) > 1 else ""
             click.echo(f"{each[0]}{more}")
         return
-    faults = 0
-    shapes = 0
-    for name, each in known.items():
-        found = validate(name, each, QUICK if budget == "quick" else FULL)
-        shapes += found.shapes
-        faults += len(found.faults)
-        click.echo(_validated(found))
+    checked: list[Checked] = []
+    for found in check_axioms(QUICK if budget == "quick" else FULL, workers):
+        checked.append(found)
+        click.echo(_validated(found.validation))
+    shapes = sum(each.validation.shapes for each in checked)
+    faults = sum(len(each.validation.faults) for each in checked)
     click.echo(
         f"{len(known)} properties, {shapes} shapes, {faults} faults; hash {set_hash(load_axioms())}"
     )
     proved = consistency(load_axioms())
-    click.echo(f"consistency: {len(proved)} false goals are proved")
-    _report_redundant(known)
+    click.echo(f"consistency: {len(proved)} of {len(FALSE_GOALS)} false goals are proved")
+    click.echo(_redundancy(checked))
     click.get_current_context().exit(1 if faults or proved else 0)
 
 
@@ -171,9 +185,21 @@ def _validated(found: Validation) -> str:
     return "\n".join([line, *(f"  FALSE: {fault}" for fault in found.faults)])
 
 
-def _report_redundant(known: dict[str, tuple[Axiom, ...]]) -> None:
-    follow = [name for name in known if derivable(name, load_axioms())]
-    click.echo(f"redundancy: {len(follow)} follow from the others: {', '.join(follow) or '-'}")
+def _redundancy(checked: Sequence[Checked]) -> str:
+    """Which properties follow from the others, and which of these are there on purpose."""
+    base = [each for each in checked if not each.is_shortcut]
+    shortcuts = [each for each in checked if each.is_shortcut]
+    lines = [
+        f"redundancy: {len(base)} properties, and {len(shortcuts)} shortcuts that follow from them"
+    ]
+    for word, listed in (
+        ("follow from the other properties", [each for each in base if each.follows]),
+        ("are shortcuts and were not derived", [each for each in shortcuts if not each.follows]),
+    ):
+        if listed:
+            names = ", ".join(each.validation.name for each in listed)
+            lines.append(f"  {len(listed)} {word}: {names}")
+    return "\n".join(lines)
 
 
 @click.command("suggest-axioms")

@@ -15,6 +15,8 @@ parameters that are left (`transpose[_perm](?x)`), it takes them all.
     for _p; _a; _b in permuted axes      each axis of some permutations, and where it goes
     on TERM                              the next axiom is also tried where TERM matches
     [reassociating]                      after an axiom: true of reals, not of floats
+    [forward]                            it is read from left to right alone
+    [shortcut]                           it follows from those without this mark; proofs get short
 
 Lines that begin with # say nothing; a line that begins with spaces continues the one before.
 """
@@ -36,6 +38,7 @@ from tensorwright.rewrite.text import parse_rule, parse_term, rule_text
 __all__ = ["Axiom", "instances", "parse_axioms", "variables_of"]
 
 _AXES = ("0", "1", "2", "3")
+_FLAGS = frozenset({"forward", "shortcut"})
 _DIFFERENT = tuple(permutations(_AXES, 2))
 _PERMUTATIONS = ("10", "021", "102", "210", "0132", "1023", "0213", "0231", "0312", "3210")
 _LISTS = {
@@ -61,12 +64,14 @@ class Axiom:
     rule           its sides and its condition; names with an underscore are parameter variables
     triggers       terms at which it is tried: each binds all variables
     reassociating  whether it holds over the reals and not over floats
+    shortcut       whether it follows from the others, and is there to make proofs short
     """
 
     name: str
     rule: Rule
     triggers: tuple[Term, ...]
     reassociating: bool = False
+    shortcut: bool = False
 
     def __str__(self) -> str:
         return rule_text(self.rule) + ("  [reassociating]" if self.reassociating else "")
@@ -177,14 +182,15 @@ def _put(text: str, values: dict[str, str]) -> str:
 
 def _parse_axiom(line: str, triggers: tuple[str, ...], origin: str) -> Axiom:
     rule = parse_rule(_sized(line))
-    if not rule.name or rule.stamp not in ("", "forward") or len(rule.left) != 1:
+    flags = {flag.strip() for flag in rule.stamp.split(",") if flag.strip()}
+    if not rule.name or flags - _FLAGS or len(rule.left) != 1:
         raise _fault(origin, line, "an axiom has a name, one root, and no such mark")
     for side in (*rule.left, *rule.right):
         for each in applications(side):
             operator_named(each.operator)
     wanted = variables_of(*rule.left, *rule.right)
     candidates: list[Term] = list(rule.left)
-    if rule.stamp != "forward":
+    if "forward" not in flags:
         candidates += rule.right
     candidates += [parse_term(_sized(each)) for each in triggers]
     tried = [c for c in candidates if isinstance(c, Apply) and wanted <= variables_of(c)]
@@ -195,6 +201,7 @@ def _parse_axiom(line: str, triggers: tuple[str, ...], origin: str) -> Axiom:
         rule=replace(rule, stamp="", reassociating=False),
         triggers=tuple(tried),
         reassociating=rule.reassociating,
+        shortcut="shortcut" in flags,
     )
 
 

@@ -13,11 +13,12 @@ from tensorwright.rewrite.prove.prover import PROVER_VERSION, prove, stamp_of, s
 from tensorwright.rewrite.prove.refute import Counterexample, refute
 from tensorwright.rewrite.prove.sampling import sample_shapes
 from tensorwright.rewrite.prove.saturate import Limits
-from tensorwright.rewrite.prove.soundness import consistency, derivable
+from tensorwright.rewrite.prove.soundness import FALSE_GOALS, consistency, derivable
 from tensorwright.rewrite.prove.suggest import MissingProperty, missing_properties
 from tensorwright.rewrite.prove.validate import FULL, QUICK, Budget, Fault, Validation, validate
 
 __all__ = [
+    "FALSE_GOALS",
     "FULL",
     "PROVER_VERSION",
     "QUICK",

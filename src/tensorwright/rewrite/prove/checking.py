@@ -20,11 +20,13 @@ _PATIENCE_S = 600.0
 class Checked:
     """What was found out about all axioms of one name.
 
-    is_redundant  whether they follow from the others, within some limits
+    is_shortcut  whether they are there to make proofs short
+    follows      whether they follow from the others that are no shortcuts, within some limits
     """
 
     validation: Validation
-    is_redundant: bool
+    is_shortcut: bool
+    follows: bool
 
 
 def check_axioms(budget: Budget = QUICK, workers: int = 2) -> Iterator[Checked]:
@@ -50,7 +52,9 @@ def check_axioms(budget: Budget = QUICK, workers: int = 2) -> Iterator[Checked]:
 def _checked(item: tuple[str, Budget]) -> Checked:
     name, budget = item
     axioms = load_axioms()
+    own = instances(axioms)[name]
     return Checked(
-        validation=validate(name, instances(axioms)[name], budget),
-        is_redundant=derivable(name, axioms),
+        validation=validate(name, own, budget),
+        is_shortcut=own[0].shortcut,
+        follows=derivable(name, axioms),
     )

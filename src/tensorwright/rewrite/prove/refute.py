@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,6 +22,10 @@ from tensorwright.rewrite.text import rule_text
 __all__ = ["Counterexample", "refute", "try_inputs"]
 
 _RELATIVE = 1e-7
+_SMALL = 24
+"""Shapes of extents 1 and 2 at which a rule that is false is tried again, to have less to read."""
+
+Shapes: TypeAlias = dict[str, IntShape]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,19 +73,27 @@ def refute(problems: Iterable[Problem], shapes: int = 8) -> Counterexample | Non
     """
     for problem in problems:
         seed = zlib.crc32(rule_text(problem.rule).encode())
-        samples = sorted(islice(sample_shapes(problem, seed), shapes), key=_volume)
-        for count, sample in enumerate(samples):
-            found = try_inputs(problem.rule, _random_inputs(sample, seed + count))
-            if found is not None:
-                return found
+        found = _first(problem, seed, islice(sample_shapes(problem, seed), shapes))
+        if found is not None:
+            small = islice(sample_shapes(problem, seed, largest=2), _SMALL)
+            return _first(problem, seed, small) or found
     return None
 
 
-def _volume(shapes: dict[str, IntShape]) -> int:
+def _first(problem: Problem, seed: int, shapes: Iterable[Shapes]) -> Counterexample | None:
+    """The counterexample with the fewest elements."""
+    for count, sample in enumerate(sorted(shapes, key=_volume)):
+        found = try_inputs(problem.rule, _random_inputs(sample, seed + count))
+        if found is not None:
+            return found
+    return None
+
+
+def _volume(shapes: Shapes) -> int:
     return sum(prod(shape) for shape in shapes.values())
 
 
-def _random_inputs(shapes: dict[str, IntShape], seed: int) -> dict[str, Array]:
+def _random_inputs(shapes: Shapes, seed: int) -> dict[str, Array]:
     generator = np.random.default_rng(seed)
     return {
         name: generator.integers(-4, 5, shape).astype(np.float64) for name, shape in shapes.items()

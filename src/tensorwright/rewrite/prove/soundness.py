@@ -54,14 +54,15 @@ def consistency(axioms: Sequence[Axiom], limits: Limits = _LIMITS) -> tuple[Rule
 
 
 def derivable(name: str, axioms: Sequence[Axiom], limits: Limits = _LIMITS) -> bool:
-    """Whether all axioms of a name follow from the others, within the limits.
+    """Whether all axioms of a name follow from the others that are no shortcuts, within the limits.
 
     Parameters are tried at one value each.
     """
+    base = [axiom for axiom in axioms if not axiom.shortcut]
     for axiom in axioms:
         if axiom.name == name:
             rule = _typical(axiom)
-            if rule is None or not _is_proved(rule, axioms, limits, name):
+            if rule is None or not _is_proved(rule, base, limits, name):
                 return False
     return True
 
