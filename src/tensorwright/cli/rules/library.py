@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -77,7 +78,7 @@ def derive_(rule: str, file: Path | None) -> None:
     Example: tensorwright rules derive "relu(relu(relu(?x))) == relu(?x)"
     """
     wanted = parse_rule(rule)
-    known = {each.rule.name: each.rule for each in read_rules(file)}
+    known = _by_name(read_rules(file))
     found = derive(wanted, rule_set(known.values()))
     if found is None:
         click.echo("no derivation was found from these rules")
@@ -86,6 +87,15 @@ def derive_(rule: str, file: Path | None) -> None:
     click.echo("rules:" if found.names else "both sides are the same")
     for name in found.names:
         click.echo(f"  {rule_text(known[name])}")
+
+
+def _by_name(rules: Iterable[LibraryRule]) -> dict[str, Rule]:
+    """Rules by name; those without one are named by their place."""
+    named = (
+        replace(each.rule, name=each.rule.name or f"rule-{place}")
+        for place, each in enumerate(rules, 1)
+    )
+    return {rule.name: rule for rule in named}
 
 
 def _told(found: Derived) -> str:

@@ -17,10 +17,16 @@ class ProgressLines:
     def __init__(self, what: str) -> None:
         self._what = what
         self._start = self._last = time.monotonic()
+        self._total = -1
 
     def show(self, done: int, total: int, here: int | None = None, remark: str = "") -> None:
-        """So many are done, `here` of them in this run (all by default)."""
+        """So many are done, `here` of them in this run (all by default).
+
+        Another total is another piece of work.
+        """
         now = time.monotonic()
+        if total != self._total:
+            self._total, self._start = total, now
         if now - self._last < _EVERY_S:
             return
         self._last = now

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,10 +11,10 @@ import click
 from tensorwright.base import write_atomically
 from tensorwright.cli.rules.progress import ProgressLines
 from tensorwright.peers import print_table
-from tensorwright.rewrite import rule_text
+from tensorwright.rewrite import Rule, rule_text
 from tensorwright.rewrite.generate import Generated, Stage
 from tensorwright.rewrite.library import LibraryRule, build_library, library_text, stages_of
-from tensorwright.rewrite.prune import Progress, Selection, select_rules
+from tensorwright.rewrite.prune import Progress, select_rules
 
 __all__ = ["print_stages", "write_selected", "write_shipped"]
 
@@ -31,7 +31,13 @@ def write_selected(found: Generated, origin: str, output: Path, workers: int) ->
     rules = [LibraryRule(rule, origin) for rule in selection.kept]
     write_atomically(output, library_text(head, rules))
     print_stages((*found.stages, *stages_of(selection)))
-    _print_failures(selection)
+    _print_failures([*((rule, "refuted") for rule in selection.refuted), *selection.unknown])
+    counts = (
+        f"{len(selection.implied)} implied",
+        f"{len(selection.refuted)} refuted",
+        f"{len(selection.unknown)} neither proved nor refuted",
+    )
+    click.echo(", ".join(counts))
     click.echo(f"{len(selection.kept)} rules written to {output}; verdicts in {verdicts}")
 
 
@@ -46,7 +52,8 @@ def write_shipped(output: Path, seed: int, workers: int) -> None:
     for origin, stages in built.tables:
         click.echo(f"{origin}:")
         print_stages(stages)
-    click.echo(f"{len(built.rules)} rules written to {output}")
+    _print_failures(built.failed)
+    click.echo(f"{len(built.rules)} rules written to {output}; verdicts in {verdicts}")
 
 
 @contextmanager
@@ -70,15 +77,9 @@ def print_stages(stages: Iterable[Stage]) -> None:
     print_table(("step", "left", "seconds"), cells)
 
 
-def _print_failures(selection: Selection) -> None:
-    for rule, reason in selection.unknown:
-        click.echo(f"not proved: {rule_text(rule)}\n  {reason}", err=True)
-    counts: Sequence[str] = (
-        f"{len(selection.implied)} implied",
-        f"{len(selection.refuted)} refuted",
-        f"{len(selection.unknown)} neither proved nor refuted",
-    )
-    click.echo(", ".join(counts))
+def _print_failures(failed: Iterable[tuple[Rule, str]]) -> None:
+    for rule, reason in failed:
+        click.echo(f"not kept: {rule_text(rule)}\n  {reason}", err=True)
 
 
 def _progress() -> Callable[[Progress], None]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tensorwright.rewrite.generate import Stage, generate_rules
 from tensorwright.rewrite.library.files import LibraryRule, library_text, listed_rules
-from tensorwright.rewrite.prune import Progress, Selection, minimise_rules, select_rules
+from tensorwright.rewrite.prune import Progress, Selection, minimise_rules, select_rules, sides_key
 from tensorwright.rewrite.terms import Rule
 
 __all__ = ["SOURCES", "Built", "Source", "build_library", "stages_of"]
@@ -47,11 +47,17 @@ CONSTANTS, KNOWN = "listed by hand, of constants", "listed by hand"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The rules of a file, its text, and the pruning table of each source by its origin."""
+    """The rules of a file, and how they came about.
+
+    text    of the file
+    tables  the pruning table of each source, by its origin
+    failed  candidates that were refuted, or neither proved nor refuted, with the reason
+    """
 
     rules: tuple[LibraryRule, ...]
     text: str
     tables: tuple[tuple[str, tuple[Stage, ...]], ...]
+    failed: tuple[tuple[Rule, str], ...]
 
 
 def build_library(
@@ -71,13 +77,16 @@ def build_library(
     kept: tuple[Rule, ...] = ()
     rules: list[LibraryRule] = []
     tables: list[tuple[str, tuple[Stage, ...]]] = []
+    failed: list[tuple[Rule, str]] = []
+    names = {sides_key(rule): rule.name for rule in listed_rules("known")}
 
     def add(origin: str, stages: Sequence[Stage], candidates: Sequence[Rule]) -> None:
         nonlocal kept
-        found = select_rules(candidates, workers, kept, verdicts, progress)
+        found = select_rules(candidates, workers, kept, verdicts, progress, names)
         new = found.kept[len(kept) :]
         tables.append((origin, (*stages, *stages_of(found, len(kept)))))
         rules.extend(LibraryRule(rule, origin) for rule in new)
+        failed.extend([*((rule, "refuted") for rule in found.refuted), *found.unknown])
         kept = found.kept
 
     add(CONSTANTS, (), listed_rules("constants"))
@@ -89,13 +98,13 @@ def build_library(
     add(KNOWN, (), listed_rules("known"))
     last = minimise_rules(kept, workers, verdicts)
     tables.append(("together", (Stage("implied", len(last.kept), last.elapsed_s),)))
-    names = {rule.name for rule in last.kept}
-    rules = [each for each in rules if each.rule.name in names]
+    remaining = {rule.name for rule in last.kept}
+    rules = [each for each in rules if each.rule.name in remaining]
     head = (
         "Rules that ship with tensorwright; docs/rules.md says how to read them.",
         f"Written by: tensorwright rules generate --shipped --seed {seed} -o FILE",
     )
-    return Built(tuple(rules), library_text(head, rules), tuple(tables))
+    return Built(tuple(rules), library_text(head, rules), tuple(tables), tuple(failed))
 
 
 def stages_of(found: Selection, before: int = 0) -> tuple[Stage, ...]:

@@ -3,7 +3,7 @@
 from tensorwright.rewrite.prune.common import has_common_inputs
 from tensorwright.rewrite.prune.derivation import Derived, derive, same_power
 from tensorwright.rewrite.prune.examine import decide
-from tensorwright.rewrite.prune.naming import systematic_name
+from tensorwright.rewrite.prune.naming import sides_key, systematic_name
 from tensorwright.rewrite.prune.ruleset import RuleSet, rule_set
 from tensorwright.rewrite.prune.selection import (
     Dropped,
@@ -28,5 +28,6 @@ __all__ = [
     "same_power",
     "select_rules",
     "selection_order",
+    "sides_key",
     "systematic_name",
 ]

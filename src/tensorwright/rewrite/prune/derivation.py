@@ -20,8 +20,9 @@ from tensorwright.rewrite.prove.typed_graph import Binding, TypedGraph
 from tensorwright.rewrite.prune.ruleset import Joint, RuleSet, usable_directions
 from tensorwright.rewrite.terms import Rule, Term
 
-__all__ = ["DERIVE_LIMITS", "PRUNE_LIMITS", "Derived", "derive", "same_power"]
+__all__ = ["DERIVE_LIMITS", "PRUNE_LIMITS", "QUICK_LIMITS", "Derived", "derive", "same_power"]
 
+QUICK_LIMITS = Limits(rounds=2, nodes=300, matches=100)
 PRUNE_LIMITS = Limits(rounds=6, nodes=1500, matches=200)
 DERIVE_LIMITS = Limits(rounds=8, nodes=4000, matches=400)
 

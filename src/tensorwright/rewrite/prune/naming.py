@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from tensorwright.rewrite.terms import Apply, Rule, Term
+from tensorwright.rewrite.terms import Apply, Rule, Term, canonical_rule
+from tensorwright.rewrite.text import rule_text
 
-__all__ = ["systematic_name"]
+__all__ = ["sides_key", "systematic_name", "unused_name"]
 
 _WORDS = {"split0": "split", "split1": "split", "conv2d": "conv", "scalar_mul": "scale"}
 
 
-def systematic_name(rule: Rule, taken: Container[str] = ()) -> str:
-    """A name that no other rule has; the same rules in the same order get the same names."""
-    base = f"{_words(rule.left)}-to-{_words(rule.right)}"
-    name = base
+def systematic_name(rule: Rule) -> str:
+    """A name that tells what the rule does; others may have it, too."""
+    return f"{_words(rule.left)}-to-{_words(rule.right)}"
+
+
+def unused_name(name: str, taken: Container[str]) -> str:
+    """The name, with a number where it is taken; in the same order the same names come out."""
     number = 1
-    while name in taken:
+    found = name
+    while found in taken:
         number += 1
-        name = f"{base}-{number}"
-    return name
+        found = f"{name}-{number}"
+    return found
+
+
+def sides_key(rule: Rule) -> str:
+    """A text that rules share if they differ in condition, direction and names of inputs alone."""
+    turned = Rule(rule.right, rule.left)
+    texts = (rule_text(canonical_rule(each)) for each in (Rule(rule.left, rule.right), turned))
+    return min(texts)
 
 
 def _words(side: Sequence[Term]) -> str:

@@ -9,13 +9,14 @@ wait for its proofs.  The result depends on neither the number of processes nor 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from tensorwright.base import InternalError
 from tensorwright.rewrite.prove.crew import Crew, Lost
-from tensorwright.rewrite.prune.derivation import same_power
+from tensorwright.rewrite.prune.derivation import QUICK_LIMITS, same_power
 from tensorwright.rewrite.prune.examine import (
     Answer,
     Examined,
@@ -27,7 +28,7 @@ from tensorwright.rewrite.prune.examine import (
     examine,
     without_ranks,
 )
-from tensorwright.rewrite.prune.naming import systematic_name
+from tensorwright.rewrite.prune.naming import sides_key, systematic_name, unused_name
 from tensorwright.rewrite.prune.ruleset import rule_set
 from tensorwright.rewrite.prune.verdicts import Verdicts
 from tensorwright.rewrite.terms import (
@@ -101,6 +102,7 @@ def select_rules(
     kept: Sequence[Rule] = (),
     verdicts: Path | None = None,
     progress: Callable[[Progress], None] = lambda each: None,
+    names: Mapping[str, str] = MappingProxyType({}),
     patience_s: float = 300.0,
 ) -> Selection:
     """Keep the proved rules among candidates that those kept before do not imply.
@@ -109,12 +111,13 @@ def select_rules(
 
     kept      rules that are there already; the result has them first
     verdicts  where answers are kept as they come, so that a run that was stopped goes on
+    names     of rules by `sides_key`; the others get systematic names
 
     Raises:  MachineError where Z3 is missing; OutputError where verdicts cannot be written.
     """
     store = Verdicts(verdicts)
     ordered = sorted(filter(_has_tensors, candidates), key=selection_order)
-    selector = _Selector(kept, store, progress, len(ordered))
+    selector = _Selector(kept, store, progress, len(ordered), names)
     try:
         with Crew[Question, Examined](examine, workers, patience_s) as crew:
             for start in range(0, len(ordered), BATCH):
@@ -156,11 +159,13 @@ class _Selector:
         verdicts: Verdicts,
         progress: Callable[[Progress], None],
         total: int,
+        names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.kept = list(kept)
         self.verdicts = verdicts
         self.report = progress
         self.total = total
+        self.names = names
         self.start = time.perf_counter()
         self.done = 0
         self.resumed: int | None = None
@@ -187,14 +192,14 @@ class _Selector:
                 self._settle(rule, answer, len(kept))
 
     def _split(self, rules: Sequence[Rule]) -> tuple[list[Rule], list[Rule]]:
-        """Those to prove, and those that would follow from them for all ranks."""
+        """Those to prove, and those that would follow at once from them for all ranks."""
         assumed = list(self.kept)
         basis: list[Rule] = []
         later: list[Rule] = []
         prepared = rule_set(assumed)
         start = time.perf_counter()
         for rule in rules:
-            if basis and same_power(rule, prepared) is not None:
+            if basis and same_power(rule, prepared, QUICK_LIMITS) is not None:
                 later.append(rule)
                 continue
             basis.append(rule)
@@ -262,7 +267,8 @@ class _Selector:
             if names is not None:
                 self._drop(rule, names)
                 return
-        name = rule.name or systematic_name(proved, {each.name for each in self.kept})
+        name = self.names.get(sides_key(proved)) or rule.name or systematic_name(proved)
+        name = unused_name(name, {each.name for each in self.kept})
         self.kept.append(replace(proved, name=name))
         self.done += 1
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tensorwright.rewrite import Rule, condition_text, parse_rule
-from tensorwright.rewrite.prune import derive, rule_set, same_power, systematic_name
+from tensorwright.rewrite.prune import derive, rule_set, same_power, sides_key, systematic_name
+from tensorwright.rewrite.prune.naming import unused_name
 from tensorwright.rewrite.prune.tidy import tidied
 
 FIRST = "split0[1, x.1](concat[1](?x, ?y)) == ?x"
@@ -93,8 +94,14 @@ def test_conditions_are_tidied() -> None:
     assert condition_text(tidied(rule).condition) == "x.0 = y.0 and y.1 = x.1"
 
 
+def test_names_go_by_the_sides() -> None:
+    turned = parse_rule("?b == split0[1, b.1](concat[1](?b, ?a)) if rank(b) = 2")
+    assert sides_key(turned) == sides_key(parse_rule(FIRST))
+    assert sides_key(turned) != sides_key(parse_rule(SECOND))
+
+
 def test_names_say_both_sides() -> None:
     rule = parse_rule(MERGE)
     assert systematic_name(rule) == "matmul-matmul-to-split-matmul-concat"
-    assert systematic_name(rule, {systematic_name(rule)}).endswith("-concat-2")
+    assert unused_name("a", {"a", "a-2"}) == "a-3"
     assert systematic_name(parse_rule(FIRST)) == "split-concat-to-input"
