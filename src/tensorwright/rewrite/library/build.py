@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorwright.rewrite.generate import Stage, generate_rules
+from tensorwright.rewrite.generate import Stage, generate_rules, presets_of
 from tensorwright.rewrite.library.files import LibraryRule, library_text, listed_rules
 from tensorwright.rewrite.prune import Progress, Selection, minimise_rules, select_rules, sides_key
 from tensorwright.rewrite.terms import Rule
@@ -19,28 +19,14 @@ __all__ = ["SOURCES", "Built", "Source", "build_library", "stages_of"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A preset and how many operators a side may have."""
+    """A preset, all its parts, and how many operators a side may have."""
 
     preset: str
     max_operators: int
 
-    @property
-    def origin(self) -> str:
-        """What the file says of the rules that come from here."""
-        return f"{self.preset}, up to {self.max_operators} operators"
 
-
-SOURCES = (
-    Source("taso", 3),
-    Source("windows", 2),
-    Source("grouped", 2),
-    Source("normalization", 2),
-    Source("batched", 2),
-    Source("elementwise", 2),
-    Source("reductions", 2),
-    Source("movement", 2),
-)
-"""In order: a later source adds what the earlier ones do not imply."""
+SOURCES = (Source("taso", 3), Source("full", 2))
+"""In order: a later source adds what the earlier ones do not imply; no part is enumerated twice."""
 
 CONSTANTS, KNOWN = "listed by hand, of constants", "listed by hand"
 
@@ -90,10 +76,11 @@ def build_library(
         kept = found.kept
 
     add(CONSTANTS, (), listed_rules("constants"))
-    for source in sources:
-        say(f"{source.origin}:")
-        generated = generate_rules(source.preset, source.max_operators, seed, say, workers=workers)
-        add(source.origin, generated.stages, generated.rules)
+    for part, max_operators in _parts(sources).items():
+        origin = f"{part}, up to {max_operators} operators"
+        say(f"{origin}:")
+        generated = generate_rules(part, max_operators, seed, say, workers=workers)
+        add(origin, generated.stages, generated.rules)
     say(f"{KNOWN}:")
     add(KNOWN, (), listed_rules("known"))
     last = minimise_rules(kept, workers, verdicts)
@@ -105,6 +92,15 @@ def build_library(
         f"Written by: tensorwright rules generate --shipped --seed {seed} -o FILE",
     )
     return Built(tuple(rules), library_text(head, rules), tuple(tables), tuple(failed))
+
+
+def _parts(sources: Sequence[Source]) -> dict[str, int]:
+    """The enumerations of some sources, each once, and their operators."""
+    found: dict[str, int] = {}
+    for source in sources:
+        for part in presets_of(source.preset):
+            found.setdefault(part.name, source.max_operators)
+    return found
 
 
 def stages_of(found: Selection, before: int = 0) -> tuple[Stage, ...]:

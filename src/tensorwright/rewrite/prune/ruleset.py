@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tensorwright.rewrite.axioms import Axiom, variables_of
 from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of
@@ -91,6 +92,7 @@ def _is_reversible(rule: Rule) -> bool:
     return variables_of(*rule.left) == variables_of(*rule.right)
 
 
+@lru_cache(maxsize=4096)
 def _axiom(rule: Rule) -> Axiom | None:
     opened = _with_size_variables(rule)
     sides = zip((opened.left, opened.right), usable_directions(opened), strict=True)
