@@ -15,12 +15,13 @@ from tensorwright.rewrite.generate.build import Builder
 from tensorwright.rewrite.generate.candidates import distinct_rows, without_common
 from tensorwright.rewrite.generate.checkpoint import WorkFolder, remove
 from tensorwright.rewrite.generate.enumerate import Enumeration, enumerate_terms, run_of
-from tensorwright.rewrite.generate.generalize import generalize
+from tensorwright.rewrite.generate.generalize import alike, generalize_alike
 from tensorwright.rewrite.generate.holds import Evaluator
 from tensorwright.rewrite.generate.joint import joint_pairs, joint_rule
 from tensorwright.rewrite.generate.preset import Preset
 from tensorwright.rewrite.generate.presets import presets_of
 from tensorwright.rewrite.generate.progress import Say
+from tensorwright.rewrite.generate.widening import widened
 from tensorwright.rewrite.prune import has_common_inputs
 from tensorwright.rewrite.terms import Rule, canonical_rule
 from tensorwright.rewrite.text import rule_text
@@ -83,10 +84,11 @@ def generate_rules(
     rules: list[Rule] = []
     for preset in parts:
         say = progress if len(parts) == 1 else _prefixed(progress, preset.name)
-        with _folder(work, preset, max_operators, seed, resume=resume) as folder:
-            found = enumerate_terms(preset, max_operators, folder, seed, workers, say)
+        depth = min(max_operators, preset.deepest)
+        with _folder(work, preset, depth, seed, resume=resume) as folder:
+            found = enumerate_terms(preset, depth, folder, seed, workers, say)
             tally.note("initial", len(found.equal))
-            rules += _rules_of(found, max_operators, seed, tally)
+            rules += _rules_of(found, depth, seed, tally)
             tally.graphs += found.graphs
             tally.two_outputs += found.two_outputs
     kept = _distinct(rules)
@@ -163,9 +165,9 @@ def _rules_of(found: Enumeration, max_operators: int, seed: int, tally: _Tally) 
     evaluator = Evaluator(found.preset.shapes, seed + 1)
     rules = [rule for rule in rules if evaluator.holds(rule)]
     tally.note("evaluated", len(rules))
-    shapes = found.preset.shapes
-    opened = [generalize(rule, shapes) for rule in rules]
-    return [rule for rule in opened if rule is not None]
+    groups = alike(widened(rule, found.preset.shapes) for rule in rules)
+    tally.note("instances", len(groups))
+    return [rule for group in groups for rule in generalize_alike(group)]
 
 
 def _distinct(rules: Sequence[Rule]) -> tuple[Rule, ...]:

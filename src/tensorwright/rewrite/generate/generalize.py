@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from tensorwright.rewrite.generate.abstraction import abstracted
+from tensorwright.rewrite.dims import Dim
 from tensorwright.rewrite.generate.holes import closed_rules
 from tensorwright.rewrite.generate.ties import tied
 from tensorwright.rewrite.generate.trial import agree_at, holds
+from tensorwright.rewrite.generate.widening import Found
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.prove import problems_of
 from tensorwright.rewrite.prove.assumptions import assume
 from tensorwright.rewrite.shapes import IllTyped, Needs
-from tensorwright.rewrite.terms import Condition, Rank, Rule, canonical_rule, input_names
+from tensorwright.rewrite.terms import Condition, Equal, Rank, Rule, canonical_rule, input_names
 from tensorwright.rewrite.text import rule_text
 
 __all__ = ["alike", "generalize", "generalize_alike"]
@@ -28,28 +29,28 @@ __all__ = ["alike", "generalize", "generalize_alike"]
 _MOST_TIED = 4
 
 
-def alike(rules: Iterable[Rule]) -> tuple[tuple[Rule, ...], ...]:
+def alike(found: Iterable[Found]) -> tuple[tuple[Found, ...], ...]:
     """Rules that differ only in the names and shapes of inputs, together, in order."""
-    found: dict[str, list[Rule]] = {}
-    for rule in rules:
-        found.setdefault(rule_text(canonical_rule(rule)), []).append(rule)
-    return tuple(map(tuple, found.values()))
+    groups: dict[str, list[Found]] = {}
+    for each in found:
+        groups.setdefault(rule_text(canonical_rule(each.rule)), []).append(each)
+    return tuple(map(tuple, groups.values()))
 
 
-def generalize_alike(rules: Sequence[Rule], shapes: Mapping[str, IntShape]) -> tuple[Rule, ...]:
+def generalize_alike(found: Sequence[Found]) -> tuple[Rule, ...]:
     """What rules that are alike become: one rule where it has no condition, else the distinct ones.
 
-    shapes  of the inputs, where the rules were found; there may be others
+    Names are canonical.
     """
-    found: dict[str, Rule] = {}
-    for rule in rules:
-        general = generalize(rule, shapes)
+    kept: dict[str, Rule] = {}
+    for each in found:
+        general = generalize(each.rule, dict(each.shapes))
         if general is not None:
             chosen = canonical_rule(general)
-            found.setdefault(rule_text(chosen), chosen)
+            kept.setdefault(rule_text(chosen), chosen)
             if not chosen.condition:
                 break
-    return tuple(found.values())
+    return tuple(kept.values())
 
 
 def generalize(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | None:
@@ -58,14 +59,9 @@ def generalize(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | None:
     shapes  of the inputs, where the rule was found; there may be others
     """
     own = {name: shapes[name] for name in input_names(*rule.left, *rule.right)}
-    if not own or not agree_at(rule, own):
+    if not own or rule.left == rule.right or not agree_at(rule, own):
         return None
-    wider, wider_shapes = abstracted(rule, own)
-    if wider == rule:
-        return _general(rule, own)
-    if wider.left == wider.right:
-        return None
-    return _general(wider, wider_shapes) or _general(rule, own)
+    return _general(rule, own)
 
 
 def _general(rule: Rule, own: Mapping[str, IntShape]) -> Rule | None:
@@ -87,7 +83,10 @@ def _general(rule: Rule, own: Mapping[str, IntShape]) -> Rule | None:
 
 
 def _roots_equal(rule: Rule, shapes: Mapping[str, IntShape]) -> Condition:
-    """What makes the shapes of the two sides equal, beyond what the shape rules ask."""
+    """What makes the shapes of the two sides equal, beyond what the shape rules ask.
+
+    Only what gives an extent; where windows are counted, `ties.py` finds a plainer condition.
+    """
     symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
     count = len(rule.left)
     needs = Needs()
@@ -100,7 +99,9 @@ def _roots_equal(rule: Rule, shapes: Mapping[str, IntShape]) -> Condition:
     known = assume(typing.facts)
     if known is None:
         return ()
-    return tuple(fact for fact in needs.facts if not known.entails(fact))
+    solved = [assume((fact,)) for fact in needs.facts if not known.entails(fact)]
+    pairs = [pair for each in solved if each is not None for pair in each.solved]
+    return tuple(Equal(Dim.of(extent), size) for extent, size in pairs)
 
 
 def _without_needless_ranks(rule: Rule) -> Rule:

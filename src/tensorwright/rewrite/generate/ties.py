@@ -146,7 +146,7 @@ def _parts(term: Term) -> Iterator[str]:
             yield from _parts(arg)
 
 
-_NUMBER, _SAME_INPUT, _ACROSS, _ALONG, _PARITY, _JOINED, _DIRECT = range(7)
+_SAME_INPUT, _NUMBER, _ACROSS, _ALONG, _PARITY, _JOINED, _DIRECT = range(7)
 
 
 def _likelihood(a: Extent, b: Extent, kernels: Mapping[tuple[str, str], int]) -> int:

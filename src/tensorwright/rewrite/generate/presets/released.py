@@ -1,10 +1,13 @@
-"""Inputs and operators of TASO's released generator (Jia et al., SOSP 2019; generator.cc)."""
+"""Inputs and operators of TASO's released generator (Jia et al., SOSP 2019), for comparison.
+
+Its kernels are 1x3, 3x1 and 3x3; strides are 1, padding is `same`, axes are 0 and 1.
+"""
 
 from __future__ import annotations
 
 from tensorwright.rewrite.generate.preset import Application, Preset, data, weights
 
-__all__ = ["TASO"]
+__all__ = ["RELEASED"]
 
 _INPUTS = (
     *data("x", 3, (2, 4)),
@@ -39,4 +42,4 @@ _APPLICATIONS = (
     Application("eye", (4,)),
     Application("ones", (2, 4, 5, 5)),
 )
-TASO = Preset("taso", _INPUTS, _APPLICATIONS)
+RELEASED = Preset("released", _INPUTS, _APPLICATIONS)
