@@ -6,16 +6,28 @@ doubles: the left factor in limbs of 11 bits keeps every sum below 2**53 for up 
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Numbers", "P", "invert", "matmul", "multiply", "packed", "reduce", "relu"]
+__all__ = [
+    "Numbers",
+    "P",
+    "invert",
+    "matmul",
+    "multiply",
+    "packed",
+    "random_values",
+    "reduce",
+    "relu",
+]
 
 P = 2147483579
 HALF = P // 2
 Numbers: TypeAlias = NDArray[np.uint64]
+_LARGEST = 1 << 14
 _P64 = np.uint64(P)
 _LIMB = 11
 _MASK = np.uint64((1 << _LIMB) - 1)
@@ -45,9 +57,25 @@ def invert(numbers: NDArray[Any]) -> Numbers:
 
 
 def packed(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    """Residues as stored numbers of `FieldDomain`, their exponents the residues themselves."""
-    wide = np.asarray(numbers).astype(np.int64)
-    return (((wide + HALF) % P - HALF) << 31) | (wide % ((P - 1) // 2))
+    """Residues as stored numbers of `FieldDomain`; as exponents they lie around 0, too."""
+    centred = (np.asarray(numbers).astype(np.int64) + HALF) % P - HALF
+    return (centred << 31) | (centred % ((P - 1) // 2))
+
+
+def random_values(
+    generator: np.random.Generator, samples: int, shape: tuple[int, ...]
+) -> NDArray[np.uint32]:
+    """Residues of a random input, (1, samples, size).
+
+    Elements of a tensor are small whole numbers other than 0: sums and products of few are these
+    numbers, not only their residues, so that exponents add up and an order is an order.  A single
+    number is any residue: a factor must not be positive in all samples by chance.
+    """
+    size = (1, samples, prod(shape))
+    if not shape:
+        return generator.integers(1, P, size).astype(np.uint32)
+    whole = generator.integers(1, _LARGEST, size) * generator.choice([-1, 1], size)
+    return (whole % P).astype(np.uint32)
 
 
 def relu(numbers: NDArray[Any]) -> Numbers:

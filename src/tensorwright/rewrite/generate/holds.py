@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from math import prod
 
 import numpy as np
 
-from tensorwright.rewrite.generate.field import P
+from tensorwright.rewrite.generate.field import random_values
 from tensorwright.rewrite.generate.kernels import Values, values_of
 from tensorwright.rewrite.generate.structure import structure_of
 from tensorwright.rewrite.operators import IntShape, operator_named
@@ -60,7 +59,7 @@ class Evaluator:
         shape = self._shapes[term.name]
         digest = hashlib.sha256(f"input {self._seed} {term.name}".encode()).digest()
         generator = np.random.default_rng(int.from_bytes(digest[:8], "little"))
-        return shape, generator.integers(0, P, (1, _SAMPLES, prod(shape))).astype(np.uint32)
+        return shape, random_values(generator, _SAMPLES, shape)
 
     def _evaluate(self, term: Term) -> tuple[IntShape, Values]:
         assert not isinstance(term, Input)

@@ -13,7 +13,7 @@ from tensorwright.base import UsageError
 from tensorwright.rewrite.generate.absorb import Equalities
 from tensorwright.rewrite.generate.checkpoint import WorkFolder
 from tensorwright.rewrite.generate.classes import INPUT, MAX_OPERATORS, Batch, ClassTable, Kind
-from tensorwright.rewrite.generate.field import P
+from tensorwright.rewrite.generate.field import random_values
 from tensorwright.rewrite.generate.fingerprints import keys_of
 from tensorwright.rewrite.generate.forms import WIDTH, mix
 from tensorwright.rewrite.generate.kernels import SAMPLES, Values
@@ -46,10 +46,7 @@ class State:
 def input_values(preset: Preset, seed: int, samples: int = SAMPLES) -> tuple[Values, ...]:
     """Random values of the inputs, and what they make of the prepared terms, (1, samples, size)."""
     generator = np.random.default_rng([seed, 1])
-    drawn = tuple(
-        generator.integers(0, P, (1, samples, int(np.prod(each.shape)))).astype(np.uint32)
-        for each in preset.inputs
-    )
+    drawn = tuple(random_values(generator, samples, each.shape) for each in preset.inputs)
     return (*drawn, *prepared_values(preset, drawn))
 
 

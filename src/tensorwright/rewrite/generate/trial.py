@@ -21,16 +21,23 @@ from tensorwright.rewrite.terms import Input, Rule, applications
 __all__ = ["agree_at", "holds"]
 
 _SAMPLES = 6
+_FEWEST = 3
 _TRIES = 12
 _LARGEST = (4, 9)
 _TOLERANCE = 1e-7
 
 
 def holds(rule: Rule, seed: int = 0, samples: int = _SAMPLES) -> bool:
-    """Whether both sides agree wherever it was tried; False where no shapes fit the rule."""
+    """Whether both sides agree wherever it was tried; False where no shapes fit the rule.
+
+    samples  shapes that are tried; where inputs may have several ranks, so many of all ranks
+             together, but a few of each
+    """
     is_tried = False
-    for problem in problems_of(rule):
-        for shapes in _samples(problem, seed, samples):
+    problems = problems_of(rule)
+    each = samples if len(problems) < 2 else max(_FEWEST, samples // len(problems))
+    for problem in problems:
+        for shapes in _samples(problem, seed, each):
             is_tried = True
             if not agree_at(rule, shapes, seed):
                 return False

@@ -16,6 +16,7 @@ from tensorwright.rewrite.generate.presets.elementwise import ELEMENTWISE
 from tensorwright.rewrite.generate.presets.grouped import GROUPED
 from tensorwright.rewrite.generate.presets.movement import MOVEMENT
 from tensorwright.rewrite.generate.presets.normalization import NORMALIZATION
+from tensorwright.rewrite.generate.presets.pointwise import POINTWISE
 from tensorwright.rewrite.generate.presets.reductions import REDUCTIONS
 from tensorwright.rewrite.generate.presets.released import RELEASED
 from tensorwright.rewrite.generate.presets.windows import WINDOWS
@@ -29,6 +30,7 @@ _PARTS = (
     NORMALIZATION,
     BATCHED,
     ELEMENTWISE,
+    POINTWISE,
     REDUCTIONS,
     MOVEMENT,
 )

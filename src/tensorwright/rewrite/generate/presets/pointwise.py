@@ -1,0 +1,17 @@
+"""What works element by element, over concatenation and splits along every axis, and transposes."""
+
+from __future__ import annotations
+
+from tensorwright.rewrite.generate.preset import Application, Preset, data
+
+__all__ = ["POINTWISE"]
+
+_INPUTS = data("x", 2, (2, 3, 2, 3))
+_APPLICATIONS = (
+    *(Application(name) for name in ("ewsub", "ewdiv")),
+    *(Application(name) for name in ("relu", "exp", "sigmoid", "tanh")),
+    *(Application("concat", (axis,)) for axis in range(4)),
+    *(Application(half, (axis,)) for axis in range(4) for half in ("split0", "split1")),
+    Application("transpose", (0, 2, 1, 3)),
+)
+POINTWISE = Preset("pointwise", _INPUTS, _APPLICATIONS)
