@@ -67,27 +67,20 @@ def absorb(
     """Group applications; the table grows by the new classes.
 
     The last level gets classes only for groups of several members.  Applications that share so
-    many operators that an earlier level tried them are left out.
+    many operators that an earlier level tried them are left out.  The order of the batch does not
+    matter.
     """
+    batch = batch.take(np.lexsort((batch.b, batch.a, batch.place, batch.code)))
     nodes, count = nodes_of(table, batch, family)
     fresh = count == level
     batch, nodes = batch.take(fresh), nodes[fresh]
     described = describe(table, batch)
-    graphs = _graphs(table, batch)
     of, chosen = _group(table, batch, described.form, is_last=is_last)
     _add(table, batch, chosen, described, nodes, level)
     known = of >= 0
-    table.graphs += np.bincount(of[known], graphs[known], len(table))
     known[chosen] = False
     member = np.flatnonzero(known)
     return Equalities(batch.take(member), of[member])
-
-
-def _graphs(table: ClassTable, batch: Batch) -> NDArray[np.float64]:
-    """How many terms each application stands for: every choice of equal arguments counts."""
-    graphs = np.append(table.graphs, 1.0)
-    product: NDArray[np.float64] = graphs[batch.a] * graphs[batch.b]
-    return product
 
 
 def _group(
@@ -144,7 +137,6 @@ def _add(
             "form": described.form[chosen],
             "sequence": described.sequence[chosen],
             "nodes": nodes[chosen],
-            "graphs": np.zeros(count),
             "row": np.full(count, NOWHERE, np.int32),
         }
     )

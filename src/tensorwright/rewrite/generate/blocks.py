@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.rewrite.generate.classes import Ints, Places
+from tensorwright.rewrite.generate.factored import factored_values
 from tensorwright.rewrite.generate.fingerprints import (
     Keys,
     keys_of,
@@ -179,6 +180,9 @@ def keys(block: Block, store: ValueStore, samples: Sequence[int], seed: int) -> 
         return keys_of_unary(structure, left, block.shape, seed, operands)
     right = store.take(block.shapes[1], block.right, samples)
     if not block.is_table:
+        if isinstance(structure, Bilinear) and structure.is_relu:
+            made = factored_values(structure, left, right, block.left, block.right)
+            return keys_of(made, block.shape, seed)
         return keys_of_pairs(structure, left, right, block.shape, seed)
     found = keys_of_table(structure, left, right, block.shape, seed).reshape(-1, len(samples))
     kept = block.kept()
@@ -193,6 +197,9 @@ def values(block: Block, store: ValueStore, samples: Sequence[int]) -> Values:
     arguments = [store.take(block.shapes[0], block.left, samples)]
     if block.arity == 2:
         arguments.append(store.take(block.shapes[1], block.right, samples))
+        if isinstance(structure, Bilinear):
+            left, right = arguments
+            return factored_values(structure, left, right, block.left, block.right)
     return values_of(structure, (*arguments, *_operands(block, store, samples)))
 
 

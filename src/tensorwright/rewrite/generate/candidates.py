@@ -36,8 +36,11 @@ _BLOCK = 1 << 18
 Described = tuple[NDArray[np.uint64], NDArray[np.int8]]
 
 
-def distinct_rows(found: Enumeration) -> Places:
-    """Rows of `found.equal`, one for each equality up to renaming, in a fixed order."""
+def distinct_rows(found: Enumeration) -> tuple[Places, Places]:
+    """Rows of `found.equal`, one for each equality up to renaming, in a fixed order.
+
+    The second array has, for each equality, which of these it is.
+    """
     table, equal = found.table, found.equal
     forms = np.empty(len(equal), np.uint64)
     for at in range(0, len(equal), _BLOCK):
@@ -46,7 +49,8 @@ def distinct_rows(found: Enumeration) -> Places:
         of = equal.of[part]
         sides = (table.form[of], table.sequence[of]), (own.form, own.sequence)
         forms[part], _ = pair_form(*sides)
-    return np.unique(forms, return_index=True)[1]
+    _, first, which = np.unique(forms, return_index=True, return_inverse=True)
+    return first, which.astype(np.intp)
 
 
 def without_common(found: Enumeration, rows: Places, seed: int) -> Places:

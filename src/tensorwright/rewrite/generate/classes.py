@@ -76,7 +76,6 @@ class ClassTable:
 
     cost      operators of the term
     form      the term up to the names of its inputs, and `sequence` these inputs: see `forms.py`
-    graphs    how many terms the class stands for
     row       where its value is among the stored ones of its shape; NOWHERE at the last level
     """
 
@@ -90,7 +89,6 @@ class ClassTable:
     form: NDArray[np.uint64] = field(default_factory=lambda: _empty(np.uint64))
     sequence: NDArray[np.int8] = field(default_factory=lambda: _empty(np.int8, WIDTH))
     nodes: NDArray[np.uint64] = field(default_factory=lambda: _empty(np.uint64, MAX_OPERATORS))
-    graphs: NDArray[np.float64] = field(default_factory=lambda: _empty(np.float64))
     row: Ints = field(default_factory=lambda: _empty(np.int32))
     kinds: list[Kind] = field(default_factory=list)
     kind_numbers: dict[Kind, int] = field(default_factory=dict)

@@ -9,33 +9,29 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, Protocol
-
-from numpy.typing import NDArray
+from typing import Any, TypeVar
 
 from tensorwright.base import MachineError, TensorwrightError
-from tensorwright.rewrite.generate.blocks import Chunk
 
-__all__ = ["Job", "work"]
+__all__ = ["work"]
 
 _SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-class Job(Protocol):
-    """A plain function of plain data; it and its arguments can be sent to another process."""
-
-    def __call__(self, chunk: Chunk) -> NDArray[Any]:
-        """What is to be found out about a chunk."""
+Work = TypeVar("Work")
+Found = TypeVar("Found")
 
 
 def work(
-    job: Job, chunks: Sequence[tuple[int, Chunk]], workers: int
-) -> Iterator[tuple[int, NDArray[Any]]]:
+    job: Callable[[Work], Found], chunks: Sequence[tuple[int, Work]], workers: int
+) -> Iterator[tuple[int, Found]]:
     """Yield (number, result) of numbered chunks as they are done, in any order.
+
+    job  a plain function of plain data: it, its argument and its result go to other processes
 
     Raises:  MachineError where a worker ends before its chunk does.
     """
@@ -83,14 +79,14 @@ def _one_thread_each() -> Iterator[None]:
 
 
 class _Worker:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Callable[[Any], Any]) -> None:
         context = multiprocessing.get_context("spawn")
         self.ours, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(theirs, job), daemon=True)
         self.process.start()
         theirs.close()
 
-    def take(self) -> tuple[int, NDArray[Any]]:
+    def take(self) -> tuple[int, Any]:
         try:
             answer = self.ours.recv()
         except EOFError as error:
@@ -111,7 +107,7 @@ class _Worker:
         self.ours.close()
 
 
-def _serve(pipe: Connection, job: Job) -> None:
+def _serve(pipe: Connection, job: Callable[[Any], Any]) -> None:
     """Do chunks until nobody asks; an interrupt of the group is the other side's to handle."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:

@@ -35,6 +35,7 @@ from tensorwright.rewrite.generate.classes import (
     Ints,
     Places,
 )
+from tensorwright.rewrite.generate.counting import graphs_of_stored, sizes_of, smallest
 from tensorwright.rewrite.generate.crew import work
 from tensorwright.rewrite.generate.kernels import SAMPLES
 from tensorwright.rewrite.generate.last_level import KeysJob, LastLevel
@@ -59,7 +60,8 @@ class Enumeration:
     """What was found.
 
     equal         applications that equal a class and are not its term
-    graphs        how many terms were represented: every choice of equal arguments counts
+    levels        at which level each of them was found
+    graphs        how many terms of so many operators were represented, see `counting.py`
     two_outputs   how many graphs with two outputs: pairs of terms, see `Plan`
     applications  how many applications were fingerprinted, per level
     """
@@ -67,6 +69,7 @@ class Enumeration:
     preset: Preset
     table: ClassTable
     equal: Equalities
+    levels: NDArray[np.int8]
     graphs: float
     two_outputs: float
     applications: tuple[int, ...]
@@ -142,14 +145,14 @@ class _Session:
             self._stored_level(level)
             save(self.folder, self.state)
             self._say_level(level)
-        two_outputs = self._last_level(max_operators)
+        graphs = self._last_level(max_operators)
         self._say_level(max_operators)
         return Enumeration(
             self.preset,
             self.table,
             Equalities.joined(self.equal),
-            self.state.graphs,
-            two_outputs,
+            np.repeat(np.arange(1, max_operators + 1, dtype=np.int8), list(map(len, self.equal))),
+            *graphs,
             tuple(self.counts),
         )
 
@@ -174,7 +177,6 @@ class _Session:
         parts = [_batch(plan, chunk, results.pop(n)) for n, chunk in enumerate(chunks)]
         batch = Batch.joined(parts)
         first = len(self.table)
-        self.state.graphs += sum(map(plan.graphs_in, plan.blocks))
         self.equal.append(absorb(self.table, batch, level, self.family, is_last=False))
         self.counts.append(len(batch))
         self._compute(first, self._crew_for(plan))
@@ -201,16 +203,17 @@ class _Session:
                 at += len(own)
                 turn += 1
 
-    def _last_level(self, level: int) -> float:
+    def _last_level(self, level: int) -> tuple[float, float]:
         plan = Plan(self.preset, self.table, level)
-        self.state.graphs += sum(map(plan.graphs_in, plan.blocks))
-        two_outputs = plan.two_output_graphs()
+        sizes = sizes_of(self.table, self.equal, level - 1)
+        graphs = graphs_of_stored(sizes) + plan.graphs(smallest(self.table, sizes))
+        two_outputs = plan.two_output_graphs(sizes)
         workers = self._crew_for(plan)
         passes = LastLevel(plan, self.store, self.folder, self.seed, workers, self.say)
         batch = passes.run()
         self.counts.append(passes.applications)
         self.equal.append(absorb(self.table, batch, level, self.family, is_last=True))
-        return two_outputs
+        return graphs, two_outputs
 
 
 def _batch(plan: Plan, chunk: Chunk, key: NDArray[np.uint64]) -> Batch:

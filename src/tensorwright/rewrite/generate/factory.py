@@ -1,4 +1,4 @@
-"""From a preset to candidate rules: enumerate, rename, drop common subgraphs, generalise."""
+"""From a preset to candidate rules: enumerate, drop what smaller rules say, generalise."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from tensorwright.rewrite.generate.build import Builder
 from tensorwright.rewrite.generate.candidates import distinct_rows, without_common
 from tensorwright.rewrite.generate.checkpoint import WorkFolder, remove
 from tensorwright.rewrite.generate.enumerate import Enumeration, enumerate_terms, run_of
-from tensorwright.rewrite.generate.generalize import alike, generalize_alike
-from tensorwright.rewrite.generate.holds import Evaluator
 from tensorwright.rewrite.generate.joint import joint_pairs, joint_rule
+from tensorwright.rewrite.generate.one_step import without_explained
 from tensorwright.rewrite.generate.preset import Preset
 from tensorwright.rewrite.generate.presets import presets_of
 from tensorwright.rewrite.generate.progress import Say
-from tensorwright.rewrite.generate.widening import widened
+from tensorwright.rewrite.generate.refine import Refinery
 from tensorwright.rewrite.prune import has_common_inputs
 from tensorwright.rewrite.terms import Rule, canonical_rule
 from tensorwright.rewrite.text import rule_text
@@ -88,11 +87,11 @@ def generate_rules(
         with _folder(work, preset, depth, seed, resume=resume) as folder:
             found = enumerate_terms(preset, depth, folder, seed, workers, say)
             tally.note("initial", len(found.equal))
-            rules += _rules_of(found, depth, seed, tally)
+            rules += _rules_of(found, Refinery(preset.shapes, seed, workers, say), tally)
             tally.graphs += found.graphs
             tally.two_outputs += found.two_outputs
     kept = _distinct(rules)
-    tally.note("generalised", len(kept))
+    tally.note("distinct", len(kept))
     return Generated(
         kept,
         tally.stages(),
@@ -148,26 +147,26 @@ def remove_work(work: Path, preset_name: str) -> None:
         work.rmdir()
 
 
-def _rules_of(found: Enumeration, max_operators: int, seed: int, tally: _Tally) -> list[Rule]:
-    """Rules at the preset's shapes, pruned, verified and generalised."""
-    pairs = joint_pairs(found, max_operators)
-    rows = distinct_rows(found)
+def _rules_of(found: Enumeration, refinery: Refinery, tally: _Tally) -> tuple[Rule, ...]:
+    """The equalities of an enumeration as rules, step by step."""
+    pairs = joint_pairs(found, len(found.applications))
+    rows, forms = distinct_rows(found)
     tally.note("renaming", len(rows) + len(pairs.first))
-    rows = without_common(found, rows, seed)
+    rows = without_common(found, rows, refinery.seed)
     builder = Builder(found)
-    rules = [builder.rule(int(row)) for row in rows]
-    joint = [
-        joint_rule(builder, int(first), int(second))
-        for first, second in zip(pairs.first, pairs.second, strict=True)
-    ]
-    rules += [rule for rule in joint if not has_common_inputs(rule)]
-    tally.note("common subgraph", len(rules))
-    evaluator = Evaluator(found.preset.shapes, seed + 1)
-    rules = [rule for rule in rules if evaluator.holds(rule)]
+    both = zip(pairs.first, pairs.second, strict=True)
+    joint = [joint_rule(builder, int(first), int(second)) for first, second in both]
+    joint = [rule for rule in joint if not has_common_inputs(rule)]
+    tally.note("common subgraph", len(rows) + len(joint))
+    rows = without_explained(found, rows, forms)
+    tally.note("one step", len(rows) + len(joint))
+    rules = refinery.holding([*(builder.rule(int(row)) for row in rows), *joint])
     tally.note("evaluated", len(rules))
-    groups = alike(widened(rule, found.preset.shapes) for rule in rules)
+    groups = refinery.instances(rules)
     tally.note("instances", len(groups))
-    return [rule for group in groups for rule in generalize_alike(group)]
+    general = refinery.general(groups)
+    tally.note("generalised", len(general))
+    return general
 
 
 def _distinct(rules: Sequence[Rule]) -> tuple[Rule, ...]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import InternalError
+from tensorwright.rewrite.generate.factored import matrix_of
 from tensorwright.rewrite.generate.field import Numbers, P, multiply
 from tensorwright.rewrite.generate.kernels import Values, factors, values_of
 from tensorwright.rewrite.generate.products import Centred, centred, product, residues_of
@@ -91,6 +92,7 @@ def keys_of_unary(
     return np.concatenate(blocks)
 
 
+@cache
 def _through(structure: Linear, argument: int, shape: IntShape, seed: int) -> Centred:
     """What the functionals of a result are of an argument."""
     matrix = centred(structure.matrices[argument])
@@ -158,7 +160,9 @@ def _through_values(
     few, many = (a, b) if is_left else (b, a)
     weights = centred(functionals(shape, seed))
     words = np.empty((len(few), len(many)), np.uint64)
-    matrices = [_matrix(structure, each, many.shape[2], is_left) for each in few[:, sample]]
+    matrices = [
+        matrix_of(structure, each, many.shape[2], is_left=is_left) for each in few[:, sample]
+    ]
     for at in range(0, len(many), _COLUMNS):
         columns = _columns(many[at : at + _COLUMNS], sample)
         for number, matrix in enumerate(matrices):
@@ -167,16 +171,6 @@ def _through_values(
             found = _words(residues_of(product(weights, value)))
             words[number, at : at + _COLUMNS] = found
     return words if is_left else words.T
-
-
-def _matrix(structure: Bilinear, factor: NDArray[np.uint32], size: int, is_left: bool) -> Centred:
-    """The operator with one factor fixed, as a matrix (out, size) for the other."""
-    mine, other = structure.left, structure.right
-    if not is_left:
-        mine, other = other, mine
-    matrix = np.zeros((len(mine), size + 1), np.uint64)
-    matrix[np.arange(len(mine))[:, None], other] = np.append(factor, np.uint32(0))[mine]
-    return centred(matrix[:, :-1])
 
 
 def keys_of_pairs(structure: Structure, a: Values, b: Values, shape: IntShape, seed: int) -> Keys:

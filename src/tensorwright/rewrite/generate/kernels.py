@@ -5,6 +5,7 @@ A tensor value is SAMPLES vectors of residues, one per random assignment of the 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -80,10 +81,8 @@ def values_of(structure: Structure, arguments: tuple[Values, ...]) -> Values:
     match structure:
         case Constant(value):
             return np.broadcast_to(value, (1, SAMPLES, len(value))).astype(np.uint32)
-        case Linear(matrices):
-            parts = [matmul(x, m.T) for x, m in zip(arguments, matrices, strict=True)]
-            total = parts[0] if len(parts) == 1 else reduce(parts[0] + parts[1])
-            return total.astype(np.uint32)
+        case Linear():
+            return _sums(structure, arguments).astype(np.uint32)
         case Bilinear():
             size = len(structure.left) * arguments[0].shape[1]
             step = max(1, _BLOCK // size)
@@ -99,6 +98,38 @@ def values_of(structure: Structure, arguments: tuple[Values, ...]) -> Values:
             return _windows(arguments[0], structure).astype(np.uint32)
         case Affine():
             return _affine(structure, arguments).astype(np.uint32)
+
+
+_SPARSE = 32
+"""Addends of a linear operator that are added one by one."""
+
+
+@cache
+def _addends(structure: Linear, argument: int) -> tuple[NDArray[np.intp], Numbers] | None:
+    """Places and factors of the addends from one argument, (out, addends); None if many."""
+    matrix = structure.matrices[argument]
+    count = int((matrix != 0).sum(axis=1).max(initial=0))
+    if count > _SPARSE:
+        return None
+    places = np.argsort(matrix == 0, axis=1, kind="stable")[:, :count]
+    return places, np.take_along_axis(matrix, places, axis=1)
+
+
+def _sums(structure: Linear, arguments: tuple[Values, ...]) -> Numbers:
+    """op(x[n], ...) for each n, addend by addend where they are few."""
+    out = len(structure.matrices[0])
+    total = np.zeros((*arguments[0].shape[:2], out), np.uint64)
+    for number, x in enumerate(arguments):
+        addends = _addends(structure, number)
+        if addends is None:
+            total += matmul(x, structure.matrices[number].T)
+            continue
+        places, weights = addends
+        for at in range(places.shape[1]):
+            part = x[:, :, places[:, at]]
+            is_plain = bool((weights[:, at] == 1).all())
+            total += part if is_plain else multiply(part, weights[:, at])
+    return reduce(total)
 
 
 def factors(structure: Bilinear, a: Values, b: Values) -> tuple[Values, Values]:

@@ -187,55 +187,63 @@ class Plan:
         found: Ints = np.array(numbers, np.int32)[inverse.reshape(-1)]
         return found
 
-    def graphs_in(self, block: Block) -> float:
-        """How many terms the applications of a block stand for, those tried before left out."""
-        graphs = self.table.graphs
+    def graphs(self, smallest: NDArray[np.float64]) -> float:
+        """How many terms the applications stand for, those tried before left out.
+
+        smallest  how many terms of its own size each class has
+        """
+        return sum(self._graphs_in(block, smallest) for block in self.blocks)
+
+    def _graphs_in(self, block: Block, smallest: NDArray[np.float64]) -> float:
         if not block.shapes:
             return 1.0
-        left = graphs[block.left]
+        left = smallest[block.left]
         if not len(block.right):
             return float(left.sum())
-        right = graphs[block.right]
+        right = smallest[block.right]
         if not block.is_table:
             return float((left * right).sum())
-        total = float(left.sum() * right.sum())
-        if block.order is not Order.ANY:
-            total -= float((left * left).sum())  # then both sides are the same classes
+        after = np.append(np.cumsum(right[::-1])[::-1], 0.0)
+        start = np.zeros(len(left), np.intp)
         if block.order is Order.RISING:
-            total /= 2
-        return total - self._tried(block)
+            start = np.searchsorted(block.right, block.left, "right")
+        total = float((left * after[start]).sum())
+        if block.order is Order.DIFFERENT:
+            total -= float((smallest[np.intersect1d(block.left, block.right)] ** 2).sum())
+        i, j = self._tried(block)
+        return total - float((smallest[i] * smallest[j]).sum())
 
-    def _tried(self, block: Block) -> float:
-        if block.shapes not in self._repeated:
-            return 0.0
-        i, j = self._repeated[block.shapes[0], block.shapes[1]]
+    def _tried(self, block: Block) -> tuple[Places, Places]:
+        """The pairs of a table that share operators, so that an earlier level tried them."""
+        none = np.zeros(0, np.intp)
+        i, j = self._repeated.get((block.shapes[0], block.shapes[1]), (none, none))
         cost = self.table.cost
         kept = (cost[i] == cost[block.left[0]]) & (cost[j] == cost[block.right[0]])
-        kept &= self._fits(block, i)
+        kept &= self._fits(block, i) & self._fits_second(block, j)
         if block.order is Order.RISING:
             kept &= i < j
-        return float((self.table.graphs[i[kept]] * self.table.graphs[j[kept]]).sum())
+        return i[kept], j[kept]
 
-    def two_output_graphs(self) -> float:
-        """Pairs of operator results with up to `level` operators together, by their classes.
+    def two_output_graphs(self, sizes: NDArray[np.float64]) -> float:
+        """Pairs of terms with up to `level` operators together, in either order.
 
-        Of the pairs that share operators, those with fewer than `level` together are counted.
+        sizes  how many terms each class has by operators
+
+        Pairs that share operators, and have more than `level` one by one, are counted where they
+        have fewer than `level` together.
         """
-        table = self.table
-        own = (table.cost > 0) & (table.row >= 0)
-        sums = np.bincount(table.cost[own], table.graphs[own], self.level + 1)
-        squares = np.bincount(table.cost[own], table.graphs[own] ** 2, self.level + 1)
+        own = sizes[self.table.row >= 0]
+        sums, squares = own.sum(axis=0), (own**2).sum(axis=0)
         total = 0.0
-        for cost in range(1, self.level):
-            for other in range(cost, self.level - cost + 1):
-                both = sums[cost] * sums[other]
-                total += both if cost != other else (both - squares[cost]) / 2
+        for size in range(1, self.level):
+            for other in range(size, self.level - size + 1):
+                both = sums[size] * sums[other]
+                total += both if size != other else (both - squares[size]) / 2
+        cost = self.table.cost
         for first, second in self._shared.values():
-            ours = (first < second) & (
-                table.cost[first].astype(np.intp) + table.cost[second] > self.level
-            )
-            total += float((table.graphs[first[ours]] * table.graphs[second[ours]]).sum())
-        return total
+            ours = (first < second) & (cost[first].astype(np.intp) + cost[second] > self.level)
+            total += float(np.count_nonzero(ours))
+        return float(total)
 
 
 def result_shape(

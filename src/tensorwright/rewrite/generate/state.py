@@ -33,13 +33,12 @@ _OF_PREPARED = 1 << 16
 class State:
     """The classes, their values, and the equalities of each level; a session owns it.
 
-    graphs  terms represented so far; `counts` the applications of each level
+    counts  the applications of each level
     """
 
     table: ClassTable
     store: ValueStore
     equal: list[Equalities]
-    graphs: float
     counts: list[int]
 
 
@@ -52,7 +51,7 @@ def input_values(preset: Preset, seed: int, samples: int = SAMPLES) -> tuple[Val
 
 def begin(preset: Preset, folder: WorkFolder, seed: int) -> State:
     """The inputs and prepared terms as classes."""
-    state = State(ClassTable(), ValueStore(folder.path, {}), [], 0.0, [])
+    state = State(ClassTable(), ValueStore(folder.path, {}), [], [])
     shapes, values = preset.leaf_shapes, input_values(preset, seed)
     keys = [keys_of(v, s, seed) for v, s in zip(values, shapes, strict=True)]
     rows = [state.store.append(s, v) for v, s in zip(values, shapes, strict=True)]
@@ -71,7 +70,6 @@ def begin(preset: Preset, folder: WorkFolder, seed: int) -> State:
             "form": mix(np.full(count, 7), _groups(preset)),
             "sequence": sequence,
             "nodes": np.zeros((count, MAX_OPERATORS), np.uint64),
-            "graphs": np.ones(count),
             "row": np.array(rows, np.int32),
         }
     )
@@ -97,7 +95,6 @@ def save(folder: WorkFolder, state: State) -> None:
     about = {
         "kinds": [[kind.shape, kind.seams, kind.is_weight] for kind in state.table.kinds],
         "rows": [[list(shape), count] for shape, count in state.store.counts.items()],
-        "graphs": state.graphs,
         "counts": state.counts,
         "equal": [len(each) for each in state.equal],
     }
@@ -126,7 +123,7 @@ def restore(folder: WorkFolder) -> State | None:
             remedy="no --resume",
         )
     table = _table(arrays, about)
-    return State(table, store, _equalities(arrays, about), about["graphs"], list(about["counts"]))
+    return State(table, store, _equalities(arrays, about), list(about["counts"]))
 
 
 def _table(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> ClassTable:

@@ -61,7 +61,7 @@ class ValueStore:
 
     def take(self, shape: IntShape, rows: NDArray[Any], samples: Sequence[int]) -> Values:
         """The values at some rows, (rows, samples, size)."""
-        if len(rows) and int(rows[-1]) - int(rows[0]) + 1 == len(rows):
+        if len(rows) and bool((np.diff(rows) == 1).all()):
             chosen: Any = slice(int(rows[0]), int(rows[-1]) + 1)
         else:
             chosen = rows

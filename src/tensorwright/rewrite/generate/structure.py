@@ -128,6 +128,8 @@ def structure_of(
             plain = structure_of(operator, (*params[:3], "none"), shapes)
             assert isinstance(plain, Bilinear)
             return replace(plain, is_relu=True)
+        if operator == "conv2d" and _is_repeated(shapes):
+            return _for_each_image_and_channel(params, shapes)
         return Bilinear(*probe.products(), inverts_right=operator == "ewdiv")
     if operator == "batch_norm":
         return Affine(probe)
@@ -136,6 +138,30 @@ def structure_of(
     if operator == "max_pool":
         return Window(probe.window_places())
     return Linear(probe.gather_matrices() if operator in _GATHERS else probe.matrices())
+
+
+def _is_repeated(shapes: tuple[IntShape, ...]) -> bool:
+    """Whether a convolution without groups has several images, or several output channels."""
+    (images, channels, *_), (outputs, own, *_) = shapes
+    return channels == own and (images, outputs) != (1, 1)
+
+
+def _for_each_image_and_channel(
+    params: tuple[Param, ...], shapes: tuple[IntShape, ...]
+) -> Bilinear:
+    """A convolution of several images to several channels, from that of one to one."""
+    x, w = shapes
+    one = structure_of("conv2d", params, ((1, *x[1:]), (1, *w[1:])))
+    assert isinstance(one, Bilinear)
+    image, kernel = prod(x[1:]), prod(w[1:])
+    left = [np.where(one.left == image, x[0] * image, one.left + n * image) for n in range(x[0])]
+    right = [
+        np.where(one.right == kernel, w[0] * kernel, one.right + n * kernel) for n in range(w[0])
+    ]
+    return Bilinear(
+        np.concatenate([part for part in left for _ in right]),
+        np.concatenate([part for _ in left for part in right]),
+    )
 
 
 def _on_each_plane(structure: Structure, shape: IntShape) -> Structure:
