@@ -105,85 +105,116 @@ class Tiling:
 
     def _tile_stored(self) -> tuple[list[str], list[str], str]:
         """Split and reorder: (loops over tiles, unrolled loops in a tile, the vector loop)."""
-        roles, builder, stored = self.roles, self.builder, self.stored
-        lanes_extent = extent_of(roles.lanes.extent)
-        wide = lanes_extent > self.width
-        grouped = wide and roles.lanes_group > 0
-        columns_extent = -(-lanes_extent // self.width) if wide else _extent(roles.columns)
-        if grouped:  # a tile stays inside its group
-            columns_extent = roles.lanes_group // self.width
-        tile = default_tile(
-            columns_extent,
-            roles.group or _extent(roles.rows),
-            _extent(roles.more_rows),
-            self.target,
-            # a tile that fits is shifted back at the end, where a larger one would be masked: that
-            # pays where one masked tile is all
-            most_columns=lanes_extent // self.width if wide and columns_extent > 3 else 8,
-            column_bytes=self._column_bytes(),
-        )
+        tile = self._choose_tile()
+        columns, column_outer, column_inner, lanes = self._split_columns(tile[0])
+        rows, row_outer, row_inner = self._split_rows(*tile[1:])
+        self.builder.limit((columns, *rows), accumulators(self.target))
+        outer = self._order_tiles(column_outer, row_outer)
+        inner = [*column_inner, *row_inner]
+        self.builder.do(Reorder(self.stored, (*outer, *inner, lanes)))
+        return outer, inner, lanes
+
+    @property
+    def _is_wide(self) -> bool:
+        """Whether the lanes' own axis has several vectors: these are the columns then."""
+        return extent_of(self.roles.lanes.extent) > self.width
+
+    @property
+    def _columns_extent(self) -> int:
+        """How many columns there are; inside a group, where the lanes have groups."""
+        if not self._is_wide:
+            return _extent(self.roles.columns)
+        if self.roles.lanes_group:
+            return self.roles.lanes_group // self.width
+        return -(-extent_of(self.roles.lanes.extent) // self.width)
+
+    def _choose_tile(self) -> tuple[int, int, int]:
+        """The register tile by rule: columns, rows, second rows."""
+        columns = self._columns_extent
         if self.order is Order.INLINED:
-            tile = window_tile(columns_extent, _extent(roles.rows))
-        if grouped:
-            tile = (max(divisors(columns_extent, tile[0])), *tile[1:])
-        full = tile[0] * self.width
-        shifted = wide and lanes_extent % full != 0 and lanes_extent >= full
-        most = lanes_extent // self.width if shifted else columns_extent
-        choices = divisors(columns_extent, 8) if grouped else few_columns(most, (1, 2, 3, 4, 6, 8))
-        columns = builder.choose("columns", choices, tile[0])
-        column_outer: list[str] = []
-        column_inner: list[str] = []
-        lanes = roles.lanes.name
-        if wide:
-            tail = Tail.SHIFT if shifted else Tail.GUARD
-            builder.do(Split(stored, lanes, (columns, self.width), tail))
-            column_outer, column_inner = [f"{lanes}_0"], [f"{lanes}_1"]
-            lanes = f"{lanes}_2"
-        elif roles.columns is not None:
-            name = roles.columns.name
-            self._split(roles.columns, columns, tile[0])
-            column_outer, column_inner = [f"{name}_o"], [f"{name}_i"]
-        row_outer: list[str] = []
-        row_inner: list[str] = []
-        factors: list[Index] = [columns]
+            tile = window_tile(columns, _extent(self.roles.rows))
+        else:
+            tile = default_tile(
+                columns,
+                self.roles.group or _extent(self.roles.rows),
+                _extent(self.roles.more_rows),
+                self.target,
+                # a tile that fits is shifted back at the end, where a larger one would be masked:
+                # that pays where one masked tile is all
+                most_columns=extent_of(self.roles.lanes.extent) // self.width
+                if self._is_wide and columns > 3
+                else 8,
+                column_bytes=self._column_bytes(),
+            )
+        if self._is_wide and self.roles.lanes_group:
+            return max(divisors(columns, tile[0])), *tile[1:]
+        return tile
+
+    def _split_columns(self, default: int) -> tuple[Index, list[str], list[str], str]:
+        """Split the lanes, or the axis of the columns: (columns of a tile, loops over tiles, loops
+        in a tile, the vector loop).
+        """
+        lanes, extent = self.roles.lanes.name, extent_of(self.roles.lanes.extent)
+        full = default * self.width
+        is_shifted = self._is_wide and extent % full != 0 and extent >= full
+        most = extent // self.width if is_shifted else self._columns_extent
+        choices = few_columns(most, (1, 2, 3, 4, 6, 8))
+        if self._is_wide and self.roles.lanes_group:  # a tile stays inside its group
+            choices = divisors(self._columns_extent, 8)
+        columns = self.builder.choose("columns", choices, default)
+        if self._is_wide:
+            tail = Tail.SHIFT if is_shifted else Tail.GUARD
+            self.builder.do(Split(self.stored, lanes, (columns, self.width), tail))
+            return columns, [f"{lanes}_0"], [f"{lanes}_1"], f"{lanes}_2"
+        if self.roles.columns is not None:
+            name = self.roles.columns.name
+            self._split(self.roles.columns, columns, default)
+            return columns, [f"{name}_o"], [f"{name}_i"], lanes
+        return columns, [], [], lanes
+
+    def _split_rows(self, rows: int, more_rows: int) -> tuple[list[Index], list[str], list[str]]:
+        """Split the axes of the rows: (rows of a tile, loops over tiles, loops in a tile)."""
+        roles = self.roles
         sizes = row_sizes(_extent(roles.rows), 28)
-        rows = tile[1]
         if roles.group:  # a tile stays inside its group
             sizes = divisors(roles.group, 28)
             rows = max(divisors(roles.group, rows))
+        factors: list[Index] = []
+        outer: list[str] = []
+        inner: list[str] = []
         for label, axis, values, size in (
-            ("more_rows", roles.more_rows, row_sizes(_extent(roles.more_rows), 8), tile[2]),
+            ("more_rows", roles.more_rows, row_sizes(_extent(roles.more_rows), 8), more_rows),
             ("rows", roles.rows, sizes, rows),
         ):
             if axis is None:
                 continue
-            factors.append(builder.choose(label, values, size))
+            factors.append(self.builder.choose(label, values, size))
             if axis is roles.more_rows and self._has_bands(size):
                 self._split_band(axis, factors[-1], size)
-                row_outer.append(f"{axis.name}_1")
-                row_inner.append(f"{axis.name}_2")
+                outer.append(f"{axis.name}_1")
+                inner.append(f"{axis.name}_2")
             else:
                 self._split(axis, factors[-1], size)
-                row_outer.append(f"{axis.name}_o")
-                row_inner.append(f"{axis.name}_i")
-        builder.limit(tuple(factors), accumulators(self.target))
+                outer.append(f"{axis.name}_o")
+                inner.append(f"{axis.name}_i")
+        return factors, outer, inner
+
+    def _order_tiles(self, columns: list[str], rows: list[str]) -> list[str]:
+        """The loops over tiles, outermost first; what is not tiled is outside of them."""
+        roles, state = self.roles, self.builder.state
         taken = {a.name for a in (roles.lanes, roles.columns, roles.rows, roles.more_rows) if a}
-        if wide and roles.columns is not None:
+        if self._is_wide and roles.columns is not None:
             taken.discard(roles.columns.name)
-        axes = builder.state.stage(stored).tensor.axes
+        axes = state.stage(self.stored).tensor.axes
         batch = [axis.name for axis in axes if axis.name not in taken]
         if self.order is Order.ROWS_OUTSIDE:
             band = [self.band] if self.band else []
-            outer = [*batch, *band, *row_outer, *column_outer]
-        elif self.band:
-            outer = [self.band, *batch, *column_outer, *row_outer]
-        else:
-            again = rows_inside_columns(builder.state, self.anchor, roles, self.target)
-            batch = [name for name in batch if name not in again]
-            outer = [*batch, *column_outer, *again, *row_outer]
-        inner = [*column_inner, *row_inner]
-        builder.do(Reorder(stored, (*outer, *inner, lanes)))
-        return outer, inner, lanes
+            return [*batch, *band, *rows, *columns]
+        if self.band:
+            return [self.band, *batch, *columns, *rows]
+        again = rows_inside_columns(state, self.anchor, roles, self.target)
+        batch = [name for name in batch if name not in again]
+        return [*batch, *columns, *again, *rows]
 
     def _split(self, axis: Axis, factor: Index, default: int) -> None:
         extent = extent_of(axis.extent)
