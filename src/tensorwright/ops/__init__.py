@@ -18,8 +18,8 @@ from tensorwright.ops.operator import (
     TensorType,
 )
 from tensorwright.ops.registry import OPERATORS, infer_types, operator
-from tensorwright.ops.shapes import automatic_pads, broadcast_shapes
-from tensorwright.ops.work import stage_work, work
+from tensorwright.ops.shapes import automatic_pads
+from tensorwright.ops.work import work
 
 __all__ = [
     "OPERATORS",
@@ -35,10 +35,8 @@ __all__ = [
     "Pattern",
     "TensorType",
     "automatic_pads",
-    "broadcast_shapes",
     "catalogue",
     "infer_types",
     "operator",
-    "stage_work",
     "work",
 ]

@@ -35,11 +35,9 @@ from tensorwright.peers.table import (
     BenchRow,
     PeerTime,
     RatioSummary,
-    format_table,
     make_row,
     print_rows,
     print_table,
-    summarise_ratios,
     write_rows,
 )
 from tensorwright.peers.tuning_curve import CurvePoint, read_curve, seconds_to_reach
@@ -74,7 +72,6 @@ __all__ = [
     "compare_case",
     "compare_model",
     "find_kind",
-    "format_table",
     "hold_turn",
     "make_row",
     "max_rel_error",
@@ -89,7 +86,6 @@ __all__ = [
     "rotate",
     "seconds_to_reach",
     "self_test",
-    "summarise_ratios",
     "summarise_rows",
     "watch_foreign_load",
     "write_op_rows",

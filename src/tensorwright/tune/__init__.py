@@ -60,8 +60,7 @@ from tensorwright.tune.progress import (
     TaskRow,
     choose_callbacks,
 )
-from tensorwright.tune.random_search import RandomSearch, default_candidate
-from tensorwright.tune.reference import make_reference
+from tensorwright.tune.random_search import RandomSearch
 from tensorwright.tune.result import StopReason, TaskResult, TuneOptions, TuneResult
 from tensorwright.tune.scheduler import (
     RoundRobinScheduler,
@@ -140,11 +139,9 @@ __all__ = [
     "build_request",
     "choose_callbacks",
     "choose_in_network",
-    "default_candidate",
     "default_trace",
     "hold_turn",
     "load_choice",
-    "make_reference",
     "options_of",
     "register_sketch_rule",
     "rule_sketches",

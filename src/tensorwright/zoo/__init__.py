@@ -5,7 +5,7 @@
 operators and `operator_families.py` says what they mean.
 """
 
-from tensorwright.zoo.light import LIGHT_MODELS, load_light, seeded_weights
+from tensorwright.zoo.light import LIGHT_MODELS, load_light
 from tensorwright.zoo.networks import ZOO, build, random_inputs
 from tensorwright.zoo.operator_families import operator_program
 from tensorwright.zoo.operator_forms import (
@@ -45,6 +45,5 @@ __all__ = [
     "operator_program",
     "random_inputs",
     "residual_convolutions",
-    "seeded_weights",
     "workload_arrays",
 ]

@@ -5,10 +5,9 @@ linear.py and builder.py, each built on the next. From text to object code: mach
 mathematical functions: vector_math.py.
 """
 
-from tensorwright.codegen.llvm.intrinsics import INTRINSICS, Intrinsic, find_intrinsic
+from tensorwright.codegen.llvm.intrinsics import Intrinsic
 from tensorwright.codegen.llvm.kernel import KernelSource, emit
 from tensorwright.codegen.llvm.machine import (
-    PIPELINE_VERSION,
     Level,
     assembly,
     compile_module,
@@ -16,31 +15,25 @@ from tensorwright.codegen.llvm.machine import (
     feature_flags,
     pipeline_key,
 )
-from tensorwright.codegen.llvm.math_emitter import float_literal, vector_type
+from tensorwright.codegen.llvm.math_emitter import float_literal
 from tensorwright.codegen.llvm.vector_math import (
     LIBM_SYMBOLS,
     MATH_FUNCTIONS,
-    MathFunction,
     math_function,
 )
 
 __all__ = [
-    "INTRINSICS",
     "LIBM_SYMBOLS",
     "MATH_FUNCTIONS",
-    "PIPELINE_VERSION",
     "Intrinsic",
     "KernelSource",
     "Level",
-    "MathFunction",
     "assembly",
     "compile_module",
     "create_machine",
     "emit",
     "feature_flags",
-    "find_intrinsic",
     "float_literal",
     "math_function",
     "pipeline_key",
-    "vector_type",
 ]

@@ -10,7 +10,7 @@ from tensorwright.loop.ir import LoopProgram
 from tensorwright.loop.passes.bind import bind_decisions
 from tensorwright.loop.passes.hoist import hoist_conditions
 from tensorwright.loop.passes.partition import partition_loops
-from tensorwright.loop.passes.simplify import simplify_loops, simplify_statement
+from tensorwright.loop.passes.simplify import simplify_loops
 from tensorwright.loop.passes.unroll import unroll_loops
 from tensorwright.loop.passes.verify import verify
 from tensorwright.loop.passes.version import version_guards
@@ -24,7 +24,6 @@ __all__ = [
     "partition_loops",
     "run_passes",
     "simplify_loops",
-    "simplify_statement",
     "unroll_loops",
     "verify",
     "version_guards",

@@ -8,8 +8,6 @@ import tensorwright.tune.space  # noqa: F401  its last module imports this packa
 from tensorwright.tune.derive.derivation import Derivation, TiledStage
 from tensorwright.tune.derive.engine import derive
 from tensorwright.tune.derive.predicates import (
-    can_inline,
-    fusable_consumer,
     has_data_reuse,
     has_fusable_consumer,
     has_more_reduction_parallelism,
@@ -33,10 +31,8 @@ __all__ = [
     "SketchRule",
     "TiledStage",
     "Verdict",
-    "can_inline",
     "derive",
     "derived_sketches",
-    "fusable_consumer",
     "has_data_reuse",
     "has_fusable_consumer",
     "has_more_reduction_parallelism",
