@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import cycle, islice
 from math import prod
 from typing import TypeAlias
 
@@ -16,10 +16,10 @@ from tensorwright.rewrite.meaning import evaluate_terms
 from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.prove.problem import Problem
 from tensorwright.rewrite.prove.sampling import sample_shapes
-from tensorwright.rewrite.terms import Rule
+from tensorwright.rewrite.terms import Rule, applications
 from tensorwright.rewrite.text import rule_text
 
-__all__ = ["Counterexample", "refute", "try_inputs"]
+__all__ = ["Counterexample", "has_values", "refute", "try_inputs"]
 
 _RELATIVE = 1e-7
 _SMALL = 24
@@ -73,20 +73,40 @@ def refute(problems: Iterable[Problem], shapes: int = 8) -> Counterexample | Non
     """
     for problem in problems:
         seed = zlib.crc32(rule_text(problem.rule).encode())
-        found = _first(problem, seed, islice(sample_shapes(problem, seed), shapes))
+        samples = tuple(islice(sample_shapes(problem, seed), shapes))
+        found = _first(problem, seed, samples, shapes)
         if found is not None:
-            small = islice(sample_shapes(problem, seed, largest=2), _SMALL)
-            return _first(problem, seed, small) or found
+            small = tuple(islice(sample_shapes(problem, seed, largest=2), _SMALL))
+            return _first(problem, seed, small, _SMALL) or found
     return None
 
 
-def _first(problem: Problem, seed: int, shapes: Iterable[Shapes]) -> Counterexample | None:
-    """The counterexample with the fewest elements."""
-    for count, sample in enumerate(sorted(shapes, key=_volume)):
+def _first(
+    problem: Problem, seed: int, shapes: Sequence[Shapes], tries: int
+) -> Counterexample | None:
+    """The first counterexample, small shapes first; where there are few, each is tried again."""
+    ordered = sorted(shapes, key=_volume)
+    for count, sample in enumerate(islice(cycle(ordered), tries)):
         found = try_inputs(problem.rule, _random_inputs(sample, seed + count))
         if found is not None:
             return found
     return None
+
+
+def has_values(problems: Iterable[Problem]) -> bool:
+    """Whether at some inputs each root has finite elements on both sides.
+
+    Where a divisor is zero whatever the inputs, nothing is compared, and all could be proved.
+    """
+    for problem in problems:
+        rule = problem.rule
+        if not any(each.operator == "ewdiv" for each in applications(*rule.left, *rule.right)):
+            return True
+        for sample in islice(sample_shapes(problem, 1), 2):
+            values = evaluate_terms((*rule.left, *rule.right), _random_inputs(sample, 1))
+            if all(np.isfinite(value).any() for value in values):
+                return True
+    return False
 
 
 def _volume(shapes: Shapes) -> int:

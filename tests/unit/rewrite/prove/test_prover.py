@@ -116,6 +116,14 @@ def test_what_no_axiom_says_is_unknown() -> None:
     assert "axioms say nothing more" in outcome.reason
 
 
+def test_a_divisor_that_is_always_zero_proves_nothing() -> None:
+    nothing = "ewdiv(?y, ewsub(?x, ?x)) == ewdiv(?z, ewsub(?x, ?x)) if rank(x) = 1"
+    outcome = prove(parse_rule(nothing))
+    assert isinstance(outcome, Unknown)
+    assert "divisor" in outcome.reason
+    assert isinstance(prove(parse_rule("ewdiv(ewmul(?x, ?y), ?y) == ?x if rank(x) = 1")), Proved)
+
+
 def test_sides_that_never_fit_are_unknown() -> None:
     outcome = prove(parse_rule("matmul(?x, ?x) == relu(?x) if rank(x) = 1"))
     assert isinstance(outcome, Unknown)
