@@ -28,6 +28,7 @@ from typing import TypeAlias
 from tensorwright.base import InternalError
 from tensorwright.expr import (
     Compute,
+    Condition,
     Element,
     Index,
     Load,
@@ -145,6 +146,7 @@ class Stage:
     scope: StageScope = StageScope.GLOBAL
     init_at: str = ""  # the loop in which the reduction starts; "" is the outermost reduction loop
     prefetches: tuple[PrefetchRequest, ...] = ()
+    skips: tuple[Condition, ...] = ()  # over the axes: terms of the sum for which one fails are 0
     intrinsic: tuple[str, str] | None = (
         None  # (loop, name): the nest from that loop inwards is one intrinsic
     )

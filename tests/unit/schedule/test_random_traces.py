@@ -28,6 +28,7 @@ from tensorwright.schedule import (
     ReverseComputeInline,
     Rfactor,
     ScheduleState,
+    SkipZeros,
     Split,
     Stage,
     Tail,
@@ -108,7 +109,8 @@ class _Drawer:
             return self.draw(st.sampled_from((CacheWrite(name), PackConstant(read, name))))
         if kind == 16:
             return self.draw(st.sampled_from((Rfactor(name, loop), DecomposeReduction(name, loop))))
-        return Prefetch(name, read, loop, self.factor())
+        ahead = Prefetch(name, read, loop, self.factor())
+        return self.draw(st.sampled_from((ahead, SkipZeros(name, read, loop))))
 
 
 @st.composite

@@ -46,6 +46,7 @@ from tensorwright.schedule import (
     ReverseComputeAt,
     ReverseComputeInline,
     Rfactor,
+    SkipZeros,
     Split,
     Tail,
     Tensorize,
@@ -357,6 +358,11 @@ CASES: dict[str, Case] = {
     ),
     "prefetch_what_is_not_read": (chain(), (), Prefetch("z", "p", "i")),
     "prefetch_next_of_what_is_not_packed": (chain(), (), PrefetchNext("z", "x", "i")),
+    "skip_zeros_of_no_sum": (conv(), (), SkipZeros("pad", "pad", "h")),
+    "skip_zeros_along_no_axis_of_the_sum": (conv(), (), SkipZeros("y", "pad", "oh")),
+    "skip_zeros_of_no_factor": (conv(), (), SkipZeros("y", "relu", "kh")),
+    "skip_zeros_without_a_border": (scaled(), (), SkipZeros("y", "doubled", "k")),
+    "skip_zeros_where_no_border_is": (conv(), (), SkipZeros("y", "pad", "ic")),
     "prefetch_nothing_ahead": (chain(), (), Prefetch("z", "x", "i", 0)),
 }
 

@@ -11,7 +11,15 @@ from tests.unit.tune.compiled import Case, check_network, check_schedule, weight
 
 from tensorwright.base import Target, detect_target
 from tensorwright.graph import Graph, GraphBuilder, choose_layouts, partition, simplify
-from tensorwright.schedule import PackConstant, Reorder, Split, format_trace, initial_state
+from tensorwright.schedule import (
+    PackConstant,
+    Reorder,
+    SkipZeros,
+    Split,
+    format_trace,
+    initial_state,
+    replay,
+)
 from tensorwright.tune import default_trace, rule_sketches, space_of
 from tensorwright.tune.space.tile_sizes import default_tile, window_tile
 from tensorwright.zoo import (
@@ -222,6 +230,49 @@ def test_bands_share_rows_that_windows_overlap(
     state = initial_state(workload.outputs, workload.constants)
     sketch = next(s for s in rule_sketches(state, wide) if s.name == "tile, rows outside")
     assert ("band" in {name for choice in sketch.choices for name in choice.names}) is banded
+
+
+def padded(family: str, like: str, *shape: int) -> Case:
+    """A case of an operator family with the extents of its fields."""
+    names = (name for name, _ in find_cases([like], 1)[0].fields)
+    case = OperatorCase(family, 1, tuple(zip(names, shape, strict=True)), 0.0)
+    return case_of(operator_program(case))
+
+
+def skipped(case: Case, target: Target) -> dict[str, set[str]]:
+    """By the tile rule's sketches: the axes of the taps that are skipped."""
+    state = initial_state(case[0].outputs, case[0].constants)
+    return {
+        sketch.name: {step.axis for step in sketch.trace if isinstance(step, SkipZeros)}
+        for sketch in rule_sketches(state, target)
+        if sketch.name.startswith("tile")
+    }
+
+
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
+def test_rows_of_taps_beside_a_small_image_are_skipped(stride: int, dilation: int) -> None:
+    case = padded("DIL", "DIL.1", 1, 7, 9, 32, 32, 3, stride, dilation, dilation)
+    check_sketches(case, samples=1)
+    found = skipped(case, TARGET)
+    assert found.pop("tile, columns outside, no rows beside") == {"kh"}
+    assert found.pop("tile, rows outside, no rows beside") == {"kh"}
+    assert set().union(*found.values()) == set()
+
+
+def test_slices_of_taps_beside_a_volume_are_skipped() -> None:
+    case = padded("C3D", "C3D.1", 1, 4, 40, 40, 3, 16, 3, 2, 1)
+    check_sketches(case, samples=1)
+    assert all("kd" in axes for axes in skipped(case, TARGET).values())
+
+
+def test_copies_in_another_order_are_made_of_squares() -> None:
+    b = GraphBuilder("turned")
+    x = b.input("x", (3, 37, 50))
+    (case,) = workloads(b.finish([b.add("transpose", x, perm=(0, 2, 1))]), TARGET)
+    check_sketches(case, samples=1)
+    state = initial_state(case[0].outputs, case[0].constants)
+    stage = replay(state, default_trace(state, TARGET)).stages[-1]
+    assert stage.loops[-2:] == (stage.tensor.axes[1].name, f"{stage.tensor.axes[2].name}_i")
 
 
 def test_bands_of_a_product_compute_the_same() -> None:

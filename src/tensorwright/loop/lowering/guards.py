@@ -51,6 +51,13 @@ class Guards:
         real = [substitute_condition(part, self.analysis.real) for part in parts]
         return all_of(*(p for p in real if not free_vars(*condition_sides(p)) & without))
 
+    def of_terms(self, stage: Stage) -> Condition:
+        """When a term of a stage's sum has to be added."""
+        values, bounds = self.analysis.nests[stage.name].axis_values, self.analysis.bounds
+        moved = (substitute_condition(each, values) for each in stage.skips)
+        decided = (simplify_condition(each, bounds) for each in moved)
+        return all_of(*(substitute_condition(each, self.analysis.real) for each in decided))
+
     def _may_overhang(self, stage: Stage) -> bool:
         """Whether elements beyond the tensor may be computed: it has room for them and what they
         read is there.

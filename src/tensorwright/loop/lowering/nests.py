@@ -7,7 +7,18 @@ iteration vanish.
 
 from __future__ import annotations
 
-from tensorwright.expr import Condition, Index, Load, Var, apply, identity_of, loads_of, substitute
+from tensorwright.expr import (
+    Condition,
+    Index,
+    Load,
+    Var,
+    apply,
+    condition_sides,
+    free_vars,
+    identity_of,
+    loads_of,
+    substitute,
+)
 from tensorwright.loop.ir import (
     Allocate,
     Call,
@@ -85,7 +96,7 @@ class _Nests:
         before = [s for s in self.state.stages if s.placement == At(stage.name, loop)]
         after = [s for s in self.state.stages if s.placement == After(stage.name, loop)]
         body = block(
-            *prefetches_in(self.homes, stage, loop),
+            *self._prefetches(stage, depth),
             *(self.nest(s, 0) for s in before),
             inner,
             *(self.nest(s, 0) for s in after),
@@ -100,6 +111,16 @@ class _Nests:
         if stage.tensor.reduction is not None and loop == (stage.init_at or first_fold):
             result = block(self._initialise(stage, depth), result)
         return result
+
+    def _prefetches(self, stage: Stage, depth: int) -> tuple[Stmt, ...]:
+        """What a loop prefetches: where its terms are skipped, nothing, so that it is too."""
+        asked = tuple(prefetches_in(self.homes, stage, stage.loops[depth]))
+        terms = self.guards.of_terms(stage)
+        variables = self.homes.analysis.nests[stage.name].variables
+        inside = {variables[x] for x in stage.loops[depth + 1 :] if x in variables}
+        if isinstance(terms, bool) or free_vars(*condition_sides(terms)) & inside:
+            return asked
+        return tuple(_guarded(terms, each) for each in asked)
 
     def _loop(self, stage: Stage, loop: str, body: Stmt) -> Stmt:
         nest = self.homes.analysis.nests[stage.name]
@@ -130,7 +151,7 @@ class _Nests:
             statement = Store(buffer, target, value)
         else:
             folded = apply(reduction.combiner.fn, Load(buffer, target), value)
-            statement = Store(buffer, target, folded)
+            statement = _guarded(self.guards.of_terms(stage), Store(buffer, target, folded))
         if reduction is not None and not reduction.axes:
             statement = block(self._initialise(stage, len(stage.loops)), statement)
         return _guarded(self.guards.of(stage), statement)

@@ -11,6 +11,7 @@ from tensorwright.schedule.primitives.prefetch import Prefetch, PrefetchNext
 from tensorwright.schedule.primitives.reduction import DecomposeReduction
 from tensorwright.schedule.primitives.reorder import Reorder
 from tensorwright.schedule.primitives.rfactor import Rfactor
+from tensorwright.schedule.primitives.skip_zeros import SkipZeros
 from tensorwright.schedule.primitives.split import Split
 from tensorwright.schedule.primitives.tensorize import Tensorize
 
@@ -36,6 +37,7 @@ PRIMITIVES: tuple[type, ...] = (
     PrefetchNext,
     UseAlgorithm,
     FoldConstant,
+    SkipZeros,
 )
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "ReverseComputeAt",
     "ReverseComputeInline",
     "Rfactor",
+    "SkipZeros",
     "Split",
     "Tensorize",
     "Unroll",

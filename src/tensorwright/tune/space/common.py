@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 
 from tensorwright.base import DType, Target
-from tensorwright.expr import Apply, Fn, Load, Select, Value, children, free_vars, loads_of
+from tensorwright.expr import Apply, Axis, Fn, Load, Select, Value, children, free_vars, loads_of
 from tensorwright.schedule import (
     AtRoot,
     CacheWrite,
     ComputeInline,
     Fuse,
     Parallel,
+    Reorder,
     ScheduleState,
     Split,
     Stage,
+    Tail,
     Vectorize,
 )
-from tensorwright.tune.space.roles import extent_of, points
+from tensorwright.tune.space.roles import extent_of, points, stride_along
 from tensorwright.tune.space.sketch import SketchBuilder
 
 _CHEAP = frozenset((Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG))
@@ -93,6 +95,10 @@ def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> No
         return
     lanes = lanes_for(target, stage)
     last = axes[-1]
+    along = _row_read(stage, axes, lanes)
+    if along is not None:
+        _turn(builder, name, [axis.name for axis in axes], along.name, lanes)
+        return
     outer: list[str] = []
     iterations = 1
     for axis in axes[:-1]:
@@ -109,6 +115,27 @@ def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> No
                 outer.append(f"{last.name}_o")
         builder.do(Vectorize(name, inner))
     parallelise(builder, name, outer, points(stage.tensor))
+
+
+def _row_read(stage: Stage, axes: list[Axis], lanes: int) -> Axis | None:
+    """The axis along which a copy reads neighbours, where that is not the one it writes along."""
+    body = stage.tensor.body
+    if not isinstance(body, Load) or stride_along(body, axes[-1].var) in (0, 1):
+        return None
+    if extent_of(axes[-1].extent) < lanes:
+        return None
+    rows = [axis for axis in axes[:-1] if stride_along(body, axis.var) == 1]
+    return rows[0] if rows and extent_of(rows[0].extent) >= lanes else None
+
+
+def _turn(builder: SketchBuilder, name: str, axes: list[str], along: str, lanes: int) -> None:
+    """Copy squares of `lanes` elements a side: they are turned in registers."""
+    *others, last = axes
+    builder.do(Split(name, last, (lanes,), Tail.SHIFT))
+    outer = [*(axis for axis in others if axis != along), f"{last}_o"]
+    builder.do(Reorder(name, (*outer, along, f"{last}_i")))
+    builder.do(Vectorize(name, f"{last}_i"))
+    parallelise(builder, name, outer, points(builder.state.stage(name).tensor))
 
 
 MIN_PARALLEL_POINTS = 16384  # below this a fork and join costs more than it saves

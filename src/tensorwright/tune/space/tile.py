@@ -16,7 +16,14 @@ from math import prod
 
 from tensorwright.base import Target
 from tensorwright.expr import Const, Load, Select, Tensor, children, free_vars, loads_of
-from tensorwright.schedule import CacheRead, CacheWrite, ScheduleState, Stage, StageScope
+from tensorwright.schedule import (
+    CacheRead,
+    CacheWrite,
+    ScheduleState,
+    SkipZeros,
+    Stage,
+    StageScope,
+)
 from tensorwright.tune.space.common import ensure_epilogue, inline_elementwise, lanes_for
 from tensorwright.tune.space.pack_operand import pack_operand
 from tensorwright.tune.space.roles import (
@@ -68,6 +75,10 @@ def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
         orders = (Order.PANELS, *shared)
     built = (_tile_sketch(state, target, anchor.name, order) for order in orders)
     found = [sketch for sketch in built if sketch is not None]
+    if _has_border(state, anchor):
+        usual = max((_skips(sketch) for sketch in found), default=0)
+        flat = (_tile_sketch(state, target, anchor.name, o, skips_rows=True) for o in orders)
+        found += [sketch for sketch in flat if sketch is not None and _skips(sketch) > usual]
     # an operand put into another order is not worth the work for every band again
     found.sort(key=lambda sketch: _transposes(sketch) and not _feeds_whole(sketch))
     return tuple(found)
@@ -83,11 +94,33 @@ def _transposes(sketch: Sketch) -> bool:
     return any(isinstance(step, CacheRead) for step in sketch.trace)
 
 
+def _skips(sketch: Sketch) -> int:
+    return sum(isinstance(step, SkipZeros) for step in sketch.trace)
+
+
 def _feeds_whole(sketch: Sketch) -> bool:
-    return sketch.name in (Order.COLUMNS_OUTSIDE.value, Order.PANELS.value, Order.INLINED.value)
+    whole = (Order.COLUMNS_OUTSIDE.value, Order.PANELS.value, Order.INLINED.value)
+    return sketch.name.startswith(whole)
 
 
-def _tile_sketch(state: ScheduleState, target: Target, anchor: str, order: Order) -> Sketch | None:
+def _has_border(state: ScheduleState, anchor: Stage) -> bool:
+    """Whether what feeds a product may be zero beside the image."""
+    feeding = (state.stage(name).tensor.body for name in _feeding(state, anchor.name))
+    return has_reuse(anchor.tensor) and any(isinstance(body, Select) for body in feeding)
+
+
+def _tile_sketch(
+    state: ScheduleState,
+    target: Target,
+    anchor: str,
+    order: Order,
+    *,
+    skips_rows: bool = False,
+) -> Sketch | None:
+    """One sketch; None where it does not apply.
+
+    skips_rows  tiles are one row high, and taps in rows beside the image are skipped
+    """
     builder = SketchBuilder(state)
     feeding = frozenset[str]() if order is Order.INLINED else _feeding(state, anchor)
     inline_elementwise(builder, keep=feeding)
@@ -107,8 +140,8 @@ def _tile_sketch(state: ScheduleState, target: Target, anchor: str, order: Order
         panel = pack_operand(builder, anchor, stored, roles.lanes, roles.rows)
         if not panel or extent_of(roles.lanes.extent) <= width:
             return None
-    Tiling(builder, target, anchor, stored, roles, order, panel).build()
-    return builder.sketch(order.value)
+    Tiling(builder, target, anchor, stored, roles, order, panel, skips_rows=skips_rows).build()
+    return builder.sketch(f"{order.value}, no rows beside" if skips_rows else order.value)
 
 
 def _feeding(state: ScheduleState, anchor: str) -> frozenset[str]:

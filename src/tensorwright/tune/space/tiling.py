@@ -20,6 +20,7 @@ from tensorwright.schedule import (
     Unroll,
     Vectorize,
 )
+from tensorwright.tune.space.borders import skip_zeros
 from tensorwright.tune.space.common import accumulators, lanes_for, parallelise, spread
 from tensorwright.tune.space.pack_operand import place_panel
 from tensorwright.tune.space.roles import block_along, extent_of, points, vector_within
@@ -57,6 +58,8 @@ class Tiling:
         roles: Roles,
         order: Order,
         panel: str = "",
+        *,
+        skips_rows: bool = False,
     ) -> None:
         self.builder = builder
         self.target = target
@@ -70,6 +73,7 @@ class Tiling:
         if roles.rows is None and extent_of(roles.lanes.extent) > self.width:
             roles = replace(roles, rows=roles.columns, columns=None)  # the lanes give the columns
         self.roles = roles
+        self.skips_rows = skips_rows  # tiles are one row high, so that taps outside are skipped
         self.band = ""  # the loop over bands of rows, where there is one
         self.feeding = [
             s.name
@@ -183,7 +187,7 @@ class Tiling:
         outer: list[str] = []
         inner: list[str] = []
         for label, axis, values, size in (
-            ("more_rows", roles.more_rows, row_sizes(_extent(roles.more_rows), 8), more_rows),
+            ("more_rows", roles.more_rows, self._more_rows(), 1 if self.skips_rows else more_rows),
             ("rows", roles.rows, sizes, rows),
         ):
             if axis is None:
@@ -198,6 +202,9 @@ class Tiling:
                 outer.append(f"{axis.name}_o")
                 inner.append(f"{axis.name}_i")
         return factors, outer, inner
+
+    def _more_rows(self) -> tuple[int, ...]:
+        return (1,) if self.skips_rows else row_sizes(_extent(self.roles.more_rows), 8)
 
     def _order_tiles(self, columns: list[str], rows: list[str]) -> list[str]:
         """The loops over tiles, outermost first; what is not tiled is outside of them."""
@@ -300,7 +307,8 @@ class Tiling:
             builder.do(Split(name, lanes, (self.width,)))
             tile = [*tile, f"{lanes}_o"]
             vector = f"{lanes}_i"
-        folding, unrolled = self._split_reduction(stage)
+        taps = self._skip_zeros(stage, [lanes, *tile])
+        folding, unrolled = self._split_reduction(stage, taps)
         rest = [axis.name for axis in stage.tensor.axes if axis.name not in (lanes, *tile)]
         builder.do(Reorder(name, (*rest, *folding, *unrolled, *tile, vector)))
         for loop in (*unrolled, *tile):
@@ -338,13 +346,28 @@ class Tiling:
         found = [own(role) for role in roles]
         return lanes, list(dict.fromkeys(x for x in found if x is not None and x != lanes))
 
-    def _split_reduction(self, stage: Stage) -> tuple[list[str], list[str]]:
-        """The loops of the reduction: (loops, unrolled loops), outermost first."""
+    def _skip_zeros(self, stage: Stage, tile: list[str]) -> list[str]:
+        """Skip taps beside the image, where a tile has one position; gives the axes of the taps.
+
+        tile   the lanes, and the anchor's axes along which a tile has several elements
+        """
+        terms = prod(extent_of(axis.extent) for axis in stage.tensor.reduce_axes)
+        if terms <= FULL_UNROLL or len(stage.tensor.reduce_axes) == 1:
+            return []
+        if self.skips_rows and self.roles.more_rows is not None:
+            tile = [tile[0], *tile[2:]]  # but for the second rows
+        return skip_zeros(self.builder, stage.name, frozenset(tile))
+
+    def _split_reduction(self, stage: Stage, taps: list[str]) -> tuple[list[str], list[str]]:
+        """The loops of the reduction: (loops, unrolled loops), outermost first.
+
+        taps   axes of which terms are skipped: their loops are around the others
+        """
         axes = list(stage.tensor.reduce_axes)
         if prod(extent_of(axis.extent) for axis in axes) <= FULL_UNROLL:
             return [], [axis.name for axis in axes]
-        main = max(axes, key=lambda axis: extent_of(axis.extent))
-        others = [axis.name for axis in axes if axis is not main]
+        main = max((a for a in axes if a.name not in taps), key=lambda a: extent_of(a.extent))
+        others = [a.name for a in axes if a is not main and a.name not in taps]
         extent = extent_of(main.extent)
         block = block_along(stage.tensor, main)
         if block and extent % block:  # the channels of a group end inside a block
@@ -354,10 +377,10 @@ class Tiling:
         if block and extent > block:
             inner = exact_div(block, step)
             self.builder.do(Split(stage.name, main.name, (inner, step), Tail.EXACT))
-            loops = [f"{main.name}_0", *others, f"{main.name}_1"]
+            loops = [*taps, f"{main.name}_0", *others, f"{main.name}_1"]
             return loops, [f"{main.name}_2"]
         self.builder.do(Split(stage.name, main.name, (step,), Tail.EXACT))
-        return [*others, f"{main.name}_o"], [f"{main.name}_i"]
+        return [*taps, *others, f"{main.name}_o"], [f"{main.name}_i"]
 
 
 def _extent(axis: Axis | None) -> int:

@@ -1,0 +1,108 @@
+"""Skip terms of a sum that padding makes zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tensorwright.expr import (
+    And,
+    Apply,
+    Combiner,
+    Condition,
+    Const,
+    Fn,
+    Load,
+    Select,
+    Value,
+    ValueExpr,
+    condition_sides,
+    free_vars,
+    substitute_condition,
+)
+from tensorwright.schedule.primitive import need_stage, refuse
+from tensorwright.schedule.state import ScheduleState, Stage
+from tensorwright.schedule.text import step_text
+
+
+@dataclass(frozen=True, slots=True)
+class SkipZeros:
+    """Leave out the terms along an axis of a sum for which a padded factor is zero.
+
+    The rows above an image are skipped instead of multiplied, where the loops of the row and of
+    the tap are outside of the others.
+
+    Rewrite:  P[i] = select(c(i), x[i], 0);  for r: C += P[h + r] * e(r)
+              ->  for r: if c(h + r): C += P[h + r] * e(r)
+    Requires: the stage is a sum of products of floats with one factor of the tensor; the tensor is
+              a stage that is zero unless a condition on its indices holds; the condition depends
+              on the axis.  (A skipped term is 0 for every finite factor.)
+    """
+
+    stage: str
+    tensor: str
+    axis: str
+
+    def __str__(self) -> str:
+        return step_text(self)
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where there is nothing to skip."""
+        stage = need_stage(self, state, self.stage)
+        padded = need_stage(self, state, self.tensor)
+        reduction = stage.tensor.reduction
+        if reduction is None or reduction.combiner is not Combiner.SUM:
+            raise refuse(self, state, f"{self.stage} is no sum")
+        if self.axis not in {axis.name for axis in reduction.axes}:
+            remedy = f"one of {', '.join(axis.name for axis in reduction.axes)}"
+            raise refuse(self, state, f"{self.axis} is no axis of the sum", remedy)
+        if not stage.tensor.dtype.is_float or self._factor(stage) is None:
+            raise refuse(self, state, f"{self.stage} is no product with one {self.tensor}")
+        if _inside(padded) is None:
+            raise refuse(self, state, f"{self.tensor} has no border of zeros")
+        if not self._conditions(state):
+            raise refuse(self, state, f"no border of {self.tensor} lies along {self.axis}")
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the conditions noted."""
+        stage = state.stage(self.stage)
+        return state.with_stage(replace(stage, skips=(*stage.skips, *self._conditions(state))))
+
+    def _factor(self, stage: Stage) -> Load | None:
+        factors = list(_factors(stage.tensor.body))
+        found = [f for f in factors if isinstance(f, Load) and f.source.name == self.tensor]
+        return found[0] if len(factors) > 1 and len(found) == 1 else None
+
+    def _conditions(self, state: ScheduleState) -> tuple[Condition, ...]:
+        """When terms along the axis count, in the axes of the stage."""
+        stage, padded = state.stage(self.stage), state.stage(self.tensor)
+        load, inside = self._factor(stage), _inside(padded)
+        if load is None or inside is None:
+            return ()
+        places = dict(zip((a.var for a in padded.tensor.axes), load.indices, strict=True))
+        moved = (substitute_condition(part, places) for part in inside)
+        (axis,) = (a.var for a in stage.tensor.reduce_axes if a.name == self.axis)
+        return tuple(
+            part
+            for part in moved
+            if not isinstance(part, bool) and axis in free_vars(*condition_sides(part))
+        )
+
+
+def _factors(value: Value) -> Iterator[Value]:
+    if isinstance(value, Apply) and value.fn is Fn.MUL:
+        for operand in value.args:
+            yield from _factors(operand)
+    else:
+        yield value
+
+
+def _inside(padded: Stage) -> tuple[Condition, ...] | None:
+    """The conditions under all of which a tensor is not zero; None if it has no such border."""
+    body = padded.tensor.body
+    if padded.tensor.reduction is not None or not isinstance(body, Select):
+        return None
+    is_zero = isinstance(body.otherwise, Const) and body.otherwise.value == 0
+    if isinstance(body.condition, ValueExpr) or not is_zero:
+        return None
+    return body.condition.parts if isinstance(body.condition, And) else (body.condition,)
