@@ -75,7 +75,8 @@ def random_values(
     if not shape:
         return generator.integers(1, P, size).astype(np.uint32)
     whole = generator.integers(1, _LARGEST, size) * generator.choice([-1, 1], size)
-    return (whole % P).astype(np.uint32)
+    residues: NDArray[np.uint32] = (whole % P).astype(np.uint32)
+    return residues
 
 
 def relu(numbers: NDArray[Any]) -> Numbers:

@@ -14,6 +14,7 @@ import numpy as np
 from tensorwright.rewrite.generate.field import random_values
 from tensorwright.rewrite.generate.kernels import Values, values_of
 from tensorwright.rewrite.generate.structure import structure_of
+from tensorwright.rewrite.meaning import instantiate
 from tensorwright.rewrite.operators import IntShape, operator_named
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import Input, Rule, Term
@@ -35,18 +36,22 @@ class Evaluator:
         self._seed = seed
         self._known: dict[Term, tuple[IntShape, Values]] = {}
 
+    def declare(self, name: str, shape: IntShape) -> None:
+        """A further input; the same name always has the same shape."""
+        self._shapes[name] = shape
+
     def holds(self, rule: Rule) -> bool:
         """Whether both sides have the same values."""
         sides = zip(rule.left, rule.right, strict=True)
         return all(self._equal(left, right) for left, right in sides)
 
     def _equal(self, left: Term, right: Term) -> bool:
-        shape, value = self.value(left)
-        other_shape, other = self.value(right)
+        shape, value = self.value(instantiate(left, self._shapes))
+        other_shape, other = self.value(instantiate(right, self._shapes))
         return shape == other_shape and bool((value == other).all())
 
     def value(self, term: Term) -> tuple[IntShape, Values]:
-        """The shape of a term and its value, (1, samples, size)."""
+        """The shape of a term and its value, (1, samples, size); its parameters are numbers."""
         found = self._known.get(term)
         if found is None:
             if len(self._known) >= _KEPT:

@@ -25,6 +25,7 @@ from tensorwright.rewrite.terms import (
     Param,
     Rule,
     Term,
+    applications,
     input_names,
     substitute,
 )
@@ -77,12 +78,15 @@ def closed_rules(rule: Rule, shapes: Mapping[str, IntShape]) -> Iterator[tuple[R
         for axis, extent in enumerate(shape)
     }
     for bindings in islice(_choices(facts, holes, {}, known, shapes), _MOST_RULES):
-        sides = (tuple(_bound(term, bindings) for term in side) for side in (left, right))
-        yield Rule(*sides), _fixed(facts, bindings)
+        own, other = (tuple(_bound(term, bindings) for term in side) for side in (left, right))
+        yield Rule(own, other), _fixed(facts, bindings)
 
 
 class _Opening:
-    """Puts unknowns in the place of the numbers that may be sizes; equal terms share them."""
+    """Puts unknowns in the place of the numbers that may be sizes; equal terms share them.
+
+    Numbers beside or above sizes, as in prepared terms, stay numbers.
+    """
 
     def __init__(self, shapes: Mapping[str, IntShape]) -> None:
         self.holes: list[_Hole] = []
@@ -110,8 +114,11 @@ class _Opening:
         numbers = tuple(self._number(param) for param in term.params)
         narrow = operator.shape(numbers, tuple(arg[1] for arg in args), Needs())
         kinds = operator.kinds_of(term.params)
+        is_open = not _has_sizes(term)
         params = tuple(
-            self._hole(term, at, args) if kind.is_size and isinstance(param, int) else param
+            self._hole(term, at, args)
+            if is_open and kind.is_size and isinstance(param, int)
+            else param
             for at, (param, kind) in enumerate(zip(term.params, kinds, strict=True))
         )
         wide = operator.shape(params, tuple(arg[2] for arg in args), Needs())
@@ -132,6 +139,12 @@ class _Opening:
         extent = Extent(f"{_HOLE}{len(self.holes)}", 0)
         self.holes.append(_Hole(extent, value, term))
         return Dim.of(extent)
+
+
+def _has_sizes(term: Apply) -> bool:
+    """Whether a term was written with sizes: then its numbers are meant as numbers."""
+    params = (param for each in applications(term) for param in each.params)
+    return any(isinstance(param, Dim) for param in params)
 
 
 def _facts(
@@ -264,7 +277,7 @@ def _guesses(hole: _Hole, shapes: Mapping[str, IntShape]) -> Iterator[Size]:
     halves = [size // 2 for size, value in along if value == 2 * hole.value]
     operator = hole.term.operator
     ordered: list[Size] = [*likely, *sums, *unlikely, hole.value, *halves, *products]
-    if operator in _NUMBERS_FIRST:
+    if operator in _NUMBERS_FIRST or hole.value == 1:
         ordered = [hole.value, *ordered]
     elif operator in _PRODUCTS_FIRST:
         ordered = [*likely, *products, hole.value, *ordered]

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import product
 
-from tensorwright.rewrite.dims import Dim, atoms_of
+from tensorwright.rewrite.dims import Dim
 from tensorwright.rewrite.generate.holds import Evaluator
 from tensorwright.rewrite.meaning import infer_shapes
 from tensorwright.rewrite.operators import IntShape
@@ -50,18 +51,21 @@ def widened(rule: Rule, shapes: Mapping[str, IntShape]) -> Found:
 
     shapes  of the inputs, where the rule was found; there may be others
     """
-    sides, own = _without_shared((rule.left, rule.right), dict(shapes))
+    evaluator = _evaluator(tuple(shapes.items()))
+    sides, own = _without_shared((rule.left, rule.right), dict(shapes), evaluator)
     for name in input_names(*sides[0], *sides[1]):
-        sides, own = _without_repeated(sides, own, name)
+        sides, own = _without_repeated(sides, own, name, evaluator)
     names = input_names(*sides[0], *sides[1])
     return Found(Rule(*sides), tuple((name, own[name]) for name in names))
 
 
-def _holds(sides: Sides, shapes: Shapes) -> bool:
-    return Evaluator(shapes, _SEED).holds(Rule(*sides))
+@lru_cache(maxsize=4)
+def _evaluator(shapes: tuple[tuple[str, IntShape], ...]) -> Evaluator:
+    """One for all rules of a preset: they share small terms."""
+    return Evaluator(dict(shapes), _SEED)
 
 
-def _without_shared(sides: Sides, shapes: Shapes) -> tuple[Sides, Shapes]:
+def _without_shared(sides: Sides, shapes: Shapes, evaluator: Evaluator) -> tuple[Sides, Shapes]:
     """Inputs in the place of shared parts, the largest first."""
     tried: set[Apply] = set()
     while True:
@@ -69,10 +73,11 @@ def _without_shared(sides: Sides, shapes: Shapes) -> tuple[Sides, Shapes]:
         if part is None:
             return sides, shapes
         tried.add(part)
-        instead = Input(f"any{len(tried)}")
-        wider = (_put(sides[0], part, instead), _put(sides[1], part, instead))
         (shape,) = infer_shapes([part], shapes)
-        if _holds(wider, {**shapes, instead.name: shape}):
+        instead = Input("_".join(map(str, (f"any{len(tried)}", *shape))))
+        wider = (_put(sides[0], part, instead), _put(sides[1], part, instead))
+        evaluator.declare(instead.name, shape)
+        if evaluator.holds(Rule(*wider)):
             sides, shapes = wider, {**shapes, instead.name: shape}
 
 
@@ -93,19 +98,23 @@ def _put(side: Side, part: Apply, instead: Input) -> Side:
     return tuple(map(put, side))
 
 
-def _without_repeated(sides: Sides, shapes: Shapes, name: str) -> tuple[Sides, Shapes]:
+def _without_repeated(
+    sides: Sides, shapes: Shapes, name: str, evaluator: Evaluator
+) -> tuple[Sides, Shapes]:
     """As many inputs in the place of one as may be, at the places where it stands."""
     counts = [_count(side, name) for side in sides]
-    if not 2 <= max(counts) <= _MOST_COPIES or _is_in_sizes(sides, name):
+    if not 2 <= max(counts) <= _MOST_COPIES or _is_beside_sizes(sides, name):
         return sides, shapes
-    wide = {**shapes, **{f"{name}_{copy}": shapes[name] for copy in range(_MOST_COPIES)}}
+    copies = {f"{name}_{copy}": shapes[name] for copy in range(_MOST_COPIES)}
+    for copy, shape in copies.items():
+        evaluator.declare(copy, shape)
     many = 0 if counts[0] >= counts[1] else 1
     for own in _partitions(counts[many]):
         for other in product(range(max(own) + 1), repeat=counts[1 - many]):
             places = (own, other) if many == 0 else (other, own)
             wider = (_spread(sides[0], name, places[0]), _spread(sides[1], name, places[1]))
-            if _are_as_small(wider, sides) and _holds(wider, wide):
-                return wider, wide
+            if _are_as_small(wider, sides) and evaluator.holds(Rule(*wider)):
+                return wider, {**shapes, **copies}
     return sides, shapes
 
 
@@ -120,16 +129,16 @@ def _count(side: Side, name: str) -> int:
     return sum(map(count, side))
 
 
-def _is_in_sizes(sides: Sides, name: str) -> bool:
+def _is_beside_sizes(sides: Sides, name: str) -> bool:
+    """Whether an input stands in a prepared term: what binds it there is the other places."""
     return any(
-        extent.name == name
+        name in input_names(each)
         for each in applications(*sides[0], *sides[1])
-        for param in each.params
-        if isinstance(param, Dim)
-        for extent in atoms_of(param)
+        if any(isinstance(param, Dim) for param in each.params)
     )
 
 
+@cache
 def _partitions(count: int) -> list[tuple[int, ...]]:
     """The ways to give numbers to places, with two different ones or more; the most first."""
     found = [

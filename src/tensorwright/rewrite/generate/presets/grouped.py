@@ -12,13 +12,15 @@ _INPUTS = (
     *weights("g", 2, (4, 2, 3, 3)),
     *weights("d", 2, (4, 1, 3, 3)),
 )
-_PAIRS = "reshape[2, 2, 1, 9](?d1)"
+_SIZE = "d1.1*d1.2*d1.3"
+_PAIRS = f"reshape[d1.0 // 2, 2, 1, {_SIZE}](?d1)"
 _PREPARED = terms(
     # two groups as one: zeros where a group does not look
-    "concat[0](pad[1, 0, 2](split0[0, 2](?g1)), pad[1, 2, 0](split1[0, 2](?g1)))",
-    # any even number of groups as half as many
-    f"reshape[4, 2, 3, 3](concat[1](pad[3, 0, 9](slice[1, 0, 1]({_PAIRS})),"
-    f" pad[3, 9, 0](slice[1, 1, 2]({_PAIRS}))))",
+    "concat[0](pad[1, 0, g1.1](split0[0, g1.0 // 2](?g1)),"
+    " pad[1, g1.1, 0](split1[0, g1.0 // 2](?g1)))",
+    # any even number of groups of one output each as half as many
+    f"reshape[d1.0, 2*d1.1, d1.2, d1.3](concat[1](pad[3, 0, {_SIZE}](slice[1, 0, 1]({_PAIRS})),"
+    f" pad[3, {_SIZE}, 0](slice[1, 1, 2]({_PAIRS}))))",
 )
 _APPLICATIONS = (
     Application("ewadd", ranks=(4,)),

@@ -7,7 +7,7 @@ from tensorwright.rewrite.generate.preset import Application, Preset, data, term
 __all__ = ["NORMALIZATION"]
 
 _INPUTS = (
-    *data("i", 2, (2, 4, 3, 3)),
+    *data("i", 1, (2, 4, 3, 3)),
     *weights("w", 2, (4, 4, 1, 1)),
     *weights("d", 1, (4, 1, 3, 3)),
     *weights("scale", 1, (4,)),
@@ -16,15 +16,17 @@ _INPUTS = (
     *weights("variance", 1, (4,)),
 )
 _OPERANDS = ("scale1", "bias1", "mean1", "variance1")
-_FACTOR = (
-    "batch_norm(ones[1, 4](), ?scale1, ewsub(?bias1, ?bias1), ewsub(?mean1, ?mean1), ?variance1)"
-)
-_SHIFT = "batch_norm(ewsub(ones[1, 4](), ones[1, 4]()), ?scale1, ?bias1, ?mean1, ?variance1)"
+_ONES = "ones[1, scale1.0]()"
+_FACTOR = f"batch_norm({_ONES}, ?scale1, ewsub(?bias1, ?bias1), ewsub(?mean1, ?mean1), ?variance1)"
+_SHIFT = f"batch_norm(ewsub({_ONES}, {_ONES}), ?scale1, ?bias1, ?mean1, ?variance1)"
+_LIKE_DATA = "broadcast[i1.0, scale1.0, i1.2, i1.3]"
 _PREPARED = terms(
-    f"ewmul(?w1, broadcast[4, 4, 1, 1](reshape[4, 1, 1, 1]({_FACTOR})))",
-    f"ewmul(?d1, broadcast[4, 1, 3, 3](reshape[4, 1, 1, 1]({_FACTOR})))",
-    f"broadcast[2, 4, 3, 3](reshape[1, 4, 1, 1]({_FACTOR}))",
-    f"broadcast[2, 4, 3, 3](reshape[1, 4, 1, 1]({_SHIFT}))",
+    *(
+        f"ewmul(?{w}, broadcast[{w}.0, {w}.1, {w}.2, {w}.3](reshape[{w}.0, 1, 1, 1]({_FACTOR})))"
+        for w in ("w1", "d1")
+    ),
+    f"{_LIKE_DATA}(reshape[1, scale1.0, 1, 1]({_FACTOR}))",
+    f"{_LIKE_DATA}(reshape[1, scale1.0, 1, 1]({_SHIFT}))",
 )
 _APPLICATIONS = (
     Application("batch_norm", operands=_OPERANDS, of_data=True),
