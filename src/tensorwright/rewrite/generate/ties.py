@@ -30,7 +30,8 @@ from tensorwright.rewrite.terms import (
 
 __all__ = ["tied"]
 
-_FEW, _MANY = 12, 60
+_FEW, _SAMPLES = 8, (20, 60)
+Suffice = Callable[[Sequence[Fact]], bool]
 Extents = Mapping[Extent, int]
 
 
@@ -45,26 +46,37 @@ def tied(rule: Rule, needed: Condition, shapes: Mapping[str, IntShape]) -> Rule 
     except IllTyped:
         return None
     asked = (*facts, *(fact for fact in needed if isinstance(fact, Equal | Divides)))
-
-    def suffice(facts: Sequence[Fact]) -> bool:
-        tried = replace(rule, condition=(*needed, *facts))
-        return holds(tried, samples=_FEW) and holds(tried, seed=1, samples=_MANY)
-
     ranked = _candidates(rule, shapes)
-    single = next(([fact] for _, fact in reversed(ranked) if suffice([fact])), None)
-    kept = single or _enough(ranked, suffice)
-    if kept is None:
-        return None
-    for fact in tuple(kept) if single is None else ():
-        fewer = [other for other in kept if other is not fact]
+    for samples in _SAMPLES:
+
+        def suffice(facts: Sequence[Fact], samples: int = samples) -> bool:
+            tried = replace(rule, condition=(*needed, *facts))
+            return holds(tried, samples=_FEW) and holds(tried, seed=1, samples=samples)
+
+        kept = _fewest(ranked, asked, suffice)
+        if kept is not None:
+            found = replace(rule, condition=(*needed, *kept))
+            if samples == _SAMPLES[-1] or holds(found, seed=2, samples=_SAMPLES[-1]):
+                return found
+    return None
+
+
+def _fewest(
+    ranked: Sequence[tuple[int, Fact]], asked: Sequence[Fact], suffice: Suffice
+) -> list[Fact] | None:
+    """One that suffices alone, or else as few as may be."""
+    for _, fact in reversed(ranked):
+        if suffice([fact]):
+            return [fact]
+    kept = _enough(ranked, suffice)
+    for fact in tuple(kept or ()):
+        fewer = [other for other in kept or () if other is not fact]
         if _implies(assume((*asked, *fewer)), fact) or suffice(fewer):
             kept = fewer
-    return replace(rule, condition=(*needed, *kept))
+    return kept
 
 
-def _enough(
-    ranked: Sequence[tuple[int, Fact]], suffice: Callable[[Sequence[Fact]], bool]
-) -> list[Fact] | None:
+def _enough(ranked: Sequence[tuple[int, Fact]], suffice: Suffice) -> list[Fact] | None:
     """All facts of the likeliest kinds, of as few kinds as suffice."""
     for kind in sorted({kind for kind, _ in ranked}, reverse=True):
         facts = [fact for own, fact in ranked if own >= kind]
