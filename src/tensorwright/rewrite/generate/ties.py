@@ -65,8 +65,8 @@ def _fewest(
     ranked: Sequence[tuple[int, Fact]], asked: Sequence[Fact], suffice: Suffice
 ) -> list[Fact] | None:
     """One that suffices alone, or else as few as may be."""
-    for _, fact in reversed(ranked):
-        if suffice([fact]):
+    for kind, fact in reversed(ranked):
+        if kind >= _ALONG and suffice([fact]):
             return [fact]
     kept = _enough(ranked, suffice)
     for fact in tuple(kept or ()):

@@ -47,10 +47,11 @@ def holds(rule: Rule, seed: int = 0, samples: int = _SAMPLES) -> bool:
 def _samples(problem: Problem, seed: int, count: int) -> Iterator[dict[str, IntShape]]:
     """Some shapes that fit; larger ones only where no small ones do."""
     for largest in _LARGEST:
-        tries = _TRIES * count
-        found = list(islice(sample_shapes(problem, seed, largest, tries), count))
-        if found:
-            yield from found
+        is_found = False
+        for shapes in islice(sample_shapes(problem, seed, largest, _TRIES * count), count):
+            is_found = True
+            yield shapes
+        if is_found:
             return
 
 
