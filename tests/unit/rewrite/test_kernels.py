@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tensorwright.expr import FieldDomain, residues
-from tensorwright.rewrite.generate import presets_of
 from tensorwright.rewrite.generate.field import P, invert, matmul, multiply, packed, relu
 from tensorwright.rewrite.generate.fingerprints import (
     keys_of,
@@ -130,14 +129,3 @@ def test_prepared_terms_are_evaluated_at_the_values_of_the_inputs():
     assert preset.leaf_shapes == ((2, 2),) * 4
     assert preset.leaf(0) == Input("x1")
     assert preset.leaf(3) == Apply("eye", (2,), ())
-
-
-@pytest.mark.parametrize("preset", presets_of("full"), ids=lambda preset: preset.name)
-def test_presets_are_well_typed(preset):
-    names = [each.name for each in preset.inputs]
-    assert len(set(names)) == len(names)
-    assert len(preset.leaf_shapes) == len(preset.inputs) + len(preset.prepared)
-    for each in preset.applications:
-        assert each.operator in {operator.name for operator in OPERATORS}
-        assert set(each.operands) <= set(names)
-    assert len(set(preset.applications)) == len(preset.applications)
