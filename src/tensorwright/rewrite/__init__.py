@@ -1,7 +1,8 @@
 """Substitutions of operator graphs. Read `terms.py` first, then `operators/` and `meaning.py`.
 
 `generate/` enumerates graphs and finds equal ones, `prune/` drops the redundant candidates,
-`axioms/` are the properties of operators and `prove/` proves rules from them.
+`axioms/` are the properties of operators and `prove/` proves rules from them. `library/` has the
+rules that ship.
 """
 
 from tensorwright.rewrite.dims import Dim, Extent, Shape, Size
