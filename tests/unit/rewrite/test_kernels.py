@@ -6,13 +6,22 @@ import numpy as np
 import pytest
 
 from tensorwright.expr import FieldDomain, residues
-from tensorwright.rewrite.generate.field import P, invert, matmul, multiply, packed, relu
+from tensorwright.rewrite.generate.field import (
+    P,
+    invert,
+    matmul,
+    multiply,
+    packed,
+    random_values,
+    relu,
+)
 from tensorwright.rewrite.generate.fingerprints import (
     keys_of,
     keys_of_pairs,
     keys_of_table,
     keys_of_unary,
 )
+from tensorwright.rewrite.generate.holds import Evaluator
 from tensorwright.rewrite.generate.kernels import values_of
 from tensorwright.rewrite.generate.prepared import prepared_values
 from tensorwright.rewrite.generate.preset import Preset, terms, weights
@@ -20,6 +29,7 @@ from tensorwright.rewrite.generate.structure import structure_of
 from tensorwright.rewrite.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewrite.operators import OPERATORS
 from tensorwright.rewrite.terms import Apply, Input
+from tensorwright.rewrite.text import parse_rule
 
 CASES = (
     ("matmul", (), ((2, 3), (3, 4))),
@@ -129,3 +139,31 @@ def test_prepared_terms_are_evaluated_at_the_values_of_the_inputs():
     assert preset.leaf_shapes == ((2, 2),) * 4
     assert preset.leaf(0) == Input("x1")
     assert preset.leaf(3) == Apply("eye", (2,), ())
+
+
+@pytest.mark.parametrize(
+    ("line", "is_true"),
+    [
+        ("exp(ewadd(?x, ?y)) == ewmul(exp(?x), exp(?y))", True),
+        ("exp(ewsub(?x, ?y)) == ewdiv(exp(?x), exp(?y))", True),
+        ("ewdiv(exp(?x), ewadd(ones[2, 3](), exp(?x))) == sigmoid(?x)", True),
+        ("relu(ewsub(?x, ?y)) == ewsub(relu(ewsub(?y, ?x)), ewsub(?y, ?x))", True),
+        ("relu(scalar_mul(?x, ?s)) == scalar_mul(relu(?x), ?s)", False),
+        ("relu(ewmul(?x, ?y)) == ewmul(relu(?x), ?y)", False),
+        ("exp(ewmul(?x, ?y)) == ewmul(exp(?x), exp(?y))", False),
+    ],
+)
+def test_exponents_add_up_and_an_order_is_an_order(line, is_true):
+    shapes = {"x": (2, 3), "y": (2, 3), "s": ()}
+    assert Evaluator(shapes, 7).holds(parse_rule(line)) is is_true
+
+
+def test_inputs_are_small_whole_numbers_but_for_single_ones():
+    generator = np.random.default_rng(0)
+    wide = random_values(generator, 4, (50, 50)).astype(np.int64)
+    centred = (wide + P // 2) % P - P // 2
+    assert abs(centred).max() < 2**14
+    assert (centred != 0).all()
+    assert (centred < 0).any()
+    assert (centred > 0).any()
+    assert random_values(generator, 8, ()).max() > 2**24
