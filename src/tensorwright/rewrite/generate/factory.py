@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tensorwright.rewrite.generate.build import Builder
-from tensorwright.rewrite.generate.candidates import distinct_rows, without_common
+from tensorwright.rewrite.generate.candidates import distinct, without_common
 from tensorwright.rewrite.generate.checkpoint import WorkFolder, remove
 from tensorwright.rewrite.generate.enumerate import Enumeration, enumerate_terms, run_of
 from tensorwright.rewrite.generate.joint import joint_pairs, joint_rule
@@ -150,15 +150,15 @@ def remove_work(work: Path, preset_name: str) -> None:
 def _rules_of(found: Enumeration, refinery: Refinery, tally: _Tally) -> tuple[Rule, ...]:
     """The equalities of an enumeration as rules, step by step."""
     pairs = joint_pairs(found, len(found.applications))
-    rows, forms = distinct_rows(found)
-    tally.note("renaming", len(rows) + len(pairs.first))
-    rows = without_common(found, rows, refinery.seed)
+    each = distinct(found)
+    tally.note("renaming", len(each.row) + len(pairs.first))
+    sifted = without_common(found, each, refinery.seed)
     builder = Builder(found)
     both = zip(pairs.first, pairs.second, strict=True)
     joint = [joint_rule(builder, int(first), int(second)) for first, second in both]
     joint = [rule for rule in joint if not has_common_inputs(rule)]
-    tally.note("common subgraph", len(rows) + len(joint))
-    rows = without_explained(found, rows, forms)
+    tally.note("common subgraph", len(sifted.row) + len(joint))
+    rows = without_explained(found, each, sifted)
     tally.note("one step", len(rows) + len(joint))
     rules = refinery.holding([*(builder.rule(int(row)) for row in rows), *joint])
     tally.note("evaluated", len(rules))

@@ -16,6 +16,7 @@ Source:  Jia et al., SOSP 2019, section 2 (multi-output graphs); Yang et al., ML
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,8 @@ from tensorwright.rewrite.terms import Rule
 
 __all__ = ["Pairs", "joint_pairs", "joint_rule"]
 
+_WHOLES = 4
+"""Wholes of one pair of halves that are looked at."""
 _WIDEST = 64
 """Of more open equalities about one argument the first are taken: they differ in names."""
 
@@ -50,6 +53,9 @@ def joint_pairs(found: Enumeration, max_operators: int) -> Pairs:
     left = equal.of[first], equal.of[second]
     small = union_size(table.nodes[left[0]], table.nodes[left[1]])
     kept = (left[0] != left[1]) & (small <= max_operators) & (small > 0)
+    whole = equal.batch.a[first]
+    is_put_together = (table.a[whole] == left[0]) & (table.b[whole] == left[1])
+    kept &= ~is_put_together
     first, second, left = first[kept], second[kept], (left[0][kept], left[1][kept])
     names, places = merge(table.sequence[left[0]], table.sequence[left[1]])
     argument = equal.batch.a[first]
@@ -64,7 +70,39 @@ def joint_pairs(found: Enumeration, max_operators: int) -> Pairs:
     )
     _, chosen = np.unique(forms, return_index=True)
     chosen.sort()
+    chosen = chosen[~_contain_another(found, first, second, chosen)]
     return Pairs(first[chosen], second[chosen], len(first))
+
+
+def _contain_another(
+    found: Enumeration, first: Places, second: Places, chosen: Places
+) -> NDArray[np.bool_]:
+    """Whether a smaller pair stands inside a chosen one.
+
+    Where relu(A) and relu(B) are the halves of relu(C), and A and B those of C, the pair (A, B) and
+    the equalities of relu and split say all.
+    """
+    table, equal = found.table, found.equal
+    own = np.append(table.nodes, np.zeros((len(table), 1), np.uint64), axis=1)
+    own_node = own[np.arange(len(table)), np.maximum(table.cost, 1) - 1]
+    parts = [own_node[equal.of[rows]] for rows in (first, second)]
+    wholes = own_node[equal.batch.a[first]]
+    both = mix(*parts)
+    order = np.argsort(both, kind="stable")
+    both, wholes = both[order], wholes[order]
+    left, right = (table.nodes[equal.of[rows[chosen]]] for rows in (first, second))
+    whole = table.nodes[equal.batch.a[first[chosen]]]
+    itself = own_node[equal.batch.a[first[chosen]]]
+    contains = np.zeros(len(chosen), np.bool_)
+    for a, b in product(range(left.shape[1]), repeat=2):
+        wanted = mix(left[:, a], right[:, b])
+        start = np.searchsorted(both, wanted, "left")
+        for step in range(_WHOLES):
+            place = np.minimum(start + step, len(both) - 1)
+            same = (both[place] == wanted) & (left[:, a] != 0) & (right[:, b] != 0)
+            inside = (whole == wholes[place][:, None]).any(axis=1) & (wholes[place] != itself)
+            contains |= same & inside
+    return contains
 
 
 def _lacks(wanted: NDArray[np.int8], names: NDArray[np.int8]) -> NDArray[np.bool_]:

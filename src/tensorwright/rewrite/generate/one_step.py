@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorwright.rewrite.generate.absorb import describe
+from tensorwright.rewrite.generate.candidates import Distinct, Sifted
 from tensorwright.rewrite.generate.classes import INPUT, Places
 from tensorwright.rewrite.generate.enumerate import Enumeration
 from tensorwright.rewrite.operators import IntShape, operator_named
@@ -57,18 +58,17 @@ class _Node:
 
 
 _Pattern: TypeAlias = _Variable | _Node
-_Rules: TypeAlias = "dict[int, list[tuple[_Node, _Pattern]]]"
+_Heads: TypeAlias = tuple[int, int, int]
+"""The operator of a pattern and those of its arguments, -1 for a variable or none."""
+_Rules: TypeAlias = "dict[_Heads, list[tuple[_Node, _Pattern]]]"
 _Binding: TypeAlias = dict[tuple[str, int], int]
 """Classes of variables `("x", n)`, and places of splits `("at", n)`."""
 
 
-def without_explained(found: Enumeration, rows: Places, forms: NDArray[np.intp]) -> Places:
-    """The rows that no smaller rule explains, one of each component.
-
-    rows   of the equalities, one of each up to renaming, those that smaller rules say left out
-    forms  for each equality the number of its form; equal ones differ in names only
-    """
-    sieve = _Sieve(found, rows, forms)
+def without_explained(found: Enumeration, each: Distinct, sifted: Sifted) -> Places:
+    """The rows of `sifted` that no other rule explains, one of each component."""
+    rows = sifted.row
+    sieve = _Sieve(found, each.which, rows, sifted.same)
     level = found.levels[rows]
     kept: list[int] = []
     for at in np.unique(level).tolist():
@@ -90,7 +90,13 @@ def _general_first(found: Enumeration, rows: Places) -> list[int]:
 
 
 class _Sieve:
-    def __init__(self, found: Enumeration, rows: Places, forms: NDArray[np.intp]) -> None:
+    def __init__(
+        self,
+        found: Enumeration,
+        forms: Places,
+        rows: Places,
+        same: Sequence[tuple[int, int]],
+    ) -> None:
         self.found = found
         self.forms = forms
         self.table = found.table
@@ -108,6 +114,8 @@ class _Sieve:
         implied[forms[rows]] = False
         for form in np.flatnonzero(implied):
             self.parent[int(form)] = self.trivial
+        for kept, other in same:
+            self.parent[other] = kept
 
     def add_rule(self, row: int) -> None:
         """The rule of an equality, in both directions where all variables are bound."""
@@ -115,7 +123,7 @@ class _Sieve:
         term = self._pattern(int(self.found.equal.of[row]))
         for left, right in ((app, term), (term, app)):
             if isinstance(left, _Node) and _variables(right) <= _variables(left):
-                self.rules.setdefault(left.code, []).append((left, right))
+                self.rules.setdefault(_heads(left), []).append((left, right))
 
     def _pattern(self, number: int) -> _Pattern:
         if int(self.table.code[number]) == INPUT:
@@ -136,12 +144,21 @@ class _Sieve:
 
     def _try(self, app: Application, of: int, form: int, level: int) -> None:
         tried = 0
-        for left, right in self.rules.get(app[0], ()):
+        for left, right in self._rules_for(app, level):
             for binding in self._matches(left, app, {}, level):
                 tried += 1
                 self._join(form, self._reached(right, binding, of, level))
                 if tried >= _MATCHES or self._root(form) == self._root(self.trivial) != form:
                     return
+
+    def _rules_for(self, app: Application, level: int) -> Iterator[tuple[_Node, _Pattern]]:
+        """The rules whose operators at the root and below it stand there."""
+        heads = [self.known.heads(each, level) for each in app[2:]]
+        wanted = list(product(*heads))
+        if self.commutes[app[0]]:
+            wanted += [(b, a) for a, b in wanted if a != b]
+        for a, b in wanted:
+            yield from self.rules.get((app[0], a, b), ())
 
     def _join(self, form: int, reached: int | None) -> None:
         if reached is None:
@@ -258,6 +275,13 @@ class _Sieve:
         return kept
 
 
+def _heads(node: _Node) -> _Heads:
+    """Where a rule is kept."""
+    heads = [each.code if isinstance(each, _Node) else -1 for each in node.args]
+    first, second = (*heads, -1, -1)[:2]
+    return node.code, first, second
+
+
 def _variables(pattern: _Pattern) -> frozenset[tuple[str, int]]:
     """What must be bound before an instance can be made."""
     if isinstance(pattern, _Variable):
@@ -328,6 +352,12 @@ class _Known:
         if number not in self._cache:
             self._cache[number] = list(self._applications(number))
         return (app for at, app in self._cache[number] if at < level)
+
+    def heads(self, number: int, level: int) -> tuple[int, ...]:
+        """The operators that an argument may stand for, and -1 for any tensor."""
+        if number < 0:
+            return (-1,)
+        return (-1, *dict.fromkeys(app[0] for app in self.applications(number, level)))
 
     def _applications(self, number: int) -> Iterator[tuple[int, Application]]:
         if int(self._found.table.code[number]) != INPUT:
