@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tensorwright.base import DType
 from tensorwright.expr import NUMPY, Array, Domain, Placeholder, Tensor, evaluate, placeholder
 from tensorwright.ops import operator as ops_operator
-from tensorwright.rewrite.dims import Dim, Extent, Shape
+from tensorwright.rewrite.dims import Dim, Extent, Shape, Size
 from tensorwright.rewrite.operators import IntShape, operator_named
 from tensorwright.rewrite.shapes import IllTyped, Needs
 from tensorwright.rewrite.terms import (
@@ -34,10 +34,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Typing:
-    """The shapes of some roots, and what the extents of the inputs must satisfy for them."""
+    """The shapes of some roots, and what the extents of the inputs must satisfy for them.
+
+    choices  (own, wanted) sizes: the first must be 1, or equal to the second
+    """
 
     shapes: tuple[Shape, ...]
     facts: tuple[Fact, ...]
+    choices: tuple[tuple[Size, Size], ...] = ()
 
 
 def symbolic_shape(name: str, rank: int) -> Shape:
@@ -52,7 +56,7 @@ def infer(roots: Sequence[Term], shapes: Mapping[str, Shape]) -> Typing:
     """
     needs = Needs()
     known = _all_shapes(roots, shapes, needs)
-    return Typing(tuple(known[root] for root in roots), needs.facts)
+    return Typing(tuple(known[root] for root in roots), needs.facts, needs.choices)
 
 
 def _all_shapes(

@@ -24,11 +24,17 @@ class Needs:
 
     def __init__(self) -> None:
         self._facts: dict[Fact, None] = {}
+        self._choices: dict[tuple[Size, Size], None] = {}
 
     @property
     def facts(self) -> tuple[Fact, ...]:
         """What the shapes must satisfy besides."""
         return tuple(self._facts)
+
+    @property
+    def choices(self) -> tuple[tuple[Size, Size], ...]:
+        """(own, wanted) sizes: the first is 1, or equal to the second."""
+        return tuple(self._choices)
 
     def hold(self, decision: bool, reason: str) -> None:
         """Refuse where something that does not depend on sizes is wrong."""
@@ -60,6 +66,14 @@ class Needs:
             self.hold(difference >= 0, f"{left} is less than {right}")
         else:
             self._facts.setdefault(AtLeast(left, right))
+
+    def stretches(self, own: Size, wanted: Size) -> None:
+        """`own` is 1 or `wanted`: what can be broadcast."""
+        if own in (1, wanted):
+            return
+        if isinstance(own, int) and isinstance(wanted, int):
+            raise IllTyped(f"{own} cannot be stretched to {wanted}")
+        self._choices.setdefault((own, wanted))
 
     def divides(self, divisor: Size, number: Size) -> None:
         """`divisor` must divide `number`."""

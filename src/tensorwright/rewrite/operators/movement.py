@@ -49,12 +49,11 @@ def _reshape_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: 
 
 
 def _broadcast_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
-    """A dimension that is not written as the same size must have extent 1."""
+    """A dimension is stretched from extent 1, or stays."""
     shape = extents_of(params, needs)
     needs.rank(shapes[0], len(shape))
     for own, wanted in zip(shapes[0], shape, strict=True):
-        if own != wanted:
-            needs.equal(own, 1)
+        needs.stretches(own, wanted)
     return shape
 
 

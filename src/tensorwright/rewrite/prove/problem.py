@@ -1,7 +1,8 @@
 """What is to be proved about a rule: for which ranks, under which assumptions about extents.
 
 A rule speaks of all shapes for which both sides are well-typed and the condition holds.  Ranks are
-tried one by one; for each, what the shape rules of both sides ask becomes an assumption.
+tried one by one; for each, what the shape rules of both sides ask becomes an assumption.  Where a
+dimension is broadcast, and nothing says whether it is stretched or stays, both cases are problems.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from tensorwright.base import UsageError
-from tensorwright.rewrite.dims import Extent, Shape, atoms_of
+from tensorwright.rewrite.dims import Extent, Shape, Size, atoms_of
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.prove.assumptions import Assumptions, assume
@@ -35,7 +36,7 @@ MAX_RANK = 4
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A rule at given ranks.
+    """A rule at given ranks, with each dimension that is broadcast stretched or not.
 
     shapes  of the inputs, symbolic
     facts   what is assumed: the condition, and that both sides are well-typed
@@ -73,12 +74,28 @@ def _problems(rule: Rule) -> Iterator[Problem]:
             typing = infer(roots, shapes)
         except (IllTyped, ZeroDivisionError):
             continue
-        assumed = dict.fromkeys((*facts, *typing.facts))
         if not _speaks_of_extents(facts, shapes):
             continue
-        known = assume(assumed)
-        if known is not None:
-            yield Problem(rule, tuple(shapes.items()), tuple(assumed), known)
+        for assumed in _cases((*facts, *typing.facts), typing.choices):
+            known = assume(assumed)
+            if known is not None:
+                yield Problem(rule, tuple(shapes.items()), assumed, known)
+
+
+def _cases(
+    facts: tuple[Fact, ...], choices: tuple[tuple[Size, Size], ...]
+) -> Iterator[tuple[Fact, ...]]:
+    """The facts with what decides each choice; together they cover all that fits."""
+    known = assume(dict.fromkeys(facts))
+    if known is None:
+        return
+    for place, (own, wanted) in enumerate(choices):
+        if known.entails(Equal(own, wanted)) or known.entails(Equal(own, 1)):
+            continue
+        for size in (wanted, 1):
+            yield from _cases((*facts, Equal(own, size)), choices[place + 1 :])
+        return
+    yield tuple(dict.fromkeys(facts))
 
 
 Ranks = dict[str, int]

@@ -144,6 +144,11 @@ class _Encoder:
             case Divides(divisor, number):
                 return self.size(number, names) % self.size(divisor, names) == self.number(0)
 
+    def choice(self, own: Size, wanted: Size, names: Names) -> Any:
+        """A size is 1, or another."""
+        size = self.size(own, names)
+        return z3.Or(size == self.number(1), size == self.size(wanted, names))
+
     def has_shape(self, tensor: Any, shape: Shape, names: Names) -> list[Any]:
         """The rank and the extents of a tensor; they are positive."""
         parts = [self.rank(tensor) == len(shape)]
@@ -245,6 +250,7 @@ def _axiom(encoder: _Encoder, axiom: OpenAxiom, values: Names | None) -> Any:
     typing = infer((axiom.left, axiom.right), shapes | no_shapes)
     premises = [encoder.rank(names[name]) == rank for name, rank in axiom.ranks]
     premises += [encoder.fact(fact, names) for fact in (*axiom.facts, *typing.facts)]
+    premises += [encoder.choice(*each, names) for each in typing.choices]
     conclusion = encoder.term(axiom.left, names) == encoder.term(axiom.right, names)
     triggers = [encoder.term(each, names) for each in axiom.triggers]
     bound = [] if values is not None else list(names.values())
@@ -288,6 +294,7 @@ def _lemma(encoder: _Encoder, term: Apply, ranks: tuple[int, ...]) -> Any:
     names |= {name: encoder.size_variable(name) for name in sizes}
     premises = [encoder.rank(names[n]) == rank for n, rank in zip(inputs, ranks, strict=True)]
     premises += [encoder.fact(fact, names) for fact in needs.facts]
+    premises += [encoder.choice(*each, names) for each in needs.choices]
     result = encoder.term(term, names)
     conclusion = z3.And(encoder.has_shape(result, shape, names))
     return encoder.for_all(list(names.values()), premises, conclusion, [result])

@@ -136,6 +136,9 @@ class TypedGraph:
             return _ILL_TYPED
         if not all(self.entails(fact) for fact in needs.facts):
             return _ILL_TYPED
+        for own, wanted in needs.choices:
+            if not (self.entails(Equal(own, 1)) or self.entails(Equal(own, wanted))):
+                return _ILL_TYPED
         return self._shape_number(shape)
 
     def params(self, term: Apply, binding: Binding | None) -> tuple[Param, ...] | None:

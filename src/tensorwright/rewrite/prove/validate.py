@@ -19,7 +19,7 @@ import numpy as np
 
 from tensorwright.expr import FieldDomain, SymbolicDomain, residues
 from tensorwright.rewrite.axioms import Axiom
-from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of
+from tensorwright.rewrite.dims import Extent, Size, atoms_of
 from tensorwright.rewrite.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewrite.operators import IntShape, Parameter, operator_named
 from tensorwright.rewrite.prove.instances import concrete_rule
@@ -27,7 +27,7 @@ from tensorwright.rewrite.prove.polynomials import Polynomials
 from tensorwright.rewrite.prove.problem import Problem, problems_of
 from tensorwright.rewrite.prove.refute import try_inputs
 from tensorwright.rewrite.prove.sampling import fits, sample_shapes, shapes_at
-from tensorwright.rewrite.terms import Apply, Input, Param, Rule, applications, input_names
+from tensorwright.rewrite.terms import Param, Rule, applications, input_names
 from tensorwright.rewrite.text import rule_text
 
 __all__ = ["FULL", "QUICK", "Budget", "Fault", "Validation", "random_values", "validate"]
@@ -178,10 +178,7 @@ def _kernels(rule: Rule) -> set[str]:
 
 
 def random_values(axiom: Axiom, chance: random.Random, largest: int) -> Values:
-    """Values of the parameter variables, by the kinds of parameters at which they stand.
-
-    A size to which an input is broadcast is its own extent, half of the time.
-    """
+    """Values of the parameter variables, by the kinds of parameters at which they stand."""
     values: Values = {}
     for each in applications(axiom.rule.left[0], axiom.rule.right[0]):
         parameters = operator_named(each.operator).parameters
@@ -191,22 +188,8 @@ def random_values(axiom: Axiom, chance: random.Random, largest: int) -> Values:
             parameter = parameters[min(place, len(parameters) - 1)]
             if param not in values or not parameter.is_size:
                 is_last = place == len(each.params) - 1
-                value = _random_value(parameter, chance, is_last, largest)
-                values[param] = _kept(each, place, value, chance)
+                values[param] = _random_value(parameter, chance, is_last, largest)
     return values
-
-
-def _kept(
-    term: Apply, place: int, value: tuple[Param, ...], chance: random.Random
-) -> tuple[Param, ...]:
-    """Some extents of the input of a broadcast in the place of random ones."""
-    (arg, *_) = term.args or (None,)
-    if term.operator != "broadcast" or not isinstance(arg, Input):
-        return value
-    return tuple(
-        Dim.of(Extent(arg.name, place + at)) if chance.random() < 0.5 else size
-        for at, size in enumerate(value)
-    )
 
 
 def _random_value(
