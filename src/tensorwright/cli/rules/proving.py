@@ -12,7 +12,7 @@ import click
 from tensorwright.base import write_atomically
 from tensorwright.cli.output import check_writable
 from tensorwright.cli.rules.progress import ProgressLines
-from tensorwright.cli.rules.reading import named_rule, read_rules
+from tensorwright.cli.rules.reading import named_rule, read_head, read_rules
 from tensorwright.rewrite import (
     Term,
     applications,
@@ -104,7 +104,7 @@ def prove_(file: Path | None, workers: int, output: Path | None) -> None:
             for place, each in sorted(outcomes.items())
             if isinstance(each, Proved)
         ]
-        write_atomically(output, library_text((), kept))
+        write_atomically(output, library_text(read_head(file), kept))
     click.get_current_context().exit(_exit_code(list(outcomes.values())))
 
 
@@ -181,7 +181,8 @@ def axioms(wanted: bool, budget: str, workers: int) -> None:
 def _validated(found: Validation) -> str:
     sampled = f", {found.sampled} by random inputs" if found.sampled else ""
     whole = ", 4x4x4x4 among them" if found.whole else ""
-    line = f"{found.name}: {found.shapes} shapes, {found.unequal} unequal{whole}{sampled}"
+    every = " (there are no others)" if found.all else ""
+    line = f"{found.name}: {found.shapes} shapes{every}, {found.unequal} unequal{whole}{sampled}"
     return "\n".join([line, *(f"  FALSE: {fault}" for fault in found.faults)])
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tensorwright.base import UsageError
 from tensorwright.rewrite import Rule
-from tensorwright.rewrite.library import LibraryRule, read_library, shipped_path
+from tensorwright.rewrite.library import LibraryRule, head_of, read_library, shipped_path
 
-__all__ = ["named_rule", "read_rules"]
+__all__ = ["named_rule", "read_head", "read_rules"]
 
 
 def read_rules(path: Path | None) -> tuple[LibraryRule, ...]:
@@ -17,9 +17,21 @@ def read_rules(path: Path | None) -> tuple[LibraryRule, ...]:
 
     Raises:  UsageError for a file that cannot be read, or a line that is no rule.
     """
+    return read_library(_lines(path))
+
+
+def read_head(path: Path | None) -> tuple[str, ...]:
+    """The comment at the top of such a file.
+
+    Raises:  UsageError for a file that cannot be read.
+    """
+    return head_of(_lines(path))
+
+
+def _lines(path: Path | None) -> list[str]:
     file = shipped_path() if path is None else path
     try:
-        return read_library(file.read_text(encoding="utf-8").splitlines())
+        return file.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise UsageError(stage="rules", where=str(file), reason=str(error.strerror)) from error
     except UnicodeDecodeError as error:

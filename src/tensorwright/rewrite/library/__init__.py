@@ -7,6 +7,7 @@ hand in `constants.rules` and `known.rules` as far as the others do not imply it
 from tensorwright.rewrite.library.build import SOURCES, Built, Source, build_library, stages_of
 from tensorwright.rewrite.library.files import (
     LibraryRule,
+    head_of,
     library_text,
     listed_rules,
     load_library,
@@ -20,6 +21,7 @@ __all__ = [
     "LibraryRule",
     "Source",
     "build_library",
+    "head_of",
     "library_text",
     "listed_rules",
     "load_library",

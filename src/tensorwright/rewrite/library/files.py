@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 
 from tensorwright.rewrite.terms import Rule
@@ -17,6 +17,7 @@ from tensorwright.rewrite.text import parse_rule, parse_rules, rule_text
 
 __all__ = [
     "LibraryRule",
+    "head_of",
     "library_text",
     "listed_rules",
     "load_library",
@@ -66,6 +67,12 @@ def read_library(lines: Iterable[str]) -> tuple[LibraryRule, ...]:
         elif text and not text.startswith("#"):
             found.append(LibraryRule(parse_rule(text), origin))
     return tuple(found)
+
+
+def head_of(lines: Iterable[str]) -> tuple[str, ...]:
+    """The comment at the top of a file, its lines without their mark."""
+    found = takewhile(lambda line: line.startswith("#") and not line.startswith(_ORIGIN), lines)
+    return tuple(line.removeprefix("#").strip() for line in found)
 
 
 def library_text(head: Sequence[str], rules: Iterable[LibraryRule]) -> str:
