@@ -7,7 +7,8 @@ Grammar
            | Quotient(size, divisor)         `(x.2 + 1) // 2`, rounded down; divisor a Size >= 1
 
 Arithmetic keeps a normal form: equal polynomials are equal objects, and a Dim without atoms is an
-int.  Quotients are opaque: equal only where their parts are.  Extents are at least 1.
+int.  Quotients are opaque: equal only where their parts are, once multiples of a divisor that is a
+number are taken out of them: (x.2 - 1) // 2 is (x.2 + 1) // 2 - 1.  Extents are at least 1.
 """
 
 from __future__ import annotations
@@ -103,7 +104,10 @@ class Dim:
 
     def __floordiv__(self, other: Size) -> Size:
         exact = _exact_quotient(self, other)
-        return Dim.of(Quotient(self, other)) if exact is None else exact
+        if exact is not None:
+            return exact
+        whole, rest = _divided(self, other) if isinstance(other, int) else (0, self)
+        return whole + (rest // other if isinstance(rest, int) else Dim.of(Quotient(rest, other)))
 
     def __rfloordiv__(self, other: int) -> Size:
         return 0 if other == 0 else Dim.of(Quotient(other, self))
@@ -152,6 +156,13 @@ def _exact_quotient(size: Dim, divisor: Size) -> Size | None:
             return None
         total[tuple(rest)] = factor // number
     return _normal(total)
+
+
+def _divided(size: Dim, divisor: int) -> tuple[Size, Size]:
+    """The multiple of a number in a size, and the rest, whose factors are below the number."""
+    whole = {monomial: factor // divisor for monomial, factor in size.terms}
+    rest = {monomial: factor % divisor for monomial, factor in size.terms}
+    return _normal(whole), _normal(rest)
 
 
 def _wrapped(size: Size) -> str:

@@ -181,7 +181,7 @@ def axioms(wanted: bool, budget: str, workers: int) -> None:
 def _validated(found: Validation) -> str:
     sampled = f", {found.sampled} by random inputs" if found.sampled else ""
     whole = ", 4x4x4x4 among them" if found.whole else ""
-    every = " (there are no others)" if found.all else ""
+    every = " (there are no others)" if found.complete else ""
     line = f"{found.name}: {found.shapes} shapes{every}, {found.unequal} unequal{whole}{sampled}"
     return "\n".join([line, *(f"  FALSE: {fault}" for fault in found.faults)])
 

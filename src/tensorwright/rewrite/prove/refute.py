@@ -65,7 +65,7 @@ def _array_text(array: Array) -> str:
     return " ".join(text.split())
 
 
-def refute(problems: Iterable[Problem], shapes: int = 8) -> Counterexample | None:
+def refute(problems: Iterable[Problem], shapes: int = 8, largest: int = 4) -> Counterexample | None:
     """Try some shapes for each choice of ranks; None where both sides agree at all of them.
 
     Small shapes come first.  What is tried follows from the text of the rule: it is the same on
@@ -73,7 +73,7 @@ def refute(problems: Iterable[Problem], shapes: int = 8) -> Counterexample | Non
     """
     for problem in problems:
         seed = zlib.crc32(rule_text(problem.rule).encode())
-        samples = tuple(islice(sample_shapes(problem, seed), shapes))
+        samples = tuple(islice(sample_shapes(problem, seed, largest), shapes))
         found = _first(problem, seed, samples, shapes)
         if found is not None:
             small = tuple(islice(sample_shapes(problem, seed, largest=2), _SMALL))
@@ -113,11 +113,17 @@ def _volume(shapes: Shapes) -> int:
     return sum(prod(shape) for shape in shapes.values())
 
 
+_RANGES = ((-4, 4), (-4, 4), (-4, -1), (1, 4), (-1, 1))
+
+
 def _random_inputs(shapes: Shapes, seed: int) -> dict[str, Array]:
+    """Small whole numbers; sometimes of one sign: a maximum of many is rarely negative."""
     generator = np.random.default_rng(seed)
-    return {
-        name: generator.integers(-4, 5, shape).astype(np.float64) for name, shape in shapes.items()
-    }
+    inputs: dict[str, Array] = {}
+    for name, shape in shapes.items():
+        low, high = _RANGES[generator.integers(len(_RANGES))]
+        inputs[name] = generator.integers(low, high + 1, shape).astype(np.float64)
+    return inputs
 
 
 def try_inputs(rule: Rule, inputs: dict[str, Array]) -> Counterexample | None:

@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 
 from tensorwright.expr import FieldDomain, SymbolicDomain, residues
-from tensorwright.rewrite.axioms import Axiom
+from tensorwright.rewrite.axioms import Axiom, variables_of
 from tensorwright.rewrite.dims import Extent, Size, atoms_of
 from tensorwright.rewrite.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewrite.operators import IntShape, Parameter, operator_named
@@ -77,6 +77,7 @@ class Validation:
     shapes   choices of parameters and shapes at which both sides were compared
     unequal  those whose extents are not all the same
     whole    whether one of them was with all extents 4, as far as the shapes allow it
+    complete whether there are no others: no parameters, and inputs of rank 0 alone
     sampled  those that the normal form could not decide, and random inputs did
     """
 
@@ -86,6 +87,7 @@ class Validation:
     whole: bool
     sampled: int
     faults: tuple[Fault, ...]
+    complete: bool
 
 
 def validate(name: str, axioms: Sequence[Axiom], budget: Budget = QUICK) -> Validation:
@@ -109,7 +111,14 @@ def validate(name: str, axioms: Sequence[Axiom], budget: Budget = QUICK) -> Vali
         if len(seen) >= budget.shapes or len(faults) > 3:
             break
     unequal = sum(1 for rule, shapes in seen if _is_unequal(rule, shapes))
-    return Validation(name, len(seen), unequal, whole, sampled, tuple(faults))
+    has_params = any(_param_names(axiom) for axiom in axioms)
+    is_all = not has_params and not any(shape for _, each in seen for _, shape in each)
+    return Validation(name, len(seen), unequal, whole, sampled, tuple(faults), is_all)
+
+
+def _param_names(axiom: Axiom) -> set[str]:
+    names = variables_of(*axiom.rule.left, *axiom.rule.right)
+    return {name for name in names if name.startswith("_")}
 
 
 def _is_unequal(rule: Rule, shapes: tuple[tuple[str, IntShape], ...]) -> bool:
@@ -144,7 +153,7 @@ def _samples(
 def _fours(
     axioms: Sequence[Axiom], chance: random.Random
 ) -> Iterator[tuple[Rule, dict[str, IntShape]]]:
-    """Shapes whose extents are 4: kernels 3, one extent 8 where 4 does not fit."""
+    """Shapes whose extents are 4: kernels 3, one extent 8 or images 5 where 4 does not fit."""
     for attempt in range(400):
         axiom = axioms[attempt % len(axioms)]
         rule = concrete_rule(axiom, random_values(axiom, chance, 3 + attempt // 60))
@@ -157,14 +166,16 @@ def _of_fours(problem: Problem, rule: Rule) -> Iterator[dict[str, IntShape]]:
     kernels = _kernels(rule)
     extents = [extent for _, shape in problem.shapes for size in shape for extent in atoms_of(size)]
     extents += [a for _, size in problem.known.solved for a in atoms_of(size)]
-    values: dict[Extent, Size] = {
-        extent: 3 if extent.name in kernels and extent.axis in (2, 3) else 4 for extent in extents
-    }
-    for one in (None, *values):
-        shapes = shapes_at(problem, values if one is None else values | {one: 8})
-        if shapes is not None and fits(problem, shapes):
-            yield shapes
-            return
+    for rows in (4, 5):
+        values: dict[Extent, Size] = {
+            extent: 4 if extent.axis < 2 else 3 if extent.name in kernels else rows
+            for extent in extents
+        }
+        for one in (None, *values):
+            shapes = shapes_at(problem, values if one is None else values | {one: 8})
+            if shapes is not None and fits(problem, shapes):
+                yield shapes
+                return
 
 
 def _kernels(rule: Rule) -> set[str]:

@@ -27,7 +27,7 @@ def test_an_axiom_holds_at_some_shapes(name: str) -> None:
     """`tensorwright rules axioms --validate` tries many more."""
     found = validate(name, NAMES[name], SHORT)
     assert found.faults == ()
-    assert found.shapes >= 4
+    assert found.shapes >= 4 or found.complete
 
 
 def test_validation_finds_a_false_axiom() -> None:
