@@ -86,10 +86,10 @@ def _is_proved(rule: Rule, axioms: Sequence[Axiom], limits: Limits, without: str
 
 
 def _typical(axiom: Axiom) -> Rule | None:
-    """The axiom as a rule, at the first of some values of its parameters that fit."""
+    """The axiom as a rule, at the first of some values of its parameters that fit and say much."""
     chance = random.Random(1)
     for _ in range(60):
         rule = concrete_rule(axiom, random_values(axiom, chance, 3))
-        if problems_of(rule):
+        if rule.left != rule.right and problems_of(rule):
             return rule
     return None
