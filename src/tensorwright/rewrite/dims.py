@@ -106,8 +106,12 @@ class Dim:
         exact = _exact_quotient(self, other)
         if exact is not None:
             return exact
-        whole, rest = _divided(self, other) if isinstance(other, int) else (0, self)
-        return whole + (rest // other if isinstance(rest, int) else Dim.of(Quotient(rest, other)))
+        if not isinstance(other, int):
+            return Dim.of(Quotient(self, other))
+        whole, rest = _divided(self, other)
+        if isinstance(rest, int):
+            return whole + rest // other
+        return whole + Dim.of(Quotient(rest, other))
 
     def __rfloordiv__(self, other: int) -> Size:
         return 0 if other == 0 else Dim.of(Quotient(other, self))

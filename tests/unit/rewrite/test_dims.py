@@ -119,3 +119,10 @@ def test_faults_name_the_place(text, said):
     with pytest.raises(ValueError, match=r"size|extent") as caught:
         parse_size(text)
     assert said in str(caught.value)
+
+
+def test_multiples_of_a_number_leave_a_quotient() -> None:
+    assert (X - 1) // 2 + 1 == (X + 1) // 2
+    assert (2 * X + Y + 5) // 3 == (2 * X + Y + 2) // 3 + 1
+    assert (4 * X + 1) // 2 == 2 * X
+    assert str((X - Y) // 2) == "(x.0 + x.1) // 2 - x.1"
