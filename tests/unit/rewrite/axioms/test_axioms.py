@@ -9,7 +9,7 @@ import pytest
 from tensorwright.base import UsageError
 from tensorwright.rewrite import axioms as package
 from tensorwright.rewrite.axioms import instances, load_axioms, parse_axioms, set_hash, variables_of
-from tensorwright.rewrite.prove import Budget, validate
+from tensorwright.rewrite.prove import Budget, derivable, validate
 from tensorwright.rewrite.terms import Input
 
 SHORT = Budget(shapes=4, largest=2, tries=2000, volume=60, whole=False)
@@ -28,6 +28,19 @@ def test_an_axiom_holds_at_some_shapes(name: str) -> None:
     found = validate(name, NAMES[name], SHORT)
     assert found.faults == ()
     assert found.shapes >= 4 or found.complete
+
+
+def test_a_shortcut_follows_from_the_others_and_a_basic_property_does_not() -> None:
+    axioms = load_axioms()
+    assert NAMES["concat-ones"][0].shortcut
+    assert derivable("concat-ones", axioms)
+    assert not NAMES["relu-relu"][0].shortcut
+    assert not derivable("relu-relu", axioms)
+
+
+def test_an_axiom_without_parameters_and_extents_has_one_shape() -> None:
+    found = validate("scalar-rank-0", NAMES["scalar-rank-0"], SHORT)
+    assert (found.shapes, found.complete) == (1, True)
 
 
 def test_validation_finds_a_false_axiom() -> None:
