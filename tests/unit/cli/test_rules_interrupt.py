@@ -1,0 +1,41 @@
+"""Ctrl-C while candidates are proved: what is known is kept, the same command goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tensorwright.rewrite.library import read_library
+
+
+def test_generate_stops_and_goes_on(child: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    out = tmp_path / "new.rules"
+    verdicts = tmp_path / "new.rules.verdicts"
+    small = ("--preset", "elementwise", "--max-ops", 1, "--workers", 1)
+    start = child("rules", "generate", *small, "-o", out)
+    with subprocess.Popen(
+        **start, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        while process.poll() is None and not verdicts.exists():
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, errors = process.communicate()
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert f"Verdicts are kept in {verdicts}: the same command goes on." in errors
+    assert not out.exists()
+
+    kept = verdicts.read_text()
+    again = start | {"args": [*start["args"], "--resume"]}
+    done = subprocess.run(**again, check=False, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert verdicts.read_text().startswith(kept)
+    keys = [json.loads(line)["key"] for line in verdicts.read_text().splitlines()]
+    assert len(keys) == len(set(keys))
+    assert len(read_library(out.read_text().splitlines())) >= 2
