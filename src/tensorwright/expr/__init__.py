@@ -92,7 +92,7 @@ from tensorwright.expr.numpy_domain import (
     NUMPY,
     NumpyDomain,
 )
-from tensorwright.expr.simplify import simplify, simplify_condition
+from tensorwright.expr.simplify import simplify, simplify_condition, without_division
 from tensorwright.expr.symbolic_domain import SymbolicDomain, Terms
 from tensorwright.expr.tensor import (
     Axis,
@@ -281,4 +281,5 @@ __all__ = [
     "terms_of",
     "topological_order",
     "trunc",
+    "without_division",
 ]

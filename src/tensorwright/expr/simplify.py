@@ -43,7 +43,7 @@ from tensorwright.expr.index import (
     terms_of,
 )
 
-__all__ = ["simplify", "simplify_condition"]
+__all__ = ["simplify", "simplify_condition", "without_division"]
 
 
 def simplify(expression: Index, bounds: Bounds) -> Index:
@@ -235,6 +235,26 @@ def _without_low_part(gap: Index, bounds: Bounds) -> Condition | None:
                 return compare(Relation.LT, low, quotient + 1)
             return compare(Relation.LE, low - quotient, high)
     return None
+
+
+@lru_cache(maxsize=1 << 12)
+def without_division(relation: Relation, left: Index, right: Index) -> Condition:
+    """An equal condition: a comparison of a quotient with a number becomes one of its dividend.
+
+    Rewrite:  c <= a // n  ->  c*n <= a,    a // n <= c  ->  a < (c + 1)*n    for numbers n > 0, c
+    """
+    if relation in (Relation.LE, Relation.LT):
+        terms = dict(terms_of(right - left - (relation is Relation.LT)))
+        number = terms.pop((), 0)
+        if len(terms) == 1:
+            ((monomial, sign),) = terms.items()
+            atom = monomial[0]
+            if len(monomial) == 1 and isinstance(atom, FloorDiv) and isinstance(atom.divisor, int):
+                if sign == 1:
+                    return compare(Relation.LE, -number * atom.divisor, atom.dividend)
+                if sign == -1:
+                    return compare(Relation.LT, atom.dividend, (number + 1) * atom.divisor)
+    return compare(relation, left, right)
 
 
 def _product(monomial: tuple[IndexExpr, ...], coefficient: int) -> Index:

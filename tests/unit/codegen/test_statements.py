@@ -473,6 +473,20 @@ def test_a_copy_in_the_other_order_is_turned_in_registers(target: Target, dtype:
     assert emit(written, target).ir_text.count("shufflevector") >= lanes
 
 
+@each_target
+def test_rows_of_few_channels_are_one_run(target: Target) -> None:
+    x, y = buffer("x", 5, 20, 3), buffer("y", 7, 22, 3)
+    channel, column = mod(i, 3), floor_div(i, 3)
+    inside = all_of(j >= 1, j < 6, column >= 1, column < 21)
+    value = select(inside, Load(x, (j - 1, column - 1, channel)), 0.0)
+    body = For(j, 7, SERIAL, For(i, 66, VECTOR, Store(y, (j, column, channel), value)))
+    written = program(body, (x,), y)
+    check(written, target)
+    text = emit(written, target).ir_text
+    assert "gather" not in text
+    assert "scatter" not in text
+
+
 def test_an_unbound_extent_is_refused() -> None:
     y = buffer("y", 4)
     with pytest.raises(InternalError, match="the extent is not an int"):

@@ -15,11 +15,14 @@ from tensorwright.expr import (
     Decision,
     Index,
     Range,
+    Relation,
     Var,
     all_of,
     any_of,
     ceil_div,
+    compare,
     exact_div,
+    floor_div,
     interval,
     is_nonnegative,
     maximum,
@@ -28,6 +31,7 @@ from tensorwright.expr import (
     simplify,
     simplify_condition,
     substitute,
+    without_division,
 )
 
 o, i, j, k = Var("o"), Var("i"), Var("j"), Var("k")
@@ -213,3 +217,20 @@ def test_simplifying_the_indices_of_a_kernel_takes_milliseconds():
         simplify(number // divisor, bounds)
         simplify_condition(number < divisor * 1000, bounds)
     assert time.perf_counter() - start < 0.5  # 0.02 s on an idle machine
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("offset", [-4, 0, 5])
+@pytest.mark.parametrize("side", ["left", "right", "both"])
+def test_a_quotient_is_compared_by_its_dividend(relation: Relation, offset: int, side: str) -> None:
+    quotient = floor_div(i + o, 3) + offset
+    left, right = {
+        "left": (quotient, 2),
+        "right": (2, quotient),
+        "both": (quotient, floor_div(i, 2)),
+    }[side]
+    plain = without_division(relation, left, right)
+    is_plain = side != "both" and relation in (Relation.LT, Relation.LE)
+    assert ("//" in str(plain)) is not is_plain
+    for env in assignments(NUMBERS):
+        assert holds(plain, env, {}) == holds(compare(relation, left, right), env, {})

@@ -589,6 +589,23 @@ def test_the_best_is_measured_again_after_some_rounds() -> None:
     assert again
 
 
+def test_a_disturbed_measurement_of_the_best_is_repeated() -> None:
+    class Disturbed(FakeRunner):
+        """Something else runs whenever a program is measured for the second time."""
+
+        def _one(self, workload, trace):  # type: ignore[no-untyped-def]
+            found = super()._one(workload, trace)
+            times = sum(one == trace for _, one in self.measured)
+            factor = 3.0 if times == 2 else 1.0
+            return replace(found, times_s=tuple(factor * one for one in found.times_s))
+
+    store, listener = MemoryStore(), Listener()
+    options = TuneOptions(should_rank=False, round_size=4, recheck_rounds=3)
+    run(store, options=options, runner=Disturbed(), callbacks=(listener,), trials=60)
+    assert any(count > 1 for count in Counter(traces(store)).values())
+    assert all(each.drift == pytest.approx(1.0) for each in listener.seen)
+
+
 def test_a_search_that_fails_costs_its_workload_only() -> None:
     class Failing(RandomSearch):
         def propose(self, count: int) -> tuple[Candidate, ...]:

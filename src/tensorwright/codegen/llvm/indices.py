@@ -24,7 +24,9 @@ from tensorwright.expr import (
     Or,
     Relation,
     Var,
+    simplify,
     terms_of,
+    without_division,
 )
 from tensorwright.loop import Buffer
 
@@ -169,8 +171,11 @@ class Indices(Arithmetic):
             case bool():
                 return condition
             case Compare(relation, left, right):
-                gap = combine(self.evaluate(left), self.evaluate(right), -1)
-                return self._compared(relation, gap)
+                plain = without_division(relation, left, right)
+                if not isinstance(plain, Compare):
+                    return self.condition(plain)
+                gap = combine(self.evaluate(plain.left), self.evaluate(plain.right), -1)
+                return self._compared(plain.relation, gap)
             case And(parts):
                 return self._joined(parts, "and", absorbing=False)
             case Or(parts):
@@ -236,11 +241,12 @@ class Indices(Arithmetic):
 
 
 def flat_index(buffer: Buffer, indices: tuple[Index, ...]) -> Index:
-    """The row-major position of an element."""
+    """The row-major position of an element; digits of one number are joined again."""
     flat: Index = 0
     for index, extent in zip(indices, buffer.shape, strict=True):
         flat = flat * extent + index
-    return flat
+    is_digit = any(isinstance(atom, Mod) for monomial, _ in terms_of(flat) for atom in monomial)
+    return simplify(flat, {}) if is_digit else flat
 
 
 def _plan(index: Index) -> _Plan:

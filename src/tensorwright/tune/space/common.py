@@ -5,7 +5,25 @@ from __future__ import annotations
 import math
 
 from tensorwright.base import DType, Target
-from tensorwright.expr import Apply, Axis, Fn, Load, Select, Value, children, free_vars, loads_of
+from tensorwright.expr import (
+    Apply,
+    Axis,
+    Fn,
+    Index,
+    Load,
+    Range,
+    Select,
+    Value,
+    Var,
+    children,
+    floor_div,
+    free_vars,
+    loads_of,
+    mod,
+    simplify,
+    substitute,
+    terms_of,
+)
 from tensorwright.schedule import (
     AtRoot,
     CacheWrite,
@@ -94,27 +112,60 @@ def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> No
     if not axes:
         return
     lanes = lanes_for(target, stage)
-    last = axes[-1]
     along = _row_read(stage, axes, lanes)
     if along is not None:
         _turn(builder, name, [axis.name for axis in axes], along.name, lanes)
         return
+    *others, (inner, length) = vector_loops(builder, name, lanes)
     outer: list[str] = []
     iterations = 1
-    for axis in axes[:-1]:
+    for loop, extent in others:
         if iterations < ENOUGH_ITERATIONS:
-            outer.append(axis.name)
-            iterations *= extent_of(axis.extent)
+            outer.append(loop)
+            iterations *= extent
     if stage.tensor.reduction is None:
-        inner = last.name
-        if extent_of(last.extent) > lanes:
+        last = inner
+        if length > lanes:
             width = builder.choose(f"{prefix}_width", (lanes, 2 * lanes, 4 * lanes), lanes)
-            builder.do(Split(name, last.name, (width,)))
-            inner = f"{last.name}_i"
+            builder.do(Split(name, last, (width,)))
+            inner = f"{last}_i"
             if iterations < ENOUGH_ITERATIONS:
-                outer.append(f"{last.name}_o")
+                outer.append(f"{last}_o")
         builder.do(Vectorize(name, inner))
     parallelise(builder, name, outer, points(stage.tensor))
+
+
+def vector_loops(builder: SketchBuilder, name: str, lanes: int) -> list[tuple[str, int]]:
+    """The loops of an unscheduled stage that run more than once, with their extents.
+
+    If the last is shorter than a vector and what the stage reads lies as what it stores, it is
+    fused with the one around it: a row of an image of three channels is one run of elements.
+    """
+    stage = builder.state.stage(name)
+    axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
+    loops = [(axis.name, extent_of(axis.extent)) for axis in axes]
+    if len(axes) < 2 or 2 * loops[-1][1] > lanes or not _are_one_run(stage, axes[-2], axes[-1]):
+        return loops
+    step = Fuse(name, (axes[-2].name, axes[-1].name))
+    builder.do(step)
+    return [*loops[:-2], (step.fused, loops[-2][1] * loops[-1][1])]
+
+
+def _are_one_run(stage: Stage, outer: Axis, inner: Axis) -> bool:
+    """Whether two loops, the inner one in the outer, go through neighbouring elements only."""
+    names = [axis.name for axis in stage.tensor.axes]
+    own = names.index(outer.name) + 1 == names.index(inner.name) and stage.tensor.reduction is None
+    run = Var("run")
+    extent = extent_of(inner.extent)
+    digits: dict[Var, Index] = {outer.var: floor_div(run, extent), inner.var: mod(run, extent)}
+    bounds = {run: Range.of_extent(extent_of(outer.extent) * extent)}
+    for load in loads_of(stage.tensor.body):
+        flat: Index = 0
+        for index, size in zip(load.indices, load.source.shape, strict=True):
+            flat = flat * size + substitute(index, digits)
+        terms = [term for term in terms_of(simplify(flat, bounds)) if run in free_vars(*term[0])]
+        own = own and terms == [((run,), 1)]
+    return own
 
 
 def _row_read(stage: Stage, axes: list[Axis], lanes: int) -> Axis | None:

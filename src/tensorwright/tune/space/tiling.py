@@ -21,7 +21,13 @@ from tensorwright.schedule import (
     Vectorize,
 )
 from tensorwright.tune.space.borders import skip_zeros
-from tensorwright.tune.space.common import accumulators, lanes_for, parallelise, spread
+from tensorwright.tune.space.common import (
+    accumulators,
+    lanes_for,
+    parallelise,
+    spread,
+    vector_loops,
+)
 from tensorwright.tune.space.pack_operand import place_panel
 from tensorwright.tune.space.roles import block_along, extent_of, points, vector_within
 from tensorwright.tune.space.sketch import Kind, SketchBuilder, divisors
@@ -31,6 +37,8 @@ from tensorwright.tune.space.tile_sizes import default_tile, few_columns, row_si
 _BAND_ROWS = 14
 _SHORT_BAND_ROWS = 8  # where bands are all that the threads share out
 _FEWEST_BANDS = 6
+_FEW_VECTORS = 8  # of sums: with fewer, each addition waits for the one before
+_MOST_DEEP = 8
 FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
 
 
@@ -112,9 +120,10 @@ class Tiling:
         tile = self._choose_tile()
         columns, column_outer, column_inner, lanes = self._split_columns(tile[0])
         rows, row_outer, row_inner = self._split_rows(*tile[1:])
-        self.builder.limit((columns, *rows), accumulators(self.target))
+        deep, deep_inner = self._split_more_columns(prod(tile))
+        self.builder.limit((columns, *rows, *deep), accumulators(self.target))
         outer = self._order_tiles(column_outer, row_outer)
-        inner = [*column_inner, *row_inner]
+        inner = [*column_inner, *deep_inner, *row_inner]
         self.builder.do(Reorder(self.stored, (*outer, *inner, lanes)))
         return outer, inner, lanes
 
@@ -176,6 +185,21 @@ class Tiling:
             return columns, [f"{name}_o"], [f"{name}_i"], lanes
         return columns, [], [], lanes
 
+    def _split_more_columns(self, vectors: int) -> tuple[list[Index], list[str]]:
+        """Split the other axis of columns where a tile is too small: (columns, loops in a tile).
+
+        So few sums wait for each other: an addition takes as long as a handful of others.
+        """
+        axis = self.roles.columns
+        if not self._is_wide or axis is None or vectors > _FEW_VECTORS:
+            return [], []
+        most = accumulators(self.target) // vectors
+        sizes = divisors(extent_of(axis.extent), min(_MOST_DEEP, most))
+        usual = max(size for size in sizes if size * vectors <= 2 * _FEW_VECTORS)
+        factor = self.builder.choose("more_columns", sizes, usual)
+        self._split(axis, factor, usual)
+        return [factor], [f"{axis.name}_i"]
+
     def _split_rows(self, rows: int, more_rows: int) -> tuple[list[Index], list[str], list[str]]:
         """Split the axes of the rows: (rows of a tile, loops over tiles, loops in a tile)."""
         roles = self.roles
@@ -213,7 +237,9 @@ class Tiling:
         if self._is_wide and roles.columns is not None:
             taken.discard(roles.columns.name)
         axes = state.stage(self.stored).tensor.axes
+        leaves = state.stage(self.stored).loops
         batch = [axis.name for axis in axes if axis.name not in taken]
+        batch = [name if name in leaves else f"{name}_o" for name in batch]
         if self.order is Order.ROWS_OUTSIDE:
             band = [self.band] if self.band else []
             return [*batch, *band, *rows, *columns]
@@ -293,9 +319,11 @@ class Tiling:
 
     def _compute_in_band(self, name: str, band: str) -> None:
         self.builder.do(ComputeAt(name, self.stored, band))
+        lanes = lanes_for(self.target, self.builder.state.stage(name))
+        loops = vector_loops(self.builder, name, lanes)
         last = self.builder.state.stage(name).tensor.axes[-1]
         if extent_of(last.extent) >= 2:
-            self.builder.do(Vectorize(name, last.name))
+            self.builder.do(Vectorize(name, loops[-1][0]))
 
     def _schedule_anchor(self) -> None:
         """Order and unroll the loops of the reduction inside one tile, and pack its constants."""
