@@ -90,12 +90,12 @@ class Assumptions:
             return True
         if isinstance(number, int):
             return isinstance(divisor, int) and number % divisor == 0
-        if not _is_opaque(number // divisor):
+        if _is_multiple(number, divisor):
             return True
         for below, above in self.divisions:
             if below == divisor and above != 0:
                 rest = number - above
-                if not _is_opaque(number // above) or rest == 0:
+                if _is_multiple(number, above) or rest == 0:
                     return True
                 if _length(rest) < _length(number) and self._divides(divisor, rest):
                     return True
@@ -126,9 +126,8 @@ def assume(facts: Iterable[Fact]) -> Assumptions | None:
                 found = _solution(gap)
             case Divides(divisor, number):
                 below, above = known.normal(divisor), known.normal(number)
-                times = below // above if above != 0 else below
-                if not _is_opaque(times):  # a multiple of a number divides it once
-                    waiting.append(Equal(times, 1))
+                if above != 0 and _is_multiple(below, above):  # it divides the number: once
+                    waiting.append(Equal(below // above, 1))
                     continue
                 found = _multiple(below, above, fresh)
                 fresh += 1
@@ -231,11 +230,9 @@ def _length(size: Size) -> int:
     return 1 if isinstance(size, int) else len(size.terms)
 
 
-def _is_opaque(size: Size) -> bool:
-    """Whether a quotient did not come out."""
-    if isinstance(size, int):
-        return False
-    return any(isinstance(atom, Quotient) for monomial, _ in size.terms for atom in monomial)
+def _is_multiple(number: Size, divisor: Size) -> bool:
+    """Whether a quotient leaves nothing over."""
+    return number // divisor * divisor == number
 
 
 def _is_nonnegative(gap: Size) -> bool:
