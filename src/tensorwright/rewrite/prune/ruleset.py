@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tensorwright.rewrite.axioms import Axiom, variables_of
-from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of
+from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
 from tensorwright.rewrite.prove.problem import names_in
 from tensorwright.rewrite.prune.tidy import resized_fact
 from tensorwright.rewrite.terms import (
@@ -23,7 +23,6 @@ from tensorwright.rewrite.terms import (
     Rule,
     Term,
     input_names,
-    substitute,
 )
 
 __all__ = ["Joint", "RuleSet", "rule_set", "usable_directions"]
@@ -135,10 +134,13 @@ def _opened(term: Term, sizes: Callable[[Extent], Size]) -> Term:
     if not isinstance(term, Apply):
         return term
     params: list[Param] = []
-    for param in substitute(Apply(term.operator, term.params, ()), {}, sizes).params:
-        atoms = atoms_of(param) if isinstance(param, Dim) else ()
+    for param in term.params:
+        size: Param = param
+        if isinstance(param, Dim):
+            size = value_of(param, {extent: sizes(extent) for extent in atoms_of(param)})
+        atoms = atoms_of(size) if isinstance(size, Dim) else ()
         is_variable = len(atoms) == 1 and atoms[0].name.startswith("_")
-        params.append(atoms[0].name if is_variable and param == Dim.of(atoms[0]) else param)
+        params.append(atoms[0].name if is_variable and size == Dim.of(atoms[0]) else size)
     return replace(term, params=tuple(params), args=tuple(_opened(arg, sizes) for arg in term.args))
 
 
