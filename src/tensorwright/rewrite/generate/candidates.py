@@ -163,8 +163,8 @@ class _Generalised:
         if len(inner):
             of = classes[inner]
             none = np.zeros((len(of), 0), np.uint64)
-            names = (table.code, table.place, table.a, table.b, table.kind)
-            batch = Batch(*(column[of] for column in names), none)
+            code, place, a, b = table.code[of], table.place[of], table.a[of], table.b[of]
+            batch = Batch(code, place, a, b, table.kind[of], none)
             sides = [
                 self._with_fresh(arg.astype(np.intp), leaf[inner]) for arg in (batch.a, batch.b)
             ]

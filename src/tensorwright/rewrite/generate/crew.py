@@ -47,14 +47,14 @@ def work(
                 worker = _Worker(job)
                 crew[worker.ours] = worker
         for worker in crew.values():
-            worker.ours.send(waiting.pop())
+            worker.give(waiting.pop())
         busy = len(crew)
         while busy:
             for connection in wait(list(crew)):
                 worker = crew[connection]  # type: ignore[index]
                 number, result = worker.take()
                 if waiting:
-                    worker.ours.send(waiting.pop())
+                    worker.give(waiting.pop())
                 else:
                     busy -= 1
                 yield number, result
@@ -86,16 +86,17 @@ class _Worker:
         self.process.start()
         theirs.close()
 
+    def give(self, chunk: tuple[int, Any]) -> None:
+        try:
+            self.ours.send(chunk)
+        except OSError as error:
+            raise _ended() from error
+
     def take(self) -> tuple[int, Any]:
         try:
             answer = self.ours.recv()
-        except EOFError as error:
-            raise MachineError(
-                stage="rules",
-                where="a worker process",
-                reason="it ended before its work was done; perhaps there was not enough memory",
-                remedy="run again with --resume and fewer workers",
-            ) from error
+        except (EOFError, OSError) as error:
+            raise _ended() from error
         if isinstance(answer, TensorwrightError):
             raise answer
         number, result = answer
@@ -105,6 +106,15 @@ class _Worker:
         self.process.kill()
         self.process.join()
         self.ours.close()
+
+
+def _ended() -> MachineError:
+    return MachineError(
+        stage="rules",
+        where="a worker process",
+        reason="it ended before its work was done; perhaps there was not enough memory",
+        remedy="run again with --resume and fewer workers",
+    )
 
 
 def _serve(pipe: Connection, job: Callable[[Any], Any]) -> None:
