@@ -144,7 +144,8 @@ def vector_loops(builder: SketchBuilder, name: str, lanes: int) -> list[tuple[st
     stage = builder.state.stage(name)
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
     loops = [(axis.name, extent_of(axis.extent)) for axis in axes]
-    if len(axes) < 2 or 2 * loops[-1][1] > lanes or not _are_one_run(stage, axes[-2], axes[-1]):
+    is_short = len(axes) >= 2 and 2 * loops[-1][1] <= lanes and all(n for _, n in loops)
+    if not is_short or not _are_one_run(stage, axes[-2], axes[-1]):
         return loops
     step = Fuse(name, (axes[-2].name, axes[-1].name))
     builder.do(step)
