@@ -18,8 +18,8 @@ from tensorwright.rewrite.generate.trial import agree_at, holds
 from tensorwright.rewrite.generate.widening import Found
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import IntShape
-from tensorwright.rewrite.prove import problems_of
 from tensorwright.rewrite.prove.assumptions import assume
+from tensorwright.rewrite.prove.conditions import without_needless_ranks
 from tensorwright.rewrite.shapes import IllTyped, Needs
 from tensorwright.rewrite.terms import Condition, Equal, Rank, Rule, canonical_rule, input_names
 from tensorwright.rewrite.text import rule_text
@@ -78,7 +78,7 @@ def _general(rule: Rule, own: Mapping[str, IntShape]) -> Rule | None:
     for each in closed[:_MOST_TIED]:
         found = tied(each, (*ranks, *_roots_equal(each, own)), own)
         if found is not None:
-            return _without_needless_ranks(found)
+            return without_needless_ranks(found)
     return None
 
 
@@ -102,13 +102,3 @@ def _roots_equal(rule: Rule, shapes: Mapping[str, IntShape]) -> Condition:
     solved = [assume((fact,)) for fact in needs.facts if not known.entails(fact)]
     pairs = [pair for each in solved if each is not None for pair in each.solved]
     return tuple(Equal(Dim.of(extent), size) for extent, size in pairs)
-
-
-def _without_needless_ranks(rule: Rule) -> Rule:
-    """The rule without the ranks that its operators fix anyway."""
-    for fact in rule.condition:
-        if isinstance(fact, Rank):
-            fewer = replace(rule, condition=tuple(f for f in rule.condition if f is not fact))
-            if len(problems_of(fewer)) == 1:
-                rule = fewer
-    return rule

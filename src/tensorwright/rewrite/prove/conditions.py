@@ -25,12 +25,12 @@ from tensorwright.rewrite.prove.outcome import Proved
 from tensorwright.rewrite.prove.problem import Problem, problems_of
 from tensorwright.rewrite.prove.prover import prove
 from tensorwright.rewrite.prove.refute import refute, try_inputs
-from tensorwright.rewrite.prove.sampling import fits, shapes_at
+from tensorwright.rewrite.prove.sampling import fits, kernel_inputs, shapes_at
 from tensorwright.rewrite.prove.saturate import Limits
 from tensorwright.rewrite.shapes import IllTyped
-from tensorwright.rewrite.terms import Equal, Fact, Rank, Rule, applications, input_names
+from tensorwright.rewrite.terms import Equal, Fact, Rank, Rule, applications
 
-__all__ = ["conditioned", "least_condition"]
+__all__ = ["conditioned", "least_condition", "without_needless_ranks"]
 
 _LIMITS = Limits(rounds=4, nodes=1500, matches=200)
 
@@ -85,9 +85,9 @@ def conditioned(rule: Rule) -> Rule | None:
             for holds in (_is_not_refuted, _is_proved):
                 found = least_condition(rule, shapes, holds)
                 if found is not None and _is_proved(found):
-                    return _without_needless_ranks(found)
+                    return without_needless_ranks(found)
                 first = found if first is None else first
-    return None if first is None else _without_needless_ranks(first)
+    return None if first is None else without_needless_ranks(first)
 
 
 def _is_not_refuted(rule: Rule) -> bool:
@@ -100,7 +100,7 @@ def _plain_shapes(problem: Problem) -> Iterator[dict[str, IntShape]]:
 
     Kernels are of one group, or of as many as there are channels.
     """
-    kernels = _kernels(problem.rule)
+    kernels = kernel_inputs(problem.rule)
     names = [name for name, _ in problem.shapes]
     extents = [e for _, shape in problem.shapes for size in shape for e in atoms_of(size)]
     extents += [e for _, size in problem.known.solved for e in atoms_of(size)]
@@ -123,23 +123,13 @@ def _plain_shapes(problem: Problem) -> Iterator[dict[str, IntShape]]:
             yield shapes
 
 
-def _kernels(rule: Rule) -> set[str]:
-    """The inputs that are kernels of convolutions."""
-    return {
-        name
-        for each in applications(*rule.left, *rule.right)
-        if each.operator in ("conv2d", "enlarge")
-        for name in input_names(each.args[-1])
-    }
-
-
 def _ramp(shape: IntShape) -> Array:
     """Numbers of both signs, no two alike in a row."""
     size = prod(shape)
     return ((np.arange(size) * 7 + 3) % 11 - 5.0).reshape(shape)
 
 
-def _without_needless_ranks(rule: Rule) -> Rule:
+def without_needless_ranks(rule: Rule) -> Rule:
     """The rule without the ranks that its operators fix anyway."""
     for fact in rule.condition:
         if isinstance(fact, Rank):

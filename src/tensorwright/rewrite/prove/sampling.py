@@ -10,9 +10,18 @@ from tensorwright.rewrite.meaning import infer_shapes
 from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.prove.problem import Problem
 from tensorwright.rewrite.shapes import IllTyped
-from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact, Rank
+from tensorwright.rewrite.terms import (
+    AtLeast,
+    Divides,
+    Equal,
+    Fact,
+    Rank,
+    Rule,
+    applications,
+    input_names,
+)
 
-__all__ = ["holds_at", "sample_shapes", "shapes_at"]
+__all__ = ["fits", "holds_at", "kernel_inputs", "sample_shapes", "shapes_at"]
 
 Shapes = dict[str, IntShape]
 
@@ -35,6 +44,16 @@ def sample_shapes(
         seen.add(tuple(shapes.items()))
         if fits(problem, shapes):
             yield shapes
+
+
+def kernel_inputs(rule: Rule) -> set[str]:
+    """The inputs that are kernels of convolutions."""
+    return {
+        name
+        for each in applications(*rule.left, *rule.right)
+        if each.operator in ("conv2d", "enlarge")
+        for name in input_names(each.args[-1])
+    }
 
 
 def _free_extents(problem: Problem) -> tuple[Extent, ...]:

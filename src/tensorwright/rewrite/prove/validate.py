@@ -26,8 +26,8 @@ from tensorwright.rewrite.prove.instances import concrete_rule
 from tensorwright.rewrite.prove.polynomials import Polynomials
 from tensorwright.rewrite.prove.problem import Problem, problems_of
 from tensorwright.rewrite.prove.refute import try_inputs
-from tensorwright.rewrite.prove.sampling import fits, sample_shapes, shapes_at
-from tensorwright.rewrite.terms import Param, Rule, applications, input_names
+from tensorwright.rewrite.prove.sampling import fits, kernel_inputs, sample_shapes, shapes_at
+from tensorwright.rewrite.terms import Param, Rule, applications
 from tensorwright.rewrite.text import rule_text
 
 __all__ = ["FULL", "QUICK", "Budget", "Fault", "Validation", "random_values", "validate"]
@@ -163,7 +163,7 @@ def _fours(
 
 
 def _of_fours(problem: Problem, rule: Rule) -> Iterator[dict[str, IntShape]]:
-    kernels = _kernels(rule)
+    kernels = kernel_inputs(rule)
     extents = [extent for _, shape in problem.shapes for size in shape for extent in atoms_of(size)]
     extents += [a for _, size in problem.known.solved for a in atoms_of(size)]
     for rows in (4, 5):
@@ -176,16 +176,6 @@ def _of_fours(problem: Problem, rule: Rule) -> Iterator[dict[str, IntShape]]:
             if shapes is not None and fits(problem, shapes):
                 yield shapes
                 return
-
-
-def _kernels(rule: Rule) -> set[str]:
-    """The inputs that are kernels of convolutions."""
-    return {
-        name
-        for each in applications(*rule.left, *rule.right)
-        if each.operator in ("conv2d", "enlarge")
-        for name in input_names(each.args[-1])
-    }
 
 
 def random_values(axiom: Axiom, chance: random.Random, largest: int) -> Values:

@@ -60,21 +60,21 @@ class SkipZeros:
             raise refuse(self, state, f"{self.stage} is no product with one {self.tensor}")
         if _inside(padded) is None:
             raise refuse(self, state, f"{self.tensor} has no border of zeros")
-        if not self._conditions(state):
+        if not self.conditions(state):
             raise refuse(self, state, f"no border of {self.tensor} lies along {self.axis}")
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the conditions noted."""
         stage = state.stage(self.stage)
-        return state.with_stage(replace(stage, skips=(*stage.skips, *self._conditions(state))))
+        return state.with_stage(replace(stage, skips=(*stage.skips, *self.conditions(state))))
 
     def _factor(self, stage: Stage) -> Load | None:
         factors = list(_factors(stage.tensor.body))
         found = [f for f in factors if isinstance(f, Load) and f.source.name == self.tensor]
         return found[0] if len(factors) > 1 and len(found) == 1 else None
 
-    def _conditions(self, state: ScheduleState) -> tuple[Condition, ...]:
-        """When terms along the axis count, in the axes of the stage."""
+    def conditions(self, state: ScheduleState) -> tuple[Condition, ...]:
+        """When terms along the axis count, in the axes of the stage; none where none is skipped."""
         stage, padded = state.stage(self.stage), state.stage(self.tensor)
         load, inside = self._factor(stage), _inside(padded)
         if load is None or inside is None:

@@ -30,9 +30,8 @@ def skip_zeros(builder: SketchBuilder, name: str, tile: frozenset[str]) -> list[
     """
     skipped: list[str] = []
     for step in _possible(builder.state, builder.state.stage(name)):
-        stage = step.apply(builder.state).stage(name)
-        conditions = stage.skips[len(builder.state.stage(name).skips) :]
-        axes = _axes_of(stage, conditions)
+        conditions = step.conditions(builder.state)
+        axes = _axes_of(builder.state.stage(name), conditions)
         if not {axis.name for axis in axes} & tile and _saved(conditions, axes) >= _LEAST_SAVED:
             builder.do(step)
             skipped.append(step.axis)

@@ -114,7 +114,8 @@ def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> No
     lanes = lanes_for(target, stage)
     along = _row_read(stage, axes, lanes)
     if along is not None:
-        _turn(builder, name, [axis.name for axis in axes], along.name, lanes)
+        squares = turn(builder, name, along.name, lanes)
+        parallelise(builder, name, squares, points(stage.tensor))
         return
     *others, (inner, length) = vector_loops(builder, name, lanes)
     outer: list[str] = []
@@ -180,14 +181,18 @@ def _row_read(stage: Stage, axes: list[Axis], lanes: int) -> Axis | None:
     return rows[0] if rows and extent_of(rows[0].extent) >= lanes else None
 
 
-def _turn(builder: SketchBuilder, name: str, axes: list[str], along: str, lanes: int) -> None:
-    """Copy squares of `lanes` elements a side: they are turned in registers."""
-    *others, last = axes
+def turn(builder: SketchBuilder, name: str, along: str, lanes: int) -> list[str]:
+    """Copy squares of `lanes` elements a side, which are turned in registers.
+
+    along  the axis along which neighbours are read; they are written along the last
+    Returns the loops over squares, outermost first.
+    """
+    *others, last = (axis.name for axis in builder.state.stage(name).tensor.axes)
     builder.do(Split(name, last, (lanes,), Tail.SHIFT))
     outer = [*(axis for axis in others if axis != along), f"{last}_o"]
     builder.do(Reorder(name, (*outer, along, f"{last}_i")))
     builder.do(Vectorize(name, f"{last}_i"))
-    parallelise(builder, name, outer, points(builder.state.stage(name).tensor))
+    return outer
 
 
 MIN_PARALLEL_POINTS = 16384  # below this a fork and join costs more than it saves

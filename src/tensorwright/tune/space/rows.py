@@ -35,6 +35,7 @@ from tensorwright.tune.space.common import (
     lanes_for,
     parallelise,
     spread,
+    turn,
 )
 from tensorwright.tune.space.roles import extent_of, has_reuse, points, reads_along, stride_along
 from tensorwright.tune.space.sketch import Sketch, SketchBuilder, divisors
@@ -316,21 +317,17 @@ def _interleave(builder: SketchBuilder, name: str, row: str) -> None:
 def _schedule_copy(
     builder: SketchBuilder, name: str, target: Target, reader: str, home: str
 ) -> None:
-    """Gather the vectors of an operand in another order, all of a cache line's while it is there.
+    """Copy an operand in the other order.
 
     home   the loop of the reader that it is computed at; the root where ""
     """
     stage = builder.state.stage(name)
     lanes = lanes_for(target, stage)
-    *outer, last = (axis.name for axis in stage.tensor.axes)
-    inner = f"{last}_i"
-    builder.do(Split(name, last, (lanes,)))
-    builder.do(Reorder(name, (*outer[:-1], f"{last}_o", outer[-1], inner)))
-    builder.do(Vectorize(name, inner))
+    outer = turn(builder, name, stage.tensor.axes[-2].name, lanes)
     if home:
         builder.do(ComputeAt(name, reader, home))
     else:
-        parallelise(builder, name, [*outer[:-1], f"{last}_o"], points(stage.tensor))
+        parallelise(builder, name, outer, points(stage.tensor))
 
 
 def _is_product(stage: Stage) -> bool:

@@ -10,6 +10,7 @@ import pytest
 
 from tensorwright.rewrite import evaluate_terms
 from tensorwright.rewrite.axioms import load_axioms
+from tensorwright.rewrite.library import listed_rules
 from tensorwright.rewrite.prove import (
     Proved,
     Refuted,
@@ -36,7 +37,7 @@ def rules_in(name: str) -> tuple[Rule, ...]:
     return parse_rules((FOLDER / name).read_text(encoding="utf-8").splitlines())
 
 
-@pytest.mark.parametrize("rule", rules_in("well_known.txt"), ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", listed_rules("known"), ids=lambda rule: rule.name)
 def test_a_substitution_of_the_literature_is_proved(rule: Rule) -> None:
     outcome = prove(rule)
     assert isinstance(outcome, Proved), str(outcome)
@@ -88,7 +89,7 @@ def test_shapes_matter() -> None:
 
 
 def test_a_proved_rule_says_in_its_line_whether_floats_may_differ() -> None:
-    rules = {rule.name: rule for rule in rules_in("well_known.txt")}
+    rules = {rule.name: rule for rule in listed_rules("known")}
     lines = {}
     for name in ("associativity", "split-of-concat"):
         outcome = prove(rules[name])
@@ -101,7 +102,7 @@ def test_a_proved_rule_says_in_its_line_whether_floats_may_differ() -> None:
 
 def test_z3_proves_from_instances_what_it_does_not_from_axioms() -> None:
     """Four groups merged into two, the kernel cut into quarters."""
-    rules = {rule.name: rule for rule in rules_in("well_known.txt")}
+    rules = {rule.name: rule for rule in listed_rules("known")}
     (problem,) = problems_of(rules["merge-groups-4-to-2"])
     found = saturate(problem, load_axioms())
     assert found is not None
@@ -131,7 +132,7 @@ def test_sides_that_never_fit_are_unknown() -> None:
 
 
 def test_the_answer_is_the_same_again() -> None:
-    rule = rules_in("well_known.txt")[0]
+    rule = listed_rules("known")[0]
     assert prove(rule) == prove(rule)
 
 
