@@ -155,7 +155,7 @@ def compare_case(
 ) -> tuple[OpTime, ...]:
     """Check and time our kernel by that trace, and every peer's forms; ours comes first.
 
-    rival   MetaSchedule tunes the case, too, and runs one copy of it
+    rival   MetaSchedule tunes the case, too, and runs as many copies
 
     Forms of a peer that its own best form beats keep the time of the short rotation.
     """
@@ -164,7 +164,7 @@ def compare_case(
         for peer in plan.peers:
             entrants += _enter_peer(program, peer, copies, plan, Path(folder))
         if rival is not None:
-            entrants.append(_enter_metaschedule(program, rival, plan))
+            entrants.append(_enter_metaschedule(program, rival, copies, plan))
         expected = [
             evaluate_program(program, draw_operands(program, copy, plan.seed))
             for copy in range(copies)
@@ -221,23 +221,31 @@ def _enter_torch(program: OperatorProgram, form: str, copies: int, plan: OpPlan)
     return _Entrant(PYTORCH, form, TORCH_FACTORY, options, {}, restore, copies)
 
 
-def _enter_metaschedule(program: OperatorProgram, rival: RivalPlan, plan: OpPlan) -> _Entrant:
+def _enter_metaschedule(
+    program: OperatorProgram, rival: RivalPlan, copies: int, plan: OpPlan
+) -> _Entrant:
     case = program.case
     options: dict[str, object] = {
         "shape": [number for _, number in case.fields],
         "trials": rival.trials,
         "work_dir": str(rival.folder),
         "seed": plan.seed,
+        "copies": copies,
     }
     shape = program.forms[0].output.stated
+    inputs = {
+        f"{name}_{copy}": array
+        for copy in range(copies)
+        for name, array in draw_operands(program, copy, plan.seed).items()
+    }
     return _Entrant(
         peer=METASCHEDULE,
         form="",
         path=case.family,
         options=options,
-        inputs=draw_operands(program, 0, plan.seed),
+        inputs=inputs,
         restore=lambda array: array.reshape(shape),
-        copies=1,
+        copies=copies,
     )
 
 

@@ -88,14 +88,14 @@ class OpRow:
 
     @property
     def rival_ratio(self) -> float | None:
-        """How many times as fast as MetaSchedule we are, by the better of its times.
+        """How many times as fast as MetaSchedule we are, called in turn.
 
-        Ours calls it in turn with us, and it measured itself with weights rearranged beforehand.
+        Where that failed, by the time that it measured itself: of one copy, in warm caches.
         """
         if self.rival is None or self.ours is None or self.ours.time_s is None:
             return None
         found = [t.time_s for t in self.times if t.peer == METASCHEDULE and t.time_s]
-        return min([*found, self.rival.best_s]) / self.ours.time_s
+        return min(found, default=self.rival.best_s) / self.ours.time_s
 
     def gflops(self, time: OpTime | None) -> float | None:
         """10^9 needed operations per second."""

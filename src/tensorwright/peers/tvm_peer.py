@@ -4,7 +4,8 @@ The path names a workload of `tvm.s_tir.meta_schedule.testing.te_workload`: a fu
 option `shape` ("conv2d_nhwc", {"shape": [1, 7, 7, 512, 512, 3, 1, 1]}), or one of its cases by
 number, from 1 on ("C2D.4"). All is as TVM has it by default: evolutionary search in batches of 64
 on its XGBoost model; only builds leave out an import that they do not need. Operands are as the
-workload gives them: weights are not packed beforehand.
+workload gives them: weights are not packed beforehand. With option `copies`, a call runs the kernel
+so often, each time on operands and an output of its own, as the other competitors do.
 
 Trials and the curve of the best (see tuning_curve.py) are kept in the folder of the option
 `work_dir`; a folder that has them goes on where it stopped, and one that has enough is only used.
@@ -37,12 +38,15 @@ BUILD_S = 60.0
 
 
 class TvmPeer(Peer):
-    """See the module's text. Options: shape, trials, work_dir, seed, mcpu (of LLVM), batch."""
+    """See the module's text. Options: shape, trials, work_dir, seed, mcpu (of LLVM), batch,
+    copies.
+    """
 
     def __init__(self) -> None:
         self._module: Any = None
         self._shapes: tuple[tuple[int, ...], ...] = ()
-        self._arguments: list[Any] = []
+        self._copies = 1
+        self._outputs: list[Any] = []
         self.call: Callable[[], object] = _nothing
 
     def load(self, path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
@@ -50,6 +54,7 @@ class TvmPeer(Peer):
         os.environ["TVM_NUM_THREADS"] = str(threads)
         tensors = make_workload(path, options.get("shape"))
         self._shapes = tuple(tuple(int(extent) for extent in each.shape) for each in tensors)
+        self._copies = int(options.get("copies", 1))
         function = te.create_prim_func(list(tensors))
         target = make_target(threads, options.get("mcpu"))
         folder = Path(options.get("work_dir") or _default_folder(path, self._shapes, threads))
@@ -64,20 +69,37 @@ class TvmPeer(Peer):
         return PeerInfo(str(tvm.__version__), f"MetaSchedule, {threads} threads, {_told(folder)}")
 
     def bind(self, inputs: Arrays) -> None:
-        """Copy the inputs, which are the workload's operands in order, and place the output."""
-        given = [array.shape for array in inputs.values()]
-        if given != list(self._shapes[:-1]):
-            raise ValueError(f"inputs of shapes {given}, expected {list(self._shapes[:-1])}")
-        arrays = [np.ascontiguousarray(array) for array in inputs.values()]
-        arrays.append(np.zeros(self._shapes[-1], np.float32))
-        self._arguments = [tvm.runtime.tensor(array) for array in arrays]
-        module, arguments = self._module, tuple(self._arguments)
-        self.call = lambda: module(*arguments)
+        """Copy the inputs, which are the operands in order, copy by copy, and place the outputs.
+
+        A shape may be written otherwise than the workload does, with as many elements.
+        """
+        wanted = self._shapes[:-1] * self._copies
+        if [array.size for array in inputs.values()] != [math.prod(shape) for shape in wanted]:
+            given = [array.shape for array in inputs.values()]
+            raise ValueError(f"inputs of shapes {given}, expected {list(wanted)}")
+        pairs = zip(inputs.values(), wanted, strict=True)
+        operands = [
+            tvm.runtime.tensor(np.ascontiguousarray(array).reshape(shape)) for array, shape in pairs
+        ]
+        empty = np.zeros(self._shapes[-1], np.float32)
+        self._outputs = [tvm.runtime.tensor(empty) for _ in range(self._copies)]
+        count = len(self._shapes) - 1
+        calls = [
+            (*operands[copy * count : (copy + 1) * count], output)
+            for copy, output in enumerate(self._outputs)
+        ]
+        module = self._module
+
+        def call() -> None:
+            for arguments in calls:
+                module(*arguments)
+
+        self.call = call
 
     def run(self) -> Arrays:
-        """Compute the output of the bound inputs."""
+        """Compute the outputs of the bound inputs."""
         self.call()
-        return {"0": self._arguments[-1].numpy()}
+        return {str(copy): output.numpy() for copy, output in enumerate(self._outputs)}
 
     def park(self) -> None:
         """Nothing to do: the process is stopped after it."""

@@ -16,7 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 
 __all__ = [
     "Atom",
@@ -31,8 +32,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(NamedTuple):
     """The extent of an input along one dimension."""
 
     name: str
@@ -74,6 +74,8 @@ class Dim:
         return Dim((((atom,), 1),))
 
     def __add__(self, other: Size) -> Size:
+        if other == 0:
+            return self
         total = dict(self.terms)
         for monomial, factor in _terms(other):
             total[monomial] = total.get(monomial, 0) + factor
@@ -83,10 +85,12 @@ class Dim:
         return self + other
 
     def __mul__(self, other: Size) -> Size:
+        if isinstance(other, int):
+            return _scaled(self, other)
         total: dict[Monomial, int] = {}
         for left, a in self.terms:
             for right, b in _terms(other):
-                product = tuple(sorted((*left, *right), key=str))
+                product = _product(left, right)
                 total[product] = total.get(product, 0) + a * b
         return _normal(total)
 
@@ -134,9 +138,28 @@ def _terms(size: Size) -> tuple[tuple[Monomial, int], ...]:
     return (((), size),) if size else ()
 
 
+def _scaled(size: Dim, number: int) -> Size:
+    """A multiple: the order of the terms stays."""
+    if number in (0, 1):
+        return size if number else 0
+    return Dim(tuple((monomial, factor * number) for monomial, factor in size.terms))
+
+
+@lru_cache(maxsize=1 << 16)
+def _product(left: Monomial, right: Monomial) -> Monomial:
+    return tuple(sorted((*left, *right), key=str))
+
+
+@lru_cache(maxsize=1 << 16)
+def _order(monomial: Monomial) -> tuple[bool, int, tuple[str, ...]]:
+    """Short products before long ones, the number last."""
+    return not monomial, len(monomial), tuple(map(str, monomial))
+
+
 def _normal(total: Mapping[Monomial, int]) -> Size:
     kept = [(monomial, factor) for monomial, factor in total.items() if factor]
-    kept.sort(key=lambda pair: (not pair[0], len(pair[0]), tuple(map(str, pair[0]))))
+    if len(kept) > 1:
+        kept.sort(key=lambda pair: _order(pair[0]))
     if not kept:
         return 0
     if len(kept) == 1 and not kept[0][0]:

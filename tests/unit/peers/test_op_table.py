@@ -59,18 +59,20 @@ def test_means_are_split_by_how_near_the_best_peer_is_to_the_peak() -> None:
     assert summarise_rows(())[0].mean is None
 
 
-def test_a_tuner_is_no_peer_and_counts_by_the_better_of_its_times() -> None:
+def test_a_tuner_is_no_peer_and_counts_by_its_turns_or_else_by_its_own_time() -> None:
     tuned = OpTime("metaschedule", "", 800e-6, 800e-6, 0.0, "3")
     row = replace(ROWS[0], times=(*ROWS[0].times, tuned))
     assert row.rival_ratio is None
     assert row.ratio == ROWS[0].ratio
-    slow, fast = (replace(row, rival=Rival(200, s, 60.0, 3.0)) for s in (900e-6, 700e-6))
-    assert slow.rival_ratio == pytest.approx(0.8)
-    assert fast.rival_ratio == pytest.approx(0.7)
+    failed = replace(tuned, time_s=None, failure="refused")
+    fast = replace(row, rival=Rival(200, 700e-6, 60.0, 3.0))
+    assert fast.rival_ratio == pytest.approx(0.8)
+    alone = replace(fast, times=(*ROWS[0].times, failed))
+    assert alone.rival_ratio == pytest.approx(0.7)
     console = Console(file=io.StringIO(), width=200)
     print_op_rows([fast], console)
     assert isinstance(console.file, io.StringIO)
-    assert console.file.getvalue().splitlines()[-1].split() == "C2D.1 0.70 200 60 3.0".split()
+    assert console.file.getvalue().splitlines()[-1].split() == "C2D.1 0.80 200 60 3.0".split()
 
 
 def test_the_file_is_read_back(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorwright.rewrite.generate.generalize import alike, generalize, generalize_alike
-from tensorwright.rewrite.generate.trial import agree_at, holds
+from tensorwright.rewrite.generate.trial import Trial, agree_at
 from tensorwright.rewrite.generate.widening import widened
 from tensorwright.rewrite.meaning import evaluate_terms
 from tensorwright.rewrite.prove import problems_of, sample_shapes
@@ -113,14 +113,31 @@ def test_a_general_rule_holds_at_any_shapes_that_meet_its_condition(line, seed):
                 assert np.allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
+def holds(text):
+    rule = parse_rule(text)
+    return Trial(rule).holds(rule.condition)
+
+
 def test_trials_tell_true_from_false():
-    assert holds(parse_rule("matmul(?x, ewadd(?y, ?z)) == ewadd(matmul(?x, ?y), matmul(?x, ?z))"))
-    assert not holds(parse_rule("matmul(?x, ?y) == matmul(?y, ?x)"))
+    assert holds("matmul(?x, ewadd(?y, ?z)) == ewadd(matmul(?x, ?y), matmul(?x, ?z))")
+    assert not holds("matmul(?x, ?y) == matmul(?y, ?x)")
     commuted = parse_rule("matmul(?x, ?y) == matmul(?y, ?x)")
     assert agree_at(commuted, {"x": (1, 1), "y": (1, 1)})
     assert not agree_at(commuted, {"x": (2, 2), "y": (2, 2)})
-    assert not holds(parse_rule("ewdiv(?x, relu(?x)) == ewdiv(relu(?x), ?x)"))  # x / 0
-    assert not holds(parse_rule("relu(?x) == ?x if x.0 >= 100 and x.1 >= 100"))  # no such shapes
+    assert not holds("ewdiv(?x, relu(?x)) == ewdiv(relu(?x), ?x)")  # x / 0
+    assert not holds("relu(?x) == ?x if x.0 >= 100 and x.1 >= 100")  # no such shapes
+
+
+def test_shapes_that_refute_a_rule_refute_it_under_every_condition_true_there():
+    text = "matmul(?x, ?y) == matmul(?y, ?x) if rank(x) = 2 and rank(y) = 2"
+    trial = Trial(parse_rule(text))
+    ranks, square = parse_rule(text).condition, parse_rule(f"{text} and x.0 = 2").condition
+    assert not trial.refutes(square)
+    assert not trial.holds(square)
+    assert trial.refutes(square)
+    assert trial.refutes(ranks)
+    assert not trial.refutes(parse_rule(f"{text} and x.0 = 1").condition)
+    assert trial.holds(parse_rule(f"{text} and x.0 = 1 and x.1 = 1").condition)
 
 
 def test_rules_found_at_several_shapes_are_said_once():

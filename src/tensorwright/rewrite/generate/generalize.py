@@ -14,7 +14,7 @@ from dataclasses import replace
 from tensorwright.rewrite.dims import Dim
 from tensorwright.rewrite.generate.holes import closed_rules
 from tensorwright.rewrite.generate.ties import tied
-from tensorwright.rewrite.generate.trial import agree_at, holds
+from tensorwright.rewrite.generate.trial import Trial, agree_at
 from tensorwright.rewrite.generate.widening import Found
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import IntShape
@@ -69,17 +69,27 @@ def _general(rule: Rule, own: Mapping[str, IntShape]) -> Rule | None:
     ranks: Condition = tuple(Rank(name, len(shape)) for name, shape in own.items())
     ordered = sorted(closed_rules(rule, own), key=lambda pair: pair[1])
     closed = [replace(rule, left=each.left, right=each.right) for each, _ in ordered]
+    tried: list[tuple[Rule, Trial, Condition]] = []
     for each in closed:
-        needed = _roots_equal(each, own)
-        for condition in (needed, (*ranks, *needed)):
-            candidate = replace(each, condition=condition)
-            if holds(candidate):
-                return candidate
-    for each in closed[:_MOST_TIED]:
-        found = tied(each, (*ranks, *_roots_equal(each, own)), own)
+        trial, needed = Trial(each), _roots_equal(each, own)
+        tried.append((each, trial, needed))
+        condition = _suffices(trial, ranks, needed)
+        if condition is not None:
+            return replace(each, condition=condition)
+    for each, trial, needed in tried[:_MOST_TIED]:
+        found = tied(each, trial, (*ranks, *needed), own)
         if found is not None:
             return without_needless_ranks(found)
     return None
+
+
+def _suffices(trial: Trial, ranks: Condition, needed: Condition) -> Condition | None:
+    """What is needed alone or with the ranks, the latter first: it is refuted sooner."""
+    ranked = (*ranks, *needed)
+    is_ranked = trial.holds(ranked)
+    if (is_ranked or not trial.refutes(ranked)) and trial.holds(needed):
+        return needed
+    return ranked if is_ranked else None
 
 
 def _roots_equal(rule: Rule, shapes: Mapping[str, IntShape]) -> Condition:

@@ -21,7 +21,8 @@ from tensorwright.rewrite.terms import Rule
 
 __all__ = ["Refinery"]
 
-_ITEMS = 32
+_ITEMS, _SLOW_ITEMS = 32, 4
+"""Items of a part, of quick steps and of slow ones."""
 _FEW = 16
 """Parts that other processes are not worth."""
 Item = TypeVar("Item")
@@ -74,13 +75,17 @@ class Refinery:
 
     def general(self, groups: Sequence[Sequence[Found]]) -> tuple[Rule, ...]:
         """Rules for all shapes."""
-        return self._spread("generalised", _general, groups)
+        return self._spread("generalised", _general, groups, _SLOW_ITEMS)
 
     def _spread(
-        self, label: str, job: Callable[[Sequence[Item]], tuple[Result, ...]], items: Sequence[Item]
+        self,
+        label: str,
+        job: Callable[[Sequence[Item]], tuple[Result, ...]],
+        items: Sequence[Item],
+        count: int = _ITEMS,
     ) -> tuple[Result, ...]:
-        starts = range(0, len(items), _ITEMS)
-        parts = [(n, tuple(items[at : at + _ITEMS])) for n, at in enumerate(starts)]
+        starts = range(0, len(items), count)
+        parts = [(n, tuple(items[at : at + count])) for n, at in enumerate(starts)]
         meter = Meter(self.say, label, len(parts))
         found: dict[int, tuple[Result, ...]] = {}
         for number, result in work(job, parts, self.workers if len(parts) > _FEW else 1):

@@ -7,15 +7,15 @@ to be needed are tried last: that a convolution has one group, `x.1 = w.1`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from tensorwright.rewrite.dims import Dim, Extent
-from tensorwright.rewrite.generate.trial import holds
+from tensorwright.rewrite.generate.trial import Trial
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import IntShape
-from tensorwright.rewrite.prove.assumptions import Assumptions, assume
+from tensorwright.rewrite.prove.assumptions import assume
 from tensorwright.rewrite.shapes import IllTyped
 from tensorwright.rewrite.terms import (
     Condition,
@@ -30,14 +30,18 @@ from tensorwright.rewrite.terms import (
 
 __all__ = ["tied"]
 
-_FEW, _SAMPLES = 8, (20, 60)
-Suffice = Callable[[Sequence[Fact]], bool]
+_FEW, _SOME, _MANY = 6, 12, 40
+"""Shapes at which a condition is tried: first, while one is looked for, and in the end."""
+_MOST_SEARCHES = 4
 Extents = Mapping[Extent, int]
 
 
-def tied(rule: Rule, needed: Condition, shapes: Mapping[str, IntShape]) -> Rule | None:
+def tied(
+    rule: Rule, trial: Trial, needed: Condition, shapes: Mapping[str, IntShape]
+) -> Rule | None:
     """The rule with such equalities as its condition, after `needed`; None where none suffice.
 
+    trial    of its two sides
     shapes   of the inputs, where the rule was found
     """
     symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
@@ -47,46 +51,60 @@ def tied(rule: Rule, needed: Condition, shapes: Mapping[str, IntShape]) -> Rule 
         return None
     asked = (*facts, *(fact for fact in needed if isinstance(fact, Equal | Divides)))
     ranked = _candidates(rule, shapes)
-    for samples in _SAMPLES:
-
-        def suffice(facts: Sequence[Fact], samples: int = samples) -> bool:
-            tried = replace(rule, condition=(*needed, *facts))
-            return holds(tried, samples=_FEW) and holds(tried, seed=1, samples=samples)
-
-        kept = _fewest(ranked, asked, suffice)
-        if kept is not None:
-            found = replace(rule, condition=(*needed, *kept))
-            if samples == _SAMPLES[-1] or holds(found, seed=2, samples=_SAMPLES[-1]):
-                return found
+    search = _Search(trial, needed, asked)
+    for _ in range(_MOST_SEARCHES):  # each knows what refuted the one before
+        kept = search.fewest(ranked)
+        if kept is None:
+            return None
+        condition = (*needed, *kept)
+        if trial.holds(condition, seed=2, samples=_MANY):
+            return replace(rule, condition=condition)
     return None
 
 
-def _fewest(
-    ranked: Sequence[tuple[int, Fact]], asked: Sequence[Fact], suffice: Suffice
-) -> list[Fact] | None:
-    """One that suffices alone, or else as few as may be."""
-    for kind, fact in reversed(ranked):
-        if kind >= _ALONG and suffice([fact]):
-            return [fact]
-    kept = _enough(ranked, suffice)
-    for fact in tuple(kept or ()):
-        fewer = [other for other in kept or () if other is not fact]
-        if _implies(assume((*asked, *fewer)), fact) or suffice(fewer):
-            kept = fewer
-    return kept
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Looks for equalities that suffice beside `needed`; `asked` is known besides."""
 
+    trial: Trial
+    needed: Condition
+    asked: tuple[Fact, ...]
 
-def _enough(ranked: Sequence[tuple[int, Fact]], suffice: Suffice) -> list[Fact] | None:
-    """All facts of the likeliest kinds, of as few kinds as suffice."""
-    for kind in sorted({kind for kind, _ in ranked}, reverse=True):
-        facts = [fact for own, fact in ranked if own >= kind]
-        if suffice(facts):
-            return facts
-    return None
+    def fewest(self, ranked: Sequence[tuple[int, Fact]]) -> list[Fact] | None:
+        """One that suffices alone, or else as few as may be."""
+        every = (*self.needed, *(fact for _, fact in ranked))
+        if not self.trial.holds(every, samples=_FEW) and self.trial.refutes(every):
+            return None
+        for kind, fact in reversed(ranked):
+            if kind >= _ALONG and self._suffice([fact]):
+                return [fact]
+        kept = self._enough(ranked)
+        for fact in tuple(kept or ()):
+            fewer = [other for other in kept or () if other is not fact]
+            if not self._refuted(fewer) and (self._imply(fewer, fact) or self._suffice(fewer)):
+                kept = fewer
+        return kept
 
+    def _enough(self, ranked: Sequence[tuple[int, Fact]]) -> list[Fact] | None:
+        """All facts of the likeliest kinds, of as few kinds as suffice."""
+        for kind in sorted({kind for kind, _ in ranked}, reverse=True):
+            facts = [fact for own, fact in ranked if own >= kind]
+            if self._suffice(facts):
+                return facts
+        return None
 
-def _implies(known: Assumptions | None, fact: Fact) -> bool:
-    return known is not None and known.entails(fact)
+    def _suffice(self, facts: Sequence[Fact]) -> bool:
+        condition = (*self.needed, *facts)
+        return self.trial.holds(condition, samples=_FEW) and self.trial.holds(
+            condition, seed=1, samples=_SOME
+        )
+
+    def _refuted(self, facts: Sequence[Fact]) -> bool:
+        return self.trial.refutes((*self.needed, *facts))
+
+    def _imply(self, facts: Sequence[Fact], fact: Fact) -> bool:
+        known = assume((*self.asked, *facts))
+        return known is not None and known.entails(fact)
 
 
 def _candidates(rule: Rule, shapes: Mapping[str, IntShape]) -> list[tuple[int, Fact]]:
@@ -137,13 +155,21 @@ def _has_strides(rule: Rule) -> bool:
 
 
 def _kernels(rule: Rule) -> dict[tuple[str, str], int]:
-    """The inputs that are convolved with each other, data first, and how likely a tie is."""
+    """The inputs that are convolved with each other, data first, and how likely a tie is.
+
+    Of as many parts on both sides, the first meets the first.
+    """
     found: dict[tuple[str, str], int] = {}
     for each in applications(*rule.left, *rule.right):
         if each.operator == "conv2d":
             x, w = each.args
             is_direct = isinstance(x, Input) and isinstance(w, Input)
-            for pair in product(_parts(x), _parts(w)):
+            data, weights = tuple(_parts(x)), tuple(_parts(w))
+            if len(data) == len(weights):
+                met = tuple(zip(data, weights, strict=True))
+            else:
+                met = tuple(product(data, weights))
+            for pair in met:
                 likelihood = _DIRECT if is_direct else _JOINED
                 found[pair] = max(likelihood, found.get(pair, 0))
     return found

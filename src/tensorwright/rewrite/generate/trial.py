@@ -1,12 +1,14 @@
 """Does a rule hold at shapes other than those where it was found?  Random shapes decide, in floats.
 
 This refutes a generalisation that is false, and what only the stand-ins of exact arithmetic make
-equal.  It proves nothing.
+equal.  It proves nothing.  Shapes at which a rule is false refute it under every condition that is
+true there, so that most conditions that do not suffice are seen without another evaluation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -15,10 +17,12 @@ from tensorwright.expr import Array
 from tensorwright.rewrite.meaning import evaluate_terms
 from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.prove import Problem, problems_of, sample_shapes
+from tensorwright.rewrite.prove.problem import extents_in
+from tensorwright.rewrite.prove.sampling import holds_at
 from tensorwright.rewrite.shapes import IllTyped
-from tensorwright.rewrite.terms import Input, Rule, applications
+from tensorwright.rewrite.terms import Condition, Fact, Input, Rank, Rule, applications
 
-__all__ = ["agree_at", "holds"]
+__all__ = ["Trial", "agree_at"]
 
 _SAMPLES = 6
 _FEWEST = 3
@@ -27,21 +31,55 @@ _LARGEST = (4, 9)
 _TOLERANCE = 1e-7
 
 
-def holds(rule: Rule, seed: int = 0, samples: int = _SAMPLES) -> bool:
-    """Whether both sides agree wherever it was tried; False where no shapes fit the rule.
+class Trial:
+    """Two sides, and what is known of them whatever the condition."""
 
-    samples  shapes that are tried; where inputs may have several ranks, so many of all ranks
-             together, but a few of each
-    """
-    is_tried = False
-    problems = problems_of(rule)
-    each = samples if len(problems) < 2 else max(_FEWEST, samples // len(problems))
-    for problem in problems:
-        for shapes in _samples(problem, seed, each):
-            is_tried = True
-            if not agree_at(rule, shapes, seed):
-                return False
-    return is_tried
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self._agrees: dict[tuple[tuple[str, IntShape], ...], bool] = {}
+        self._refuting: list[Mapping[str, IntShape]] = []
+
+    def holds(self, condition: Condition, seed: int = 0, samples: int = _SAMPLES) -> bool:
+        """Whether both sides agree wherever it was tried; False where no shapes fit the rule.
+
+        samples  shapes that are tried; where inputs may have several ranks, so many of all ranks
+                 together, but a few of each
+        """
+        if self.refutes(condition):
+            return False
+        is_tried = False
+        problems = problems_of(replace(self._rule, condition=condition))
+        each = samples if len(problems) < 2 else max(_FEWEST, samples // len(problems))
+        for problem in problems:
+            for shapes in _samples(problem, seed, each):
+                is_tried = True
+                if not self._agree(shapes, seed):
+                    return False
+        return is_tried
+
+    def refutes(self, condition: Condition) -> bool:
+        """Whether the rule was seen to be false at shapes where this condition is true."""
+        return any(all(_is_true(fact, shapes) for fact in condition) for shapes in self._refuting)
+
+    def _agree(self, shapes: Mapping[str, IntShape], seed: int) -> bool:
+        key = tuple(shapes.items())
+        known = self._agrees.get(key)
+        if known is None:
+            known = self._agrees[key] = agree_at(self._rule, shapes, seed)
+            if not known:
+                self._refuting.append(dict(shapes))
+        return known
+
+
+def _is_true(fact: Rank | Fact, shapes: Mapping[str, IntShape]) -> bool:
+    """Whether shapes satisfy a condition; not where an extent of it does not exist."""
+    extents = () if isinstance(fact, Rank) else extents_in(fact)
+    if any(extent.axis >= len(shapes[extent.name]) for extent in extents):
+        return False
+    try:
+        return holds_at(fact, shapes)
+    except ZeroDivisionError:
+        return False
 
 
 def _samples(problem: Problem, seed: int, count: int) -> Iterator[dict[str, IntShape]]:

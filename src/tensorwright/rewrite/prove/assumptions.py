@@ -9,7 +9,8 @@ with a fresh extent.  The rest (lower bounds, equalities without a solution) is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import gcd
 
@@ -33,6 +34,12 @@ class Assumptions:
     zero: tuple[Size, ...] = ()
     positive: tuple[Size, ...] = ()
     divisions: tuple[tuple[Size, Size], ...] = ()
+    _size_of: dict[Extent, Size] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        self._size_of.update(self.solved)
 
     @property
     def quotients(self) -> tuple[tuple[Extent, Size], ...]:
@@ -47,7 +54,7 @@ class Assumptions:
         """The size in terms of unsolved extents."""
         if isinstance(size, int):
             return size
-        return _replace(size, dict(self.solved))
+        return _replace(size, self._size_of)
 
     def entails(self, fact: Fact) -> bool:
         """Whether the fact follows, for all positive extents."""
@@ -235,6 +242,7 @@ def _is_multiple(number: Size, divisor: Size) -> bool:
     return number // divisor * divisor == number
 
 
+@lru_cache(maxsize=1 << 16)
 def _is_nonnegative(gap: Size) -> bool:
     """By signs: with each extent 1 more than a natural number, no coefficient is negative."""
     if isinstance(gap, int):
