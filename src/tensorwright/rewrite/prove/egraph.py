@@ -49,11 +49,13 @@ class Link:
 class EGraph:
     """Nodes, their classes and the proofs of their equality.  Deterministic: ids count upwards.
 
-    clock  a number of the caller's: new nodes and changes of classes are stamped with it
+    clock    a number of the caller's: new nodes and changes of classes are stamped with it
+    version  counts nodes and unions: while it stays, so does the graph
     """
 
     def __init__(self) -> None:
         self.clock = 0
+        self.version = 0
         self._heads: dict[tuple[str, tuple[Param, ...]], Head] = {}
         self._head_parts: list[tuple[str, tuple[Param, ...]]] = []
         self._head: list[Head] = []
@@ -121,6 +123,7 @@ class EGraph:
         known = self._exact.get(written)
         if known is not None:
             return known
+        self.version += 1
         name = Id(len(self._head))
         key = (head, *map(self.find, children))
         twin = self._canonical.get(key)
@@ -216,6 +219,7 @@ class EGraph:
 
     def _merge(self, kept: Id, lost: Id) -> None:
         """Move the members and the parents of one class to another."""
+        self.version += 1
         moved = [parent for parent in self._parents.pop(lost) if self._is_alive[parent]]
         for parent in moved:
             if self._canonical.get(self._key[parent]) == parent:

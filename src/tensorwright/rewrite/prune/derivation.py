@@ -18,7 +18,7 @@ from tensorwright.rewrite.prove.explain import chains_of, used_applications
 from tensorwright.rewrite.prove.saturate import Application, Saturation, Search
 from tensorwright.rewrite.prove.typed_graph import Binding, TypedGraph
 from tensorwright.rewrite.prune.ruleset import Joint, RuleSet, usable_directions
-from tensorwright.rewrite.terms import Rule, Term
+from tensorwright.rewrite.terms import Apply, Rule, Term
 
 __all__ = ["DERIVE_LIMITS", "PRUNE_LIMITS", "QUICK_LIMITS", "Derived", "derive", "same_power"]
 
@@ -113,6 +113,7 @@ class _Run:
         self.typed = TypedGraph(dict(problem.shapes), problem.known)
         self.limits = limits
         self.applications: list[Application] = []
+        self._known: dict[Apply, tuple[int, list[tuple[Id, dict[str, Id]]]]] = {}
 
     def goal(self, left: Sequence[Term], right: Sequence[Term]) -> Pairs | None:
         """The nodes of two sides, added where they are missing; None where they may not fit."""
@@ -153,21 +154,37 @@ class _Run:
 
     def _matches(self, joint: Joint) -> Iterator[dict[str, Id]]:
         """What the inputs stand for where all patterns match, at nodes that are not all equal."""
-        graph = self.typed.graph
         found: list[tuple[dict[str, Id], tuple[Id, ...]]] = [({}, ())]
         for pattern in joint.patterns:
+            options = self._options(pattern)
+            if not options or not found:
+                return iter(())
+            shared = tuple(name for name in options[0][1] if name in found[0][0])
+            fitting: dict[tuple[Id, ...], list[tuple[Id, dict[str, Id]]]] = {}
+            for root, own in options:
+                fitting.setdefault(tuple(own[name] for name in shared), []).append((root, own))
+            found = [
+                (nodes | own, (*roots, root))
+                for nodes, roots in found
+                for root, own in fitting.get(tuple(nodes[name] for name in shared), ())
+            ]
+        return (nodes for nodes, roots in found if len(set(roots)) > 1)
+
+    def _options(self, pattern: Apply) -> list[tuple[Id, dict[str, Id]]]:
+        """The classes at which a pattern matches with what its inputs stand for there.
+
+        Many joint patterns share one; what was found is good until the graph changes.
+        """
+        graph = self.typed.graph
+        known = self._known.get(pattern)
+        if known is None or known[0] != graph.version:
             options = [
                 (graph.find(name), match.nodes)
                 for name in graph.with_operator(pattern.operator)
                 for match in self.typed.matches(pattern, name)
             ]
-            found = [
-                (nodes | own, (*roots, root))
-                for nodes, roots in found
-                for root, own in options
-                if all(nodes.get(name, node) == node for name, node in own.items())
-            ]
-        return (nodes for nodes, roots in found if len(set(roots)) > 1)
+            known = self._known[pattern] = (graph.version, options)
+        return known[1]
 
     def _fire(self, rule: Rule, nodes: dict[str, Id]) -> bool:
         typed = self.typed

@@ -87,6 +87,7 @@ def _named_in_sizes(rule: Rule) -> set[str]:
     return found | set(input_names(*rule.left, *rule.right))
 
 
+@lru_cache(maxsize=4096)
 def _is_reversible(rule: Rule) -> bool:
     return variables_of(*rule.left) == variables_of(*rule.right)
 
@@ -144,11 +145,12 @@ def _opened(term: Term, sizes: Callable[[Extent], Size]) -> Term:
     return replace(term, params=tuple(params), args=tuple(_opened(arg, sizes) for arg in term.args))
 
 
-def _joints(rule: Rule) -> list[Joint]:
+@lru_cache(maxsize=4096)
+def _joints(rule: Rule) -> tuple[Joint, ...]:
     is_reversible = _is_reversible(rule)
     found = []
     for side, is_usable in zip((rule.left, rule.right), usable_directions(rule), strict=True):
         if is_usable:
             patterns = tuple(each for each in side if isinstance(each, Apply))
             found.append(Joint(rule, patterns, is_reversible))
-    return found
+    return tuple(found)
