@@ -83,8 +83,9 @@ def generate_rules(
     rules: list[Rule] = []
     for preset in parts:
         say = progress if len(parts) == 1 else _prefixed(progress, preset.name)
-        with _folder(work, preset, max_operators, seed, resume=resume) as folder:
-            found = enumerate_terms(preset, max_operators, folder, seed, workers, say)
+        depth = min(max_operators, preset.deepest)
+        with _folder(work, preset, depth, seed, resume=resume) as folder:
+            found = enumerate_terms(preset, depth, folder, seed, workers, say)
             tally.note("initial", len(found.equal))
             rules += _rules_of(found, Refinery(preset.shapes, seed, workers, say), tally)
             tally.graphs += found.graphs

@@ -56,12 +56,14 @@ class Preset:
 
     prepared  terms over the inputs that cost nothing, because weights are prepared once, when a
               network is compiled: a kernel with its groups merged, the scale of a normalisation
+    deepest   most operators of a graph: a family with many kinds of windows is not taken further
     """
 
     name: str
     inputs: tuple[GeneratorInput, ...]
     applications: tuple[Application, ...]
     prepared: tuple[Term, ...] = ()
+    deepest: int = 4
 
     def leaf(self, number: int) -> Term:
         """What costs nothing: the inputs in turn, then the prepared terms."""

@@ -34,4 +34,4 @@ _APPLICATIONS = (
     Application("pool_kernel", (2, 3, 3)),
     Application("identity_kernel", (2, 1, 1)),
 )
-WINDOWS = Preset("windows", _INPUTS, _APPLICATIONS)
+WINDOWS = Preset("windows", _INPUTS, _APPLICATIONS, deepest=3)
