@@ -73,7 +73,7 @@ def _general(rule: Rule, own: Mapping[str, IntShape]) -> Rule | None:
     for each in closed:
         trial, needed = Trial(each), _roots_equal(each, own)
         tried.append((each, trial, needed))
-        condition = _suffices(trial, ranks, needed)
+        condition = _sufficient(trial, ranks, needed)
         if condition is not None:
             return replace(each, condition=condition)
     for each, trial, needed in tried[:_MOST_TIED]:
@@ -83,8 +83,11 @@ def _general(rule: Rule, own: Mapping[str, IntShape]) -> Rule | None:
     return None
 
 
-def _suffices(trial: Trial, ranks: Condition, needed: Condition) -> Condition | None:
-    """What is needed alone or with the ranks, the latter first: it is refuted sooner."""
+def _sufficient(trial: Trial, ranks: Condition, needed: Condition) -> Condition | None:
+    """The weaker condition under which a rule holds, of `needed` with the ranks and without.
+
+    With the ranks first: it is refuted sooner, and then neither holds.
+    """
     ranked = (*ranks, *needed)
     is_ranked = trial.holds(ranked)
     if (is_ranked or not trial.refutes(ranked)) and trial.holds(needed):
