@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from tensorwright.rewrite.generate.generalize import alike, generalize, generalize_alike
 from tensorwright.rewrite.generate.trial import Trial, agree_at
-from tensorwright.rewrite.generate.widening import widened
+from tensorwright.rewrite.generate.widening import Found, widened
 from tensorwright.rewrite.meaning import evaluate_terms
 from tensorwright.rewrite.prove import problems_of, sample_shapes
+from tensorwright.rewrite.terms import Rank
 from tensorwright.rewrite.text import parse_rule, rule_text
 
 SHAPES = {
@@ -150,3 +151,23 @@ def test_rules_found_at_several_shapes_are_said_once():
     groups = alike(widened(parse_rule(line), SHAPES) for line in lines)
     assert [len(group) for group in groups] == [2, 2]
     assert [len(generalize_alike(group)) for group in groups] == [1, 1]
+
+
+def test_shapes_of_which_a_rule_speaks_are_not_tried_again(monkeypatch):
+    line = f"{CONV}(?x, concat[0](?v, ?w)) == concat[1]({CONV}(?x, ?v), {CONV}(?x, ?w))"
+    shapes = (
+        {"x": (2, 2, 2, 2), "v": (2, 2, 1, 1), "w": (2, 2, 1, 1)},
+        {"x": (5, 4, 8, 7), "v": (3, 4, 2, 6), "w": (2, 4, 2, 6)},
+        {"x": (2, 4, 5, 5), "v": (4, 4, 3, 3), "w": (4, 4, 3, 3)},
+    )
+    tried = []
+
+    def noted(rule, own):
+        tried.append(own)
+        return generalize(rule, own)
+
+    monkeypatch.setattr("tensorwright.rewrite.generate.generalize.generalize", noted)
+    found = [Found(parse_rule(line), tuple(each.items())) for each in shapes]
+    (rule,) = generalize_alike(found)
+    assert [fact for fact in rule.condition if not isinstance(fact, Rank)]  # one group
+    assert tried == [{"x1": (5, 4, 8, 7), "x2": (3, 4, 2, 6), "x3": (2, 4, 2, 6)}]

@@ -8,15 +8,16 @@ prover to say.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tensorwright.rewrite.dims import Dim
 from tensorwright.rewrite.generate.holes import closed_rules
 from tensorwright.rewrite.generate.ties import tied
-from tensorwright.rewrite.generate.trial import Trial, agree_at
+from tensorwright.rewrite.generate.trial import Trial, agree_at, is_true
 from tensorwright.rewrite.generate.widening import Found
-from tensorwright.rewrite.meaning import infer, symbolic_shape
+from tensorwright.rewrite.meaning import infer, instantiate, symbolic_shape
 from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.prove.assumptions import assume
 from tensorwright.rewrite.prove.conditions import without_needless_ranks
@@ -40,17 +41,50 @@ def alike(found: Iterable[Found]) -> tuple[tuple[Found, ...], ...]:
 def generalize_alike(found: Sequence[Found]) -> tuple[Rule, ...]:
     """What rules that are alike become: one rule where it has no condition, else the distinct ones.
 
-    Names are canonical.
+    The shapes with the fewest chance equalities come first.  Shapes of which a rule speaks already
+    say nothing new.  Names are canonical.
     """
     kept: dict[str, Rule] = {}
-    for each in found:
-        general = generalize(each.rule, dict(each.shapes))
+    for rule, shapes in sorted(map(_renamed, found), key=lambda each: _coincidences(each[1])):
+        if any(_speaks_of(known, rule, shapes) for known in kept.values()):
+            continue
+        general = generalize(rule, shapes)
         if general is not None:
-            chosen = canonical_rule(general)
-            kept.setdefault(rule_text(chosen), chosen)
-            if not chosen.condition:
+            kept.setdefault(rule_text(general), general)
+            if not general.condition:
                 break
     return tuple(kept.values())
+
+
+def _renamed(found: Found) -> tuple[Rule, dict[str, IntShape]]:
+    """With canonical names: rules that are alike are the same then."""
+    names = input_names(*found.rule.left, *found.rule.right)
+    shapes = dict(found.shapes)
+    renamed = canonical_rule(found.rule)
+    return renamed, dict(
+        zip(input_names(*renamed.left, *renamed.right), map(shapes.__getitem__, names), strict=True)
+    )
+
+
+def _coincidences(shapes: Mapping[str, IntShape]) -> int:
+    """How many pairs of extents are equal, with 1 in one more place."""
+    extents = [1, *(extent for shape in shapes.values() for extent in shape)]
+    return sum(times * (times - 1) for times in Counter(extents).values())
+
+
+def _speaks_of(general: Rule, rule: Rule, shapes: Mapping[str, IntShape]) -> bool:
+    """Whether a rule found at some shapes is another one there."""
+    if not all(is_true(fact, shapes) for fact in general.condition):
+        return False
+    try:
+        return all(
+            instantiate(one, shapes) == instantiate(other, shapes)
+            for one, other in zip(
+                (*general.left, *general.right), (*rule.left, *rule.right), strict=True
+            )
+        )
+    except (IllTyped, ZeroDivisionError):
+        return False
 
 
 def generalize(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | None:

@@ -22,7 +22,7 @@ from tensorwright.rewrite.prove.sampling import holds_at
 from tensorwright.rewrite.shapes import IllTyped
 from tensorwright.rewrite.terms import Condition, Fact, Input, Rank, Rule, applications
 
-__all__ = ["Trial", "agree_at"]
+__all__ = ["Trial", "agree_at", "is_true"]
 
 _SAMPLES = 6
 _FEWEST = 3
@@ -59,7 +59,7 @@ class Trial:
 
     def refutes(self, condition: Condition) -> bool:
         """Whether the rule was seen to be false at shapes where this condition is true."""
-        return any(all(_is_true(fact, shapes) for fact in condition) for shapes in self._refuting)
+        return any(all(is_true(fact, shapes) for fact in condition) for shapes in self._refuting)
 
     def _agree(self, shapes: Mapping[str, IntShape], seed: int) -> bool:
         key = tuple(shapes.items())
@@ -71,7 +71,7 @@ class Trial:
         return known
 
 
-def _is_true(fact: Rank | Fact, shapes: Mapping[str, IntShape]) -> bool:
+def is_true(fact: Rank | Fact, shapes: Mapping[str, IntShape]) -> bool:
     """Whether shapes satisfy a condition; not where an extent of it does not exist."""
     extents = () if isinstance(fact, Rank) else extents_in(fact)
     if any(extent.axis >= len(shapes[extent.name]) for extent in extents):

@@ -90,7 +90,10 @@ class Assumptions:
         if any(_is_nonnegative(gap - known) for known in self.positive):
             return True
         pairs = combinations_with_replacement(self.positive, 2)
-        return any(_is_nonnegative(gap - one - other) for one, other in pairs)
+        if any(_is_nonnegative(gap - one - other) for one, other in pairs):
+            return True
+        cleared = _cleared(gap)
+        return cleared is not None and self._is_nonnegative(cleared)
 
     def _divides(self, divisor: Size, number: Size) -> bool:
         if divisor == 1 or number == 0:
@@ -260,6 +263,18 @@ def _is_nonnegative(gap: Size) -> bool:
 
 def _is_nonnegative_quotient(atom: Quotient) -> bool:
     return _is_nonnegative(atom.numerator)
+
+
+def _cleared(gap: Size) -> Size | None:
+    """What is not negative just where `gap` is not: n + d * rest for `n // d + rest`."""
+    if isinstance(gap, int):
+        return None
+    for monomial, factor in gap.terms:
+        if factor == 1 and len(monomial) == 1 and isinstance(monomial[0], Quotient):
+            quotient = monomial[0]
+            if _is_nonnegative(quotient.divisor - 1):
+                return quotient.numerator + quotient.divisor * (gap - Dim.of(quotient))
+    return None
 
 
 def _factors(size: Size) -> Iterator[int]:

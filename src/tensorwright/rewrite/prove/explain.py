@@ -110,10 +110,13 @@ class _Readable:
         if not isinstance(param, Dim):
             return param
         known = self._whole.get(param)
-        while known is None and any(extent in self._parts for extent in atoms_of(param)):
-            values = {e: self._parts.get(e, Dim.of(e)) for e in atoms_of(param)}
+        if known is not None:
+            return known
+        parts = dict(self._parts)  # each is put in once: they may speak of each other
+        while any(extent in parts for extent in atoms_of(param)):
+            values = {each: parts.pop(each, Dim.of(each)) for each in atoms_of(param)}
             param = value_of(param, values)
-        return param if known is None else known
+        return param
 
 
 def _chain(found: Saturation, left: Id, right: Id) -> Iterator[Step]:

@@ -17,7 +17,13 @@ from tensorwright.rewrite.prove.egraph import Id
 from tensorwright.rewrite.prove.explain import chains_of, used_applications
 from tensorwright.rewrite.prove.saturate import Application, Saturation, Search
 from tensorwright.rewrite.prove.typed_graph import Binding, TypedGraph
-from tensorwright.rewrite.prune.ruleset import Joint, RuleSet, usable_directions
+from tensorwright.rewrite.prune.ruleset import (
+    Joint,
+    RuleSet,
+    larger_side,
+    operators_of,
+    usable_directions,
+)
 from tensorwright.rewrite.terms import Apply, Rule, Term
 
 __all__ = ["DERIVE_LIMITS", "PRUNE_LIMITS", "QUICK_LIMITS", "Derived", "derive", "same_power"]
@@ -27,6 +33,10 @@ PRUNE_LIMITS = Limits(rounds=6, nodes=1500, matches=200)
 DERIVE_LIMITS = Limits(rounds=8, nodes=4000, matches=400)
 
 Pairs: TypeAlias = tuple[tuple[Id, Id], ...]
+Option: TypeAlias = tuple[Id, dict[str, Id]]
+"""A class at which a pattern matches, and what its inputs stand for there."""
+Table: TypeAlias = tuple[tuple[str, ...], dict[tuple[Id, ...], list[Option]]]
+"""Options of a pattern by what the names stand for that it shares with those before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +56,11 @@ def derive(rule: Rule, rules: RuleSet, limits: Limits = DERIVE_LIMITS) -> Derive
 
     Both sides are there from the start, and every rule is used wherever it fits.
     """
-    return _at_all_ranks(rule, lambda problem: _meeting(problem, rules, limits))
+
+    def at_one(problem: Problem, some: RuleSet) -> Derived | None:
+        return _meeting(problem, some, limits, is_told=True)
+
+    return _at_all_ranks(rule, rules, at_one)
 
 
 def same_power(rule: Rule, rules: RuleSet, limits: Limits = PRUNE_LIMITS) -> tuple[str, ...] | None:
@@ -59,15 +73,19 @@ def same_power(rule: Rule, rules: RuleSet, limits: Limits = PRUNE_LIMITS) -> tup
     """
     is_joint = len(rule.left) > 1 and all(usable_directions(rule))
     at_one = _both_ways if is_joint else _meeting
-    found = _at_all_ranks(rule, lambda problem: at_one(problem, rules, limits))
+    found = _at_all_ranks(rule, rules, lambda problem, some: at_one(problem, some, limits))
     return None if found is None else found.names
 
 
-def _at_all_ranks(rule: Rule, at_one: Callable[[Problem], Derived | None]) -> Derived | None:
+def _at_all_ranks(
+    rule: Rule, rules: RuleSet, at_one: Callable[[Problem, RuleSet], Derived | None]
+) -> Derived | None:
     names: set[str] = set()
     first: Derived | None = None
+    stages = _stages(rule, rules)
     for problem in problems_of(rule):
-        found = at_one(problem)
+        attempts = (at_one(problem, some) for some in stages)
+        found = next((each for each in attempts if each is not None), None)
         if found is None:
             return None
         names.update(found.names)
@@ -75,13 +93,21 @@ def _at_all_ranks(rule: Rule, at_one: Callable[[Problem], Derived | None]) -> De
     return None if first is None else Derived(tuple(sorted(names)), first.chains)
 
 
-def _meeting(problem: Problem, rules: RuleSet, limits: Limits) -> Derived | None:
-    """Both sides first, then all rules."""
+def _stages(rule: Rule, rules: RuleSet) -> tuple[RuleSet, ...]:
+    """Some of the rules, then all: large rules fill the graph, and small ones mostly suffice."""
+    sets = (rules.smaller_than(larger_side(rule)), rules.among(operators_of(rule)))
+    return (*(some for some in sets if len(some) < len(rules)), rules)
+
+
+def _meeting(
+    problem: Problem, rules: RuleSet, limits: Limits, *, is_told: bool = False
+) -> Derived | None:
+    """Both sides first, then all rules; with the chains of terms if they are to be told."""
     run = _Run(problem, limits)
     goal = run.goal(problem.rule.left, problem.rule.right)
     if goal is None or not run.rounds(rules.axioms, rules.joint, goal):
         return None
-    return run.derived(goal)
+    return run.derived(goal) if is_told else Derived(run.names(goal), ())
 
 
 def _both_ways(problem: Problem, rules: RuleSet, limits: Limits) -> Derived | None:
@@ -113,7 +139,7 @@ class _Run:
         self.typed = TypedGraph(dict(problem.shapes), problem.known)
         self.limits = limits
         self.applications: list[Application] = []
-        self._known: dict[Apply, tuple[int, list[tuple[Id, dict[str, Id]]]]] = {}
+        self._known: dict[Apply, tuple[int, list[Option]]] = {}
 
     def goal(self, left: Sequence[Term], right: Sequence[Term]) -> Pairs | None:
         """The nodes of two sides, added where they are missing; None where they may not fit."""
@@ -136,41 +162,51 @@ class _Run:
             if search.is_proved(goal):
                 return True
             is_changed = search.round(goal)
-            for number, each in enumerate(joint):
-                is_changed |= self._apply(each, number, done)
-            if not is_changed or len(self.typed.graph) > self.limits.nodes:
+            is_changed |= self._apply(joint, done)
+            if not is_changed or self._is_full():
                 break
         return search.is_proved(goal)
 
-    def _apply(self, joint: Joint, number: int, done: set[tuple[object, ...]]) -> bool:
+    def _is_full(self) -> bool:
+        return len(self.typed.graph) > self.limits.nodes
+
+    def _apply(self, joint: Sequence[Joint], done: set[tuple[object, ...]]) -> bool:
+        """Find where rules of several roots match, then apply them there."""
+        found: list[tuple[Joint, dict[str, Id]]] = []
+        for number, each in enumerate(joint):
+            for nodes in islice(self._matches(each), self.limits.matches):
+                key = (number, *sorted(nodes.items()))
+                if key not in done:
+                    done.add(key)
+                    found.append((each, nodes))
         is_changed = False
-        matches = list(islice(self._matches(joint), self.limits.matches))
-        for nodes in matches:
-            key = (number, *sorted(nodes.items()))
-            if key not in done:
-                done.add(key)
-                is_changed |= self._fire(joint.rule, nodes)
+        for each, nodes in found:
+            if self._is_full():
+                break
+            is_changed |= self._fire(each.rule, nodes)
         return is_changed
 
     def _matches(self, joint: Joint) -> Iterator[dict[str, Id]]:
         """What the inputs stand for where all patterns match, at nodes that are not all equal."""
-        found: list[tuple[dict[str, Id], tuple[Id, ...]]] = [({}, ())]
-        for pattern in joint.patterns:
-            options = self._options(pattern)
-            if not options or not found:
-                return iter(())
-            shared = tuple(name for name in options[0][1] if name in found[0][0])
-            fitting: dict[tuple[Id, ...], list[tuple[Id, dict[str, Id]]]] = {}
-            for root, own in options:
-                fitting.setdefault(tuple(own[name] for name in shared), []).append((root, own))
-            found = [
-                (nodes | own, (*roots, root))
-                for nodes, roots in found
-                for root, own in fitting.get(tuple(nodes[name] for name in shared), ())
-            ]
-        return (nodes for nodes, roots in found if len(set(roots)) > 1)
+        options = [self._options(pattern) for pattern in joint.patterns]
+        if not all(options):
+            return
+        bound = set(options[0][0][1])
+        tables = []
+        for some in options[1:]:
+            names = some[0][1]
+            shared = tuple(name for name in names if name in bound)
+            table: dict[tuple[Id, ...], list[Option]] = {}
+            for option in some:
+                table.setdefault(tuple(option[1][name] for name in shared), []).append(option)
+            tables.append((shared, table))
+            bound.update(names)
+        for root, nodes in options[0]:
+            for whole, is_one in _joined(nodes, root, tables):
+                if not is_one:
+                    yield whole
 
-    def _options(self, pattern: Apply) -> list[tuple[Id, dict[str, Id]]]:
+    def _options(self, pattern: Apply) -> list[Option]:
         """The classes at which a pattern matches with what its inputs stand for there.
 
         Many joint patterns share one; what was found is good until the graph changes.
@@ -223,3 +259,19 @@ class _Run:
             is_proved=True,
             is_complete=False,
         )
+
+
+def _joined(
+    nodes: dict[str, Id], root: Id, tables: Sequence[Table]
+) -> Iterator[tuple[dict[str, Id], bool]]:
+    """A match of the first pattern with those of the others that fit; whether all are at one root.
+
+    One after the other: there may be many, and few are asked for.
+    """
+    if not tables:
+        yield nodes, True
+        return
+    shared, table = tables[0]
+    for other, own in table.get(tuple(nodes[name] for name in shared), ()):
+        for whole, is_one in _joined(nodes | own, root, tables[1:]):
+            yield whole, is_one and other == root

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from tensorwright.rewrite.prove import Limits, Proved, Refuted, prove, stamped
 from tensorwright.rewrite.prune.derivation import same_power
-from tensorwright.rewrite.prune.ruleset import RuleSet, rule_set
+from tensorwright.rewrite.prune.ruleset import RuleSet, larger_side, rule_set
 from tensorwright.rewrite.prune.tidy import tidied
 from tensorwright.rewrite.terms import Rank, Rule
+from tensorwright.rewrite.text import parse_rules, rule_text
 
 __all__ = [
     "Answer",
@@ -18,10 +21,12 @@ __all__ = [
     "Fails",
     "Holds",
     "Implied",
+    "Kept",
     "Open",
     "Question",
     "decide",
     "examine",
+    "instead_of",
     "without_ranks",
 ]
 
@@ -64,12 +69,45 @@ class Open:
 Answer: TypeAlias = Implied | Open | Holds | Fails
 
 
+class Kept:
+    """The rules that many questions share, each with a name.
+
+    A process that gets them a second time does not read them again.
+    """
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
+
+    @cached_property
+    def prepared(self) -> RuleSet:
+        """The rules made ready for use."""
+        return rule_set(self.rules)
+
+    @cached_property
+    def text(self) -> str:
+        """The rules, one a line."""
+        return "\n".join(map(rule_text, self.rules))
+
+    def __reduce__(self) -> tuple[Callable[[str], Kept], tuple[str]]:
+        return _received, (self.text,)
+
+
+@lru_cache(maxsize=1)
+def _received(text: str) -> Kept:
+    return Kept(parse_rules(text.splitlines()))
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A candidate: do the rules of `kept`, which have names, imply it?  If None: is it proved?"""
+    """A candidate: do the kept rules imply it?  If there are none: is it proved?
+
+    without  the name of a kept rule that is to be replaced: rules that have more operators are left
+             out with it
+    """
 
     rule: Rule
-    kept: tuple[Rule, ...] | None
+    kept: Kept | None
+    without: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +125,17 @@ def examine(question: Question) -> Examined:
     if question.kept is None:
         answer = decide(question.rule)
     else:
-        names = same_power(question.rule, _prepared(question.kept))
+        rules = question.kept.prepared
+        if question.without:
+            rules = instead_of(question.rule, rules.without(question.without))
+        names = same_power(question.rule, rules)
         answer = Open() if names is None else Implied(names)
     return Examined(answer, time.perf_counter() - start)
 
 
-_last: list[tuple[tuple[Rule, ...], RuleSet]] = []
-
-
-def _prepared(kept: tuple[Rule, ...]) -> RuleSet:
-    """The rule set of some rules; that of the last question is at hand."""
-    if not _last or _last[0][0] != kept:
-        _last[:] = [(kept, rule_set(kept))]
-    return _last[0][1]
+def instead_of(rule: Rule, others: RuleSet) -> RuleSet:
+    """The rules that a rule may be dropped for: a simple rule is of more use than a large one."""
+    return others.smaller_than(larger_side(rule) + 1)
 
 
 def decide(rule: Rule, limits: Limits | None = None) -> Holds | Fails:

@@ -22,10 +22,12 @@ from tensorwright.rewrite.terms import (
     Rank,
     Rule,
     Term,
+    applications,
     input_names,
+    operator_count,
 )
 
-__all__ = ["Joint", "RuleSet", "rule_set", "usable_directions"]
+__all__ = ["Joint", "RuleSet", "larger_side", "operators_of", "rule_set", "usable_directions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,24 @@ class Joint:
 
 
 @dataclass(frozen=True, slots=True)
+class Usable:
+    """A rule made ready for use.
+
+    name          that of the rule
+    axiom         one for a rule of one root; None where neither direction can be applied
+    joint         for a rule of several roots one for each direction that can be applied
+    count         operators of the larger side
+    operators     those of both sides
+    """
+
+    name: str
+    axiom: Axiom | None
+    joint: tuple[Joint, ...]
+    is_reversible: bool
+    count: int
+    operators: frozenset[str]
+
+
 class RuleSet:
     """Rules ready for use; an axiom or a joint pattern has the name of its rule.
 
@@ -46,27 +66,59 @@ class RuleSet:
     joint       the rules of several roots, once for each direction
     """
 
-    axioms: tuple[Axiom, ...]
-    reversible: tuple[Axiom, ...]
-    joint: tuple[Joint, ...]
+    def __init__(self, usable: Iterable[Usable]) -> None:
+        self._usable = tuple(usable)
+        found = [(each, each.axiom) for each in self._usable if each.axiom is not None]
+        self.axioms = tuple(axiom for _, axiom in found)
+        self.reversible = tuple(axiom for each, axiom in found if each.is_reversible)
+        self.joint = tuple(joint for each in self._usable for joint in each.joint)
+
+    def __len__(self) -> int:
+        return len(self._usable)
+
+    def smaller_than(self, count: int) -> RuleSet:
+        """The rules both of whose sides have fewer operators."""
+        return RuleSet(each for each in self._usable if each.count < count)
+
+    def among(self, operators: frozenset[str]) -> RuleSet:
+        """The rules that have these operators alone."""
+        return RuleSet(each for each in self._usable if each.operators <= operators)
+
+    def without(self, name: str) -> RuleSet:
+        """The rules with other names."""
+        return RuleSet(each for each in self._usable if each.name != name)
+
+    def plus(self, rule: Rule) -> RuleSet:
+        """These rules and one more."""
+        return RuleSet((*self._usable, _usable(rule)))
 
 
 def rule_set(rules: Iterable[Rule]) -> RuleSet:
     """Prepare rules; each must have a name of its own."""
-    axioms: list[Axiom] = []
-    reversible: list[Axiom] = []
-    joint: list[Joint] = []
-    for rule in rules:
-        if len(rule.left) > 1:
-            joint += _joints(rule)
-            continue
-        axiom = _axiom(rule)
-        if axiom is None:
-            continue
-        axioms.append(axiom)
-        if _is_reversible(rule):
-            reversible.append(axiom)
-    return RuleSet(tuple(axioms), tuple(reversible), tuple(joint))
+    return RuleSet(map(_usable, rules))
+
+
+@lru_cache(maxsize=4096)
+def _usable(rule: Rule) -> Usable:
+    is_joint = len(rule.left) > 1
+    return Usable(
+        name=rule.name,
+        axiom=None if is_joint else _axiom(rule),
+        joint=_joints(rule) if is_joint else (),
+        is_reversible=_is_reversible(rule),
+        count=larger_side(rule),
+        operators=operators_of(rule),
+    )
+
+
+def operators_of(rule: Rule) -> frozenset[str]:
+    """The operators of both sides."""
+    return frozenset(each.operator for each in applications(*rule.left, *rule.right))
+
+
+def larger_side(rule: Rule) -> int:
+    """How many operators the larger side of a rule has."""
+    return max(operator_count(*rule.left), operator_count(*rule.right))
 
 
 def usable_directions(rule: Rule) -> tuple[bool, bool]:
@@ -87,12 +139,10 @@ def _named_in_sizes(rule: Rule) -> set[str]:
     return found | set(input_names(*rule.left, *rule.right))
 
 
-@lru_cache(maxsize=4096)
 def _is_reversible(rule: Rule) -> bool:
     return variables_of(*rule.left) == variables_of(*rule.right)
 
 
-@lru_cache(maxsize=4096)
 def _axiom(rule: Rule) -> Axiom | None:
     opened = _with_size_variables(rule)
     sides = zip((opened.left, opened.right), usable_directions(opened), strict=True)
@@ -145,7 +195,6 @@ def _opened(term: Term, sizes: Callable[[Extent], Size]) -> Term:
     return replace(term, params=tuple(params), args=tuple(_opened(arg, sizes) for arg in term.args))
 
 
-@lru_cache(maxsize=4096)
 def _joints(rule: Rule) -> tuple[Joint, ...]:
     is_reversible = _is_reversible(rule)
     found = []

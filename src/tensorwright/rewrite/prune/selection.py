@@ -23,13 +23,15 @@ from tensorwright.rewrite.prune.examine import (
     Fails,
     Holds,
     Implied,
+    Kept,
     Open,
     Question,
     examine,
+    instead_of,
     without_ranks,
 )
 from tensorwright.rewrite.prune.naming import sides_key, systematic_name, unused_name
-from tensorwright.rewrite.prune.ruleset import rule_set
+from tensorwright.rewrite.prune.ruleset import operators_of, rule_set
 from tensorwright.rewrite.prune.verdicts import Verdicts
 from tensorwright.rewrite.terms import (
     Input,
@@ -138,7 +140,7 @@ def _has_tensors(rule: Rule) -> bool:
 def minimise_rules(
     rules: Sequence[Rule], workers: int = 2, verdicts: Path | None = None, patience_s: float = 300.0
 ) -> Selection:
-    """Leave out proved rules that the others imply, the last ones first.
+    """Leave out proved rules that others of no more operators imply, the last ones first.
 
     Raises:  OutputError where verdicts cannot be written.
     """
@@ -178,7 +180,7 @@ class _Selector:
         """Drop what is implied, then prove a basis of the others, until none is left."""
         waiting = list(rules)
         while waiting:
-            kept = tuple(self.kept)
+            kept = Kept(tuple(self.kept))
             answers = self._answers([Question(rule, kept) for rule in waiting], crew)
             still_open = []
             for rule, answer in zip(waiting, answers, strict=True):
@@ -189,22 +191,25 @@ class _Selector:
             basis, waiting = self._split(still_open)
             answers = self._answers([Question(rule, None) for rule in basis], crew)
             for rule, answer in zip(basis, answers, strict=True):
-                self._settle(rule, answer, len(kept))
+                self._settle(rule, answer)
 
     def _split(self, rules: Sequence[Rule]) -> tuple[list[Rule], list[Rule]]:
-        """Those to prove, and those that would follow at once from them for all ranks."""
-        assumed = list(self.kept)
+        """Those to prove, and those that would follow at once from them for all ranks.
+
+        What was kept alone does not imply any of them: only rules over the operators of each are
+        tried with those of the basis.
+        """
         basis: list[Rule] = []
         later: list[Rule] = []
-        prepared = rule_set(assumed)
+        assumed = rule_set(self.kept)
         start = time.perf_counter()
         for rule in rules:
-            if basis and same_power(rule, prepared, QUICK_LIMITS) is not None:
+            own = assumed.among(operators_of(rule))
+            if basis and same_power(rule, own, QUICK_LIMITS) is not None:
                 later.append(rule)
                 continue
             basis.append(rule)
-            assumed.append(replace(without_ranks(rule), name=f"assumed-{len(basis)}"))
-            prepared = rule_set(assumed)
+            assumed = assumed.plus(replace(without_ranks(rule), name=f"assumed-{len(basis)}"))
         self.derive_s += time.perf_counter() - start
         return basis, later
 
@@ -240,12 +245,12 @@ class _Selector:
         self.implied.append(Dropped(rule, names))
         self.done += 1
 
-    def _settle(self, rule: Rule, answer: Answer, known: int) -> None:
+    def _settle(self, rule: Rule, answer: Answer) -> None:
+        self.done += 1
         match answer:
             case Holds(proved):
-                self._keep(rule, canonical_rule(proved), known)
+                self._keep(rule, canonical_rule(proved))
             case Fails(reason, is_refuted):
-                self.done += 1
                 if is_refuted:
                     self.refuted.append(rule)
                 else:
@@ -255,39 +260,34 @@ class _Selector:
                     stage="rules", where=rule_text(rule), reason="a proof has no such answer"
                 )
 
-    def _keep(self, rule: Rule, proved: Rule, known: int) -> None:
-        """Keep a proved rule, unless what was kept since it was asked implies it.
-
-        Its condition may have changed, too, and with it what implies it.
-        """
-        if len(self.kept) > known or proved.condition != rule.condition:
-            start = time.perf_counter()
-            names = same_power(proved, rule_set(self.kept))
-            self.derive_s += time.perf_counter() - start
-            if names is not None:
-                self._drop(rule, names)
-                return
+    def _keep(self, rule: Rule, proved: Rule) -> None:
         name = self.names.get(sides_key(proved)) or rule.name or systematic_name(proved)
         name = unused_name(name, {each.name for each in self.kept})
         self.kept.append(replace(proved, name=name))
-        self.done += 1
 
     def minimise(self, known: int, crew: Crew[Question, Examined]) -> None:
-        """Drop rules that larger ones imply, which came later; the first `known` stay.
+        """Drop rules that others of no more operators imply, the last first; `known` ones stay.
 
-        What all the others together do not imply is not implied by fewer of them.
+        What all the others together do not imply is not implied by fewer of them.  A derivation
+        from all the others is good as long as none of those that it uses is dropped.
         """
         new = self.kept[known:]
-        others = [tuple(each for each in self.kept if each is not rule) for rule in new]
-        pairs = zip(new, others, strict=True)
-        answers = self._answers([Question(rule, rest) for rule, rest in pairs], crew)
+        kept = Kept(tuple(self.kept))
+        answers = self._answers([Question(rule, kept, rule.name) for rule in new], crew)
+        dropped: set[str] = set()
         for rule, answer in reversed(list(zip(new, answers, strict=True))):
-            if isinstance(answer, Implied):
-                rest = [each for each in self.kept if each is not rule]
-                names = same_power(rule, rule_set(rest))
-                if names is not None:
-                    self.kept = rest
-                    self._forget(rule, names)
+            if not isinstance(answer, Implied):
+                continue
+            names: tuple[str, ...] | None = answer.names
+            rest = [each for each in self.kept if each is not rule]
+            if not dropped.isdisjoint(answer.names):
+                start = time.perf_counter()
+                names = same_power(rule, instead_of(rule, rule_set(rest)))
+                self.derive_s += time.perf_counter() - start
+            if names is not None:
+                self.kept = rest
+                dropped.add(rule.name)
+                self._forget(rule, names)
 
     def _forget(self, rule: Rule, names: tuple[str, ...]) -> None:
         """Drop a kept rule: what it implied, those that imply it do."""

@@ -14,13 +14,12 @@ from typing import IO, Any
 
 from tensorwright.base import output_error
 from tensorwright.rewrite.prove import stamp_of
-from tensorwright.rewrite.prune.examine import Answer, Fails, Holds, Implied, Open, Question
-from tensorwright.rewrite.terms import Rule
+from tensorwright.rewrite.prune.examine import Answer, Fails, Holds, Implied, Kept, Open, Question
 from tensorwright.rewrite.text import parse_rule, rule_text
 
 __all__ = ["SELECTION_VERSION", "Verdicts"]
 
-SELECTION_VERSION = 1
+SELECTION_VERSION = 2
 """Raise it with every change that may change what follows from kept rules."""
 
 
@@ -36,7 +35,7 @@ class Verdicts:
         self._known: dict[str, Answer] = {}
         self._file: IO[str] | None = None
         self._is_cut = False
-        self._last: tuple[tuple[Rule, ...] | None, str] = (None, "")
+        self._last: tuple[Kept | None, str] = (None, "")
         if path is not None:
             self._read(path)
 
@@ -73,14 +72,15 @@ class Verdicts:
             self._file = None
 
     def _key(self, question: Question) -> str:
-        about = "proof" if question.kept is None else self._hash_of(question.kept)
+        about = "proof"
+        if question.kept is not None:
+            about = f"{self._hash_of(question.kept)} without {question.without}"
         return _hash(f"{self._stamp} {about} {rule_text(question.rule)}")
 
-    def _hash_of(self, kept: tuple[Rule, ...]) -> str:
+    def _hash_of(self, kept: Kept) -> str:
         """What changes when a rule is kept more or less; many questions have the same rules."""
         if self._last[0] is not kept:
-            lines = [str(SELECTION_VERSION), *map(rule_text, kept)]
-            self._last = (kept, _hash("\n".join(lines)))
+            self._last = (kept, _hash(f"{SELECTION_VERSION}\n{kept.text}"))
         return self._last[1]
 
     def _read(self, path: Path) -> None:

@@ -37,6 +37,15 @@ def test_lower_bounds_add_up() -> None:
     assert not known.entails(AtLeast(parse_size("x.0 + y.0"), 6))
 
 
+def test_quotients_are_bounded_by_what_is_divided() -> None:
+    known = assume([AtLeast(parse_size("x.0"), parse_size("w.0"))])
+    assert known is not None
+    windows = parse_size("(x.0 - w.0) // 2 + 1")
+    assert known.entails(AtLeast(windows, 1))
+    assert not known.entails(AtLeast(windows, 2))
+    assert not known.entails(AtLeast(parse_size("(w.0 - x.0) // 2 + 1"), 1))
+
+
 def test_a_number_that_is_divided_is_a_product() -> None:
     known = assume([Divides(2, parse_size("x.0"))])
     assert known is not None

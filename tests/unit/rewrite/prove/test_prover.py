@@ -88,6 +88,16 @@ def test_shapes_matter() -> None:
     assert isinstance(prove(parse_rule(f"{sides} if x.1 = y.1")), Proved)
 
 
+def test_shapes_between_two_steps_are_known_to_fit() -> None:
+    rule = parse_rule(
+        "conv2d[1, 1, same, none](conv2d[2, 2, valid, none](?x, ?v), ?w) == "
+        "conv2d[2, 2, valid, none](conv2d[1, 1, valid, none](?x, ?v), ?w) if w.2 = 1 and w.3 = 1"
+    )
+    outcome = prove(rule)
+    assert isinstance(outcome, Proved)
+    assert outcome.axioms == ("conv-1x1-padding", "conv-1x1-stride")
+
+
 def test_a_proved_rule_says_in_its_line_whether_floats_may_differ() -> None:
     rules = {rule.name: rule for rule in listed_rules("known")}
     lines = {}

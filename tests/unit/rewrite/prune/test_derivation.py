@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tensorwright.rewrite import Rule, condition_text, parse_rule
+from tensorwright.rewrite import Rule, condition_text, parse_rule, parse_rules
+from tensorwright.rewrite.prove import Limits
 from tensorwright.rewrite.prune import derive, rule_set, same_power, sides_key, systematic_name
 from tensorwright.rewrite.prune.naming import unused_name
 from tensorwright.rewrite.prune.tidy import tidied
@@ -85,6 +86,34 @@ def test_sizes_of_constants_are_variables() -> None:
     assert same_power(parse_rule("relu(relu(eye[x.1]())) == eye[x.1]()"), rules) == ("r0",)
     assert same_power(parse_rule("relu(ones[x.1, 3]()) == ones[x.1, 3]()"), rules) == ("r1",)
     assert same_power(parse_rule("relu(ones[x.1, 3, 2]()) == ones[x.1, 3, 2]()"), rules) is None
+
+
+def test_sizes_that_divide_each_other_are_told() -> None:
+    sides = "pad[0, 0, 2*x.0](relu(relu(?x))), ?y == pad[0, 0, 2*x.0](relu(?x)), relu(?y)"
+    rule = parse_rule(f"{sides} if y.0 divides x.0 and x.0 // y.0 divides y.0")
+    rules = rule_set(named("relu(relu(?x)) == relu(?x)", "?y == relu(?y)"))
+    found = derive(rule, rules)
+    assert found is not None
+    assert found.names == ("r0", "r1")
+
+
+def test_small_rules_are_tried_before_a_graph_is_filled() -> None:
+    """Rules as large as what is asked put so many terms in that nothing is found beside them."""
+    small = named(
+        "ewadd(?x, ?y) == ewadd(?y, ?x)",
+        "ewadd(ewadd(?x, ?y), ?z) == ewadd(?x, ewadd(?y, ?z))",
+    )
+    large = parse_rules(
+        f"large-{turn}: ewadd(?x, ?y) == ewadd({turn}({turn}(?y)), {turn}({turn}(?x)))"
+        for turn in ("relu", "exp", "tanh", "sigmoid")
+    )
+    wanted = parse_rule(
+        "relu(ewadd(ewadd(?a, ?b), ewadd(?c, ?d))) == relu(ewadd(ewadd(?d, ?b), ewadd(?c, ?a)))"
+    )
+    few = Limits(rounds=6, nodes=80, matches=200)
+    both = rule_set((*small, *large))
+    assert same_power(wanted, both, few) == ("r0", "r1")
+    assert same_power(wanted, rule_set(small), few) == ("r0", "r1")
 
 
 def test_conditions_are_tidied() -> None:

@@ -13,6 +13,7 @@ from tensorwright.rewrite.prune import (
     Progress,
     Selection,
     derive,
+    minimise_rules,
     rule_set,
     same_power,
     select_rules,
@@ -104,3 +105,29 @@ def test_a_run_goes_on_where_it_was_stopped(selection: Selection, verdicts: Path
 def test_rules_that_are_there_already_count(selection: Selection) -> None:
     more = select_rules(CANDIDATES[:7], workers=1, kept=selection.kept)
     assert more.kept == selection.kept
+
+
+def test_a_rule_is_not_dropped_for_a_larger_one() -> None:
+    lines = (
+        "small: relu(?x) == tanh(?x)",
+        "large: relu(relu(relu(?x))) == tanh(?x)",
+        "twice: relu(relu(?x)) == relu(?x)",
+    )
+    rules = parse_rules(lines)
+    assert same_power(rules[0], rule_set(rules[1:])) == ("large", "twice")
+    found = minimise_rules(rules, workers=1)
+    assert [rule.name for rule in found.kept] == ["small", "twice"]
+    assert [(each.rule.name, each.names) for each in found.implied] == [
+        ("large", ("small", "twice"))
+    ]
+
+
+def test_rules_that_imply_each_other_are_not_both_dropped() -> None:
+    rules = parse_rules(
+        (
+            "first: relu(?x) == tanh(?x)",
+            "second: relu(?x) == exp(?x)",
+            "third: tanh(?x) == exp(?x)",
+        )
+    )
+    assert [rule.name for rule in minimise_rules(rules, workers=1).kept] == ["first", "second"]
