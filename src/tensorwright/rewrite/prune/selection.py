@@ -66,7 +66,10 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a selection is; `here` leaves out what was known from an earlier run."""
+    """How far a selection is; `here` leaves out what was known from an earlier run.
+
+    At last the kept rules are counted once more, while those that others imply are looked for.
+    """
 
     done: int
     total: int
@@ -214,10 +217,16 @@ class _Selector:
         return basis, later
 
     def _answers(
-        self, questions: Sequence[Question], crew: Crew[Question, Examined]
+        self,
+        questions: Sequence[Question],
+        crew: Crew[Question, Examined],
+        *,
+        each_counts: bool = False,
     ) -> list[Answer]:
         answers = {n: self.verdicts.get(each) for n, each in enumerate(questions)}
         unknown = [number for number, answer in answers.items() if answer is None]
+        if each_counts:
+            self.done += len(questions) - len(unknown)
         if unknown and self.resumed is None:
             self.resumed = self.done
         for place, found in crew.run([questions[number] for number in unknown]):
@@ -225,6 +234,7 @@ class _Selector:
             answer = self._answer(question, found)
             answers[unknown[place]] = answer
             self.verdicts.put(question, answer)
+            self.done += each_counts
             self._tell()
         return [answer for answer in answers.values() if answer is not None]
 
@@ -273,7 +283,9 @@ class _Selector:
         """
         new = self.kept[known:]
         kept = Kept(tuple(self.kept))
-        answers = self._answers([Question(rule, kept, rule.name) for rule in new], crew)
+        self.done, self.total, self.resumed = 0, len(new), None
+        questions = [Question(rule, kept, rule.name) for rule in new]
+        answers = self._answers(questions, crew, each_counts=True)
         dropped: set[str] = set()
         for rule, answer in reversed(list(zip(new, answers, strict=True))):
             if not isinstance(answer, Implied):
