@@ -54,11 +54,13 @@ class Derived:
 def derive(rule: Rule, rules: RuleSet, limits: Limits = DERIVE_LIMITS) -> Derived | None:
     """How a rule follows from others; None where that was not found.
 
-    Both sides are there from the start, and every rule is used wherever it fits.
+    Both sides are there from the start, and every rule is used wherever it fits.  Rules of one root
+    come first: with others, what is equal is often told by way of terms that neither side needs.
     """
 
     def at_one(problem: Problem, some: RuleSet) -> Derived | None:
-        return _meeting(problem, some, limits, is_told=True)
+        plain = _meeting(problem, some.of_one_root(), limits, is_told=True)
+        return plain or _meeting(problem, some, limits, is_told=True)
 
     return _at_all_ranks(rule, rules, at_one)
 

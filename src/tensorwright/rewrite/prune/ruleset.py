@@ -84,6 +84,10 @@ class RuleSet:
         """The rules that have these operators alone."""
         return RuleSet(each for each in self._usable if each.operators <= operators)
 
+    def of_one_root(self) -> RuleSet:
+        """The rules of one root."""
+        return RuleSet(each for each in self._usable if not each.joint)
+
     def without(self, name: str) -> RuleSet:
         """The rules with other names."""
         return RuleSet(each for each in self._usable if each.name != name)

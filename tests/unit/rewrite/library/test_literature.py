@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tensorwright.rewrite import Rule, canonical_rule, rule_text
+from tensorwright.rewrite import Rule, applications, canonical_rule, parse_rule, rule_text
 from tensorwright.rewrite.library import listed_rules, load_library
 from tensorwright.rewrite.prune import derive, rule_set
 
@@ -21,3 +21,17 @@ def test_a_substitution_is_shipped_or_follows(rule: Rule) -> None:
     if rule_text(canonical_rule(replace(rule, name=""))) in TEXTS:
         return
     assert derive(rule, SHIPPED) is not None
+
+
+def test_a_derivation_goes_straight() -> None:
+    """Not by way of a ReLU that was merged with another one."""
+    conv = "conv2d[1, 1, same, none]"
+    wanted = parse_rule(
+        f"conv2d[1, 1, same, relu](concat[1](?a, ?b), concat[1](?v, ?w)) == "
+        f"relu(ewadd({conv}(?b, ?w), {conv}(?a, ?v))) if a.1 = v.1 and b.1 = w.1"
+    )
+    found = derive(wanted, SHIPPED)
+    assert found is not None
+    terms = [step.before for step in found.chains[0]]
+    assert len(terms) == 3
+    assert not any(each.operator == "split1" for each in applications(*terms))
