@@ -25,6 +25,7 @@ from tensorwright.rewrite.terms import (
     canonical_rule,
     input_names,
     operator_count,
+    operator_names,
 )
 from tensorwright.rewrite.text import (
     condition_text,
@@ -64,6 +65,7 @@ __all__ = [
     "instantiate",
     "operator_count",
     "operator_named",
+    "operator_names",
     "parse_rule",
     "parse_rules",
     "parse_term",

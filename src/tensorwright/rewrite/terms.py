@@ -38,6 +38,7 @@ __all__ = [
     "canonical_rule",
     "input_names",
     "operator_count",
+    "operator_names",
     "rename",
     "rename_rule",
     "substitute",
@@ -146,6 +147,11 @@ def operator_count(*roots: Term) -> int:
         for each in applications(*roots)
     }
     return len(nodes)
+
+
+def operator_names(*roots: Term) -> frozenset[str]:
+    """The operators of a graph."""
+    return frozenset(each.operator for each in applications(*roots))
 
 
 def _names(term: Term) -> Iterator[str]:

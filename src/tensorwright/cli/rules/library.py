@@ -12,7 +12,7 @@ import click
 
 from tensorwright.cli.rules.reading import read_rules
 from tensorwright.peers import print_table
-from tensorwright.rewrite import Rule, applications, parse_rule, rule_text, term_text
+from tensorwright.rewrite import Rule, operator_names, parse_rule, rule_text, term_text
 from tensorwright.rewrite.library import LibraryRule
 from tensorwright.rewrite.prune import Derived, derive, rule_set
 
@@ -57,9 +57,9 @@ def _fits(
     )
 
 
-def _operators(rule: Rule) -> set[str]:
+def _operators(rule: Rule) -> frozenset[str]:
     """The names of operators, the halves of a split also as `split`."""
-    found = {each.operator for each in applications(*rule.left, *rule.right)}
+    found = operator_names(*rule.left, *rule.right)
     return found | {"split" for name in found if name in ("split0", "split1")}
 
 

@@ -14,7 +14,7 @@ from itertools import count
 from typing import TypeAlias
 
 from tensorwright.rewrite.axioms import Axiom, variables_of
-from tensorwright.rewrite.terms import Apply, Input, Param, Term, applications
+from tensorwright.rewrite.terms import Apply, Input, Param, Term, applications, operator_names
 
 __all__ = [
     "AxiomPattern",
@@ -133,7 +133,7 @@ def _ways(axiom: Axiom) -> tuple[tuple[int, Way], ...]:
     left, right = axiom.rule.left[0], axiom.rule.right[0]
     variables = variables_in(left, right)
     sides = (_pattern(left, variables), _pattern(right, variables))
-    operators = frozenset(each.operator for each in applications(left, right))
+    operators = operator_names(left, right)
     pattern = AxiomPattern(next(_NUMBERS), axiom, operators, variables, *sides)
     largest = max(len(applications(side)) for side in (left, right))
     return tuple(

@@ -19,7 +19,7 @@ from tensorwright.rewrite.prove.outcome import Outcome, Proved, Refuted, Unknown
 from tensorwright.rewrite.prove.problem import Problem, problems_of
 from tensorwright.rewrite.prove.refute import has_values, refute
 from tensorwright.rewrite.prove.saturate import Limits, Saturation, saturate
-from tensorwright.rewrite.terms import Rule, applications
+from tensorwright.rewrite.terms import Rule, operator_names
 
 __all__ = ["PROVER_VERSION", "prove", "stamp_of", "stamped"]
 
@@ -113,7 +113,7 @@ def _saturated(
 ) -> Saturation | None:
     """With the axioms of the rule's own operators alone, which are fewer; else with all."""
     rule = problem.rule
-    own = frozenset(each.operator for each in applications(*rule.left, *rule.right))
+    own = operator_names(*rule.left, *rule.right)
     found = saturate(problem, axioms, limits, among=own)
     if found is None or found.is_proved:
         return found

@@ -21,10 +21,9 @@ from tensorwright.rewrite.prune.ruleset import (
     Joint,
     RuleSet,
     larger_side,
-    operators_of,
     usable_directions,
 )
-from tensorwright.rewrite.terms import Apply, Rule, Term
+from tensorwright.rewrite.terms import Apply, Rule, Term, operator_names
 
 __all__ = ["DERIVE_LIMITS", "PRUNE_LIMITS", "QUICK_LIMITS", "Derived", "derive", "same_power"]
 
@@ -97,7 +96,8 @@ def _at_all_ranks(
 
 def _stages(rule: Rule, rules: RuleSet) -> tuple[RuleSet, ...]:
     """Some of the rules, then all: large rules fill the graph, and small ones mostly suffice."""
-    sets = (rules.smaller_than(larger_side(rule)), rules.among(operators_of(rule)))
+    own = operator_names(*rule.left, *rule.right)
+    sets = (rules.smaller_than(larger_side(rule)), rules.among(own))
     return (*(some for some in sets if len(some) < len(rules)), rules)
 
 

@@ -22,12 +22,12 @@ from tensorwright.rewrite.terms import (
     Rank,
     Rule,
     Term,
-    applications,
     input_names,
     operator_count,
+    operator_names,
 )
 
-__all__ = ["Joint", "RuleSet", "larger_side", "operators_of", "rule_set", "usable_directions"]
+__all__ = ["Joint", "RuleSet", "larger_side", "rule_set", "usable_directions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +111,8 @@ def _usable(rule: Rule) -> Usable:
         joint=_joints(rule) if is_joint else (),
         is_reversible=_is_reversible(rule),
         count=larger_side(rule),
-        operators=operators_of(rule),
+        operators=operator_names(*rule.left, *rule.right),
     )
-
-
-def operators_of(rule: Rule) -> frozenset[str]:
-    """The operators of both sides."""
-    return frozenset(each.operator for each in applications(*rule.left, *rule.right))
 
 
 def larger_side(rule: Rule) -> int:

@@ -31,7 +31,7 @@ from tensorwright.rewrite.prune.examine import (
     without_ranks,
 )
 from tensorwright.rewrite.prune.naming import sides_key, systematic_name, unused_name
-from tensorwright.rewrite.prune.ruleset import operators_of, rule_set
+from tensorwright.rewrite.prune.ruleset import rule_set
 from tensorwright.rewrite.prune.verdicts import Verdicts
 from tensorwright.rewrite.terms import (
     Input,
@@ -40,6 +40,7 @@ from tensorwright.rewrite.terms import (
     canonical_rule,
     input_names,
     operator_count,
+    operator_names,
 )
 from tensorwright.rewrite.text import rule_text
 
@@ -207,7 +208,7 @@ class _Selector:
         assumed = rule_set(self.kept)
         start = time.perf_counter()
         for rule in rules:
-            own = assumed.among(operators_of(rule))
+            own = assumed.among(operator_names(*rule.left, *rule.right))
             if basis and same_power(rule, own, QUICK_LIMITS) is not None:
                 later.append(rule)
                 continue

@@ -12,8 +12,8 @@ import pytest
 
 from tensorwright.rewrite import (
     Rule,
-    applications,
     evaluate_terms,
+    operator_names,
     parse_rule,
     rule_text,
 )
@@ -73,7 +73,7 @@ def random_inputs(problem: Problem, seed: int, count: int) -> Iterator[dict[str,
     """Float64 inputs at shapes that satisfy the condition; what is divided by is positive."""
     rule = problem.rule
     generator = np.random.default_rng(seed)
-    operators = {each.operator for each in applications(*rule.left, *rule.right)}
+    operators = operator_names(*rule.left, *rule.right)
     for shapes in islice(sample_shapes(problem, seed, largest=5), count):
         values = {name: generator.standard_normal(shape) for name, shape in shapes.items()}
         if operators & _POSITIVE:
