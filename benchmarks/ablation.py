@@ -36,22 +36,27 @@ from ablation_lab import Lab, record_of
 from tensorwright.base import UsageError, detect_target
 from tensorwright.pipeline import prepare
 from tensorwright.records import detect_hardware, now_utc
-from tensorwright.tune import RandomSearch, Space, Strategy, Task
-from tensorwright.tune.evolution import (
+from tensorwright.tuning.features import Featurizer
+from tensorwright.tuning.models import make_model
+from tensorwright.tuning.session.session import make_space, merge
+from tensorwright.tuning.space import Space
+from tensorwright.tuning.strategies import (
     BeamFactory,
-    EvolutionFactory,
-    EvolutionOptions,
     ModelGuides,
     RandomGuide,
+    RandomSearch,
+    Strategy,
+)
+from tensorwright.tuning.strategies.evolution import (
+    EvolutionFactory,
+    EvolutionOptions,
     limited_space,
     without_evolution,
     without_refinement,
 )
-from tensorwright.tune.features import Featurizer
-from tensorwright.tune.gradient_scheduler import GradientScheduler
-from tensorwright.tune.models import make_model
-from tensorwright.tune.scheduler import RoundRobinScheduler, Scheduler, TaskState
-from tensorwright.tune.session import make_space, merge
+from tensorwright.tuning.task import Task
+from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
+from tensorwright.tuning.task_scheduling.scheduler import RoundRobinScheduler, Scheduler, TaskState
 from tensorwright.zoo import build, find_cases, operator_program
 
 ROUND = 16

@@ -15,19 +15,18 @@ from pathlib import Path
 from typing import Self
 
 from tensorwright.base import Target, detect_target
+from tensorwright.build import Built, build_request
 from tensorwright.records import Record, Status
-from tensorwright.tune import (
+from tensorwright.tuning.measuring import (
     BuildFailed,
     BuildResult,
-    Built,
-    Candidate,
     ChildRunner,
     MeasureOptions,
     PoolBuilder,
-    Task,
-    build_request,
 )
-from tensorwright.tune.measure import hold_turn
+from tensorwright.tuning.measuring.measure import hold_turn
+from tensorwright.tuning.strategies import Candidate
+from tensorwright.tuning.task import Task
 
 DROP_RATIO = 2.0  # so many times slower than the best known, a program is measured briefly
 OPTIONS = MeasureOptions(drop_ratio=DROP_RATIO)

@@ -27,6 +27,8 @@ from statistics import median
 import numpy as np
 
 from tensorwright.base import DType, Target, detect_target
+from tensorwright.build import BuildRequest, Built
+from tensorwright.build.build import build
 from tensorwright.expr import (
     Array,
     Compute,
@@ -47,8 +49,6 @@ from tensorwright.loop import Role, pack
 from tensorwright.peers import PeerProcess, Timing, rotate
 from tensorwright.runtime import load_object, measure_peak
 from tensorwright.runtime.buffers import address_of, empty_bytes
-from tensorwright.tune import BuildRequest, Built
-from tensorwright.tune.build import build
 
 COMPILE_LIMIT_MS = 80.0
 MOST_ERROR = 1e-5  # relative to the largest output; sums of a thousand floats in another order

@@ -24,18 +24,14 @@ from pathlib import Path
 import numpy as np
 
 from tensorwright.base import Target, detect_target
+from tensorwright.build import build, build_request
 from tensorwright.graph import GraphBuilder, Workload
 from tensorwright.pipeline import prepare
 from tensorwright.records import Status
 from tensorwright.runtime import measure_peak
 from tensorwright.schedule import format_trace, initial_state
-from tensorwright.tune import (
-    ChildRunner,
-    MeasureOptions,
-    build,
-    build_request,
-    space_of,
-)
+from tensorwright.tuning.measuring import ChildRunner, MeasureOptions
+from tensorwright.tuning.space import space_of
 
 IMAGES = ((64, (56, 56)), (128, (28, 28)), (256, (14, 14)), (512, (7, 7)))
 VOLUMES = ((64, (16, 56, 56)), (128, (8, 28, 28)), (256, (4, 14, 14)), (512, (2, 7, 7)))

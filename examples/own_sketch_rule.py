@@ -7,7 +7,8 @@ ways that the package finds; the search tries its sketches among the others.
 import tensorwright
 from tensorwright.expr import abs_, compute, placeholder, reduce_axis, sum_over
 from tensorwright.schedule import CacheWrite, ComputeAt, Reorder, Split, Vectorize, initial_state
-from tensorwright.tune import Derivation, sketch_rule, space_of
+from tensorwright.tuning.space import space_of
+from tensorwright.tuning.space.derived import Derivation, sketch_rule
 
 a, b, k = placeholder("a", (256, 64)), placeholder("b", (64, 192)), reduce_axis("k", 64)
 d = compute("d", (256, 192), lambda i, j: sum_over(abs_(a[i, k] - b[k, j]), k))

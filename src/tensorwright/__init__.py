@@ -15,16 +15,13 @@ if TYPE_CHECKING:
     from tensorwright.base import Target as Target
     from tensorwright.base import TensorwrightError as TensorwrightError
     from tensorwright.base import override as override
-    from tensorwright.pipeline import tune_program
-
-    tune = tune_program
+    from tensorwright.pipeline import tune as tune
 
 __version__ = "0.1.0"
 
 # Public name -> the module that defines it. No file of this folder may bear one of these names:
 # importing a submodule binds it in the package, where it would hide the public name. That is why
-# the whole pipeline on one screen is pipeline.py, and `compile` is a function in it. `tune` is both
-# a folder and a public name: the module can be called.
+# the whole pipeline on one screen is pipeline.py, and `compile` is a function in it.
 _PUBLIC = {
     "DType": "tensorwright.base",
     "Executable": "tensorwright.runtime",
@@ -35,20 +32,17 @@ _PUBLIC = {
     "optimize": "tensorwright.pipeline",
     "override": "tensorwright.base",
     "program": "tensorwright.graph",
+    "tune": "tensorwright.pipeline",
 }
-_CALLABLE_FOLDERS = ("tune",)
 
 __all__ = [  # noqa: PLE0604 - computed, so that the table above is the one home
     "__version__",
     *_PUBLIC,
-    *_CALLABLE_FOLDERS,
 ]
 
 
 def __getattr__(name: str) -> object:
     """Load a public name from its module and keep it (PEP 562)."""
-    if name in _CALLABLE_FOLDERS:
-        return importlib.import_module(f"{__name__}.{name}")
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_PUBLIC[name]), name)
@@ -57,4 +51,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PUBLIC, *_CALLABLE_FOLDERS})
+    return sorted({*globals(), *_PUBLIC})

@@ -18,6 +18,7 @@ from typing import TypeAlias, cast
 import onnx
 
 from tensorwright.base import Target, UsageError, knobs
+from tensorwright.build import Built, assemble, assemble_workload, build_cached
 from tensorwright.graph import (
     Constants,
     Graph,
@@ -31,23 +32,14 @@ from tensorwright.graph import (
     partition,
     simplify,
 )
-from tensorwright.records import RecordStore, detect_hardware, open_store
+from tensorwright.records import RecordStore, best_trace, detect_hardware, open_store
 from tensorwright.runtime import Executable
 from tensorwright.schedule import Trace, format_trace, initial_state
 from tensorwright.search import Search, search, search_tasks, thread_count
-from tensorwright.tune import (
-    Built,
-    Callback,
-    MeasureOptions,
-    Task,
-    TuneOptions,
-    assemble,
-    assemble_workload,
-    best_trace,
-    build_cached,
-    default_trace,
-    load_choice,
-)
+from tensorwright.tuning import Task
+from tensorwright.tuning.measuring import MeasureOptions
+from tensorwright.tuning.session import Callback, TuneOptions, load_choice
+from tensorwright.tuning.space import default_trace
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
 Shapes: TypeAlias = Mapping[str, Sequence[int]]
@@ -128,7 +120,7 @@ def optimize(
         return finish(parts, machine, threads, store)
 
 
-def tune_program(
+def tune(
     expression: Program,
     *,
     constants: Constants | None = None,
@@ -144,7 +136,6 @@ def tune_program(
 ) -> Executable:
     """Tune a tensor expression on this machine, and return what computes it.
 
-    This is what `tensorwright.tune(expression, ...)` calls.
     expression  a tensor, several, or what `program` makes of them
     constants   values of inputs that stay the same from call to call; the executable has them
     minutes, trials   where both are None: 10 minutes, or 20 rounds without a gain

@@ -1,6 +1,6 @@
-"""The search for fast schedules of models and programs: sessions of `tune/`, as all callers wish.
+"""The search for fast schedules of models and programs: sessions of `tuning/`, as all callers wish.
 
-`tune/` searches for schedules of given workloads; here is what a search over a network adds: how
+`tuning/` searches for schedules of given workloads; here is what a search over a network adds: how
 often each workload runs, constants that come from memory, and a last comparison inside the network.
 """
 
@@ -14,20 +14,20 @@ from tensorwright.graph import Partition
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.runtime import usable_threads
 from tensorwright.schedule import format_trace, initial_state
-from tensorwright.tune import (
+from tensorwright.tuning import Task
+from tensorwright.tuning.measuring import MeasureOptions
+from tensorwright.tuning.session import (
     Callback,
-    MeasureOptions,
     NetworkChoice,
-    Objective,
-    Task,
     TuneOptions,
     TuneResult,
     choose_in_network,
-    default_trace,
     options_of,
     save_choice,
     tune,
 )
+from tensorwright.tuning.space import default_trace
+from tensorwright.tuning.task_scheduling import Objective
 
 DEFAULT_MINUTES = 10.0
 _SHARE = 0.03  # of the time of the search, for each comparison inside the network

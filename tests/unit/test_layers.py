@@ -18,8 +18,8 @@ import pytest
 PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
-    "base expr ops graph rewrite schedule loop codegen runtime records tune farm zoo peers "
-    "integrations report cli"
+    "base processes expr ops graph rewrite schedule loop codegen runtime build records tuning farm "
+    "zoo peers integrations report cli"
 ).split()
 SURFACES = ("peers", "integrations", "report", "cli")
 
@@ -119,8 +119,8 @@ def test_a_folder_lists_its_public_names(folder: str) -> None:
         (("expr", "index"), "import numpy", []),
         (("cli", "main"), "from tensorwright import pipeline", []),
         (("cli", "main"), "import tensorwright", []),
-        (("tune",), "from tensorwright import pipeline", ["line 1: tune imports pipeline"]),
-        (("tune",), "import tensorwright", ["line 1: tune imports tensorwright"]),
+        (("tuning",), "from tensorwright import pipeline", ["line 1: tuning imports pipeline"]),
+        (("tuning",), "import tensorwright", ["line 1: tuning imports tensorwright"]),
         (("records",), "from tensorwright import __version__", []),
         (("records",), "from tensorwright import cli", ["line 1: records imports cli"]),
         (("pipeline",), "from tensorwright.graph import Graph", []),

@@ -11,7 +11,7 @@ import tensorwright
 from tensorwright.base import UsageError
 from tensorwright.expr import Compute, compute, max_of, placeholder, reduce_axis, sum_over
 from tensorwright.records import open_store
-from tensorwright.tune import MeasureOptions
+from tensorwright.tuning.measuring import MeasureOptions
 
 N = 48
 QUICK = MeasureOptions(repeats=2, min_sample_s=0.0005)

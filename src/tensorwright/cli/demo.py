@@ -32,7 +32,7 @@ from tensorwright.peers import (
 from tensorwright.pipeline import finish, opened, parse_target, prepare
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.search import Search, search, thread_count
-from tensorwright.tune import choose_callbacks
+from tensorwright.tuning.session import choose_callbacks
 from tensorwright.zoo import random_inputs
 
 MODEL = "light:squeezenet"

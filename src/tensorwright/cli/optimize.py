@@ -29,7 +29,7 @@ from tensorwright.pipeline import finish, opened, parse_target, prepare
 from tensorwright.records import default_path
 from tensorwright.runtime import Executable
 from tensorwright.search import Search, search
-from tensorwright.tune import choose_callbacks
+from tensorwright.tuning.session import choose_callbacks
 
 
 @click.command()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from tensorwright.peers import print_table
-from tensorwright.tune import StopReason, TaskResult, TuneResult
+from tensorwright.tuning.session import StopReason, TaskResult, TuneResult
 
 _COLUMNS = ("workload", "times", "trials", "default ms", "tuned ms", "speed-up")
 

@@ -26,15 +26,14 @@ from tensorwright.graph import Partition
 from tensorwright.pipeline import opened, parse_target, prepare
 from tensorwright.records import default_path
 from tensorwright.search import Search, as_in_network, search_tasks, tasks_of
-from tensorwright.tune import (
+from tensorwright.tuning import Task
+from tensorwright.tuning.measuring import MeasureOptions
+from tensorwright.tuning.session import TuneOptions, choose_callbacks
+from tensorwright.tuning.task_scheduling import (
     LatencyRequirement,
     MeanSpeedUp,
-    MeasureOptions,
     NetworkTimes,
     Objective,
-    Task,
-    TuneOptions,
-    choose_callbacks,
 )
 
 _FLUSH_BYTES = 512 << 20

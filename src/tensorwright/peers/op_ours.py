@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from tensorwright.base import DType, Target, detect_target
+from tensorwright.build import Built, build_cached
 from tensorwright.codegen.llvm import compile_module
 from tensorwright.loop import Role, pack
 from tensorwright.ops import Array
 from tensorwright.peers.protocol import Arrays
 from tensorwright.runtime import LoadedObject, empty, load_object
-from tensorwright.tune import Built, build_cached
 from tensorwright.zoo import (
     OperatorCase,
     OperatorProgram,

@@ -5,6 +5,7 @@ the default, JSON lines are for exchange, `MemoryStore` is for tests. A new kind
 file that keeps the contract, and one subclass of the conformance suite.
 """
 
+from tensorwright.records.best import best_record, best_trace
 from tensorwright.records.exchange import WorkloadText
 from tensorwright.records.file_lock import hold_lock
 from tensorwright.records.hardware import Cache, Hardware, detect_hardware
@@ -18,6 +19,7 @@ from tensorwright.records.record import (
     Record,
     Status,
     from_line,
+    is_current,
     now_utc,
     to_line,
     with_times,
@@ -40,10 +42,13 @@ __all__ = [
     "SqliteStore",
     "Status",
     "WorkloadText",
+    "best_record",
+    "best_trace",
     "default_path",
     "detect_hardware",
     "from_line",
     "hold_lock",
+    "is_current",
     "now_utc",
     "open_store",
     "rank",

@@ -250,3 +250,8 @@ def with_times(record: Record, times_s: tuple[float, ...]) -> Record:
 
 def _error(where: str, reason: str, remedy: str = "") -> RecordError:
     return RecordError(stage="records", where=where, reason=reason, remedy=remedy)
+
+
+def is_current(record: Record) -> bool:
+    """Whether this version measured it; the code that an older one made of a trace may differ."""
+    return record.tool_version == TOOL_VERSION

@@ -68,6 +68,7 @@ from tensorwright.schedule.trace import (
     parse_trace,
     replay,
 )
+from tensorwright.schedule.workload import Workload
 
 __all__ = [
     "ALGORITHMS",
@@ -115,6 +116,7 @@ __all__ = [
     "Unroll",
     "UseAlgorithm",
     "Vectorize",
+    "Workload",
     "analyse",
     "bind",
     "enclosing_variables",

@@ -10,16 +10,16 @@ import numpy as np
 from tensorwright.base import UsageError, did_you_mean
 from tensorwright.graph import Graph
 from tensorwright.ops import Array
-from tensorwright.zoo.bert import bert_base
-from tensorwright.zoo.dcgan import dcgan
-from tensorwright.zoo.densenet import densenet121
-from tensorwright.zoo.inception import inception_v3
-from tensorwright.zoo.mobilenet import mobilenet_v2
-from tensorwright.zoo.nasrnn import nasrnn
-from tensorwright.zoo.resnet import resnet18, resnet50, resnet101, resnext50
-from tensorwright.zoo.resnet3d import resnet3d_18
-from tensorwright.zoo.squeezenet import squeezenet
-from tensorwright.zoo.vgg import vgg19
+from tensorwright.zoo.architectures.bert import bert_base
+from tensorwright.zoo.architectures.dcgan import dcgan
+from tensorwright.zoo.architectures.densenet import densenet121
+from tensorwright.zoo.architectures.inception import inception_v3
+from tensorwright.zoo.architectures.mobilenet import mobilenet_v2
+from tensorwright.zoo.architectures.nasrnn import nasrnn
+from tensorwright.zoo.architectures.resnet import resnet18, resnet50, resnet101, resnext50
+from tensorwright.zoo.architectures.resnet3d import resnet3d_18
+from tensorwright.zoo.architectures.squeezenet import squeezenet
+from tensorwright.zoo.architectures.vgg import vgg19
 
 _BUILDERS: MappingProxyType[str, Callable[[int, int], Graph]] = MappingProxyType(
     {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.cli.conftest import Invoke
-from tests.unit.tune.model_samples import made_up
+from tests.unit.tuning.model_samples import made_up
 
 from tensorwright.base import Target
 from tensorwright.cli.bench.costmodel_cases import Case, cases

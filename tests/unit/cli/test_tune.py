@@ -11,7 +11,7 @@ from click.testing import Result
 from tensorwright.cli.references import read_program
 from tensorwright.cli.tune import choose_objective
 from tensorwright.records import open_store
-from tensorwright.tune import LatencyRequirement, MeanSpeedUp, NetworkTimes
+from tensorwright.tuning.task_scheduling import LatencyRequirement, MeanSpeedUp, NetworkTimes
 
 Invoke = Callable[..., Result]
 

@@ -10,9 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorwright.rewrite.generate.generalize import alike, generalize, generalize_alike
-from tensorwright.rewrite.generate.trial import Trial, agree_at
-from tensorwright.rewrite.generate.widening import Found, widened
+from tensorwright.rewrite.generate.generalize.generalize import (
+    alike,
+    generalize,
+    generalize_alike,
+)
+from tensorwright.rewrite.generate.generalize.random_shapes import Trial, agree_at
+from tensorwright.rewrite.generate.generalize.widening import Found, widened
 from tensorwright.rewrite.meaning import evaluate_terms
 from tensorwright.rewrite.prove import problems_of, sample_shapes
 from tensorwright.rewrite.terms import Rank
@@ -166,7 +170,7 @@ def test_shapes_of_which_a_rule_speaks_are_not_tried_again(monkeypatch):
         tried.append(own)
         return generalize(rule, own)
 
-    monkeypatch.setattr("tensorwright.rewrite.generate.generalize.generalize", noted)
+    monkeypatch.setattr("tensorwright.rewrite.generate.generalize.generalize.generalize", noted)
     found = [Found(parse_rule(line), tuple(each.items())) for each in shapes]
     (rule,) = generalize_alike(found)
     assert [fact for fact in rule.condition if not isinstance(fact, Rank)]  # one group

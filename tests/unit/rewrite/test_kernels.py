@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorwright.expr import FieldDomain, residues
-from tensorwright.rewrite.generate.field import (
+from tensorwright.rewrite.generate.fingerprint.field import (
     P,
     invert,
     matmul,
@@ -15,17 +15,17 @@ from tensorwright.rewrite.generate.field import (
     random_values,
     relu,
 )
-from tensorwright.rewrite.generate.fingerprints import (
+from tensorwright.rewrite.generate.fingerprint.fingerprints import (
     keys_of,
     keys_of_pairs,
     keys_of_table,
     keys_of_unary,
 )
-from tensorwright.rewrite.generate.holds import Evaluator
-from tensorwright.rewrite.generate.kernels import values_of
-from tensorwright.rewrite.generate.prepared import prepared_values
+from tensorwright.rewrite.generate.fingerprint.kernels import values_of
+from tensorwright.rewrite.generate.fingerprint.prepared import prepared_values
+from tensorwright.rewrite.generate.fingerprint.structure import structure_of
 from tensorwright.rewrite.generate.preset import Preset, terms, weights
-from tensorwright.rewrite.generate.structure import structure_of
+from tensorwright.rewrite.generate.sieve.random_inputs import Evaluator
 from tensorwright.rewrite.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewrite.operators import OPERATORS
 from tensorwright.rewrite.terms import Apply, Input

@@ -11,14 +11,14 @@ from tests.unit.graph.onnx_models import by_onnxruntime
 from tensorwright.base import DType, UsageError
 from tensorwright.graph import Graph, interpret, simplify, to_onnx, verify
 from tensorwright.zoo import ZOO, build, random_inputs
-from tensorwright.zoo.bert import BertShape, bert_base
-from tensorwright.zoo.dcgan import dcgan
-from tensorwright.zoo.inception import inception_v3
-from tensorwright.zoo.mobilenet import mobilenet_v2
-from tensorwright.zoo.nasrnn import nasrnn
-from tensorwright.zoo.resnet import resnext50
-from tensorwright.zoo.resnet3d import resnet3d_18
-from tensorwright.zoo.squeezenet import squeezenet
+from tensorwright.zoo.architectures.bert import BertShape, bert_base
+from tensorwright.zoo.architectures.dcgan import dcgan
+from tensorwright.zoo.architectures.inception import inception_v3
+from tensorwright.zoo.architectures.mobilenet import mobilenet_v2
+from tensorwright.zoo.architectures.nasrnn import nasrnn
+from tensorwright.zoo.architectures.resnet import resnext50
+from tensorwright.zoo.architectures.resnet3d import resnet3d_18
+from tensorwright.zoo.architectures.squeezenet import squeezenet
 
 SCORES = (1, 1000)
 PARAMETERS = {  # as published, or counted in torchvision's networks

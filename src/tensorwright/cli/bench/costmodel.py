@@ -22,10 +22,11 @@ from tensorwright.cli.output import check_writable
 from tensorwright.pipeline import parse_target
 from tensorwright.records import RecordStore, detect_hardware, open_store
 from tensorwright.schedule import initial_state
-from tensorwright.tune import ChildRunner, MeasureOptions, PoolBuilder, Task, space_of
-from tensorwright.tune.datasets import CollectSetting, collect, dataset, known_records
-from tensorwright.tune.features import Featurizer
-from tensorwright.tune.models import (
+from tensorwright.tuning import Task
+from tensorwright.tuning.datasets import CollectSetting, collect, dataset, known_records
+from tensorwright.tuning.features import Featurizer
+from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
+from tensorwright.tuning.models import (
     BlendedModel,
     BoostedModel,
     BoostedSettings,
@@ -40,6 +41,7 @@ from tensorwright.tune.models import (
     scores_of,
     split,
 )
+from tensorwright.tuning.space import space_of
 
 _NEEDED_ACCURACY = 0.85
 _NEEDED_TOP5 = 0.92

@@ -49,7 +49,7 @@ from tensorwright.pipeline import Scheduled, finish, opened, parse_target, prepa
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import KernelStep
 from tensorwright.search import Search, search
-from tensorwright.tune import choose_callbacks
+from tensorwright.tuning.session import choose_callbacks
 from tensorwright.zoo import random_inputs
 
 TOLERANCE = 1e-4

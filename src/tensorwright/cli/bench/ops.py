@@ -40,7 +40,8 @@ from tensorwright.peers import (
 )
 from tensorwright.pipeline import choose, opened, parse_target
 from tensorwright.records import Record, RecordStore, Status, detect_hardware, now_utc
-from tensorwright.tune import Task, TuneOptions, tune
+from tensorwright.tuning import Task
+from tensorwright.tuning.session import TuneOptions, tune
 from tensorwright.zoo import OperatorCase, OperatorProgram, find_cases, operator_program
 
 SUITES = ("ansor",)

@@ -22,10 +22,10 @@ from tensorwright.cli.options import seed_of, seed_option
 from tensorwright.cli.output import check_writable
 from tensorwright.pipeline import parse_target
 from tensorwright.schedule import initial_state
-from tensorwright.tune import space_of
-from tensorwright.tune.evolution import Population, make_atlas, sample
-from tensorwright.tune.features import Plan, lower_sketch
-from tensorwright.tune.models import BoostedModel, Features, Sample, make_model
+from tensorwright.tuning.features import Plan, lower_sketch
+from tensorwright.tuning.models import BoostedModel, Features, Sample, make_model
+from tensorwright.tuning.space import space_of
+from tensorwright.tuning.strategies import Population, make_atlas, sample
 
 DEFAULT_WORKLOAD = "conv 3x3 256 14x14"
 _SAMPLES = 512  # so many candidates with made-up times train the model

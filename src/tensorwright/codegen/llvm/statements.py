@@ -14,8 +14,8 @@ from tensorwright.codegen.llvm.linear import Linear
 from tensorwright.codegen.llvm.literals import memory_type
 from tensorwright.codegen.llvm.memory import Slots
 from tensorwright.codegen.llvm.parallel import Region, capture, write_region
+from tensorwright.codegen.llvm.register_transpose import Turn, find_turn, turned
 from tensorwright.codegen.llvm.tiles import tile_width
-from tensorwright.codegen.llvm.turning import Turn, find_turn, turned
 from tensorwright.codegen.llvm.values import Values
 from tensorwright.expr import Condition, Fn, Value
 from tensorwright.loop import (

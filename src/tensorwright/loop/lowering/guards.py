@@ -27,7 +27,7 @@ from tensorwright.expr import (
     substitute,
     substitute_condition,
 )
-from tensorwright.loop.lowering.homes import Homes
+from tensorwright.loop.lowering.buffers import Homes
 from tensorwright.schedule import Stage
 
 __all__ = ["Guards"]

@@ -33,8 +33,8 @@ from tensorwright.loop.ir import (
     Window,
     block,
 )
+from tensorwright.loop.lowering.buffers import Homes
 from tensorwright.loop.lowering.guards import Guards
-from tensorwright.loop.lowering.homes import Homes
 from tensorwright.loop.lowering.prefetches import prefetches_in
 from tensorwright.schedule import After, At, AtRoot, Mark, ScheduleState, Stage
 

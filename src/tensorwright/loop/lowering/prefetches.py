@@ -16,7 +16,7 @@ from tensorwright.expr import (
     substitute,
 )
 from tensorwright.loop.ir import For, ForKind, Prefetch, Stmt, block
-from tensorwright.loop.lowering.homes import Homes
+from tensorwright.loop.lowering.buffers import Homes
 from tensorwright.loop.lowering.loop_order import host_variables
 from tensorwright.schedule import Stage
 

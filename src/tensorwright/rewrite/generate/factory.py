@@ -11,16 +11,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tensorwright.rewrite.generate.build import Builder
-from tensorwright.rewrite.generate.candidates import distinct, without_common
-from tensorwright.rewrite.generate.checkpoint import WorkFolder, remove
-from tensorwright.rewrite.generate.enumerate import Enumeration, enumerate_terms, run_of
-from tensorwright.rewrite.generate.joint import joint_pairs, joint_rule
-from tensorwright.rewrite.generate.one_step import without_explained
+from tensorwright.rewrite.generate.enumerate.checkpoint import WorkFolder, remove
+from tensorwright.rewrite.generate.enumerate.enumerate import (
+    Enumeration,
+    enumerate_terms,
+    run_of,
+)
+from tensorwright.rewrite.generate.generalize.refine import Refinery
 from tensorwright.rewrite.generate.preset import Preset
 from tensorwright.rewrite.generate.presets import presets_of
 from tensorwright.rewrite.generate.progress import Say
-from tensorwright.rewrite.generate.refine import Refinery
+from tensorwright.rewrite.generate.sieve.candidates import distinct, without_common
+from tensorwright.rewrite.generate.sieve.multi_root import joint_pairs, joint_rule
+from tensorwright.rewrite.generate.sieve.subsumption import without_explained
+from tensorwright.rewrite.generate.sieve.terms import Builder
 from tensorwright.rewrite.prune import has_common_inputs
 from tensorwright.rewrite.terms import Rule, canonical_rule
 from tensorwright.rewrite.text import rule_text

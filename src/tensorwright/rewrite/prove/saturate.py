@@ -12,11 +12,11 @@ from typing import TypeAlias
 from tensorwright.base import InternalError
 from tensorwright.rewrite.axioms import Axiom
 from tensorwright.rewrite.dims import Shape
-from tensorwright.rewrite.prove.egraph import Head, Id
-from tensorwright.rewrite.prove.matching import Match, Value
-from tensorwright.rewrite.prove.patterns import AxiomPattern, Pattern, Way, ways_of
+from tensorwright.rewrite.egraph.egraph import Head, Id
+from tensorwright.rewrite.egraph.matching import Match, Value
+from tensorwright.rewrite.egraph.patterns import AxiomPattern, Pattern, Way, ways_of
+from tensorwright.rewrite.egraph.typed_graph import Binding, TypedGraph
 from tensorwright.rewrite.prove.problem import Problem
-from tensorwright.rewrite.prove.typed_graph import Binding, TypedGraph
 
 __all__ = ["Application", "Limits", "Saturation", "Search", "saturate"]
 

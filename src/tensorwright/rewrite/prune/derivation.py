@@ -12,11 +12,11 @@ from itertools import islice
 from typing import TypeAlias
 
 from tensorwright.rewrite.axioms import Axiom
+from tensorwright.rewrite.egraph.egraph import Id
+from tensorwright.rewrite.egraph.typed_graph import Binding, TypedGraph
 from tensorwright.rewrite.prove import Limits, Problem, Step, problems_of
-from tensorwright.rewrite.prove.egraph import Id
 from tensorwright.rewrite.prove.explain import chains_of, used_applications
 from tensorwright.rewrite.prove.saturate import Application, Saturation, Search
-from tensorwright.rewrite.prove.typed_graph import Binding, TypedGraph
 from tensorwright.rewrite.prune.ruleset import (
     Joint,
     RuleSet,

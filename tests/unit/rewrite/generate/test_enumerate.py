@@ -10,10 +10,10 @@ import pytest
 from tests.unit.rewrite.generate.tiny import TINY, enumerated, facts
 
 from tensorwright.expr import FieldDomain, residues
-from tensorwright.rewrite.generate import blocks, enumerate
-from tensorwright.rewrite.generate.build import Builder
-from tensorwright.rewrite.generate.checkpoint import WorkFolder
-from tensorwright.rewrite.generate.plan import result_shape
+from tensorwright.rewrite.generate.enumerate import blocks, enumerate
+from tensorwright.rewrite.generate.enumerate.checkpoint import WorkFolder
+from tensorwright.rewrite.generate.enumerate.plan import result_shape
+from tensorwright.rewrite.generate.sieve.terms import Builder
 from tensorwright.rewrite.meaning import evaluate_terms
 from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.terms import Apply, Input, Term

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from tests.unit.rewrite.generate.tiny import TINY, enumerated
 
 from tensorwright.base import UsageError
-from tensorwright.rewrite.generate.absorb import Equalities
-from tensorwright.rewrite.generate.blocks import Block, Order, keys, values
-from tensorwright.rewrite.generate.checkpoint import WorkFolder, remove
-from tensorwright.rewrite.generate.counting import sizes_of
-from tensorwright.rewrite.generate.enumerate import enumerate_terms, run_of
-from tensorwright.rewrite.generate.field import P
-from tensorwright.rewrite.generate.fingerprints import keys_of
-from tensorwright.rewrite.generate.last_level import repeated_words
-from tensorwright.rewrite.generate.products import centred, product, residues_of
+from tensorwright.rewrite.generate.enumerate.absorb import Equalities
+from tensorwright.rewrite.generate.enumerate.blocks import Block, Order, keys, values
+from tensorwright.rewrite.generate.enumerate.checkpoint import WorkFolder, remove
+from tensorwright.rewrite.generate.enumerate.counting import sizes_of
+from tensorwright.rewrite.generate.enumerate.enumerate import enumerate_terms, run_of
+from tensorwright.rewrite.generate.enumerate.last_level import repeated_words
+from tensorwright.rewrite.generate.enumerate.sharing import shared_pairs, union_size
+from tensorwright.rewrite.generate.enumerate.state import restore
+from tensorwright.rewrite.generate.enumerate.store import ValueStore
+from tensorwright.rewrite.generate.fingerprint.field import P
+from tensorwright.rewrite.generate.fingerprint.fingerprints import keys_of
+from tensorwright.rewrite.generate.fingerprint.products import centred, product, residues_of
 from tensorwright.rewrite.generate.progress import Meter
-from tensorwright.rewrite.generate.sharing import shared_pairs, union_size
-from tensorwright.rewrite.generate.state import restore
-from tensorwright.rewrite.generate.store import ValueStore
 
 _SETTINGS = settings(max_examples=30, deadline=None, derandomize=True)
 _RESIDUES = st.one_of(st.integers(0, P - 1), st.sampled_from([0, 1, P // 2, P // 2 + 1, P - 1]))

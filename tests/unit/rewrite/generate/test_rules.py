@@ -7,14 +7,14 @@ from tests.unit.rewrite.generate.tiny import TINY, enumerated
 
 from tensorwright.base import UsageError
 from tensorwright.rewrite.generate import generate_rules, presets_of, remove_work
-from tensorwright.rewrite.generate.build import Builder
-from tensorwright.rewrite.generate.candidates import distinct, without_common
-from tensorwright.rewrite.generate.checkpoint import WorkFolder
-from tensorwright.rewrite.generate.enumerate import enumerate_terms, run_of
-from tensorwright.rewrite.generate.holds import Evaluator
-from tensorwright.rewrite.generate.joint import joint_pairs, joint_rule
-from tensorwright.rewrite.generate.one_step import without_explained
+from tensorwright.rewrite.generate.enumerate.checkpoint import WorkFolder
+from tensorwright.rewrite.generate.enumerate.enumerate import enumerate_terms, run_of
 from tensorwright.rewrite.generate.preset import Application, Preset, data, weights
+from tensorwright.rewrite.generate.sieve.candidates import distinct, without_common
+from tensorwright.rewrite.generate.sieve.multi_root import joint_pairs, joint_rule
+from tensorwright.rewrite.generate.sieve.random_inputs import Evaluator
+from tensorwright.rewrite.generate.sieve.subsumption import without_explained
+from tensorwright.rewrite.generate.sieve.terms import Builder
 from tensorwright.rewrite.prune import has_common_inputs
 from tensorwright.rewrite.terms import Apply, Input, input_names, operator_count, substitute
 from tensorwright.rewrite.text import parse_rule, rule_text

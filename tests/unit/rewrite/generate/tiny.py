@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tensorwright.rewrite.generate.checkpoint import WorkFolder
-from tensorwright.rewrite.generate.enumerate import Enumeration, enumerate_terms, run_of
+from tensorwright.rewrite.generate.enumerate.checkpoint import WorkFolder
+from tensorwright.rewrite.generate.enumerate.enumerate import (
+    Enumeration,
+    enumerate_terms,
+    run_of,
+)
 from tensorwright.rewrite.generate.preset import Application, Preset, data, weights
 
 TINY = Preset(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tensorwright.base import DType
 from tensorwright.expr import Fn
 from tensorwright.rewrite.dims import parse_size
+from tensorwright.rewrite.egraph.egraph import EGraph
 from tensorwright.rewrite.prove.assumptions import assume
-from tensorwright.rewrite.prove.egraph import EGraph
 from tensorwright.rewrite.prove.polynomials import Polynomials
 from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact
 

@@ -1,0 +1,60 @@
+"""Find the best schedule on record for a workload, and say so where a record is of no use."""
+
+from __future__ import annotations
+
+import warnings
+
+from tensorwright.base import Target, TensorwrightError
+from tensorwright.records.record import Record, is_current
+from tensorwright.records.store import RecordStore
+from tensorwright.schedule import Trace, Workload, initial_state, parse_trace, replay
+
+_MOST_TRIED = 20
+_MOST_READ = 200
+
+
+def best_trace(
+    store: RecordStore,
+    workload: Workload,
+    target: Target,
+    hardware: str,
+    threads: int,
+) -> Trace | None:
+    """The fastest schedule on record that still replays; None where there is none.
+
+    What an older version measured counts only where this one has measured nothing.  A warning says
+    which records are passed over, and why.
+    """
+    found = best_record(store, workload, target, hardware, threads)
+    return found[1] if found is not None else None
+
+
+def best_record(
+    store: RecordStore,
+    workload: Workload,
+    target: Target,
+    hardware: str,
+    threads: int,
+) -> tuple[Record, Trace] | None:
+    """As `best_trace`, with the record."""
+    state = initial_state(workload.outputs, workload.constants)
+    records = store.top(
+        _MOST_READ,
+        workload=workload.key,
+        target=target.key,
+        hardware=hardware,
+        threads=threads,
+    )
+    for record in sorted(records, key=lambda one: not is_current(one))[:_MOST_TRIED]:
+        try:
+            trace = parse_trace(record.trace)
+            replay(state, trace)
+        except TensorwrightError as error:
+            text = (
+                f"workload {workload.name} ({workload.key}): the record of {record.when} "
+                f"by version {record.tool_version} is passed over: {error}"
+            )
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+            continue
+        return record, trace
+    return None

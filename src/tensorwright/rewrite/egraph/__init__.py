@@ -1,0 +1,1 @@
+"""Sets of equal terms: e-graphs, patterns and their matching."""

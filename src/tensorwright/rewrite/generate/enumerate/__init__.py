@@ -1,0 +1,1 @@
+"""All operator graphs up to a size, level by level. Read `enumerate.py` first."""

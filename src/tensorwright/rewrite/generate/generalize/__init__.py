@@ -1,0 +1,1 @@
+"""Rules found at concrete shapes, said for all shapes."""

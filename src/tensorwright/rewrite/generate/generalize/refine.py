@@ -1,0 +1,94 @@
+"""Steps from candidate rules at the preset's shapes to rules for all shapes, in several processes.
+
+Each step is a plain function of a few rules, so that it can be spread like the enumeration; the
+order of the rules stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeVar
+
+from tensorwright.rewrite.generate.crew import work
+from tensorwright.rewrite.generate.generalize.generalize import alike, generalize_alike
+from tensorwright.rewrite.generate.generalize.widening import Found, widened
+from tensorwright.rewrite.generate.progress import Meter, Say
+from tensorwright.rewrite.generate.sieve.random_inputs import Evaluator
+from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.terms import Rule
+
+__all__ = ["Refinery"]
+
+_ITEMS, _SLOW_ITEMS = 32, 4
+"""Items of a part, of quick steps and of slow ones."""
+_FEW = 16
+"""Parts that other processes are not worth."""
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Shapes = dict[str, IntShape]
+
+
+@dataclass(frozen=True, slots=True)
+class _Holding:
+    """The rules that hold at other inputs than those of the fingerprints."""
+
+    shapes: Shapes
+    seed: int
+
+    def __call__(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
+        evaluator = Evaluator(self.shapes, self.seed)
+        return tuple(rule for rule in rules if evaluator.holds(rule))
+
+
+@dataclass(frozen=True, slots=True)
+class _Widening:
+    """Rules with inputs in the place of what may be any tensor."""
+
+    shapes: Shapes
+
+    def __call__(self, rules: Sequence[Rule]) -> tuple[Found, ...]:
+        return tuple(widened(rule, self.shapes) for rule in rules)
+
+
+def _general(groups: Sequence[Sequence[Found]]) -> tuple[Rule, ...]:
+    return tuple(rule for group in groups for rule in generalize_alike(group))
+
+
+@dataclass(frozen=True, slots=True)
+class Refinery:
+    """The steps, for rules over inputs of these shapes; `seed` as for the enumeration."""
+
+    shapes: Shapes
+    seed: int
+    workers: int
+    say: Say
+
+    def holding(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
+        """The rules that hold once more."""
+        return self._spread("evaluated", _Holding(self.shapes, self.seed + 1), rules)
+
+    def instances(self, rules: Sequence[Rule]) -> tuple[tuple[Found, ...], ...]:
+        """Rules as general as they hold, those together that are alike."""
+        return alike(self._spread("instances", _Widening(self.shapes), rules))
+
+    def general(self, groups: Sequence[Sequence[Found]]) -> tuple[Rule, ...]:
+        """Rules for all shapes."""
+        return self._spread("generalised", _general, groups, _SLOW_ITEMS)
+
+    def _spread(
+        self,
+        label: str,
+        job: Callable[[Sequence[Item]], tuple[Result, ...]],
+        items: Sequence[Item],
+        count: int = _ITEMS,
+    ) -> tuple[Result, ...]:
+        starts = range(0, len(items), count)
+        parts = [(n, tuple(items[at : at + count])) for n, at in enumerate(starts)]
+        meter = Meter(self.say, label, len(parts))
+        found: dict[int, tuple[Result, ...]] = {}
+        for number, result in work(job, parts, self.workers if len(parts) > _FEW else 1):
+            found[number] = result
+            meter.add(1)
+        return tuple(chain.from_iterable(found[number] for number in sorted(found)))

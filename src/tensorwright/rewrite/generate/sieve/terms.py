@@ -1,0 +1,48 @@
+"""Terms of classes and applications, each built once."""
+
+from __future__ import annotations
+
+from tensorwright.rewrite.generate.enumerate.classes import INPUT, Batch
+from tensorwright.rewrite.generate.enumerate.enumerate import Enumeration
+from tensorwright.rewrite.terms import Apply, Input, Rule, Term, operator_count
+
+__all__ = ["Builder"]
+
+
+class Builder:
+    """Reads an enumeration as terms over the inputs of its preset."""
+
+    def __init__(self, found: Enumeration) -> None:
+        self.found = found
+        self._terms: dict[int, Term] = {}
+
+    def term(self, number: int) -> Term:
+        """The term of a class."""
+        if number not in self._terms:
+            table = self.found.table
+            columns = (table.code, table.place, table.a, table.b)
+            code, place, a, b = (int(column[number]) for column in columns)
+            if code == INPUT:
+                self._terms[number] = self.found.preset.leaf(number)
+            else:
+                self._terms[number] = self._apply(code, place, a, b)
+        return self._terms[number]
+
+    def _apply(self, code: int, place: int, a: int, b: int) -> Term:
+        application = self.found.preset.applications[code]
+        params = application.params if not place else (*application.params, place)
+        args = [self.term(each) for each in (a, b) if each >= 0]
+        return Apply(application.operator, params, (*args, *map(Input, application.operands)))
+
+    def application(self, row: int) -> Term:
+        """The application in a row of the equalities."""
+        batch: Batch = self.found.equal.batch
+        columns = (batch.code, batch.place, batch.a, batch.b)
+        return self._apply(*(int(column[row]) for column in columns))
+
+    def rule(self, row: int) -> Rule:
+        """The equality of a row, the larger side on the left."""
+        left, right = self.application(row), self.term(int(self.found.equal.of[row]))
+        if operator_count(left) < operator_count(right):
+            left, right = right, left
+        return Rule((left,), (right,))

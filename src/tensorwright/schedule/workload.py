@@ -1,0 +1,31 @@
+"""What a schedule is for: a program with a name, and which of its inputs are constants."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tensorwright.expr import Compute, Placeholder
+
+
+class Workload(Protocol):
+    """A program to be scheduled; `str` of it is for people. `graph.Workload` is one."""
+
+    @property
+    def name(self) -> str:
+        """For people."""
+
+    @property
+    def key(self) -> str:
+        """The same for every program of this structure."""
+
+    @property
+    def inputs(self) -> tuple[Placeholder, ...]:
+        """What the caller passes, in order."""
+
+    @property
+    def constants(self) -> frozenset[str]:
+        """The names of the inputs that are known when the program is built."""
+
+    @property
+    def outputs(self) -> tuple[Compute, ...]:
+        """What the caller gets, in order."""

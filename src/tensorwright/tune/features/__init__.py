@@ -1,6 +1,0 @@
-"""Features of candidates for the cost model.  Read `formulas.py` first, then `motion.py`."""
-
-from tensorwright.tune.features.featurizer import Featurizer, Plan, features_of, lower_sketch
-from tensorwright.tune.features.names import FEATURE_NAMES
-
-__all__ = ["FEATURE_NAMES", "Featurizer", "Plan", "features_of", "lower_sketch"]

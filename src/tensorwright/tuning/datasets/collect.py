@@ -1,0 +1,129 @@
+"""Measure random programs of a workload: what cost models are judged on.
+
+Unlike a search, this keeps no best and drops nobody early: every program gets its time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tensorwright.base import Target
+from tensorwright.build import Built, build_request
+from tensorwright.processes import never
+from tensorwright.records import Record, RecordStore
+from tensorwright.schedule import Workload
+from tensorwright.tuning.measuring.builder import Builder, BuildFailed, BuildStopped
+from tensorwright.tuning.measuring.measure import Runner, hold_turn
+from tensorwright.tuning.measuring.timing import Measurement
+from tensorwright.tuning.space.sketch import Space
+from tensorwright.tuning.strategies.random_search import RandomSearch
+from tensorwright.tuning.strategies.strategy import Candidate
+from tensorwright.tuning.task import Task
+
+_BATCH = 32
+_MOST_FAILED = 4  # given up when so many times as many programs as are wanted were tried
+
+
+@dataclass(frozen=True, slots=True)
+class CollectSetting:
+    """For what machine programs are measured."""
+
+    target: Target
+    hardware: str
+    threads: int
+    seed: int = 0
+
+
+def known_records(store: RecordStore, setting: CollectSetting, workload: Workload) -> list[Record]:
+    """What is on record for a workload in this setting, in order."""
+    return list(
+        store.query(
+            workload=workload.key,
+            target=setting.target.key,
+            hardware=setting.hardware,
+            threads=setting.threads,
+        )
+    )
+
+
+def collect(
+    task: Task,
+    space: Space,
+    store: RecordStore,
+    setting: CollectSetting,
+    tools: tuple[Builder, Runner],
+    wanted: int,
+) -> Iterator[tuple[int, int]]:
+    """Measure programs drawn uniformly from a space until so many are on record with a time.
+
+    Yields after each batch how many are timed and how many were tried, and ends early where the
+    space does. What is on record counts, so that it resumes.
+    """
+    records = known_records(store, setting, task.workload)
+    search = RandomSearch(task, space, setting.seed)
+    search.observe(records)
+    timed = len({record.trace for record in records if record.status.is_timed})
+    tried = len(records)
+    yield timed, tried
+    while timed < wanted and tried < _MOST_FAILED * wanted:
+        candidates = search.propose(min(_BATCH, wanted - timed))
+        if not candidates:
+            return
+        found = _measure(task.workload, candidates, setting, tools)
+        store.append(found)
+        search.observe(found)
+        timed += sum(record.status.is_timed for record in found)
+        tried += len(found)
+        yield timed, tried
+
+
+def _measure(
+    workload: Workload,
+    candidates: Sequence[Candidate],
+    setting: CollectSetting,
+    tools: tuple[Builder, Runner],
+) -> list[Record]:
+    builder, runner = tools
+    requests = [build_request(workload, each.trace, setting.target) for each in candidates]
+    results = builder.build(requests)
+    found: list[Record] = []
+    with hold_turn(never) as is_held:
+        for candidate, result in zip(candidates, results, strict=True):
+            if not is_held or isinstance(result, BuildStopped):
+                break
+            one = _try(workload, result, runner, setting.threads)
+            if one is None:
+                break
+            found.append(_record(workload, candidate, one, setting))
+    return found
+
+
+def _try(
+    workload: Workload,
+    result: Built | BuildFailed,
+    runner: Runner,
+    threads: int,
+) -> Measurement | None:
+    if isinstance(result, BuildFailed):
+        return Measurement(result.status, error=result.error)
+    measured = runner.measure(workload, [result], threads, math.inf)
+    return measured[0] if measured else None
+
+
+def _record(
+    workload: Workload, candidate: Candidate, one: Measurement, setting: CollectSetting
+) -> Record:
+    return Record(
+        workload=workload.key,
+        target=setting.target.key,
+        hardware=setting.hardware,
+        threads=setting.threads,
+        trace=candidate.trace,
+        times_s=one.times_s,
+        status=one.status,
+        error=one.error.encode(errors="replace").decode(),
+        decisions=candidate.decisions,
+        seed=setting.seed,
+    )

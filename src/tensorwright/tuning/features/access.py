@@ -1,0 +1,242 @@
+"""What a statement does to its buffers: footprints, cache lines, strides and reuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tensorwright.expr import Index, Var
+from tensorwright.loop import Buffer
+from tensorwright.tuning.features.columns import (
+    Cell,
+    above,
+    any_flag,
+    choose,
+    divided,
+    larger,
+    product_of,
+    rounded_up,
+    same,
+    smaller,
+    total_of,
+)
+from tensorwright.tuning.features.loop_dependence import Motion, Variables
+from tensorwright.tuning.features.operations import Access
+
+__all__ = ["LINE_BYTES", "BufferUse", "LoopBox", "buffer_uses"]
+
+LINE_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBox:
+    """The loops around a statement, outermost first, and products of their extents.
+
+    inside  for each number of loops n: how many iterations the loops from the n-th inwards run;
+            one longer than the loops
+    """
+
+    variables: tuple[Var, ...]
+    extents: tuple[Cell, ...]
+    inside: tuple[Cell, ...]
+
+    @classmethod
+    def of(cls, variables: tuple[Var, ...], extents: tuple[Cell, ...]) -> LoopBox:
+        """The box of some loops."""
+        inside: list[Cell] = [1]
+        for extent in reversed(extents):
+            inside.append(extent * inside[-1])
+        return cls(variables, extents, tuple(reversed(inside)))
+
+    def __len__(self) -> int:
+        return len(self.variables)
+
+
+@dataclass(frozen=True, slots=True)
+class BufferUse:
+    """All accesses of a statement to one buffer.
+
+    count         accesses when the statement runs once
+    spans         per dimension and loop, how far the accesses move in it
+    moves         per loop: 1 where some access moves with it
+    stride_of     of a loop: how many elements further in memory an iteration's access is, on
+                  average
+    elements      for each number of loops n: different elements touched inside the first n loops
+    unique_lines  cache lines touched by the whole nest
+    dimensions_moved  per loop, the number of dimensions that move with it
+    """
+
+    buffer: Buffer
+    reads: Cell
+    writes: Cell
+    count: Cell
+    moves: tuple[Cell, ...]
+    stride_of: Callable[[int], Cell]
+    elements: tuple[Cell, ...]
+    unique_lines: Cell
+    dimensions_moved: tuple[Cell, ...]
+
+    @property
+    def element_bytes(self) -> int:
+        """The size of an element."""
+        return self.buffer.dtype.size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Dimension:
+    """One dimension of a buffer: its extent, how accesses are spread, how they move per loop."""
+
+    extent: Cell
+    spread: Cell
+    places: int
+    motions: tuple[Motion | None, ...]
+
+
+def buffer_uses(
+    accesses: list[Access],
+    shape_of: Callable[[Buffer], tuple[Cell, ...]],
+    loops: LoopBox,
+    variables: Variables,
+) -> tuple[BufferUse, ...]:
+    """The uses of all buffers: the stored one first, then the others as they are read."""
+    order = dict.fromkeys(access.buffer for access in accesses)
+    return tuple(
+        _use(
+            buffer, shape_of(buffer), [a for a in accesses if a.buffer == buffer], loops, variables
+        )
+        for buffer in order
+    )
+
+
+def _use(
+    buffer: Buffer,
+    shape: tuple[Cell, ...],
+    accesses: list[Access],
+    loops: LoopBox,
+    variables: Variables,
+) -> BufferUse:
+    dimensions = [
+        _dimension(extent, [access.indices[n] for access in accesses], loops, variables)
+        for n, extent in enumerate(shape)
+    ]
+    footprints = [_Footprint.of(dimension, loops) for dimension in dimensions]
+    weight = any_flag([access.weight for access in accesses])
+    moved = [
+        [_moves(dimension.motions[n], loops.extents[n]) for dimension in dimensions]
+        for n in range(len(loops))
+    ]
+    return BufferUse(
+        buffer,
+        reads=any_flag([access.weight for access in accesses if not access.is_store]),
+        writes=any_flag([access.weight for access in accesses if access.is_store]),
+        count=total_of([access.weight for access in accesses]),
+        moves=tuple(map(any_flag, moved)),
+        dimensions_moved=tuple(map(total_of, moved)),
+        stride_of=lambda n: _stride(dimensions, n, loops.extents[n]),
+        elements=tuple(
+            weight * product_of([footprint.counts[level] for footprint in footprints])
+            for level in range(len(loops) + 1)
+        ),
+        unique_lines=weight * _lines(dimensions, footprints, buffer.dtype.size_bytes),
+    )
+
+
+def _dimension(
+    extent: Cell, indices: list[Index], loops: LoopBox, variables: Variables
+) -> _Dimension:
+    distinct = list(dict.fromkeys(indices))
+    firsts = [variables.first(index) for index in distinct]
+    low, high = firsts[0], firsts[0]
+    for first in firsts[1:]:
+        low, high = smaller(low, first), larger(high, first)
+    motions: list[Motion | None] = []
+    for var in loops.variables:
+        found = [variables.motion(i, var) for i in distinct if var in variables.free(i)]
+        motion = found[0] if found else None
+        for other in found[1:]:
+            motion = _wider(motion, other)
+        motions.append(motion)
+    return _Dimension(extent, high - low, len(distinct), tuple(motions))
+
+
+def _wider(one: Motion | None, other: Motion) -> Motion:
+    if one is None:
+        return other
+    return Motion(
+        larger(one.span, other.span),
+        smaller(one.low, other.low),
+        larger(one.high, other.high),
+        one.is_strict or other.is_strict,
+    )
+
+
+def _moves(motion: Motion | None, extent: Cell) -> Cell:
+    """1 where a dimension moves with a loop."""
+    if motion is None:
+        return 0
+    return above(extent, 1) if motion.is_strict else above(motion.span, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Footprint:
+    """What is touched of one dimension inside the first n loops, for each n.
+
+    boxes   from the first to the last index; counts   different indices, at most
+    """
+
+    boxes: tuple[Cell, ...]
+    counts: tuple[Cell, ...]
+
+    @classmethod
+    def of(cls, dimension: _Dimension, loops: LoopBox) -> _Footprint:
+        """Add up the motions of the loops, innermost first; nothing exceeds the buffer."""
+        width: Cell = 1 + dimension.spread
+        points: Cell = dimension.places
+        boxes = [smaller(width, dimension.extent)]
+        counts = [smaller(boxes[0], points)]
+        for motion, extent in zip(
+            reversed(dimension.motions), reversed(loops.extents), strict=True
+        ):
+            if motion is not None:
+                width = width + motion.span
+                points = points * (
+                    extent if motion.is_strict else choose(above(motion.span, 0), extent, 1)
+                )
+                boxes.append(smaller(width, dimension.extent))
+                counts.append(smaller(boxes[-1], points))
+            else:
+                boxes.append(boxes[-1])
+                counts.append(counts[-1])
+        return cls(tuple(reversed(boxes)), tuple(reversed(counts)))
+
+
+def _stride(dimensions: list[_Dimension], loop: int, extent: Cell) -> Cell:
+    """How many elements further in memory the next iteration of a loop touches, on average."""
+    distance: Cell = 0
+    size: Cell = 1
+    for dimension in reversed(dimensions):
+        motion = dimension.motions[loop]
+        if motion is not None:
+            distance = distance + motion.span * size
+        size = size * dimension.extent
+    return divided(distance, larger(extent - 1, 1))
+
+
+def _lines(dimensions: list[_Dimension], footprints: list[_Footprint], element_bytes: int) -> Cell:
+    """Cache lines touched by the whole nest, if every run of memory begins with a line.
+
+    Runs of memory join where the dimensions inside are touched whole.
+    """
+    run: Cell = 1
+    inner: Cell = 1  # elements in the dimensions inside
+    count: Cell = 1
+    outer: Cell = 1
+    is_open: Cell = 1
+    for dimension, footprint in zip(reversed(dimensions), reversed(footprints), strict=True):
+        box, different = footprint.boxes[0], footprint.counts[0]
+        run = choose(is_open, box * inner, run)
+        count = choose(is_open, count * different, count)
+        outer = choose(is_open, outer, outer * different)
+        is_open = is_open * same(box, dimension.extent)
+        inner = inner * dimension.extent
+    return outer * smaller(count, rounded_up(run * element_bytes, LINE_BYTES))

@@ -1,0 +1,166 @@
+"""Features of programs: of one whose decisions are taken, or of many candidates of a sketch.
+
+Both ways are one: the formulas of `formulas.py` give numbers for a program without open decisions,
+and a recording that runs on columns of candidates for one that has some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import Target
+from tensorwright.loop import LoopProgram, lower
+from tensorwright.schedule import ScheduleState, Trace, replay
+from tensorwright.tuning.features.columns import Cell, Column, Recording, Tape
+from tensorwright.tuning.features.curve import intensity_curves
+from tensorwright.tuning.features.formulas import StatementFormulas, formulas_of
+from tensorwright.tuning.features.names import BUFFER_FIELDS, BUFFERS, CURVE_POINTS, FEATURE_NAMES
+from tensorwright.tuning.space.sketch import Sketch
+
+__all__ = ["Featurizer", "Plan", "features_of", "lower_sketch"]
+
+Features = NDArray[np.float32]
+
+_PLACES = {name: n for n, name in enumerate(FEATURE_NAMES)}
+_FIRST_BUFFER = _PLACES[f"buffer0_{BUFFER_FIELDS[0]}"]
+_FIELDS = {name: n for n, name in enumerate(BUFFER_FIELDS)}
+_CURVE = slice(_PLACES["intensity_0"], _PLACES["intensity_0"] + CURVE_POINTS)
+
+
+class Plan:
+    """What computes the features of a program's statements from columns of decisions.
+
+    Building it is the dear part; it runs on any number of candidates, again and again.
+    """
+
+    def __init__(self, program: LoopProgram) -> None:
+        tape = Tape()
+        found = formulas_of(program, tape)
+        self.statements = len(found)
+        self._results: list[Column] = []
+        self._result_places: dict[int, int] = {}
+        self._scalars = _Table((self.statements, len(FEATURE_NAMES)))
+        self._buffers = [_Table((len(each.buffers), len(BUFFER_FIELDS))) for each in found]
+        levels = max((len(each.curve) for each in found), default=0)
+        self._curves = _Table((2, levels, self.statements))
+        for n, each in enumerate(found):
+            self._place(n, each, levels)
+        self._recording: Recording = tape.recording(self._results)
+
+    def _place(self, n: int, found: StatementFormulas, levels: int) -> None:
+        for name, cell in found.scalars.items():
+            self._put(self._scalars, (n, _PLACES[name]), cell)
+        for row, fields in enumerate(found.buffers):
+            for name, cell in fields.items():
+                self._put(self._buffers[n], (row, _FIELDS[name]), cell)
+        points = [found.curve[0]] * (levels - len(found.curve)) + list(found.curve)
+        for level, (operations, nbytes) in enumerate(points):
+            self._put(self._curves, (0, level, n), operations)
+            self._put(self._curves, (1, level, n), nbytes)
+
+    def _put(self, table: _Table, place: tuple[int, ...], cell: Cell) -> None:
+        if not isinstance(cell, Column):
+            table.numbers[place] = cell
+            return
+        if cell.place not in self._result_places:
+            self._result_places[cell.place] = len(self._results)
+            self._results.append(cell)
+        table.columns.append((place, self._result_places[cell.place]))
+
+    def __len__(self) -> int:
+        return len(self._recording)
+
+    def run(self, columns: Mapping[str, NDArray[Any]], count: int) -> Features:
+        """The features of `count` candidates.  Shapes:  (count, statements, 164) f32."""
+        results = self._recording.run(columns)
+        found = self._scalars.filled(results, count)
+        for n, table in enumerate(self._buffers):
+            rows = _ordered(table, results, count)
+            found[n, _FIRST_BUFFER : _FIRST_BUFFER + rows.size // count] = rows.reshape(-1, count)
+        np.log2(np.add(found, 1, out=found), out=found)
+        found[:, _CURVE] = intensity_curves(self._curves.filled(results, count))
+        return np.ascontiguousarray(np.moveaxis(found, -1, 0))
+
+
+class _Table:
+    """Numbers that are the same for all candidates, and where columns go among them."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.numbers = np.zeros(shape, np.float32)
+        self.columns: list[tuple[tuple[int, ...], int]] = []
+
+    def filled(self, results: Sequence[Any], count: int) -> Features:
+        """The table for each candidate, candidates last."""
+        found = np.empty((*self.numbers.shape, count), np.float32)
+        found[...] = self.numbers[..., None]
+        for place, result in self.columns:
+            found[place] = results[result]
+        return found
+
+
+def _ordered(table: _Table, results: Sequence[Any], count: int) -> Features:
+    """The rows of the buffers: the stored one, then the others, those with most bytes first."""
+    rows = table.filled(results, count)
+    field = _FIELDS["unique_bytes"]
+    if len(rows) > 2:
+        moving = any(place[1] == field for place, _ in table.columns)
+        if moving:
+            order = np.argsort(-rows[1:, field], axis=0, kind="stable")
+            rows[1:] = np.take_along_axis(rows[1:], order[:, None, :], axis=0)
+        else:
+            rows[1:] = rows[1:][np.argsort(-rows[1:, field, 0], kind="stable")]
+    return rows[:BUFFERS]
+
+
+def features_of(
+    program: LoopProgram, columns: Mapping[str, NDArray[Any]] | None = None
+) -> Features:
+    """The features of a program's statements, for columns of the decisions that it leaves open.
+
+    Shapes:  columns (candidates,) for each decision; without any, there is one candidate
+             -> (candidates, statements, 164)
+    Raises:  KeyError for a decision without a column.
+    """
+    given = columns or {}
+    count = max((len(column) for column in given.values()), default=1)
+    return Plan(program).run(given, count)
+
+
+def lower_sketch(state: ScheduleState, sketch: Sketch) -> LoopProgram:
+    """The loop program of a sketch with its decisions open; its steps are not checked again."""
+    for step in sketch.trace:
+        state = step.apply(state)
+    return lower(state)
+
+
+class Featurizer:
+    """Features of the schedules of one program; remembers what it has worked out for a sketch."""
+
+    def __init__(self, state: ScheduleState, target: Target) -> None:
+        self.state = state
+        self.target = target
+        self._plans: dict[Trace, Plan] = {}
+
+    def plan(self, sketch: Sketch) -> Plan:
+        """The formulas of a sketch, lowered once with its decisions open.
+
+        The steps of a sketch have been checked when it was built.
+        """
+        if sketch.trace not in self._plans:
+            self._plans[sketch.trace] = Plan(lower_sketch(self.state, sketch))
+        return self._plans[sketch.trace]
+
+    def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> Features:
+        """The features of candidates of a sketch.
+
+        Shapes:  genes (candidates, choices) -> (candidates, statements, 164)
+        """
+        return self.plan(sketch).run(sketch.columns(genes), len(genes))
+
+    def of_trace(self, trace: Trace) -> Features:
+        """The features of a trace without open decisions.  Shapes:  (1, statements, 164)."""
+        return features_of(lower(replay(self.state, trace)))

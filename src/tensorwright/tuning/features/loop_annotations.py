@@ -1,0 +1,110 @@
+"""How the loops of a statement run: vectors, unrolled loops, threads, and their positions."""
+
+from __future__ import annotations
+
+from tensorwright.loop import ForKind
+from tensorwright.tuning.features.access import LoopBox
+from tensorwright.tuning.features.columns import (
+    Cell,
+    above,
+    any_flag,
+    choose,
+    product_of,
+    same,
+    total_of,
+)
+from tensorwright.tuning.features.names import POSITIONS
+
+__all__ = ["MARKS", "LoopKinds", "gpu_features", "mark_features"]
+
+MARKS = {
+    "vector": ForKind.VECTOR,
+    "unroll": ForKind.UNROLLED,
+    "parallel": ForKind.PARALLEL,
+}
+_GPU = {
+    "block_x": ForKind.BLOCK_X,
+    "block_y": ForKind.BLOCK_Y,
+    "block_z": ForKind.BLOCK_Z,
+    "thread_x": ForKind.THREAD_X,
+    "thread_y": ForKind.THREAD_Y,
+    "thread_z": ForKind.THREAD_Z,
+    "vthread": ForKind.VTHREAD,
+}
+
+
+class LoopKinds:
+    """Which loops of a statement are there, and which of them fold.
+
+    A loop of one iteration is absent.  A loop folds if it is inside the life of the stored buffer
+    and does not move the place that the statement updates; every other loop is spatial.
+    """
+
+    def __init__(
+        self,
+        kinds: tuple[ForKind, ...],
+        loops: LoopBox,
+        store_moves: tuple[Cell, ...],
+        depth: int,
+        *,
+        is_update: bool,
+    ) -> None:
+        self.kinds = kinds
+        self.extents = loops.extents
+        self.present = tuple(above(extent, 1) for extent in loops.extents)
+        folds: list[Cell] = []
+        for n, present in enumerate(self.present):
+            inside = is_update and n >= depth
+            folds.append(present * (1 - store_moves[n]) if inside else 0)
+        self.folds = tuple(folds)
+        self.spatial = tuple(
+            present - fold if not isinstance(fold, int) or fold else present
+            for present, fold in zip(self.present, folds, strict=True)
+        )
+
+    def position(self, n: int) -> dict[str, Cell]:
+        """Where a loop stands among the spatial or the folding loops: innermost goes first."""
+        found: dict[str, Cell] = {}
+        for name, flags in (("spatial", self.spatial), ("reduce", self.folds)):
+            here = flags[n]
+            is_inner = same(total_of(flags[n + 1 :]), 0)
+            is_outer = same(total_of(flags[:n]), 0)
+            found[f"inner_{name}"] = here * is_inner
+            found[f"outer_{name}"] = here * (1 - is_inner) * is_outer
+            found[f"middle_{name}"] = here * (1 - is_inner) * (1 - is_outer)
+        return found
+
+
+def mark_features(loops: LoopKinds) -> dict[str, Cell]:
+    """Number, product, innermost extent and position of the loops that run in each way."""
+    found: dict[str, Cell] = {}
+    for mark, kind in MARKS.items():
+        marked = [n for n, each in enumerate(loops.kinds) if each is kind]
+        number = total_of([loops.present[n] for n in marked])
+        found[f"{mark}_num"] = number
+        some = any_flag([loops.present[n] for n in marked])
+        found[f"{mark}_prod"] = some * product_of([loops.extents[n] for n in marked])
+        length: Cell = 0
+        position: dict[str, Cell] = dict.fromkeys(POSITIONS, 0)
+        position["none"] = 1
+        for n in marked:  # the innermost that is there stays
+            there = loops.present[n]
+            length = choose(there, loops.extents[n], length)
+            own = loops.position(n)
+            position = {
+                name: choose(there, own.get(name, 0), before) for name, before in position.items()
+            }
+        found[f"{mark}_len"] = length
+        found |= {f"{mark}_type_{name}": flag for name, flag in position.items()}
+    return found
+
+
+def gpu_features(loops: LoopKinds) -> dict[str, Cell]:
+    """The extents of the loops bound to a GPU's blocks and threads; nothing on a CPU."""
+    found: dict[str, Cell] = {}
+    for name, kind in _GPU.items():
+        marked = [n for n, each in enumerate(loops.kinds) if each is kind]
+        if marked:
+            found[f"{name}_len"] = product_of([loops.extents[n] for n in marked])
+            found["is_gpu"] = 1
+    return found

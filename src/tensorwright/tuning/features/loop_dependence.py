@@ -1,0 +1,371 @@
+"""How index expressions and conditions move with the loops around them.
+
+An expression is looked at as a function of the loop variables: its value where all loops are at
+their first iteration, and where one of them is at another one.  That depends on what the expression
+means and not on how it is written, so that a loop nest with open decisions and the one lowered from
+the same decisions taken give the same numbers.
+
+The stated bound.  The range of an expression over some loops is taken to be the sum of its ranges
+over each of them alone, the others at their first iteration: exact for sums of multiples of loop
+variables, and for what fusing loops and shifting tiles make of them where a loop runs through whole
+digits.  Its range over one loop is spanned by its values at the first and the last iteration and,
+where a remainder is taken, at the last one before it starts again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tensorwright.base import InternalError
+from tensorwright.expr import (
+    And,
+    Compare,
+    Condition,
+    Decision,
+    Element,
+    ExactDiv,
+    FloorDiv,
+    Index,
+    IndexExpr,
+    Max,
+    Min,
+    Mod,
+    Not,
+    Or,
+    Poly,
+    Relation,
+    Var,
+    free_vars,
+    terms_of,
+)
+from tensorwright.tuning.features.columns import (
+    Cell,
+    Tape,
+    above,
+    absolute,
+    either,
+    floored,
+    larger,
+    remainder,
+    same,
+    smaller,
+)
+
+__all__ = ["Motion", "Truth", "Variables"]
+
+_LAST = 0  # the number of the last iteration as a point; others are numbered as they are found
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """How far an expression moves over one loop.
+
+    span       the greatest distance from its value at the first iteration
+    low, high  the least and the greatest signed distance
+    is_strict  it moves wherever the loop has more than one iteration
+    """
+
+    span: Cell
+    low: Cell
+    high: Cell
+    is_strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is known of a condition over all iterations; both 0: it depends.
+
+    open_count  so many comparisons in it depend on the iteration
+    """
+
+    always: Cell
+    never: Cell
+    open_count: Cell
+
+
+class Variables:
+    """Evaluates expressions at iterations of loops; mutable, one per program."""
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.extents: dict[Var, Cell] = {}
+        self._values: dict[tuple[int, str, int], Cell] = {}  # by id: `_kept` holds the nodes
+        self._motions: dict[tuple[int, str], Motion] = {}
+        self._free: dict[int, frozenset[Var]] = {}
+        self._kept: list[Index] = []
+        self._turns: list[Cell] = [0]
+
+    def add(self, var: Var, extent: Index) -> Cell:
+        """Make a loop known; gives its number of iterations."""
+        self.extents[var] = self.first(extent)
+        return self.extents[var]
+
+    def clip(self, condition: Condition) -> None:
+        """Shorten loops by the iterations in which a condition never holds.
+
+        Theorem: c*v + rest >= 0 with c < 0 holds for no v > rest/-c, and rest is at most what the
+        bound on the other loops gives.
+        """
+        match condition:
+            case And(parts):
+                for part in parts:
+                    self.clip(part)
+            case Compare(Relation.LT | Relation.LE as relation, left, right):
+                least = 1 if relation is Relation.LT else 0
+                shorter = {
+                    var: self._clipped(left, right, least, var)
+                    for var in sorted(self.free(left) | self.free(right), key=str)
+                }
+                if any(extent is not self.extents[var] for var, extent in shorter.items()):
+                    self.extents |= shorter
+                    self._values.clear()
+                    self._motions.clear()
+            case _:
+                pass
+
+    def _clipped(self, left: Index, right: Index, least: int, var: Var) -> Cell:
+        """The iterations of a loop in which right - left >= least may hold."""
+        coefficient = coefficient_of(left, var)
+        if coefficient is None or var in self.free(right):
+            return self.extents[var]
+        rest = self.first(right) - self.first(left) - least
+        for other in sorted(self.free(left) | self.free(right), key=str):
+            if other != var:
+                rest = rest + self._gap_motion(left, right, other)[1]
+        step = self._value(coefficient, None, 0)
+        return smaller(self.extents[var], 1 + floored(larger(rest, 0), step))
+
+    def limit(self, index: Index, condition: Condition, loops: Sequence[Var]) -> Cell | None:
+        """How many values an expression takes at most, over some loops, where a condition holds.
+
+        Known where the condition bounds it from above: the same multiples of those loops' variables
+        are in both.  None elsewhere.
+        """
+        found: Cell | None = None
+        for part in condition.parts if isinstance(condition, And) else (condition,):
+            match part:
+                case Compare(Relation.LT | Relation.LE as relation, left, right):
+                    moving = self.free(left) | self.free(index)
+                    inner = [var for var in loops if var in moving]
+                    alike = all(
+                        (step := coefficient_of(index, var)) is not None
+                        and step == coefficient_of(left, var)
+                        and var not in self.free(right)
+                        for var in inner
+                    )
+                    if not inner or not alike:
+                        continue
+                    most = self.first(right) - self.first(left)
+                    for var in sorted((self.free(left) | self.free(right)) - set(inner), key=str):
+                        most = most + self._gap_motion(left, right, var)[1]
+                    count = larger(most + (0 if relation is Relation.LT else 1), 1)
+                    found = count if found is None else smaller(found, count)
+                case _:
+                    pass
+        return found
+
+    def first(self, index: Index) -> Cell:
+        """The value where all loops are at their first iteration."""
+        return self._value(index, None, 0)
+
+    def free(self, index: Index) -> frozenset[Var]:
+        """The loop variables in an expression."""
+        found = self._free.get(id(index))
+        if found is None:
+            found = self._free[id(index)] = free_vars(index)
+            self._kept.append(index)
+        return found
+
+    def motion(self, index: Index, var: Var) -> Motion:
+        """How far an expression moves with a loop that occurs in it."""
+        key = id(index), var.name
+        found = self._motions.get(key)
+        if found is None:
+            found = self._motions[key] = self._motion(index, var)
+            self._kept.append(index)
+        return found
+
+    def _motion(self, index: Index, var: Var) -> Motion:
+        start = self.first(index)
+        step = coefficient_of(index, var)
+        if step is not None:
+            distance = self._value(step, None, 0) * (self.extents[var] - 1)
+            return Motion(distance, 0, distance, is_strict=True)
+        low: Cell = 0
+        high: Cell = 0
+        for point in self._points(var, index):
+            distance = self._value(index, var, point) - start
+            low, high = smaller(low, distance), larger(high, distance)
+        return Motion(larger(high, absolute(low)), low, high, is_strict=False)
+
+    def truth(self, condition: Condition) -> Truth:
+        """Whether a condition holds in all iterations, in none, or in some."""
+        match condition:
+            case bool():
+                return Truth(int(condition), 1 - int(condition), 0)
+            case Compare(relation, left, right):
+                return self._comparison(relation, left, right)
+            case Not(part):
+                found = self.truth(part)
+                return Truth(found.never, found.always, found.open_count)
+            case And(parts) | Or(parts):
+                found = self.truth(parts[0])
+                always, never, count = found.always, found.never, found.open_count
+                for part in parts[1:]:
+                    other = self.truth(part)
+                    count = count + other.open_count
+                    if isinstance(condition, And):
+                        always, never = always * other.always, either(never, other.never)
+                    else:
+                        always, never = either(always, other.always), never * other.never
+                return Truth(always, never, count)
+
+    def _comparison(self, relation: Relation, left: Index, right: Index) -> Truth:
+        """The truth of left relation right, from the range of right - left."""
+        low = high = self.first(right) - self.first(left)
+        for var in sorted(self.free(left) | self.free(right), key=str):
+            near, far = self._gap_motion(left, right, var)
+            low, high = low + near, high + far
+        match relation:
+            case Relation.LT:
+                always, never = above(low, 0), above(1, high)
+            case Relation.LE:
+                always, never = above(low, -1), above(0, high)
+            case Relation.EQ:
+                always, never = same(low, 0) * same(high, 0), either(above(low, 0), above(0, high))
+            case Relation.NE:
+                always, never = either(above(low, 0), above(0, high)), same(low, 0) * same(high, 0)
+        return Truth(always, never, 1 - either(always, never))
+
+    def _gap_motion(self, left: Index, right: Index, var: Var) -> tuple[Cell, Cell]:
+        """The least and the greatest distance of right - left from its first value."""
+        if var not in self.free(left):
+            motion = self.motion(right, var)
+            return motion.low, motion.high
+        if var not in self.free(right):
+            motion = self.motion(left, var)
+            return 0 - motion.high, 0 - motion.low
+        low: Cell = 0
+        high: Cell = 0
+        start = self.first(right) - self.first(left)
+        for point in self._points(var, left, right):
+            there = self._value(right, var, point) - self._value(left, var, point)
+            low, high = smaller(low, there - start), larger(high, there - start)
+        return low, high
+
+    def _value(self, index: Index, var: Var | None, point: int) -> Cell:
+        """The value where `var` is at a point and all other loops at their first iteration."""
+        if isinstance(index, int):
+            return index
+        if var is not None and var not in self.free(index):
+            var = None
+        key = (id(index), "", 0) if var is None else (id(index), var.name, point)
+        found = self._values.get(key)
+        if found is None:
+            found = self._values[key] = self._compute(index, var, point)
+            self._kept.append(index)
+        return found
+
+    def _compute(self, index: Index, var: Var | None, point: int) -> Cell:
+        match index:
+            case Var():
+                return self._place(index, point) if index == var else 0
+            case Decision(name):
+                return self.tape.column(name)
+            case Poly(terms):
+                total: Cell = 0
+                for monomial, coefficient in terms:
+                    term: Cell = coefficient
+                    for atom in monomial:
+                        term = term * self._value(atom, var, point)
+                        if isinstance(term, int) and term == 0:
+                            break
+                    total = total + term
+                return total
+            case FloorDiv(a, b) | ExactDiv(a, b):
+                return floored(self._value(a, var, point), self._value(b, var, point))
+            case Mod(a, b):
+                return remainder(self._value(a, var, point), self._value(b, var, point))
+            case Min(a, b):
+                return smaller(self._value(a, var, point), self._value(b, var, point))
+            case Max(a, b):
+                return larger(self._value(a, var, point), self._value(b, var, point))
+            case Element(_, indices):  # as if the table held its own indices
+                total = 0
+                for each in indices:
+                    total = total + self._value(each, var, point)
+                return total
+        raise InternalError(stage="tune", where=f"index {index}", reason="has no features")
+
+    def _place(self, var: Var, point: int) -> Cell:
+        return self._turns[point] if point else self.extents[var] - 1
+
+    def _points(self, var: Var, *expressions: Index) -> list[int]:
+        """The iterations at which expressions of a loop are looked at, besides the first."""
+        found = [_LAST]
+        for remainder_of in (each for index in expressions for each in _remainders_in(index)):
+            if var in self.free(remainder_of.dividend):
+                turn = self._turn(remainder_of, var)
+                if turn is not None:
+                    self._turns.append(turn)
+                    found.append(len(self._turns) - 1)
+        return found
+
+    def _turn(self, remainder_of: Mod, var: Var) -> Cell | None:
+        """The last iteration before a remainder of c*var, or of c*var // d, starts again."""
+        dividend, period = remainder_of.dividend, self._value(remainder_of.divisor, None, 0)
+        if isinstance(dividend, FloorDiv):
+            period = period * self._value(dividend.divisor, None, 0)
+            dividend = dividend.dividend
+        step = coefficient_of(dividend, var)
+        if step is None:
+            return None
+        turn = floored(period - 1, self._value(step, None, 0))
+        return smaller(self.extents[var] - 1, turn)
+
+
+def _remainders_in(index: Index) -> Iterator[Mod]:
+    match index:
+        case Mod(a, _):
+            yield index
+            yield from _remainders_in(a)
+        case Poly(terms):
+            for monomial, _ in terms:
+                for atom in monomial:
+                    yield from _remainders_in(atom)
+        case FloorDiv(a, b) | ExactDiv(a, b) | Min(a, b) | Max(a, b):
+            yield from _remainders_in(a)
+            yield from _remainders_in(b)
+        case _:
+            return
+
+
+def _holds(var: Var) -> Callable[[IndexExpr], bool]:
+    """Whether a factor of a product has a variable in it."""
+    name = var.name
+
+    def holds(atom: IndexExpr) -> bool:
+        if isinstance(atom, Var):
+            return atom.name == name
+        return not isinstance(atom, Decision) and var in free_vars(atom)
+
+    return holds
+
+
+def coefficient_of(index: Index, var: Var) -> Index | None:
+    """The positive c where an expression is c*var and something without it; None elsewhere."""
+    found: Index | None = None
+    for monomial, coefficient in terms_of(index):
+        if not any(map(_holds(var), monomial)):
+            continue
+        factor: Index = coefficient
+        for atom in monomial:
+            if isinstance(atom, Decision):
+                factor = factor * atom
+            elif atom != var:
+                return None
+        if found is not None or monomial.count(var) > 1 or coefficient < 0:
+            return None
+        found = factor
+    return found

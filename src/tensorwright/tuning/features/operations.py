@@ -1,0 +1,107 @@
+"""Operations and accesses of one statement: how many of each kind an execution takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tensorwright.expr import Apply, Cast, Fn, Index, Load, Select, Value, ValueExpr, children
+from tensorwright.loop import Buffer
+from tensorwright.tuning.features.columns import Cell
+from tensorwright.tuning.features.loop_dependence import Variables
+from tensorwright.tuning.features.statements import Statement
+
+__all__ = ["Access", "Operations", "operations_of"]
+
+_ADD = frozenset((Fn.ADD, Fn.SUB))
+_CLASSES = {
+    Fn.ADD: "addsub",
+    Fn.SUB: "addsub",
+    Fn.MUL: "mul",
+    Fn.DIV: "divmod",
+    Fn.MOD: "divmod",
+    Fn.FLOORMOD: "divmod",
+    **dict.fromkeys((Fn.MIN, Fn.MAX, Fn.LT, Fn.LE, Fn.EQ, Fn.NE), "cmp"),
+    **dict.fromkeys((Fn.NEG, Fn.ABS, Fn.SIGN, Fn.FLOOR, Fn.CEIL, Fn.ROUND), "otherfunc"),
+    **dict.fromkeys((Fn.TRUNC, Fn.ISNAN, Fn.ISINF), "otherfunc"),
+    **dict.fromkeys((Fn.BITAND, Fn.BITOR, Fn.BITXOR, Fn.BITNOT, Fn.SHL, Fn.SHR), "otherfunc"),
+}
+_LOGIC = frozenset((Fn.AND, Fn.OR, Fn.XOR, Fn.NOT))
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A load or a store of one element; `weight` is 0 where it is never executed."""
+
+    buffer: Buffer
+    indices: tuple[Index, ...]
+    is_store: bool
+    weight: Cell
+
+
+@dataclass(slots=True)
+class Operations:
+    """How often each operation is executed when the statement runs once; grows while counting."""
+
+    counts: dict[str, Cell] = field(default_factory=dict)
+    accesses: list[Access] = field(default_factory=list)
+
+    def add(self, name: str, weight: Cell) -> None:
+        """Count one more operation."""
+        self.counts[name] = self.counts.get(name, 0) + weight
+
+
+def operations_of(statement: Statement, variables: Variables) -> Operations:
+    """Count the operations of a statement's value and guards, and list its accesses.
+
+    A comparison that is decided for all iterations is none, nor is a branch that is never taken.
+    """
+    found = Operations()
+    store = statement.store
+    found.accesses.append(Access(store.buffer, store.indices, is_store=True, weight=1))
+    for guard in statement.guards:
+        count = variables.truth(guard).open_count
+        found.add("int_cmp", count)
+        found.add("bool_op", count)
+    _count(store.value, 1, variables, found)
+    return found
+
+
+def _count(value: Value, weight: Cell, variables: Variables, found: Operations) -> None:
+    match value:
+        case Load(source, indices):
+            access = Access(source, indices, is_store=False, weight=weight)
+            if access not in found.accesses:
+                found.accesses.append(access)
+            return
+        case Select(condition, then, otherwise) if not isinstance(condition, ValueExpr):
+            truth = variables.truth(condition)
+            found.add("int_cmp", weight * truth.open_count)
+            found.add("select_op", weight * (1 - truth.always - truth.never))
+            _count(then, weight * (1 - truth.never), variables, found)
+            _count(otherwise, weight * (1 - truth.always), variables, found)
+            return
+        case Select():
+            found.add("select_op", weight)
+        case Apply(fn, args) if fn in _ADD and (product := _product(args)) is not None:
+            found.add(f"{_sort(args[0])}_mad", weight)
+            for part in (*(arg for arg in args if arg is not product), *product.args):
+                _count(part, weight, variables, found)
+            return
+        case Apply(fn, args):
+            name = "bool_op" if fn in _LOGIC else f"{_sort(args[0])}_{_CLASSES.get(fn, 'mathfunc')}"
+            found.add(name, weight)
+        case Cast(operand, _):
+            found.add(f"{_sort(operand)}_otherfunc", weight)
+        case _:
+            pass
+    for child in children(value):
+        _count(child, weight, variables, found)
+
+
+def _product(args: tuple[Value, ...]) -> Apply | None:
+    """A product among the operands, which the addition takes in: one multiply-add."""
+    return next((arg for arg in args if isinstance(arg, Apply) and arg.fn is Fn.MUL), None)
+
+
+def _sort(value: Value) -> str:
+    return "float" if value.dtype.is_float else "int"

@@ -1,0 +1,23 @@
+"""Measure candidates on this machine. Read `measure.py` first."""
+
+from tensorwright.tuning.measuring.builder import (
+    Builder,
+    BuildFailed,
+    BuildResult,
+    BuildStopped,
+    PoolBuilder,
+)
+from tensorwright.tuning.measuring.measure import ChildRunner, hold_turn
+from tensorwright.tuning.measuring.timing import Measurement, MeasureOptions
+
+__all__ = [
+    "BuildFailed",
+    "BuildResult",
+    "BuildStopped",
+    "Builder",
+    "ChildRunner",
+    "MeasureOptions",
+    "Measurement",
+    "PoolBuilder",
+    "hold_turn",
+]

@@ -1,0 +1,113 @@
+"""Build many candidates at once, in worker processes.
+
+LLVM's binding holds one lock for all compiling of a process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self, TypeAlias
+
+from tensorwright.base import TensorwrightError, available_cores
+from tensorwright.build import BuildRequest, Built, build
+from tensorwright.processes import (
+    Died,
+    Done,
+    Job,
+    Outcome,
+    Raised,
+    Stopped,
+    TimedOut,
+    WorkerPool,
+    never,
+)
+from tensorwright.records import Status
+
+
+@dataclass(frozen=True, slots=True)
+class BuildFailed:
+    """Why there is no kernel: BUILD_ERROR, BUILD_TIMEOUT or OUT_OF_MEMORY, and a text."""
+
+    status: Status
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildStopped:
+    """Not built: the session was asked to stop."""
+
+
+BuildResult: TypeAlias = Built | BuildFailed | BuildStopped
+
+
+def try_build(request: BuildRequest) -> Built | BuildFailed:
+    """As `build`, with errors of ours as values."""
+    try:
+        return build(request)
+    except TensorwrightError as error:
+        return BuildFailed(Status.BUILD_ERROR, f"{type(error).__name__}: {error}")
+
+
+class Builder(Protocol):
+    """Builds candidates; `PoolBuilder` is the usual one."""
+
+    def build(
+        self, requests: Sequence[BuildRequest], should_stop: Callable[[], bool] = never
+    ) -> list[BuildResult]:
+        """One result for each request, in order. After `should_stop` turns true, it returns soon
+        and the rest is `BuildStopped`.
+        """
+
+    def close(self) -> None:
+        """Give back processes and memory."""
+
+
+class PoolBuilder:
+    """Builds in worker processes; one that crashes or hangs costs its candidate, no more.
+
+    workers   how many; the cores of this machine where None
+    limit_s   longest a build may take
+    """
+
+    def __init__(self, workers: int | None = None, limit_s: float = 20.0) -> None:
+        self._pool = WorkerPool(workers or available_cores())
+        self._limit_s = limit_s
+
+    def build(
+        self, requests: Sequence[BuildRequest], should_stop: Callable[[], bool] = never
+    ) -> list[BuildResult]:
+        """As `Builder.build`."""
+        jobs = [Job(try_build, (request,)) for request in requests]
+        return [_result(o) for o in self._pool.run(jobs, self._limit_s, should_stop)]
+
+    def start(self) -> None:
+        """Start the processes now, so that they are ready when first needed."""
+        self._pool.start()
+
+    def close(self) -> None:
+        """End the processes."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _result(outcome: Outcome) -> BuildResult:
+    match outcome:
+        case Done(value):
+            result: Built | BuildFailed = value
+            return result
+        case Raised():
+            status = Status.OUT_OF_MEMORY if outcome.is_memory else Status.BUILD_ERROR
+            return BuildFailed(status, str(outcome))
+        case Died(cause, was_killed):
+            status = Status.OUT_OF_MEMORY if was_killed else Status.BUILD_ERROR
+            return BuildFailed(status, f"while building, {cause}")
+        case TimedOut(limit_s):
+            return BuildFailed(Status.BUILD_TIMEOUT, f"not built within {limit_s:g} s")
+        case Stopped():
+            return BuildStopped()

@@ -1,0 +1,187 @@
+"""Measure candidates alone, in a child process that they may bring down.
+
+A crash, a hang, a want of memory, a wrong answer: each is a status of the measurement. The child is
+replaced where it died, and also after a wrong answer, which may have been written anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol, Self
+
+from tensorwright.base import OutputError, TensorwrightError, knobs, make_folder
+from tensorwright.build import Built
+from tensorwright.processes import (
+    Died,
+    Done,
+    Job,
+    Outcome,
+    Raised,
+    Stopped,
+    TimedOut,
+    WorkerPool,
+    never,
+)
+from tensorwright.records import Status, hold_lock
+from tensorwright.schedule import Workload
+from tensorwright.tuning.measuring.expected_results import Reference, make_reference
+from tensorwright.tuning.measuring.timing import (
+    Measurement,
+    MeasureOptions,
+    limit_process,
+    prepare,
+    try_kernels,
+)
+
+_PREPARE_S = 300.0
+_LOCK_TICK_S = 0.2
+_BINDING = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}
+# Measured beside one busy process on two cores: regions of two threads that should last 0.1 ms take
+# 7 ms for seconds on end, because both threads are kept on one core; bound to cores, they do not.
+
+
+class Runner(Protocol):
+    """Measures kernels; `ChildRunner` is the usual one."""
+
+    def measure(
+        self,
+        workload: Workload,
+        kernels: Sequence[Built],
+        threads: int,
+        best_s: float,
+        should_stop: Callable[[], bool] = never,
+    ) -> list[Measurement] | None:
+        """One measurement for each kernel, in order; None where `should_stop` turned true.
+
+        One kernel races against `best_s`, seconds of the best so far; several take turns, none is
+        dropped, and if one of them ends the process, all of them have failed.
+        """
+
+    def close(self) -> None:
+        """Give back processes and memory."""
+
+
+class ChildRunner:
+    """Measures in a spawned child process. Not for several threads."""
+
+    def __init__(self, options: MeasureOptions | None = None, seed: int = 0) -> None:
+        self._options = options or MeasureOptions()
+        self._seed = seed
+        self._pool = WorkerPool(1, Job(limit_process, (self._options.memory_bytes,)), _BINDING)
+        self._folder = tempfile.TemporaryDirectory(prefix="tensorwright-tune-")
+        self._references: dict[str, Reference | str] = {}
+        self._prepared = ""
+
+    def start(self) -> None:
+        """Start the process now, so that it is ready when first needed."""
+        self._pool.start()
+
+    def measure(
+        self,
+        workload: Workload,
+        kernels: Sequence[Built],
+        threads: int,
+        best_s: float,
+        should_stop: Callable[[], bool] = never,
+    ) -> list[Measurement] | None:
+        """As `Runner.measure`."""
+        reference = self._reference(workload)
+        if isinstance(reference, str):
+            return [Measurement(Status.RUN_ERROR, error=reference) for _ in kernels]
+        outcome = self._run(reference, tuple(kernels), threads, best_s, should_stop)
+        if isinstance(outcome, Stopped):
+            return None
+        found = _measurements(outcome, len(kernels))
+        if any(one.status is Status.WRONG_ANSWER for one in found):
+            self._pool.replace()
+            self._prepared = ""
+        return found
+
+    def close(self) -> None:
+        """End the process. Closing twice does no harm."""
+        self._pool.close()
+        self._folder.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(
+        self,
+        reference: Reference,
+        kernels: tuple[Built, ...],
+        threads: int,
+        best_s: float,
+        should_stop: Callable[[], bool],
+    ) -> Outcome:
+        if self._prepared != reference.key:
+            self._prepared = ""
+            (outcome,) = self._pool.run([Job(prepare, (reference,))], _PREPARE_S, should_stop)
+            if not isinstance(outcome, Done):
+                return outcome
+            self._prepared = reference.key
+        job = Job(try_kernels, (reference.key, kernels, threads, best_s, self._options))
+        limit_s = self._options.limit_s * len(kernels)
+        (outcome,) = self._pool.run([job], limit_s, should_stop)
+        if not isinstance(outcome, Done | Raised):
+            self._prepared = ""  # the next process knows nothing
+        return outcome
+
+    def _reference(self, workload: Workload) -> Reference | str:
+        """The answer of the workload, or why there is none."""
+        found = self._references.get(workload.key)
+        if found is None:
+            try:
+                found = make_reference(workload, Path(self._folder.name), self._seed)
+            except (TensorwrightError, MemoryError) as error:
+                found = f"no reference answer: {type(error).__name__}: {error}"
+            self._references[workload.key] = found
+        return found
+
+
+def _measurements(outcome: Outcome, count: int) -> list[Measurement]:
+    match outcome:
+        case Done(value):
+            return list(value)
+        case Raised():
+            status = Status.OUT_OF_MEMORY if outcome.is_memory else Status.RUN_ERROR
+            failure = Measurement(status, error=str(outcome))
+        case Died(cause, was_killed):
+            status = Status.OUT_OF_MEMORY if was_killed else Status.CRASHED
+            failure = Measurement(status, error=cause)
+        case TimedOut(limit_s):
+            failure = Measurement(Status.TIMED_OUT, error=f"not done within {limit_s:g} s")
+        case Stopped():
+            return []
+    return [failure] * count
+
+
+@contextmanager
+def hold_turn(should_stop: Callable[[], bool] = never) -> Iterator[bool]:
+    """Be the only one of this user's tuners and benchmarks that measures, inside the block.
+
+    Gives False, and does not hold the turn, where `should_stop` turned true while waiting.
+    """
+    try:
+        path = make_folder(knobs.HOME.get()) / "turn.lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except (OSError, OutputError):
+        yield True  # nobody can take turns with us there
+        return
+    try:
+        while not should_stop():
+            try:
+                with hold_lock(descriptor, _LOCK_TICK_S):
+                    yield True
+                    return
+            except TimeoutError:
+                continue
+        yield False
+    finally:
+        os.close(descriptor)

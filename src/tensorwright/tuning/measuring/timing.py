@@ -1,0 +1,273 @@
+"""Run kernels, check their answers and time them: the part that a child process does.
+
+Whatever machine code may do to the process happens here and nowhere else. A kernel gets buffers
+with guard zones around its outputs; first it runs once and its answer is compared, then it is
+timed in native loops, so that Python's time between calls does not count.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import statistics
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from tensorwright.base import DType, InternalError
+from tensorwright.build import Built
+from tensorwright.expr import Array
+from tensorwright.loop import Parameter, Role, pack
+from tensorwright.records import Status
+from tensorwright.runtime import empty, load_object
+from tensorwright.tuning.measuring.call_loop import native_repeat
+from tensorwright.tuning.measuring.cold_constants import cold_table
+from tensorwright.tuning.measuring.expected_results import Reference, make_inputs
+from tensorwright.tuning.measuring.result_check import Guarded, allowed_error, find_difference
+
+_PAUSE_S = 0.001  # regions back to back may be stuck on one core under foreign load
+_COLD_RATIO = 4.0
+_COLD_SLACK_S = 0.05  # a first call may wait for a core
+_RACE_SAMPLES = 2
+_MOST_ROUNDS = 3
+_STEADY_RATIO = 1.1
+_PARTS = 8
+_LONGEST_SAMPLE_S = 0.05
+_LEAST_MEMORY_BYTES = 4 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureOptions:
+    """How candidates are measured.
+
+    repeats        samples of a candidate that is not dropped; up to three times as many are
+                   taken where they differ, and the fastest kept
+    min_sample_s   shortest time of a sample; short kernels run often in it
+    most_s         after so long, no further sample is begun
+    drop_ratio     dropped if the first sample is so many times slower than the best
+    limit_s        longest a candidate may take in all; then its process is killed
+    memory_bytes   address space of the child; three quarters of the machine's memory where 0
+    flush_bytes    before each call, so much other memory is read; 0 leaves caches warm
+    cold_bytes     calls take turns with copies of the constants that fill so much memory, as if
+                   other constants were read between them; 0 gives all calls the same ones
+    """
+
+    repeats: int = 5
+    min_sample_s: float = 0.006
+    most_s: float = 0.5
+    drop_ratio: float = 1.5
+    limit_s: float = 10.0
+    memory_bytes: int = 0
+    flush_bytes: int = 0
+    cold_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """How a candidate did: seconds per call, one per sample, or why there are none."""
+
+    status: Status
+    times_s: tuple[float, ...] = ()
+    error: str = ""
+
+
+@dataclass(slots=True)
+class _Prepared:
+    """The workload that this process has inputs and answers for."""
+
+    key: str = ""
+    inputs: dict[str, Array] | None = None
+    answers: dict[str, Array] | None = None
+    allowed: dict[str, Array] | None = None
+
+
+_PREPARED = _Prepared()
+
+
+def limit_process(memory_bytes: int) -> None:
+    """Bound the address space of this process, and let it crash without leaving a core file."""
+    if not memory_bytes:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory_bytes = max(_LEAST_MEMORY_BYTES, physical * 3 // 4)
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def prepare(reference: Reference) -> None:
+    """Make the inputs of a workload and read its answer; forgets the workload before."""
+    _PREPARED.key, _PREPARED.inputs, _PREPARED.answers, _PREPARED.allowed = "", None, None, None
+    answers = {name: np.load(path, allow_pickle=False) for name, _, path in reference.outputs}
+    _PREPARED.inputs = make_inputs(reference.recipe)
+    _PREPARED.allowed = {
+        name: allowed_error(answers[name], dtype, reference.has_floats)
+        for name, dtype, _ in reference.outputs
+    }
+    _PREPARED.answers = answers
+    _PREPARED.key = reference.key
+
+
+def try_kernels(
+    key: str,
+    kernels: tuple[Built, ...],
+    threads: int,
+    best_s: float,
+    options: MeasureOptions,
+) -> tuple[Measurement, ...]:
+    """Check kernels of the prepared workload, then time those that are right.
+
+    A single one races: it is dropped as soon as it is clearly slower than `best_s`. Several take
+    turns, sample by sample, so that a slow moment of the machine hits them all alike.
+    """
+    if key != _PREPARED.key:
+        raise InternalError(stage="tune", where="runner", reason=f"{key} was not prepared")
+    runs = [_Run(kernel, threads, options) for kernel in kernels]
+    errors = [run.check() for run in runs]
+    if len(runs) == 1 and not errors[0]:
+        return (_race(runs[0], best_s, options),)
+    good = [run for run, error in zip(runs, errors, strict=True) if not error]
+    times = iter(_take_turns(good, options))
+    return tuple(
+        Measurement(Status.WRONG_ANSWER, error=error)
+        if error
+        else Measurement(Status.OK, next(times))
+        for error in errors
+    )
+
+
+def _race(run: _Run, best_s: float, options: MeasureOptions) -> Measurement:
+    """Time one kernel; drop it where two short runs say that it is clearly slower.
+
+    Foreign load only ever adds time: where samples differ, more are taken and the fastest kept.
+    """
+    if run.cold_s > _COLD_RATIO * best_s + _COLD_SLACK_S:
+        return Measurement(Status.CENSORED, (run.cold_s,))
+    if run.cold_s > options.most_s:
+        return Measurement(Status.OK, (run.cold_s,))
+    count = run.calls_for(options.min_sample_s)
+    started = time.perf_counter()
+    times: list[float] = []
+    for taken in range(1, _MOST_ROUNDS * options.repeats + 1):
+        times.append(run.sample(count))
+        if taken == _RACE_SAMPLES and min(times) > options.drop_ratio * best_s:
+            return Measurement(Status.CENSORED, tuple(times))
+        fastest = sorted(times)[: options.repeats]
+        is_steady = statistics.median(fastest) <= _STEADY_RATIO * fastest[0]
+        is_late = time.perf_counter() - started > options.most_s
+        if is_late or (taken >= options.repeats and is_steady):
+            break
+        time.sleep(_PAUSE_S)
+    return Measurement(Status.OK, tuple(sorted(times)[: options.repeats]))
+
+
+def _take_turns(runs: list[_Run], options: MeasureOptions) -> list[tuple[float, ...]]:
+    counts = [run.calls_for(options.min_sample_s) for run in runs]
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(2 * options.repeats):
+        for run, count, samples in zip(runs, counts, times, strict=True):
+            time.sleep(_PAUSE_S)
+            samples.append(run.sample(count))
+    return [tuple(sorted(samples)[: options.repeats]) for samples in times]
+
+
+class _Run:
+    """A loaded kernel with its buffers."""
+
+    def __init__(self, kernel: Built, threads: int, options: MeasureOptions) -> None:
+        self._code = load_object(kernel.object_code, (kernel.symbol,))
+        self._address = self._code.address(kernel.symbol)
+        self._threads = threads
+        self._cold_bytes = options.cold_bytes
+        self._flush = empty((options.flush_bytes,), DType.U8) if options.flush_bytes else None
+        if self._flush is not None:
+            self._flush[...] = 1
+        workspace_bytes = kernel.total_workspace_bytes(threads)
+        self._workspace = empty((max(64, workspace_bytes),), DType.U8)
+        self._outputs: list[tuple[str, Guarded]] = []
+        self._kept: list[Array] = []
+        addresses = [
+            self._argument(parameter, name)
+            for parameter, name in zip(kernel.parameters, kernel.arguments, strict=True)
+        ]
+        self._constants = [
+            (place, parameter.buffer.dtype, _shape(parameter))
+            for place, parameter in enumerate(kernel.parameters)
+            if parameter.role is Role.CONSTANT
+        ]
+        self._table = np.array([addresses], np.uint64)
+        self._row = 0
+        self.cold_s = math.inf
+
+    def check(self) -> str:
+        """Run once; what is wrong with the answer, "" for nothing."""
+        self.cold_s = self.sample(1)
+        answers, allowed = _PREPARED.answers, _PREPARED.allowed
+        assert answers is not None, "prepared"
+        assert allowed is not None, "prepared"
+        for name, output in self._outputs:
+            if not output.is_intact():
+                return f"it wrote outside of {name}"
+            difference = find_difference(output.array, answers[name], allowed[name])
+            if difference:
+                return f"{name}: {difference}"
+        self._table = cold_table(self._table[0], self._constants, self._cold_bytes)
+        return ""
+
+    def calls_for(self, min_sample_s: float) -> int:
+        """How many calls make a sample; one where caches are flushed between calls."""
+        if self._flush is not None:
+            return 1
+        if self.cold_s >= 2 * min_sample_s:
+            return 1
+        warm_s = min(self.sample(1), self.sample(1))
+        if warm_s < min_sample_s / 20:
+            warm_s = self.sample(10)
+        return max(1, math.ceil(min_sample_s / max(warm_s, 1e-8)))
+
+    def sample(self, count: int) -> float:
+        """Seconds per call of so many calls in a row; of fewer where they last far too long.
+
+        Foreign load may make a call last a thousand times longer than when `count` was chosen.
+        """
+        if self._flush is not None:
+            self._flush.max()
+        repeat = native_repeat().run
+        table, workspace = self._table.ctypes.data, self._workspace.ctypes.data
+        rows, width = self._table.shape
+        part = max(1, count // _PARTS)
+        done = 0
+        start = time.perf_counter()
+        while True:
+            repeat(
+                *(self._address, table, 8 * width, rows, self._row),
+                *(workspace, self._threads, part),
+            )
+            self._row = (self._row + part) % rows
+            done += part
+            elapsed_s = time.perf_counter() - start
+            if done >= count or elapsed_s > _LONGEST_SAMPLE_S:
+                return elapsed_s / done
+
+    def _argument(self, parameter: Parameter, name: str) -> int:
+        assert _PREPARED.inputs is not None, "prepared"
+        if parameter.role is Role.OUTPUT:
+            output = Guarded(_shape(parameter), parameter.buffer.dtype)
+            self._outputs.append((name, output))
+            return int(output.array.ctypes.data)
+        array = _PREPARED.inputs[name]
+        if parameter.packing is not None:
+            packed = pack(array, parameter.packing)
+            array = empty(packed.shape, parameter.buffer.dtype)
+            array[...] = packed
+        self._kept.append(array)
+        return int(array.ctypes.data)
+
+
+def _shape(parameter: Parameter) -> tuple[int, ...]:
+    extents = parameter.buffer.shape
+    if not all(isinstance(extent, int) for extent in extents):
+        raise InternalError(stage="tune", where=str(parameter.buffer), reason="an open extent")
+    return tuple(extent for extent in extents if isinstance(extent, int))

@@ -1,0 +1,46 @@
+"""Cost models: which of many programs will be fast.
+
+Read `protocol.py` first, then `boosted.py`, the learned one; `losses.py` is what it is trained
+for, `judging.py` how well it does. A new model is one file that keeps the protocol.
+"""
+
+from tensorwright.tuning.models.accuracy import (
+    LEAST_GAP,
+    Judgement,
+    judge,
+    overall,
+    scores_of,
+    split,
+)
+from tensorwright.tuning.models.blended import BlendedModel
+from tensorwright.tuning.models.boosted import BoostedModel, RefitPolicy, make_loss
+from tensorwright.tuning.models.protocol import CostModel, Features, Sample, Scores
+from tensorwright.tuning.models.random_model import RandomModel
+from tensorwright.tuning.models.roofline import RooflineModel
+from tensorwright.tuning.models.saved_model import SavedModel, load_model
+from tensorwright.tuning.models.session_model import make_model
+from tensorwright.tuning.models.settings import BoostedSettings, LossKind
+
+__all__ = [
+    "LEAST_GAP",
+    "BlendedModel",
+    "BoostedModel",
+    "BoostedSettings",
+    "CostModel",
+    "Features",
+    "Judgement",
+    "LossKind",
+    "RandomModel",
+    "RefitPolicy",
+    "RooflineModel",
+    "Sample",
+    "SavedModel",
+    "Scores",
+    "judge",
+    "load_model",
+    "make_loss",
+    "make_model",
+    "overall",
+    "scores_of",
+    "split",
+]

@@ -1,0 +1,54 @@
+"""Fit boosted trees with LightGBM: the one module that imports it, which takes a second or two.
+
+It is imported by name where trees are fitted; LightGBM itself needs libgomp.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lightgbm
+import numpy as np
+
+from tensorwright.tuning.models.forest import Forest, parse_lightgbm
+from tensorwright.tuning.models.losses import Column, Loss, row_slopes
+from tensorwright.tuning.models.settings import BoostedSettings
+from tensorwright.tuning.models.training import TrainingSet
+
+
+def fit(data: TrainingSet, loss: Loss, margin: Column, settings: BoostedSettings) -> Forest:
+    """Trees that, added up over a program's statements and to its margin, make the loss small.
+
+    margin  (programs,): where the scores start from
+    Equal arguments give equal trees: one thread, and no choice that depends on timing.
+    """
+    step = 0
+
+    def slopes(values: Any, _: Any) -> Any:
+        nonlocal step
+        step += 1
+        scores = margin + data.sums(values)
+        return row_slopes(data, loss.slopes(scores, step))
+
+    parameters = {
+        "objective": slopes,
+        "num_leaves": settings.leaves,
+        "learning_rate": settings.learning_rate,
+        "max_bin": settings.bins,
+        "min_data_in_leaf": settings.least_rows,
+        "min_sum_hessian_in_leaf": settings.least_hessian,
+        "lambda_l2": settings.l2,
+        "feature_fraction": settings.feature_share,
+        "feature_fraction_bynode": settings.feature_share,
+        "seed": settings.seed,
+        "num_threads": 1,
+        "deterministic": True,
+        "force_row_wise": True,
+        "use_missing": False,
+        "feature_pre_filter": False,
+        "verbose": -1,
+    }
+    labels = np.zeros(len(data.rows))  # the loss knows better
+    rows = lightgbm.Dataset(data.rows, label=labels, free_raw_data=True)
+    booster = lightgbm.train(parameters, rows, settings.rounds)
+    return parse_lightgbm(booster.model_to_string())

@@ -1,0 +1,125 @@
+"""What a cost model is trained to make small: losses of the scores of programs.
+
+Each gives the gradient and the hessian for every program's score.  A score is a sum over the
+statements of the program, and all of its rows move in one step of boosting: so the hessian of a row
+is that of its program times its number of statements, or the steps overshoot and boosting diverges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.tuning.models.training import TrainingSet, add_up
+
+Column: TypeAlias = NDArray[np.float64]
+Slopes: TypeAlias = tuple[Column, Column]
+
+_LEAST_HESSIAN = 1e-3
+
+
+class Loss(Protocol):
+    """A loss over a training set; `step` numbers the rounds of boosting."""
+
+    def value(self, scores: Column, step: int) -> float:
+        """The loss of scores (programs,)."""
+
+    def slopes(self, scores: Column, step: int) -> Slopes:
+        """Its gradient and a bound of its hessian's diagonal, (programs,) each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedSquares:
+    """Squared error against normalised throughput, weighted by it, so that fast programs matter.
+
+    A censored program only counts where its score is above the bound of its throughput.
+
+    Source:   Zheng et al., Ansor, OSDI 2020, section 5.2.
+    """
+
+    data: TrainingSet
+    least_weight: float = 0.05
+
+    def value(self, scores: Column, step: int) -> float:
+        """As `Loss.value`."""
+        error = self._errors(scores)
+        return float(0.5 * np.sum(self._weights() * error * error))
+
+    def slopes(self, scores: Column, step: int) -> Slopes:
+        """As `Loss.slopes`. Those that do not count keep a small hessian: they pull nowhere."""
+        weights = self._weights()
+        return weights * self._errors(scores), weights
+
+    def _weights(self) -> Column:
+        return np.maximum(self.data.throughput, self.least_weight)
+
+    def _errors(self, scores: Column) -> Column:
+        error = scores - self.data.throughput
+        return np.where(self.data.is_censored, np.maximum(error, 0.0), error)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairwiseLogistic:
+    """The likelihood that of two programs of one workload the faster has the higher score.
+
+    Each program meets `partners` others of its workload, drawn anew in every round of boosting. A
+    pair weighs as much as the throughput of its faster program. Pairs closer than `least_gap`
+    say nothing, nor does a censored program that may be the faster one.
+
+    Source:   Burges et al., RankNet, ICML 2005; Chen et al., AutoTVM, NeurIPS 2018, section 3.2.
+    """
+
+    data: TrainingSet
+    partners: int = 24
+    least_gap: float = 0.02
+    least_weight: float = 0.3
+    seed: int = 0
+
+    def value(self, scores: Column, step: int) -> float:
+        """As `Loss.value`."""
+        fast, slow, weights = self.pairs(step)
+        return float(np.sum(weights * np.logaddexp(0.0, scores[slow] - scores[fast])))
+
+    def slopes(self, scores: Column, step: int) -> Slopes:
+        """As `Loss.slopes`. Both scores of a pair move, hence twice the second derivative."""
+        fast, slow, weights = self.pairs(step)
+        doubt = _sigmoid(scores[slow] - scores[fast])
+        pull = weights * doubt
+        bend = 2.0 * weights * doubt * (1.0 - doubt)
+        count = len(scores)
+        gradient = add_up(slow, pull, count) - add_up(fast, pull, count)
+        hessian = add_up(slow, bend, count) + add_up(fast, bend, count)
+        return gradient, hessian
+
+    def pairs(self, step: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Column]:
+        """The pairs of a round: the faster program of each, the slower one, the weight."""
+        data = self.data
+        _, starts, sizes = np.unique(data.groups, return_index=True, return_counts=True)
+        source = np.random.Generator(np.random.SFC64([self.seed, step]))
+        one = np.repeat(np.arange(len(data.groups)), self.partners)
+        group = data.groups[one]
+        drawn = source.random(len(one)) * sizes[group]
+        other = starts[group] + drawn.astype(np.int64)
+        speed = data.throughput
+        fast = np.where(speed[one] >= speed[other], one, other)
+        slow = one + other - fast
+        is_clear = speed[fast] * (1.0 - self.least_gap) > speed[slow]
+        is_clear &= ~data.is_censored[fast]
+        fast, slow = fast[is_clear], slow[is_clear]
+        weights = np.maximum(speed[fast], self.least_weight) / self.partners
+        return fast, slow, weights
+
+
+def row_slopes(data: TrainingSet, slopes: Slopes) -> Slopes:
+    """Gradient and hessian of each row (rows,) from those of its program."""
+    gradient, hessian = slopes
+    rows = np.maximum(hessian, _LEAST_HESSIAN) * data.counts
+    return np.repeat(gradient, data.counts), np.repeat(rows, data.counts)
+
+
+def _sigmoid(values: Column) -> Column:
+    found: Column = 0.5 * (1.0 + np.tanh(0.5 * values))
+    return found

@@ -1,0 +1,40 @@
+"""The cost model of a session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from tensorwright.base import Target
+from tensorwright.tuning.models.blended import BlendedModel
+from tensorwright.tuning.models.boosted import BoostedModel
+from tensorwright.tuning.models.protocol import CostModel
+from tensorwright.tuning.models.roofline import RooflineModel
+from tensorwright.tuning.models.saved_model import SavedModel, load_model
+from tensorwright.tuning.models.settings import BoostedSettings, LossKind
+
+
+def make_model(
+    target: Target,
+    threads: int,
+    seed: int = 0,
+    saved: SavedModel | str | os.PathLike[str] | None = None,
+    on_notice: Callable[[str], None] | None = None,
+) -> BoostedModel:
+    """The learned model, which starts from the roofline and from saved trees, if there are any.
+
+    saved      the trees or their file, which may be missing
+    on_notice  told, in a sentence, if LightGBM cannot be used; a warning where None
+    Raises:    RecordError for a file that is no model, or one for other features.
+    """
+    prior: CostModel = RooflineModel(target, threads)
+    trees = saved if saved is None or isinstance(saved, SavedModel) else _read(saved)
+    if trees is not None:
+        is_alike = trees.loss is LossKind.PAIRS
+        prior = BlendedModel(trees, prior) if is_alike else trees
+    return BoostedModel(BoostedSettings(seed=seed), prior, on_notice=on_notice)
+
+
+def _read(path: str | os.PathLike[str]) -> SavedModel | None:
+    return load_model(path) if Path(path).exists() else None

@@ -1,0 +1,42 @@
+"""A tuning session: rounds of proposing, building and measuring. Read `session.py` first."""
+
+from tensorwright.tuning.session.in_network import (
+    NetworkChoice,
+    choose_in_network,
+    load_choice,
+    options_of,
+    save_choice,
+)
+from tensorwright.tuning.session.interrupt import Interrupt
+from tensorwright.tuning.session.progress import (
+    Callback,
+    LiveTable,
+    Phase,
+    PlainLines,
+    Progress,
+    TaskRow,
+    choose_callbacks,
+)
+from tensorwright.tuning.session.result import StopReason, TaskResult, TuneOptions, TuneResult
+from tensorwright.tuning.session.session import tune
+
+__all__ = [
+    "Callback",
+    "Interrupt",
+    "LiveTable",
+    "NetworkChoice",
+    "Phase",
+    "PlainLines",
+    "Progress",
+    "StopReason",
+    "TaskResult",
+    "TaskRow",
+    "TuneOptions",
+    "TuneResult",
+    "choose_callbacks",
+    "choose_in_network",
+    "load_choice",
+    "options_of",
+    "save_choice",
+    "tune",
+]

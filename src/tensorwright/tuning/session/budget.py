@@ -1,0 +1,79 @@
+"""What a session may still spend, and where its time goes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+
+from tensorwright.tuning.session.result import Setting
+from tensorwright.tuning.session.saved_state import Spent
+
+
+class Activity(Enum):
+    """What a session's time goes into."""
+
+    SEARCH = "search"
+    BUILD = "build"
+    MEASURE = "measure"
+
+
+class Budget:
+    """Counts trials and seconds over all runs of a session; mutable.
+
+    reserve_s   of the seconds, kept for the ranking at the end
+    """
+
+    def __init__(self, setting: Setting, spent: Spent, reserve_s: float) -> None:
+        self._setting = setting
+        self._spent = spent
+        self._reserve_s = reserve_s
+        self._started = time.monotonic()
+        self._seconds = dict.fromkeys(Activity, 0.0)
+        self.trials_here = 0
+
+    @property
+    def trials(self) -> int:
+        """Candidates tried in all runs."""
+        return self._spent.trials + self.trials_here
+
+    @property
+    def elapsed_here_s(self) -> float:
+        """Seconds of this run."""
+        return time.monotonic() - self._started
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds of all runs."""
+        return self._spent.seconds + self.elapsed_here_s
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the minutes are spent, but for the reserve."""
+        seconds = self._setting.seconds
+        return seconds is not None and self.elapsed_s >= seconds - self._reserve_s
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no further round may begin."""
+        trials = self._setting.trials
+        return self.is_late or (trials is not None and self.trials >= trials)
+
+    def room(self, size: int) -> int:
+        """How many candidates a round of `size` may have; at least one."""
+        trials = self._setting.trials
+        return size if trials is None else max(1, min(size, trials - self.trials))
+
+    @contextmanager
+    def counting(self, activity: Activity) -> Iterator[None]:
+        """Count the time of the block."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[activity] += time.monotonic() - start
+
+    def seconds(self, activity: Activity) -> float:
+        """Seconds of this run that went into something."""
+        return self._seconds[activity]

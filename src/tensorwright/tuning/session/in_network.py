@@ -1,0 +1,272 @@
+"""Choose among the best schedules of every workload by running the whole network.
+
+A kernel that is fast alone may be slow among others: its constants come from memory, its inputs
+from the cache of whichever core has computed them.  Here a few executables, each with another
+choice for every workload, run in turn, and each step is timed as it runs among the others.  What is
+best for each workload makes one more executable, which must win as a whole before it is taken.
+
+The choice is kept beside the records, and holds until one of its workloads is measured again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tensorwright.base import Target, TensorwrightError
+from tensorwright.build import Built, assemble, build_cached
+from tensorwright.graph import HostCall, KernelCall, Partition
+from tensorwright.ops import Array
+from tensorwright.processes import never
+from tensorwright.records import RecordStore, SavedSession, now_utc
+from tensorwright.runtime import Executable
+from tensorwright.schedule import ScheduleState, Workload, initial_state, parse_trace, replay
+
+_TOP = 24
+_WORST = 1.3  # times as slow as the best, alone: such a one does not win among others either
+_OTHERS = 2
+_ROUNDS = 12
+_LEAST_GAIN = 0.015  # a schedule must be so much faster to replace the one that is best alone
+_MEMORY_SHARE = 0.3  # of the machine's, for constants in several packings
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkChoice:
+    """A schedule for each workload, and what the network takes with it.
+
+    traces           (workload key, trace text)
+    before_s, now_s  median seconds of a run with the first option of each, and with the choice
+    """
+
+    traces: tuple[tuple[str, str], ...]
+    before_s: float
+    now_s: float
+
+
+def choose_in_network(
+    parts: Partition,
+    options: Mapping[str, Sequence[str]],
+    target: Target,
+    threads: int,
+    limit_s: float = 12.0,
+    should_stop: Callable[[], bool] = never,
+) -> NetworkChoice | None:
+    """Compare schedules of all workloads inside the network.
+
+    options   workload key -> trace texts, the best alone first; at least one for each workload
+    limit_s   after so long, no further turn of each of the two comparisons is begun
+
+    None where `should_stop` turned true.  Raises: as building and running kernels.
+    """
+    built: dict[tuple[str, str], Built] = {}
+
+    def make(traces: Mapping[str, str]) -> Executable:
+        for workload in parts.workloads:
+            place = workload.key, traces[workload.key]
+            if place not in built:
+                built[place] = build_cached(workload, traces[workload.key], target)
+        kernels = {key: built[key, trace] for key, trace in traces.items()}
+        return assemble(parts, kernels, target, threads)
+
+    count = min(max(map(len, options.values()), default=1), _most_variants(parts))
+    variants = [
+        {key: traces[min(n, len(traces) - 1)] for key, traces in options.items()}
+        for n in range(count)
+    ]
+    inputs = make_network_inputs(parts)
+    executables = [make(traces) for traces in variants]
+    times = _step_times(parts, executables, inputs, limit_s, should_stop)
+    if times is None:
+        return None
+    chosen = dict(variants[0])
+    for key in chosen:
+        best = min(range(count), key=lambda n: times[n].get(key, 0.0))
+        if times[best].get(key, 0.0) < (1 - _LEAST_GAIN) * times[0].get(key, 0.0):
+            chosen[key] = variants[best][key]
+    rivals = [executables[0], make(chosen), *executables[1:]]
+    totals = _totals(rivals, inputs, limit_s, should_stop)
+    if totals is None:
+        return None
+    best = min(range(len(rivals)), key=lambda n: totals[n])
+    winner = [variants[0], chosen, *variants[1:]][best]
+    return NetworkChoice(tuple(sorted(winner.items())), totals[0], totals[best])
+
+
+def options_of(
+    store: RecordStore,
+    workload: Workload,
+    target: Target,
+    hardware: str,
+    threads: int,
+    default: str,
+) -> tuple[str, ...]:
+    """The schedules of a workload worth trying in a network, the best alone first.
+
+    These are the best on record, the best of other structures, the second best, and the one by
+    rule.
+    """
+    records = store.top(
+        _TOP, workload=workload.key, target=target.key, hardware=hardware, threads=threads
+    )
+    state = initial_state(workload.outputs, workload.constants)
+    good = [record for record in records if _replays(state, record.trace)]
+    traces = [record.trace for record in good]
+    limit = _WORST * good[0].median_s if good else 0.0
+    near = {record.trace for record in good if record.median_s <= limit}
+    structures = list({_structure(trace): trace for trace in reversed(traces)}.values())[::-1]
+    others = [trace for trace in structures[1:] if trace in near]
+    found = [*traces[:1], *others[:_OTHERS], default, *traces[1:2]]
+    return tuple(dict.fromkeys(found))
+
+
+def _structure(trace: str) -> str:
+    """A trace without its numbers."""
+    return re.sub(r"\b\d+\b", "#", trace)
+
+
+def _replays(state: ScheduleState, trace: str) -> bool:
+    try:
+        replay(state, parse_trace(trace))
+    except TensorwrightError:
+        return False
+    return True
+
+
+def _most_variants(parts: Partition) -> int:
+    """How many executables may be held at once, at least two."""
+    size = sum(array.nbytes for array in parts.graph.constants.values())
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(2, int(_MEMORY_SHARE * physical / max(1, size)) - 1)
+
+
+def make_network_inputs(parts: Partition) -> dict[str, Array]:
+    """Inputs of the network: normal random numbers, zeros for integers (they may be indices)."""
+    source = np.random.default_rng(0)
+    found: dict[str, Array] = {}
+    for name in parts.graph.inputs:
+        kind = parts.graph.types[name]
+        if kind.dtype.is_float:
+            found[name] = source.standard_normal(kind.shape).astype(kind.dtype.numpy)
+        else:
+            found[name] = np.zeros(kind.shape, kind.dtype.numpy)
+    return found
+
+
+def _step_times(
+    parts: Partition,
+    executables: Sequence[Executable],
+    inputs: Mapping[str, Array],
+    limit_s: float,
+    should_stop: Callable[[], bool],
+) -> list[dict[str, float]] | None:
+    """For each executable, seconds in the kernels of each workload, in one run."""
+    keys = [
+        step.workload.key if isinstance(step, KernelCall) else ""
+        for step in parts.steps
+        if isinstance(step, KernelCall | HostCall)
+    ]
+    samples: list[list[list[float]]] = [[] for _ in executables]
+    deadline = time.monotonic() + limit_s
+    for number in range(_ROUNDS):
+        for executable, taken in zip(executables, samples, strict=True):
+            if should_stop():
+                return None
+            taken.append([step.time_s for step in executable.profile(inputs, 3)])
+        if number and time.monotonic() > deadline:
+            break
+    found: list[dict[str, float]] = []
+    for taken in samples:
+        totals: dict[str, float] = {}
+        for key, times in zip(keys, zip(*taken, strict=True), strict=True):
+            totals[key] = totals.get(key, 0.0) + _typical(times)
+        found.append(totals)
+    return found
+
+
+def _totals(
+    executables: Sequence[Executable],
+    inputs: Mapping[str, Array],
+    limit_s: float,
+    should_stop: Callable[[], bool],
+) -> list[float] | None:
+    """Seconds of one run of each, taking turns."""
+    runs = [executable.bind(dict(inputs)) for executable in executables]
+    samples: list[list[float]] = [[] for _ in runs]
+    deadline = time.monotonic() + limit_s
+    for number in range(4 * _ROUNDS):
+        for run, taken in zip(runs, samples, strict=True):
+            if should_stop():
+                return None
+            run.run()
+            start = time.perf_counter()
+            run.run()
+            taken.append(time.perf_counter() - start)
+        if number >= 3 and time.monotonic() > deadline:
+            break
+    return [_typical(taken) for taken in samples]
+
+
+def _typical(times: Sequence[float]) -> float:
+    """The median of the faster half: foreign load only ever adds time."""
+    ordered = sorted(times)
+    return statistics.median(ordered[: (len(ordered) + 1) // 2])
+
+
+def save_choice(
+    store: RecordStore,
+    parts: Partition,
+    target: Target,
+    hardware: str,
+    threads: int,
+    choice: NetworkChoice,
+) -> None:
+    """Keep a choice, replacing the one before."""
+    identity, arguments = _identity(parts, target, hardware, threads)
+    state = json.dumps({"traces": dict(choice.traces), "seconds": choice.now_s})
+    model = parts.graph.name
+    session = SavedSession(identity, f"choice in {model}", model, arguments, state)
+    before = store.session(identity)
+    if before is not None and before.id == identity:
+        session = replace(session, started=before.started, updated=now_utc())
+    store.save_session(session)
+
+
+def load_choice(
+    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
+) -> dict[str, str]:
+    """The traces chosen for a network, by workload key; those measured since are left out."""
+    identity, _ = _identity(parts, target, hardware, threads)
+    saved = next((each for each in store.sessions() if each.id == identity), None)
+    if saved is None:
+        return {}
+    try:
+        traces = json.loads(saved.state)["traces"]
+        pairs = {str(key): str(trace) for key, trace in traces.items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    found: dict[str, str] = {}
+    for key, trace in pairs.items():
+        best = store.best(workload=key, target=target.key, hardware=hardware, threads=threads)
+        if best is None or best.when <= saved.updated:
+            found[key] = trace
+    return found
+
+
+def _identity(parts: Partition, target: Target, hardware: str, threads: int) -> tuple[str, str]:
+    fields = {
+        "kind": "choice in a network",
+        "workloads": {workload.key: parts.count(workload) for workload in parts.workloads},
+        "target": target.key,
+        "hardware": hardware,
+        "threads": threads,
+    }
+    arguments = json.dumps(fields, sort_keys=True)
+    return hashlib.sha256(arguments.encode()).hexdigest()[:16], arguments

@@ -1,0 +1,106 @@
+"""Measure the best few of a workload again, in turn, before one of them is called the best.
+
+A first measurement may have been lucky. The default schedule takes part, so that a tuned result is
+never slower than no tuning at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tensorwright.base import Target
+from tensorwright.build import Built, build_request
+from tensorwright.records import Record, RecordStore, Status, with_times
+from tensorwright.schedule import Workload
+from tensorwright.tuning.measuring.builder import Builder
+from tensorwright.tuning.measuring.measure import Runner, hold_turn
+from tensorwright.tuning.measuring.timing import Measurement
+from tensorwright.tuning.session.result import Setting
+from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
+from tensorwright.tuning.space.sketch import Space
+from tensorwright.tuning.strategies.strategy import StrategyFactory
+from tensorwright.tuning.task import Task
+from tensorwright.tuning.task_scheduling.scheduler import Scheduler
+
+_RANKED = 4  # traces of a workload, besides the default
+_MOST_RANKINGS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The replaceable parts of a session."""
+
+    builder: Builder
+    runner: Runner
+    scheduler: Scheduler
+    make_strategy: StrategyFactory
+    make_space: Callable[[Task, Target], Space]
+
+
+class Ranking:
+    """Ranks workloads of one setting again."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        store: RecordStore,
+        tools: Tools,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        self._setting = setting
+        self._store = store
+        self._tools = tools
+        self._should_stop = should_stop
+
+    def rank(self, workload: Workload, default: str) -> None:
+        """Measure until the best on record is one of those that took turns.
+
+        default   trace of the default schedule
+        """
+        ranked: set[str] = set()
+        for _ in range(_MOST_RANKINGS):
+            top = list(top_of(self._store, self._setting, workload.key, _RANKED))
+            if not top or top[0].trace in ranked:
+                return
+            known = records_of(self._store, self._setting, workload.key)
+            untuned = standing(known, default)
+            if untuned is not None and all(one.trace != default for one in top):
+                top.append(untuned)
+            if len(top) < 2 or not self._measure(workload, top):
+                return
+            ranked |= {one.trace for one in top}
+
+    def _measure(self, workload: Workload, records: Sequence[Record]) -> bool:
+        """Put the new times of some records into the store; whether that could be done."""
+        target = self._setting.target
+        requests = [build_request(workload, one.trace, target) for one in records]
+        results = self._tools.builder.build(requests, self._should_stop)
+        pairs = list(zip(records, results, strict=True))
+        built = [(record, result) for record, result in pairs if isinstance(result, Built)]
+        with hold_turn(self._should_stop) as is_held:
+            if not is_held or not built:
+                return False
+            measured = self._tools.runner.measure(
+                workload,
+                [result for _, result in built],
+                self._setting.threads,
+                math.inf,
+                self._should_stop,
+            )
+        if measured is None:
+            return False
+        fresh = [renewed(record, one) for (record, _), one in zip(built, measured, strict=True)]
+        self._store.append(record for record in fresh if record is not None)
+        return any(record is not None for record in fresh)
+
+
+def renewed(record: Record, measured: Measurement) -> Record | None:
+    """The record with its new times; None where they say nothing about this very program."""
+    if measured.status is Status.OK:
+        return with_times(record, measured.times_s)
+    if measured.status is Status.WRONG_ANSWER:
+        failed = with_times(record, record.times_s)
+        return replace(failed, times_s=(), status=measured.status, error=measured.error)
+    return None

@@ -1,0 +1,367 @@
+"""The rounds of a session: warm-up, search, ranking, and what is kept after each.
+
+Records reach the store after every round, so that a killed session loses the round in flight and
+no more; Ctrl-C keeps even what that round has measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tensorwright.build import Built, build_request
+from tensorwright.records import Record, RecordStore, Status
+from tensorwright.schedule import Workload
+from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, BuildStopped
+from tensorwright.tuning.measuring.measure import hold_turn
+from tensorwright.tuning.session.budget import Activity, Budget
+from tensorwright.tuning.session.interrupt import Interrupt
+from tensorwright.tuning.session.progress import Callback, Phase, Progress, TaskRow
+from tensorwright.tuning.session.ranking import Ranking, Tools, renewed
+from tensorwright.tuning.session.result import Setting, StopReason, TuneOptions, TuneResult
+from tensorwright.tuning.session.saved_state import (
+    Spent,
+    load_spent,
+    save_spent,
+    session_arguments,
+    session_id,
+)
+from tensorwright.tuning.session.task_search import TaskSearch, open_search
+from tensorwright.tuning.session.trusted_records import top_of
+from tensorwright.tuning.strategies.strategy import Candidate
+from tensorwright.tuning.task import Task
+from tensorwright.tuning.task_scheduling.scheduler import TaskState
+
+_RESERVE_SHARE = 0.08  # of the minutes, kept for the ranking at the end
+_RESERVE_PER_TASK_S = 1.0
+_SUSPICIOUS = 1.2  # times as long as before: something else may have run meanwhile
+_LEAST_GAIN = 1e-3  # share of the whole that a round must gain to count
+
+Pair = tuple[TaskSearch, Candidate]
+
+
+class Session:
+    """Mutable; lives inside one call of `tune`, which explains the arguments."""
+
+    def __init__(
+        self,
+        tasks: tuple[Task, ...],
+        setting: Setting,
+        store: RecordStore,
+        tools: Tools,
+        callbacks: tuple[Callback, ...],
+        interrupt: Interrupt,
+        options: TuneOptions,
+    ) -> None:
+        self.setting = setting
+        self.store = store
+        self.tools = tools
+        self.callbacks = callbacks
+        self.interrupt = interrupt
+        self.options = options
+        self.arguments = session_arguments(
+            tasks, setting.target.key, setting.hardware, setting.threads, setting.seed
+        )
+        self.identity = session_id(self.arguments)
+        spent = load_spent(store, self.identity) if options.should_resume else Spent()
+        self.budget = Budget(setting, spent, self._reserve_s(len(tasks)))
+        self.rounds = spent.rounds
+        self.idle_rounds = spent.idle_rounds
+        self.begun = spent.begun  # candidates of a round that was cut short
+        self.drift = 1.0
+        with self.budget.counting(Activity.SEARCH):
+            self.searches = [self._open(task, spent) for task in tasks]
+
+    def run(self) -> TuneResult:
+        """The whole session."""
+        self._tell(Phase.WARM_UP)
+        self._warm_up()
+        reason = self._search()
+        if reason is not StopReason.INTERRUPTED and self.options.should_rank:
+            self._tell(Phase.RANKING)
+            self._rank()
+            if self.interrupt.is_set:
+                reason = StopReason.INTERRUPTED
+        self._save(is_finished=reason is not StopReason.INTERRUPTED)
+        self._tell(Phase.DONE)
+        return TuneResult(
+            self.identity,
+            reason,
+            self.budget.trials,
+            self.budget.elapsed_s,
+            self.budget.seconds(Activity.BUILD),
+            self.budget.seconds(Activity.MEASURE),
+            tuple(search.result(self.store, self.setting) for search in self.searches),
+            self.budget.seconds(Activity.SEARCH),
+        )
+
+    def _open(self, task: Task, spent: Spent) -> TaskSearch:
+        key = task.workload.key
+        state = TaskState(
+            task,
+            trials=dict(spent.counts).get(key, 0),
+            history=dict(spent.histories).get(key, ()),
+        )
+        return open_search(state, self.tools, self.store, self.setting, self.options.seeds)
+
+    # Rounds
+
+    def _warm_up(self) -> None:
+        """Measure the default schedules that are not on record, then those from elsewhere."""
+        defaults = [
+            (search, search.default)
+            for search in self.searches
+            if search.default is not None and not search.is_default_known
+        ]
+        self._measure_all(defaults)
+        self._measure_all([(search, seed) for search in self.searches for seed in search.seeds])
+
+    def _measure_all(self, pairs: Sequence[Pair]) -> None:
+        """Many workloads to a round."""
+        size = max(self.options.round_size, 1)
+        for start in range(0, len(pairs), size):
+            if self._should_stop() or self.budget.is_spent:
+                return
+            self._round(pairs[start : start + size], Phase.WARM_UP)
+
+    def _search(self) -> StopReason:
+        while True:
+            if self.interrupt.is_set:
+                return StopReason.INTERRUPTED
+            if self.budget.is_spent:
+                return StopReason.BUDGET_SPENT
+            if 0 < self.options.patience <= self.idle_rounds:
+                return StopReason.NO_GAIN
+            with self.budget.counting(Activity.SEARCH):
+                chosen = self.tools.scheduler.choose([search.state for search in self.searches])
+            if chosen is None:
+                is_all = all(search.state.is_exhausted for search in self.searches)
+                return StopReason.EXHAUSTED if is_all else StopReason.NO_GAIN
+            self._search_round(self.searches[chosen])
+
+    def _search_round(self, search: TaskSearch) -> None:
+        before = self._whole()
+        with self.budget.counting(Activity.SEARCH):
+            size = max(1, self.options.round_size - self.begun)
+            candidates = search.propose(self.budget.room(size))
+        if not candidates:
+            search.state.is_exhausted = True
+            return
+        self._recheck(search)
+        self.begun += self._round([(search, each) for each in candidates], Phase.SEARCH)
+        if self._should_stop() and self.begun < self.options.round_size:
+            self._save(is_finished=False)
+            return  # cut short: when the session goes on, the rest of it comes first
+        self.begun = 0
+        search.state.history = (*search.state.history, search.state.best_s)
+        gained = self._whole() < (1 - _LEAST_GAIN) * before or not math.isfinite(before)
+        self.idle_rounds = 0 if gained else self.idle_rounds + 1
+        self._save(is_finished=False)
+
+    def _round(self, pairs: Sequence[Pair], phase: Phase) -> int:
+        """Build all, measure one after the other, and put what came of it into the store.
+
+        Returns:  how many; fewer than all where the session shall stop.
+        """
+        requests = [
+            build_request(search.state.task.workload, candidate.trace, self.setting.target)
+            for search, candidate in pairs
+        ]
+        with self.budget.counting(Activity.BUILD):
+            results = self.tools.builder.build(requests, self._should_stop)
+        found: list[tuple[TaskSearch, Record]] = []
+        with (
+            hold_turn(self._should_stop) as is_held,
+            self.budget.counting(Activity.MEASURE),
+        ):
+            for (search, candidate), result in zip(pairs, results, strict=True):
+                record = self._try(search, candidate, result) if is_held else None
+                if record is None:
+                    break
+                found.append((search, record))
+                self.budget.trials_here += 1
+                search.note(candidate, record)
+        self._keep(found)
+        self.rounds += 1
+        self._save(is_finished=False)
+        self._tell(phase)
+        return len(found)
+
+    def _try(self, search: TaskSearch, candidate: Candidate, result: BuildResult) -> Record | None:
+        """Measure a candidate that was built; None where the session shall stop."""
+        if self._should_stop():
+            return None
+        match result:
+            case BuildStopped():
+                return None
+            case BuildFailed(status, error):
+                return self._record(search, candidate, status, (), error)
+            case Built():
+                races = search.default is None or candidate.trace != search.default_trace
+                measured = self.tools.runner.measure(
+                    search.state.task.workload,
+                    [result],
+                    self.setting.threads,
+                    search.state.best_s if races else math.inf,
+                    self._should_abandon,
+                )
+                if not measured:
+                    return None
+                one = measured[0]
+                return self._record(search, candidate, one.status, one.times_s, one.error)
+
+    def _recheck(self, search: TaskSearch) -> None:
+        """Measure the best again if that was long ago: the others race against it, and it may have
+        been lucky, or the machine may have become slower.
+        """
+        top = top_of(self.store, self.setting, search.key, 1)
+        every = self.options.recheck_rounds
+        if not every or not top or 0 <= self.rounds - top[0].round < every:
+            return
+        workload = search.state.task.workload
+        request = build_request(workload, top[0].trace, self.setting.target)
+        with self.budget.counting(Activity.BUILD):
+            (result,) = self.tools.builder.build([request], self._should_stop)
+        if not isinstance(result, Built):
+            return
+        fresh = self._measured_again(workload, result, top[0])
+        if fresh is not None and _is_suspicious(fresh, top[0]):
+            second = self._measured_again(workload, result, top[0])
+            if second is not None and second.status is Status.OK:
+                fresh = min(fresh, second, key=lambda record: record.median_s)
+        if fresh is None:
+            return
+        self.store.append([replace(fresh, round=self.rounds)])
+        if fresh.status is Status.OK:
+            self.drift = search.drift = fresh.median_s / top[0].median_s
+        search.read_times(self.store, self.setting)
+
+    def _measured_again(self, workload: Workload, built: Built, record: Record) -> Record | None:
+        """A record with new times of its kernel; None where it could not be measured."""
+        with (
+            hold_turn(self._should_stop) as is_held,
+            self.budget.counting(Activity.MEASURE),
+        ):
+            measured = is_held and self.tools.runner.measure(
+                workload, [built], self.setting.threads, math.inf, self._should_abandon
+            )
+        return renewed(record, measured[0]) if measured else None
+
+    def _record(
+        self,
+        search: TaskSearch,
+        candidate: Candidate,
+        status: Status,
+        times_s: tuple[float, ...],
+        error: str,
+    ) -> Record:
+        return Record(
+            workload=search.key,
+            target=self.setting.target.key,
+            hardware=self.setting.hardware,
+            threads=self.setting.threads,
+            trace=candidate.trace,
+            times_s=times_s,
+            status=status,
+            error=error.encode(errors="replace").decode(),
+            decisions=candidate.decisions,
+            seed=self.setting.seed,
+            round=self.rounds,
+        )
+
+    def _keep(self, found: Sequence[tuple[TaskSearch, Record]]) -> None:
+        """Append to the store, then tell the strategies."""
+        texts = [text for search, _ in found for text in search.texts]
+        self.store.append([record for _, record in found], texts)
+        with self.budget.counting(Activity.SEARCH):
+            for search in self.searches:
+                own = [record for owner, record in found if owner is search]
+                if own and search.strategy is not None:
+                    search.strategy.observe(own)
+
+    def _rank(self) -> None:
+        """Measure the best few of every workload again, in turn."""
+        ranking = Ranking(self.setting, self.store, self.tools, self._should_abandon)
+        for search in self.searches:
+            if self.interrupt.is_set:
+                return
+            if search.state.trials and search.default is not None:
+                ranking.rank(search.state.task.workload, search.default_trace)
+            search.read_times(self.store, self.setting)
+
+    # Budget and state
+
+    def _whole(self) -> float:
+        """Weighted time of the whole; infinite where a workload that may be measured has none."""
+        return math.fsum(
+            search.state.cost_s
+            for search in self.searches
+            if math.isfinite(search.state.cost_s) or not search.state.is_exhausted
+        )
+
+    def _should_stop(self) -> bool:
+        """Whether the round in flight shall end early."""
+        return self.interrupt.is_set or self.budget.is_late
+
+    def _should_abandon(self) -> bool:
+        """Whether even the measurement in flight shall end."""
+        return self.interrupt.is_set
+
+    def _reserve_s(self, tasks: int) -> float:
+        """What the ranking at the end will take."""
+        if self.setting.seconds is None or not self.options.should_rank:
+            return 0.0
+        return min(_RESERVE_SHARE * self.setting.seconds, _RESERVE_PER_TASK_S * tasks)
+
+    def _save(self, *, is_finished: bool) -> None:
+        states = [search.state for search in self.searches]
+        spent = Spent(
+            self.budget.trials,
+            self.budget.elapsed_s,
+            self.rounds,
+            is_finished,
+            tuple((state.task.workload.key, state.trials) for state in states),
+            tuple((state.task.workload.key, state.history) for state in states),
+            self.idle_rounds,
+            self.begun,
+        )
+        save_spent(self.store, self.identity, self.setting.model, self.arguments, spent)
+
+    def _tell(self, phase: Phase) -> None:
+        budget = self.budget
+        progress = Progress(
+            phase,
+            self.rounds,
+            budget.trials,
+            budget.elapsed_s,
+            budget.trials_here,
+            budget.elapsed_here_s,
+            self.setting.trials,
+            self.setting.seconds,
+            tuple(_row(search.state) for search in self.searches),
+            budget.seconds(Activity.SEARCH),
+            budget.seconds(Activity.BUILD),
+            budget.seconds(Activity.MEASURE),
+            self.drift,
+        )
+        for callback in self.callbacks:
+            callback.on_progress(progress)
+
+
+def _is_suspicious(fresh: Record, before: Record) -> bool:
+    """Whether a program took much longer than it did before."""
+    is_timed = fresh.status is Status.OK and before.status is Status.OK
+    return is_timed and fresh.median_s > _SUSPICIOUS * before.median_s
+
+
+def _row(state: TaskState) -> TaskRow:
+    return TaskRow(
+        state.task.workload.name,
+        state.task.weight,
+        state.trials,
+        state.default_s,
+        state.best_s,
+        state.error,
+        state.task.uses,
+    )

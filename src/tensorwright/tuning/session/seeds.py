@@ -1,0 +1,55 @@
+"""Schedules that were good elsewhere: on a like machine, with other threads, by an older version.
+
+Their times say nothing here, so they are candidates like any other: measured first, never believed.
+"""
+
+from __future__ import annotations
+
+from tensorwright.records import Record, RecordStore, Status, is_current, rank
+from tensorwright.schedule import Workload
+from tensorwright.tuning.session.result import Setting
+from tensorwright.tuning.session.trusted_records import records_of
+from tensorwright.tuning.strategies.strategy import Candidate
+
+_OF_EACH = 2  # schedules from one machine and version
+
+
+def seeds_of(
+    store: RecordStore, setting: Setting, workload: Workload, count: int
+) -> tuple[Candidate, ...]:
+    """The best schedules of a workload from elsewhere, the likest place first, each once.
+
+    Left out are those that the session may believe anyway, and machines of another kind.
+    """
+    groups: dict[tuple[int, str, str, int, str], list[Record]] = {}
+    for record in store.query(workload=workload.key):
+        distance = _distance(record, setting)
+        if distance is not None:
+            place = (record.target, record.hardware, record.threads, record.tool_version)
+            groups.setdefault((distance, *place), []).append(record)
+    known = {each.trace for each in records_of(store, setting, workload.key)}
+    found: dict[str, Candidate] = {}
+    for _, records in sorted(groups.items(), key=lambda item: item[0]):
+        for record in rank(records)[:_OF_EACH]:
+            if record.trace not in known:
+                found.setdefault(record.trace, Candidate(record.trace, "", record.decisions))
+    return tuple(found.values())[:count]
+
+
+def _distance(record: Record, setting: Setting) -> int | None:
+    """0 for an older version here, 1 for other threads, 2 for a like machine; None: no seed."""
+    if record.status is not Status.OK:
+        return None
+    is_here = record.hardware == setting.hardware and record.target == setting.target.key
+    if is_here and record.threads == setting.threads:
+        return None if is_current(record) else 0
+    if is_here:
+        return 1
+    is_alike = kind_of(record.hardware) == kind_of(setting.hardware)
+    return 2 if is_alike or record.target == setting.target.key else None
+
+
+def kind_of(hardware: str) -> tuple[str, str]:
+    """Architecture and widest instruction set of a fingerprint, "x86_64-2c-avx512f-1a2b3c4d"."""
+    parts = hardware.split("-")
+    return (parts[0], parts[2]) if len(parts) == 4 else (hardware, "")

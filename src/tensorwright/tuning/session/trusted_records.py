@@ -1,0 +1,40 @@
+"""The records that a session believes: of its own setting, by this version of the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tensorwright.records import Record, RecordStore, Status, is_current, rank
+from tensorwright.tuning.session.result import Setting
+
+
+def records_of(store: RecordStore, setting: Setting, workload: str) -> tuple[Record, ...]:
+    """All records of a workload that the session may learn from."""
+    found = store.query(
+        workload=workload,
+        target=setting.target.key,
+        hardware=setting.hardware,
+        threads=setting.threads,
+    )
+    return tuple(record for record in found if is_current(record))
+
+
+def top_of(store: RecordStore, setting: Setting, workload: str, count: int) -> tuple[Record, ...]:
+    """The fastest of them."""
+    top = store.top(
+        count,
+        workload=workload,
+        target=setting.target.key,
+        hardware=setting.hardware,
+        threads=setting.threads,
+    )
+    if all(is_current(record) for record in top):
+        return top
+    return rank(records_of(store, setting, workload))[:count]
+
+
+def standing(records: Sequence[Record], trace: str) -> Record | None:
+    """The newest record of a trace, if that one is good."""
+    own = [record for record in records if record.trace == trace]
+    newest = max(own, key=lambda record: record.when, default=None)
+    return newest if newest is not None and newest.status is Status.OK else None

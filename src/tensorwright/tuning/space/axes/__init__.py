@@ -1,0 +1,1 @@
+"""What the axes of a computation are for, and the sizes of their tiles."""

@@ -1,0 +1,237 @@
+"""Steps that several sketch rules share."""
+
+from __future__ import annotations
+
+import math
+
+from tensorwright.base import DType, Target
+from tensorwright.expr import (
+    Apply,
+    Axis,
+    Fn,
+    Index,
+    Load,
+    Range,
+    Select,
+    Value,
+    Var,
+    children,
+    floor_div,
+    free_vars,
+    loads_of,
+    mod,
+    simplify,
+    substitute,
+    terms_of,
+)
+from tensorwright.schedule import (
+    AtRoot,
+    CacheWrite,
+    ComputeInline,
+    Fuse,
+    Parallel,
+    Reorder,
+    ScheduleState,
+    Split,
+    Stage,
+    Tail,
+    Vectorize,
+)
+from tensorwright.tuning.space.axes.roles import extent_of, points, stride_along
+from tensorwright.tuning.space.sketch import SketchBuilder
+
+_CHEAP = frozenset((Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG))
+_MOST_AGAIN = 16  # operations: more are not evaluated again by every reader
+
+
+def lanes_for(target: Target, stage: Stage) -> int:
+    """How many elements of the stage's widest operand fill a vector."""
+    sizes = [stage.tensor.dtype.size_bytes]
+    sizes += [load.dtype.size_bytes for load in loads_of(stage.tensor.body)]
+    return max(1, target.vector_bytes // max(*sizes, 1)) if sizes else target.lanes(DType.F32)
+
+
+def is_cheap(value: Value) -> bool:
+    """Whether evaluating a value again costs less than storing and loading it."""
+    return _operations(value) <= _MOST_AGAIN
+
+
+def _operations(value: Value) -> float:
+    """How many simple operations a value takes; without end where one of them is not simple."""
+    if isinstance(value, Apply) and value.fn not in _CHEAP:
+        return math.inf
+    own = isinstance(value, (Apply, Select))
+    return own + sum(_operations(child) for child in children(value))
+
+
+def inline_elementwise(builder: SketchBuilder, keep: frozenset[str] = frozenset()) -> None:
+    """Inline the stages that fold nothing and are no output, if nothing expensive is done twice."""
+    for stage in builder.state.stages:
+        if stage.name in keep or stage.name in builder.state.outputs:
+            continue
+        current = builder.state.stage(stage.name)
+        if current.tensor.reduction is not None or not isinstance(current.placement, AtRoot):
+            continue
+        readers = builder.state.readers(stage.name)
+        reads = sum(
+            load.source.name == stage.name for r in readers for load in loads_of(r.tensor.body)
+        )
+        folding = any(r.tensor.reduction is not None for r in readers)
+        is_worth_it = (reads == 1 and not folding) or is_cheap(current.tensor.body)
+        if is_worth_it and not _used_as_index(builder.state, stage.name):
+            builder.do(ComputeInline(stage.name))
+
+
+def _used_as_index(state: ScheduleState, name: str) -> bool:
+    return any(
+        load.source.name == name and not _reads_directly(reader.tensor.body, load)
+        for reader in state.readers(name)
+        for load in loads_of(reader.tensor.body)
+    )
+
+
+def _reads_directly(value: Value, load: Load) -> bool:
+    return value == load or any(_reads_directly(child, load) for child in children(value))
+
+
+def accumulators(target: Target) -> int:
+    """How many vectors of a tile may be tried: some more than there are registers.
+
+    Beyond that every step of the reduction stores and loads vectors, which never pays.
+    """
+    return target.vector_registers * 6 // 5
+
+
+ENOUGH_ITERATIONS = 64  # so many iterations of a parallel loop balance well
+
+
+def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> None:
+    """Schedule a stage at the root: outer loops fused and parallel, the innermost vectorised."""
+    stage = builder.state.stage(name)
+    axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
+    if not axes:
+        return
+    lanes = lanes_for(target, stage)
+    along = _row_read(stage, axes, lanes)
+    if along is not None:
+        squares = turn(builder, name, along.name, lanes)
+        parallelise(builder, name, squares, points(stage.tensor))
+        return
+    *others, (inner, length) = vector_loops(builder, name, lanes)
+    outer: list[str] = []
+    iterations = 1
+    for loop, extent in others:
+        if iterations < ENOUGH_ITERATIONS:
+            outer.append(loop)
+            iterations *= extent
+    if stage.tensor.reduction is None:
+        last = inner
+        if length > lanes:
+            width = builder.choose(f"{prefix}_width", (lanes, 2 * lanes, 4 * lanes), lanes)
+            builder.do(Split(name, last, (width,)))
+            inner = f"{last}_i"
+            if iterations < ENOUGH_ITERATIONS:
+                outer.append(f"{last}_o")
+        builder.do(Vectorize(name, inner))
+    parallelise(builder, name, outer, points(stage.tensor))
+
+
+def vector_loops(builder: SketchBuilder, name: str, lanes: int) -> list[tuple[str, int]]:
+    """The loops of an unscheduled stage that run more than once, with their extents.
+
+    If the last is shorter than a vector and what the stage reads lies as what it stores, it is
+    fused with the one around it: a row of an image of three channels is one run of elements.
+    """
+    stage = builder.state.stage(name)
+    axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
+    loops = [(axis.name, extent_of(axis.extent)) for axis in axes]
+    is_short = len(axes) >= 2 and 2 * loops[-1][1] <= lanes and all(n for _, n in loops)
+    if not is_short or not _are_one_run(stage, axes[-2], axes[-1]):
+        return loops
+    step = Fuse(name, (axes[-2].name, axes[-1].name))
+    builder.do(step)
+    return [*loops[:-2], (step.fused, loops[-2][1] * loops[-1][1])]
+
+
+def _are_one_run(stage: Stage, outer: Axis, inner: Axis) -> bool:
+    """Whether two loops, the inner one in the outer, go through neighbouring elements only."""
+    names = [axis.name for axis in stage.tensor.axes]
+    own = names.index(outer.name) + 1 == names.index(inner.name) and stage.tensor.reduction is None
+    run = Var("run")
+    extent = extent_of(inner.extent)
+    digits: dict[Var, Index] = {outer.var: floor_div(run, extent), inner.var: mod(run, extent)}
+    bounds = {run: Range.of_extent(extent_of(outer.extent) * extent)}
+    for load in loads_of(stage.tensor.body):
+        flat: Index = 0
+        for index, size in zip(load.indices, load.source.shape, strict=True):
+            flat = flat * size + substitute(index, digits)
+        terms = [term for term in terms_of(simplify(flat, bounds)) if run in free_vars(*term[0])]
+        own = own and terms == [((run,), 1)]
+    return own
+
+
+def _row_read(stage: Stage, axes: list[Axis], lanes: int) -> Axis | None:
+    """The axis along which a copy reads neighbours, where that is not the one it writes along."""
+    body = stage.tensor.body
+    if not isinstance(body, Load) or stride_along(body, axes[-1].var) in (0, 1):
+        return None
+    if extent_of(axes[-1].extent) < lanes:
+        return None
+    rows = [axis for axis in axes[:-1] if stride_along(body, axis.var) == 1]
+    return rows[0] if rows and extent_of(rows[0].extent) >= lanes else None
+
+
+def turn(builder: SketchBuilder, name: str, along: str, lanes: int) -> list[str]:
+    """Copy squares of `lanes` elements a side, which are turned in registers.
+
+    along  the axis along which neighbours are read; they are written along the last
+    Returns the loops over squares, outermost first.
+    """
+    *others, last = (axis.name for axis in builder.state.stage(name).tensor.axes)
+    builder.do(Split(name, last, (lanes,), Tail.SHIFT))
+    outer = [*(axis for axis in others if axis != along), f"{last}_o"]
+    builder.do(Reorder(name, (*outer, along, f"{last}_i")))
+    builder.do(Vectorize(name, f"{last}_i"))
+    return outer
+
+
+MIN_PARALLEL_POINTS = 16384  # below this a fork and join costs more than it saves
+
+
+def parallelise(builder: SketchBuilder, name: str, loops: list[str], work: int) -> str:
+    """Fuse loops (adjacent, outermost) and run them on all threads, if there is enough to do.
+
+    Returns the name of the fused loop, "" where nothing was done.
+    """
+    loops = [loop for loop in loops if loop in builder.state.stage(name).loops]
+    if not loops or work < MIN_PARALLEL_POINTS:
+        return ""
+    stage = builder.state.stage(name)
+    start = stage.loops.index(loops[0])
+    loops = list(stage.loops[start : stage.loops.index(loops[-1]) + 1])
+    fused = loops[0]
+    if len(loops) > 1:
+        step = Fuse(name, tuple(loops))
+        builder.do(step)
+        fused = step.fused
+    builder.do(Parallel(name, fused))
+    return fused
+
+
+def ensure_epilogue(builder: SketchBuilder, anchor: str) -> str:
+    """The stage that stores the anchor's result: its only reader, or a copy of a cached anchor."""
+    readers = builder.state.readers(anchor)
+    if anchor not in builder.state.outputs and len(readers) == 1:
+        reader = readers[0]
+        if reader.tensor.reduction is None and _reads_each_once(reader, anchor):
+            return reader.name
+    builder.do(CacheWrite(anchor))
+    return anchor
+
+
+def _reads_each_once(reader: Stage, name: str) -> bool:
+    """Whether every element of the reader has an element of the operand of its own."""
+    loads = [load for load in loads_of(reader.tensor.body) if load.source.name == name]
+    places = {load.indices for load in loads}
+    used = free_vars(*loads[0].indices)
+    return len(places) == 1 and all(a.var in used or a.extent == 1 for a in reader.tensor.axes)

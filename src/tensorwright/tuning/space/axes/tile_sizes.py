@@ -1,0 +1,75 @@
+"""Sizes of register tiles: by rule, and those worth trying."""
+
+from __future__ import annotations
+
+from tensorwright.base import Target
+from tensorwright.tuning.space.sketch import divisors
+
+
+def few_columns(limit: int, values: tuple[int, ...]) -> tuple[int, ...]:
+    """The numbers of columns up to a limit; at least one."""
+    return tuple(value for value in values if value <= limit) or (1,)
+
+
+def row_sizes(extent: int, limit: int) -> tuple[int, ...]:
+    """Tile sizes worth trying along rows: divisors, and some that leave a shifted tail."""
+    extra = tuple(n for n in (2, 3, 4, 6, 8, 12, 14) if n <= min(extent, limit))
+    return tuple(sorted({*divisors(extent, limit), *extra}))
+
+
+def default_tile(
+    columns: int,
+    rows: int,
+    more_rows: int,
+    target: Target,
+    most_columns: int = 8,
+    column_bytes: int = 0,
+) -> tuple[int, int, int]:
+    """The register tile (vectors, rows, second rows) with the best estimated share of peak.
+
+    A tile of c vectors by r rows takes c*r multiply-adds, c + r reads and c*r + c + 1 registers
+    per step of the reduction; two multiply-adds and two reads start per cycle, and a multiply-add
+    takes four cycles.  The vectors come from the second cache, in 1.3 cycles each, and every row
+    that uses one again saves reading it: few rows cost up to half.  Tails count as work done for
+    nothing.
+
+    column_bytes   what a column of vectors takes over the whole reduction: where a tile's columns
+                   fill more than a third of the second cache, and are read again, a vector takes 8
+    """
+    best, best_score = (1, 1, 1), -1.0
+    for c in range(1, min(columns, most_columns, 8) + 1):
+        leaves = 3 * c * column_bytes > target.l2_bytes and rows * more_rows > 28
+        vector_cycles = 8.0 if leaves else 1.3
+        for second in range(1, min(more_rows, 4) + 1):
+            for r in range(1, min(rows, 28) + 1):
+                held = c * r * second
+                if held + c + 1 > target.vector_registers:
+                    continue
+                cycles = max(held / 2, (c + r * second) / 2, vector_cycles * c, 4.0)
+                share = held / 2 / cycles
+                for size, extent in ((c, columns), (r, rows), (second, more_rows)):
+                    share *= extent / (-(-extent // size) * size)
+                share *= 1.0 - 0.5 / (r * second) - 0.01 * (second - 1)
+                if share > best_score:
+                    best, best_score = (c, r, second), share
+    return best
+
+
+_WINDOW_VECTORS = 14
+_WINDOW_ROWS = 8
+
+
+def window_tile(columns: int, rows: int) -> tuple[int, int, int]:
+    """The register tile (vectors, rows, second rows) of windows that are read past a border.
+
+    The tiles at the border evaluate conditions, so a tile is small, but two vectors wide where
+    there are two: a cache line is then used whole with the one that is fetched with it.  A short
+    row is one tile, whose conditions along it are decided when it is unrolled.
+    """
+    wide = min(columns, 2)
+    if wide * rows <= _WINDOW_VECTORS:
+        return wide, rows, 1
+    most = min(_WINDOW_VECTORS // wide, _WINDOW_ROWS)
+    # the least work in tails; of those the longest tile
+    best = min(range(most // 2, most + 1), key=lambda r: (-(-rows // r) * r, -r))
+    return wide, best, 1

@@ -1,0 +1,383 @@
+"""The row rule: reductions along rows (softmax, normalisation, attention scores, means).
+
+The stage that is stored last is split into rows and what lies along a row.  All that it needs is
+computed for a block of rows inside the loop over blocks, in buffers of that size, so the input is
+read from memory once.  A reduction along the contiguous axis is factored first: its partial results
+fill the lanes of a vector.  A product inside a block (the scores of attention) is computed in
+register tiles.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from tensorwright.base import Target
+from tensorwright.expr import Axis, Index, Load, free_vars, loads_of
+from tensorwright.schedule import (
+    AtRoot,
+    CacheRead,
+    CacheWrite,
+    ComputeAt,
+    Reorder,
+    Rfactor,
+    ScheduleState,
+    Split,
+    Stage,
+    StageScope,
+    Tail,
+    Unroll,
+    Vectorize,
+)
+from tensorwright.tuning.space.axes.roles import (
+    extent_of,
+    has_reuse,
+    points,
+    reads_along,
+    stride_along,
+)
+from tensorwright.tuning.space.axes.steps import (
+    MIN_PARALLEL_POINTS,
+    accumulators,
+    inline_elementwise,
+    lanes_for,
+    parallelise,
+    spread,
+    turn,
+)
+from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
+
+
+def row_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
+    """The sketches of the row rule; none without a reduction."""
+    if all(stage.tensor.reduction is None for stage in state.stages):
+        return ()
+    builder = SketchBuilder(state)
+    inline_elementwise(builder)
+    rows = shared_rows(builder.state)
+    if rows == 0:
+        built = [_separate(state, target, parts, vectors) for parts, vectors in _PARTITIONS]
+        return tuple({sketch.trace: sketch for sketch in built}.values())
+    turned = _turn_operands(builder, target)
+    _factor_contiguous(builder, target)
+    _compute_by_blocks(builder, target, rows, turned)
+    return (builder.sketch("rows"),)
+
+
+_PARTITIONS = ((16, 8), (8, 8), (4, 8), (64, 1), (64, 4), (16, 1), (8, 4), (2, 4), (32, 8))
+"""Into how many parts a large sum is cut for the threads, and the vectors of each part's sums."""
+
+
+def _separate(state: ScheduleState, target: Target, parts: int, vectors: int) -> Sketch:
+    """Every stage by itself."""
+    builder = SketchBuilder(state)
+    inline_elementwise(builder)
+    cut = _factor_whole(builder, parts)
+    _factor_contiguous(builder, target, vectors, cut)
+    for stage in builder.state.stages:
+        _schedule_at_root(builder, stage.name, target)
+    return builder.sketch(f"separate, {parts} parts of {vectors} vectors" if cut else "separate")
+
+
+def shared_rows(state: ScheduleState) -> int:
+    """How many leading axes are rows: the part of the program for one row needs no other row's.
+
+    These are the leading axes of the last stage along which every computed operand is read at its
+    reader's own position.  0 where none, or where there are several outputs.
+    """
+    if len(state.outputs) != 1 or state.stages[-1].name != state.outputs[0]:
+        return 0
+    known = {state.stages[-1].name: len(state.stages[-1].tensor.axes)}
+    for stage in reversed(state.stages):
+        for load in loads_of(stage.tensor.body):
+            if state.has_stage(load.source.name):
+                depth = min(_common_axes(stage, load.indices), known[stage.name])
+                known[load.source.name] = min(known.get(load.source.name, depth), depth)
+    last = state.stages[-1].tensor.axes
+    count = min(known.values())
+    return count if any(axis.extent != 1 for axis in last[:count]) else 0
+
+
+def _common_axes(stage: Stage, indices: tuple[object, ...]) -> int:
+    """How many leading indices are the stage's own leading axes."""
+    depth = 0
+    for axis, index in zip(stage.tensor.axes, indices, strict=False):
+        if index != axis.var and not (index == 0 and axis.extent == 1):
+            break
+        depth += 1
+    return depth
+
+
+def _factor_whole(builder: SketchBuilder, parts: int) -> frozenset[str]:
+    """Give a large reduction without spatial axes one: partial results that threads can compute.
+
+    Returns the names of the stages of these.
+    """
+    made: set[str] = set()
+    for stage in builder.state.stages:
+        reduction = stage.tensor.reduction
+        spatial = any(axis.extent != 1 for axis in stage.tensor.axes)
+        if reduction is None or spatial or points(stage.tensor) < MIN_PARALLEL_POINTS:
+            continue
+        if not stage.tensor.dtype.is_float:
+            continue
+        axis = reduction.axes[0]
+        each = -(-extent_of(axis.extent) // parts)
+        loop = axis.name
+        if each > 1 or len(reduction.axes) == 1:
+            builder.do(Split(stage.name, loop, (each,)))
+            loop = f"{loop}_o"
+        step = Rfactor(stage.name, loop)
+        builder.do(step)
+        made.add(step.partial)
+    return frozenset(made)
+
+
+def _turn_operands(builder: SketchBuilder, target: Target) -> tuple[str, ...]:
+    """Copy the operands of products that are read across their rows into the other order.
+
+    Where lanes along the last axis of a product would gather every vector again for each row, each
+    vector of the copy is gathered once.  Returns the names of the copies.
+    """
+    copies: list[str] = []
+    for stage in builder.state.stages:
+        lanes = lanes_for(target, stage)
+        for load in loads_of(stage.tensor.body) if _is_product(stage) else ():
+            order = _order_along(load, stage.tensor.axes[-1], lanes)
+            others = [a for a in stage.tensor.axes if not reads_along(load, a.var)]
+            uses = prod(extent_of(axis.extent) for axis in others)
+            is_constant = load.source.name in builder.state.constants
+            if order and uses >= _TURN_USES and not is_constant:
+                step = CacheRead(load.source.name, stage.name, StageScope.GLOBAL, order)
+                builder.do(step)
+                copies.append(step.copy)
+    return tuple(copies)
+
+
+_TURN_USES = 8  # an operand that is used less often is not worth a copy
+_ENOUGH_OUTER = 8  # so many iterations of the loops around the rows keep the threads busy
+
+
+def _order_along(load: Load, axis: Axis, lanes: int) -> tuple[int, ...]:
+    """The dimensions of an operand with the one that an axis runs along last; () where they are
+    so, or no dimension is that axis alone.
+    """
+    if stride_along(load, axis.var) in (0, 1) or extent_of(axis.extent) < lanes:
+        return ()
+    across = [n for n, index in enumerate(load.indices) if axis.var in free_vars(index)]
+    if len(across) != 1 or load.indices[across[0]] != axis.var:
+        return ()
+    return (*(n for n in range(len(load.indices)) if n != across[0]), across[0])
+
+
+def _factor_contiguous(
+    builder: SketchBuilder, target: Target, vectors: int = 1, wide: frozenset[str] = frozenset()
+) -> None:
+    """Factor the reductions along a contiguous axis that have no spatial axis to vectorise.
+
+    vectors   of partial results, in the stages `wide`, where they are long enough
+    """
+    for stage in builder.state.stages:
+        reduction = stage.tensor.reduction
+        if reduction is None or _vector_axis(stage) is not None:
+            continue
+        if builder.state.has_stage(f"{stage.name}_rf"):
+            continue
+        axis = reduction.axes[-1]
+        lanes = lanes_for(target, stage)
+        if stage.name in wide and extent_of(axis.extent) >= 2 * vectors * lanes:
+            lanes *= vectors
+        along = [stride_along(load, axis.var) for load in loads_of(stage.tensor.body)]
+        long_enough = extent_of(axis.extent) >= 2 * lanes
+        if long_enough and all(s in (0, 1) for s in along) and stage.tensor.dtype.is_float:
+            builder.do(Split(stage.name, axis.name, (lanes,)))
+            builder.do(Rfactor(stage.name, f"{axis.name}_i"))
+            if lanes == lanes_for(target, stage):
+                builder.do(Vectorize(stage.name, f"{axis.name}_i"))
+
+
+def _vector_axis(stage: Stage) -> Axis | None:
+    """The innermost spatial axis, if every read along it is contiguous or the same."""
+    axes = [axis for axis in stage.tensor.axes if extent_of(axis.extent) > 1]
+    if not axes:
+        return None
+    strides = [stride_along(load, axes[-1].var) for load in loads_of(stage.tensor.body)]
+    return axes[-1] if 1 in strides and all(stride in (0, 1) for stride in strides) else None
+
+
+def _vectorise(builder: SketchBuilder, name: str, target: Target) -> None:
+    """Vectorise the innermost spatial axis where that is contiguous."""
+    stage = builder.state.stage(name)
+    axis = _vector_axis(stage)
+    if axis is None or axis.name not in stage.loops:
+        return
+    lanes = lanes_for(target, stage)
+    inner = axis.name
+    tile: tuple[str, ...] = (inner,)
+    if extent_of(axis.extent) > lanes:
+        builder.do(Split(name, axis.name, (lanes,)))
+        inner = f"{axis.name}_i"
+        tile = (inner,)
+        if extent_of(axis.extent) <= _MOST_VECTORS * lanes and stage.tensor.reduction is not None:
+            builder.do(Unroll(name, f"{axis.name}_o"))
+            tile = (f"{axis.name}_o", inner)
+    loops = builder.state.stage(name).loops
+    order = (*(x for x in loops if x not in tile), *tile)
+    if loops != order:
+        builder.do(Reorder(name, order))
+    builder.do(Vectorize(name, inner))
+
+
+_MOST_VECTORS = 8  # of partial results that are folded in turns
+
+
+def _schedule_at_root(builder: SketchBuilder, name: str, target: Target) -> None:
+    stage = builder.state.stage(name)
+    if stage.tensor.reduction is None:
+        spread(builder, name, target, name)
+        return
+    _vectorise(builder, name, target)
+    vector = _vector_axis(stage)
+    spatial = {a.name for a in stage.tensor.axes if a is not vector and a.extent != 1}
+    loops = builder.state.stage(name).loops
+    outer = [loop for loop in loops if loop in spatial]
+    if outer and outer != list(loops[: len(outer)]):
+        builder.do(Reorder(name, (*outer, *(x for x in loops if x not in outer))))
+    parallelise(builder, name, outer[:2], points(stage.tensor))
+
+
+def _compute_by_blocks(
+    builder: SketchBuilder, target: Target, rows: int, turned: tuple[str, ...]
+) -> None:
+    """Compute all stages inside a loop over blocks of rows of the last one.
+
+    Copies of operands (`turned`) are made once for all blocks that use them, by the thread that
+    computes these, or at the root where the loops around the rows are too short for that.
+    """
+    last = builder.state.stages[-1]
+    axes = last.tensor.axes
+    products = [s.name for s in builder.state.stages if _is_product(s)]
+    for name in products:
+        builder.do(CacheWrite(name))
+    work = sum(points(stage.tensor) for stage in builder.state.stages)
+    split = max(n for n in range(rows) if axes[n].extent != 1)
+    extent = extent_of(axes[split].extent)
+    block = builder.choose("block", divisors(extent, 8), _default_block(builder, split))
+    builder.do(Split(last.name, axes[split].name, (block,)))
+    around = [axis.name for axis in axes[:split]]
+    outer = [*around, f"{axes[split].name}_o"]
+    loops = builder.state.stage(last.name).loops
+    builder.do(Reorder(last.name, (*outer, *(x for x in loops if x not in outer))))
+    host, home = outer[-1], ""
+    if turned and prod(extent_of(axis.extent) for axis in axes[:split]) >= _ENOUGH_OUTER:
+        home = parallelise(builder, last.name, around, work)
+    host = host if home else parallelise(builder, last.name, outer, work) or host
+    for stage in reversed(builder.state.stages):
+        if stage.name in turned:
+            _schedule_copy(builder, stage.name, target, last.name, home)
+            continue
+        is_hosted = stage.name == last.name or _is_cache_of(stage.name, products)
+        if stage.placement == AtRoot() and not is_hosted:
+            builder.do(ComputeAt(stage.name, last.name, host))
+        if stage.name in products:  # at once: what feeds it can then follow into the block
+            outside = (*builder.state.stage(last.name).loops,)
+            outside = outside[: outside.index(host) + 1] if stage.name == last.name else ()
+            _tile_product(builder, stage.name, target, block, outside)
+    for stage in builder.state.stages:
+        if stage.name not in (*products, *turned) and not _is_cache_of(stage.name, products):
+            _vectorise(builder, stage.name, target)
+            if _is_partial(builder.state, stage.name):
+                _interleave(builder, stage.name, stage.tensor.axes[split].name)
+
+
+_FEW_BLOCKS = 16  # so many blocks of rows at least, that threads find enough of them
+_ROWS_BYTES = 16384  # so much of a block's widest tensor leaves room for others in the first cache
+
+
+def _default_block(builder: SketchBuilder, split: int) -> int:
+    """How many rows a block has: a product uses its vectors for as many as registers hold, a
+    partial result of each of a few rows hides the latency of folding.
+    """
+    state = builder.state
+    axes = state.stages[-1].tensor.axes
+    sizes = divisors(extent_of(axes[split].extent), 8)
+    if any(_is_product(stage) for stage in state.stages):
+        return max(sizes)
+    rows = prod(extent_of(axis.extent) for axis in axes[: split + 1])
+    points_of_row = max(points(stage.tensor) for stage in state.stages) // rows
+    most = min(4, rows // _FEW_BLOCKS, _ROWS_BYTES // (4 * points_of_row))
+    return max(n for n in sizes if n <= max(1, most))
+
+
+def _is_partial(state: ScheduleState, name: str) -> bool:
+    """Whether a stage holds the partial results of another."""
+    return name.endswith("_rf") and state.has_stage(name.removesuffix("_rf"))
+
+
+def _interleave(builder: SketchBuilder, name: str, row: str) -> None:
+    """Fold all rows of a block at once: each row's chain of operations waits for itself only."""
+    *loops, vector = builder.state.stage(name).loops
+    builder.do(Reorder(name, (*(loop for loop in loops if loop != row), row, vector)))
+    builder.do(Unroll(name, row))
+
+
+def _schedule_copy(
+    builder: SketchBuilder, name: str, target: Target, reader: str, home: str
+) -> None:
+    """Copy an operand in the other order.
+
+    home   the loop of the reader that it is computed at; the root where ""
+    """
+    stage = builder.state.stage(name)
+    lanes = lanes_for(target, stage)
+    outer = turn(builder, name, stage.tensor.axes[-2].name, lanes)
+    if home:
+        builder.do(ComputeAt(name, reader, home))
+    else:
+        parallelise(builder, name, outer, points(stage.tensor))
+
+
+def _is_product(stage: Stage) -> bool:
+    return stage.tensor.reduction is not None and has_reuse(stage.tensor)
+
+
+def _is_cache_of(name: str, products: list[str]) -> bool:
+    return any(name == CacheWrite(product).cached for product in products)
+
+
+def _tile_product(
+    builder: SketchBuilder, name: str, target: Target, block: Index, outside: tuple[str, ...] = ()
+) -> None:
+    """Compute a product inside a block in register tiles: all rows of the block by some vectors.
+
+    outside   loops of the stage that are around its block
+    """
+    stage = builder.state.stage(name)
+    axis = stage.tensor.axes[-1]
+    cached = CacheWrite(name).cached
+    lanes = lanes_for(target, builder.state.stage(cached))
+    extent = extent_of(axis.extent)
+    if _vector_axis(builder.state.stage(cached)) is None or extent < lanes:
+        loop = builder.state.stage(name).loops[-1]
+        builder.do(ComputeAt(cached, name, loop))
+        return
+    choices = tuple(n for n in (1, 2, 3, 4) if n * lanes <= extent)
+    columns = builder.choose(f"{name}_columns", choices, min(2, choices[-1]))
+    builder.limit((block, columns), accumulators(target))
+    builder.do(Split(name, axis.name, (columns, lanes), Tail.GUARD))
+    vectors, vector = f"{axis.name}_1", f"{axis.name}_2"
+    own = {*outside, *(f"{axis.name}_{n}" for n in range(3))}
+    loops = [x for x in builder.state.stage(name).loops if x not in own]
+    builder.do(Reorder(name, (*outside, f"{axis.name}_0", *loops, vectors, vector)))
+    builder.do(ComputeAt(cached, name, f"{axis.name}_0"))
+    for loop in (*loops, vectors):
+        builder.do(Unroll(name, loop))
+    builder.do(Vectorize(name, vector))
+    inner = builder.state.stage(cached).tensor
+    folded = [a.name for a in inner.reduce_axes]
+    builder.do(Split(cached, axis.name, (lanes,)))
+    spatial = [a.name for a in inner.axes[:-1]]
+    order = (*folded, *spatial, f"{axis.name}_o", f"{axis.name}_i")
+    builder.do(Reorder(cached, order))
+    for loop in (*spatial, f"{axis.name}_o"):
+        builder.do(Unroll(cached, loop))
+    builder.do(Vectorize(cached, f"{axis.name}_i"))

@@ -1,0 +1,215 @@
+"""The tile rule: products of tensors (convolution, matmul), computed in register tiles.
+
+The stage that stores the result is tiled over three axes: lanes (contiguous in memory), columns
+(more vectors of the operand that the lanes read) and rows (the axis along which that operand is
+used again).  The reduction is computed inside the loop over tiles, into a buffer of the tile's
+size: all of it stays in vector registers, its loops unrolled. Constants that the reduction reads
+are packed into the order in which it reads them.
+
+A window that shares no operand between rows (depthwise convolution, pooling) is bound by memory.
+There the padding is inlined: tiles in the middle read the input itself, those at its border check.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from tensorwright.base import Target
+from tensorwright.expr import Const, Load, Select, Tensor, children, free_vars, loads_of
+from tensorwright.schedule import (
+    CacheRead,
+    CacheWrite,
+    ScheduleState,
+    SkipZeros,
+    Stage,
+    StageScope,
+)
+from tensorwright.tuning.space.axes.roles import (
+    extent_of,
+    group_size,
+    has_reuse,
+    operands,
+    points,
+    stride_along,
+)
+from tensorwright.tuning.space.axes.steps import ensure_epilogue, inline_elementwise, lanes_for
+from tensorwright.tuning.space.axes.tile_roles import find_roles, is_scattered, rows_inside_columns
+from tensorwright.tuning.space.axes.tile_sizes import default_tile
+from tensorwright.tuning.space.defaults.pack_operand import pack_operand
+from tensorwright.tuning.space.defaults.tiling import FULL_UNROLL, Order, Tiling
+from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
+
+__all__ = ["default_tile", "find_anchor", "tile_sketches"]
+
+
+def find_anchor(state: ScheduleState) -> Stage | None:
+    """The reduction that does the most work, or None."""
+    folding = [stage for stage in state.stages if stage.tensor.reduction is not None]
+    return max(folding, key=lambda stage: points(stage.tensor), default=None)
+
+
+def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
+    """Sketches of the tile rule; none where it does not apply.
+
+    It applies to one reduction in a program of one output, if its reads are contiguous (or the
+    same) along some axis.
+    """
+    anchor = find_anchor(state)
+    folds = sum(stage.tensor.reduction is not None for stage in state.stages)
+    if anchor is None or folds != 1 or len(state.outputs) != 1:
+        return ()
+    if all(axis.extent == 1 for axis in anchor.tensor.axes):
+        return ()
+    shared: tuple[Order, ...] = Order.COLUMNS_OUTSIDE, Order.ROWS_OUTSIDE
+    if _activations_per_constant(state) > _ROWS_FIRST and not _has_long_panels(
+        state, anchor, target
+    ):
+        shared = Order.ROWS_OUTSIDE, Order.COLUMNS_OUTSIDE
+    orders: tuple[Order, ...] = (Order.BANDS, Order.COLUMNS_OUTSIDE)
+    # windows of many terms are loops inside a tile, in which conditions stay
+    if not has_reuse(anchor.tensor) and _only_pads(state, anchor):
+        terms = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes)
+        inlined = (Order.INLINED,)
+        orders = (*inlined, *orders) if terms <= FULL_UNROLL else (*orders, *inlined)
+    if has_reuse(anchor.tensor):
+        orders = (Order.PANELS, *shared)
+    built = (_tile_sketch(state, target, anchor.name, order) for order in orders)
+    found = [sketch for sketch in built if sketch is not None]
+    if _has_border(state, anchor):
+        usual = max((_skips(sketch) for sketch in found), default=0)
+        flat = (_tile_sketch(state, target, anchor.name, o, skips_rows=True) for o in orders)
+        found += [sketch for sketch in flat if sketch is not None and _skips(sketch) > usual]
+    # an operand put into another order is not worth the work for every band again
+    found.sort(key=lambda sketch: _transposes(sketch) and not _feeds_whole(sketch))
+    return tuple(found)
+
+
+def _has_long_panels(state: ScheduleState, anchor: Stage, target: Target) -> bool:
+    """Whether a panel of constants is used for many outer rows, such as images or slices."""
+    roles = find_roles(state, anchor.name, anchor.name, lanes_for(target, anchor))
+    return roles is not None and bool(rows_inside_columns(state, anchor.name, roles, target))
+
+
+def _transposes(sketch: Sketch) -> bool:
+    return any(isinstance(step, CacheRead) for step in sketch.trace)
+
+
+def _skips(sketch: Sketch) -> int:
+    return sum(isinstance(step, SkipZeros) for step in sketch.trace)
+
+
+def _feeds_whole(sketch: Sketch) -> bool:
+    whole = (Order.COLUMNS_OUTSIDE.value, Order.PANELS.value, Order.INLINED.value)
+    return sketch.name.startswith(whole)
+
+
+def _has_border(state: ScheduleState, anchor: Stage) -> bool:
+    """Whether what feeds a product may be zero beside the image."""
+    feeding = (state.stage(name).tensor.body for name in _feeding(state, anchor.name))
+    return has_reuse(anchor.tensor) and any(isinstance(body, Select) for body in feeding)
+
+
+def _tile_sketch(
+    state: ScheduleState,
+    target: Target,
+    anchor: str,
+    order: Order,
+    *,
+    skips_rows: bool = False,
+) -> Sketch | None:
+    """One sketch; None where it does not apply.
+
+    skips_rows  tiles are one row high, and taps in rows beside the image are skipped
+    """
+    builder = SketchBuilder(state)
+    feeding = frozenset[str]() if order is Order.INLINED else _feeding(state, anchor)
+    inline_elementwise(builder, keep=feeding)
+    stored = ensure_epilogue(builder, anchor)
+    width = lanes_for(target, builder.state.stage(anchor))
+    if stored != anchor and is_scattered(builder.state, anchor, stored, width):
+        builder.do(CacheWrite(anchor))
+        stored = anchor
+    if stored == anchor:
+        anchor = CacheWrite(anchor).cached
+    _transpose_operands(builder, anchor, stored, width)
+    roles = find_roles(builder.state, anchor, stored, width)
+    if roles is None:
+        return None
+    panel = ""
+    if order is Order.PANELS:
+        panel = pack_operand(builder, anchor, stored, roles.lanes, roles.rows)
+        if not panel or extent_of(roles.lanes.extent) <= width:
+            return None
+    Tiling(builder, target, anchor, stored, roles, order, panel, skips_rows=skips_rows).build()
+    return builder.sketch(f"{order.value}, no rows beside" if skips_rows else order.value)
+
+
+def _feeding(state: ScheduleState, anchor: str) -> frozenset[str]:
+    """The stages that the anchor reads and that read nothing computed but each other."""
+    found: set[str] = set()
+    pending = [anchor]
+    while pending:
+        name = pending.pop()
+        for load in loads_of(state.stage(name).tensor.body):
+            if state.has_stage(load.source.name) and load.source.name not in found:
+                found.add(load.source.name)
+                pending.append(load.source.name)
+    direct = {load.source.name for load in loads_of(state.stage(anchor).tensor.body)}
+    return frozenset(found & direct)
+
+
+def _only_pads(state: ScheduleState, anchor: Stage) -> bool:
+    """Whether something feeds the anchor, all of it copies with a border.
+
+    Read in the middle of the image, a copy is the same as what it copies: the tiles there need no
+    condition.
+    """
+    feeding = _feeding(state, anchor.name)
+    bodies = [state.stage(name).tensor.body for name in feeding]
+    return bool(bodies) and all(
+        isinstance(body, Select) and all(isinstance(x, Load | Const) for x in children(body))
+        for body in bodies
+    )
+
+
+def _transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:
+    """Copy an operand that is read across its rows along the last axis into the other order.
+
+    The last axis that fills half a vector, that is, if there is one.
+    """
+    state = builder.state
+    axes = state.stage(stored).tensor.axes
+    long_axes = [axis for axis in axes if 2 * extent_of(axis.extent) >= width]
+    last = long_axes[-1] if long_axes else axes[-1]
+    found = operands(state, state.stage(anchor), state.stage(stored))
+    if last.extent == 1 or len(found) < 2:
+        return
+    links = dict(zip(loads_of(state.stage(anchor).tensor.body), found, strict=True))
+    for load, operand in links.items():
+        if operand.is_constant or stride_along(operand.load, last.var) in (0, 1):
+            continue
+        if group_size(operand.load, last.var):
+            continue
+        across = [n for n, i in enumerate(operand.load.indices) if last.var in free_vars(i)]
+        rank = len(load.indices)
+        if len(across) == 1 and across[0] != rank - 1:
+            order = (*(n for n in range(rank) if n != across[0]), across[0])
+            builder.do(CacheRead(load.source.name, anchor, StageScope.GLOBAL, order))
+
+
+_ROWS_FIRST = 0.5
+
+
+def _activations_per_constant(state: ScheduleState) -> float:
+    """Bytes of inputs and outputs for each byte of constants.
+
+    Threads that share out rows read all constants each; threads that share out columns read all
+    inputs, half of them from the cache of another core, which has just computed them.
+    """
+    moved = {True: 0, False: 0}
+    outputs = (state.stage(name).tensor for name in state.outputs)
+    tensors: tuple[Tensor, ...] = (*state.inputs, *outputs)
+    for tensor in tensors:
+        size = prod(extent_of(extent) for extent in tensor.shape) * tensor.dtype.size_bytes
+        moved[tensor.name in state.constants] += size
+    return moved[False] / moved[True] if moved[True] else 0.0

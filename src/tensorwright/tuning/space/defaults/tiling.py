@@ -1,0 +1,420 @@
+"""One product in register tiles: the steps of a sketch of the tile rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from math import prod
+
+from tensorwright.base import Target
+from tensorwright.expr import Axis, Index, Load, exact_div, free_vars, loads_of
+from tensorwright.schedule import (
+    AtRoot,
+    ComputeAt,
+    PackConstant,
+    PrefetchNext,
+    Reorder,
+    Split,
+    Stage,
+    Tail,
+    Unroll,
+    Vectorize,
+)
+from tensorwright.tuning.space.axes.roles import block_along, extent_of, points, vector_within
+from tensorwright.tuning.space.axes.steps import (
+    accumulators,
+    lanes_for,
+    parallelise,
+    spread,
+    vector_loops,
+)
+from tensorwright.tuning.space.axes.tile_roles import Roles, copies_much, rows_inside_columns
+from tensorwright.tuning.space.axes.tile_sizes import (
+    default_tile,
+    few_columns,
+    row_sizes,
+    window_tile,
+)
+from tensorwright.tuning.space.defaults.borders import skip_zeros
+from tensorwright.tuning.space.defaults.pack_operand import place_panel
+from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
+
+_BAND_ROWS = 14
+_SHORT_BAND_ROWS = 8  # where bands are all that the threads share out
+_FEWEST_BANDS = 6
+_FEW_VECTORS = 8  # of sums: with fewer, each addition waits for the one before
+_MOST_DEEP = 8
+FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
+
+
+class Order(Enum):
+    """The order of the loops over tiles, and where the stages that feed the reduction are
+    computed.
+    """
+
+    COLUMNS_OUTSIDE = "tile, columns outside"  # feeding stages whole, at the root
+    ROWS_OUTSIDE = "tile, rows outside"  # feeding stages for a band of rows
+    BANDS = "tile, bands of rows"  # columns outside, feeding stages for a band of rows
+    PANELS = "tile, columns packed"  # columns outside, those of an activation copied first
+    INLINED = "tile, padding inlined"  # bands of rows, nothing computed before
+
+
+class Tiling:
+    """Mutable working state while one tile sketch is built."""
+
+    def __init__(
+        self,
+        builder: SketchBuilder,
+        target: Target,
+        anchor: str,
+        stored: str,
+        roles: Roles,
+        order: Order,
+        panel: str = "",
+        *,
+        skips_rows: bool = False,
+    ) -> None:
+        self.builder = builder
+        self.target = target
+        self.anchor = anchor
+        self.stored = stored
+        self.order = order
+        self.panel = panel  # the copy of the wide operand's columns, where there is one
+        self.width = vector_within(
+            roles.lanes_group, lanes_for(target, builder.state.stage(anchor))
+        )
+        if roles.rows is None and extent_of(roles.lanes.extent) > self.width:
+            roles = replace(roles, rows=roles.columns, columns=None)  # the lanes give the columns
+        self.roles = roles
+        self.skips_rows = skips_rows  # tiles are one row high, so that taps outside are skipped
+        self.band = ""  # the loop over bands of rows, where there is one
+        self.feeding = [
+            s.name
+            for s in builder.state.stages
+            if s.name not in (anchor, stored, panel) and isinstance(s.placement, AtRoot)
+        ]
+        position = [s.name for s in builder.state.stages].index(stored)
+        self.following = [s.name for s in builder.state.stages[position + 1 :]]
+        self.feeding = [name for name in self.feeding if name not in self.following]
+
+    def build(self) -> None:
+        """Tile the stored stage, place the anchor in its tiles, schedule what feeds it."""
+        outer, inner, lanes = self._tile_stored()
+        for loop in inner:
+            self.builder.do(Unroll(self.stored, loop))
+        self.builder.do(Vectorize(self.stored, lanes))
+        place, band = self._parallelise(outer)
+        if place:
+            self.builder.do(ComputeAt(self.anchor, self.stored, place))
+        if self.panel:
+            place_panel(self.builder, self.panel, self.stored, band, self.target)
+        inside = {self.anchor, self.stored}
+        for name in reversed(self.feeding):  # readers first: a band may hold what they read too
+            readers = {reader.name for reader in self.builder.state.readers(name)}
+            if band and not self.panel and readers and readers <= inside:
+                self._compute_in_band(name, band)
+                inside.add(name)
+            else:
+                spread(self.builder, name, self.target, name)
+        self._schedule_anchor()
+        for name in self.following:
+            spread(self.builder, name, self.target, name)
+
+    def _tile_stored(self) -> tuple[list[str], list[str], str]:
+        """Split and reorder: (loops over tiles, unrolled loops in a tile, the vector loop)."""
+        tile = self._choose_tile()
+        columns, column_outer, column_inner, lanes = self._split_columns(tile[0])
+        rows, row_outer, row_inner = self._split_rows(*tile[1:])
+        deep, deep_inner = self._split_more_columns(prod(tile))
+        self.builder.limit((columns, *rows, *deep), accumulators(self.target))
+        outer = self._order_tiles(column_outer, row_outer)
+        inner = [*column_inner, *deep_inner, *row_inner]
+        self.builder.do(Reorder(self.stored, (*outer, *inner, lanes)))
+        return outer, inner, lanes
+
+    @property
+    def _is_wide(self) -> bool:
+        """Whether the lanes' own axis has several vectors: these are the columns then."""
+        return extent_of(self.roles.lanes.extent) > self.width
+
+    @property
+    def _columns_extent(self) -> int:
+        """How many columns there are; inside a group, where the lanes have groups."""
+        if not self._is_wide:
+            return _extent(self.roles.columns)
+        if self.roles.lanes_group:
+            return self.roles.lanes_group // self.width
+        return -(-extent_of(self.roles.lanes.extent) // self.width)
+
+    def _choose_tile(self) -> tuple[int, int, int]:
+        """The register tile by rule: columns, rows, second rows."""
+        columns = self._columns_extent
+        if self.order is Order.INLINED:
+            tile = window_tile(columns, _extent(self.roles.rows))
+        else:
+            tile = default_tile(
+                columns,
+                self.roles.group or _extent(self.roles.rows),
+                _extent(self.roles.more_rows),
+                self.target,
+                # a tile that fits is shifted back at the end, where a larger one would be masked:
+                # that pays where one masked tile is all
+                most_columns=extent_of(self.roles.lanes.extent) // self.width
+                if self._is_wide and columns > 3
+                else 8,
+                column_bytes=self._column_bytes(),
+            )
+        if self._is_wide and self.roles.lanes_group:
+            return max(divisors(columns, tile[0])), *tile[1:]
+        return tile
+
+    def _split_columns(self, default: int) -> tuple[Index, list[str], list[str], str]:
+        """Split the lanes, or the axis of the columns: (columns of a tile, loops over tiles, loops
+        in a tile, the vector loop).
+        """
+        lanes, extent = self.roles.lanes.name, extent_of(self.roles.lanes.extent)
+        full = default * self.width
+        is_shifted = self._is_wide and extent % full != 0 and extent >= full
+        most = extent // self.width if is_shifted else self._columns_extent
+        choices = few_columns(most, (1, 2, 3, 4, 6, 8))
+        if self._is_wide and self.roles.lanes_group:  # a tile stays inside its group
+            choices = divisors(self._columns_extent, 8)
+        columns = self.builder.choose("columns", choices, default)
+        if self._is_wide:
+            tail = Tail.SHIFT if is_shifted else Tail.GUARD
+            self.builder.do(Split(self.stored, lanes, (columns, self.width), tail))
+            return columns, [f"{lanes}_0"], [f"{lanes}_1"], f"{lanes}_2"
+        if self.roles.columns is not None:
+            name = self.roles.columns.name
+            self._split(self.roles.columns, columns, default)
+            return columns, [f"{name}_o"], [f"{name}_i"], lanes
+        return columns, [], [], lanes
+
+    def _split_more_columns(self, vectors: int) -> tuple[list[Index], list[str]]:
+        """Split the other axis of columns where a tile is too small: (columns, loops in a tile).
+
+        So few sums wait for each other: an addition takes as long as a handful of others.
+        """
+        axis = self.roles.columns
+        if not self._is_wide or axis is None or vectors > _FEW_VECTORS:
+            return [], []
+        most = accumulators(self.target) // vectors
+        sizes = divisors(extent_of(axis.extent), min(_MOST_DEEP, most))
+        usual = max(size for size in sizes if size * vectors <= 2 * _FEW_VECTORS)
+        factor = self.builder.choose("more_columns", sizes, usual)
+        self._split(axis, factor, usual)
+        return [factor], [f"{axis.name}_i"]
+
+    def _split_rows(self, rows: int, more_rows: int) -> tuple[list[Index], list[str], list[str]]:
+        """Split the axes of the rows: (rows of a tile, loops over tiles, loops in a tile)."""
+        roles = self.roles
+        sizes = row_sizes(_extent(roles.rows), 28)
+        if roles.group:  # a tile stays inside its group
+            sizes = divisors(roles.group, 28)
+            rows = max(divisors(roles.group, rows))
+        factors: list[Index] = []
+        outer: list[str] = []
+        inner: list[str] = []
+        for label, axis, values, size in (
+            ("more_rows", roles.more_rows, self._more_rows(), 1 if self.skips_rows else more_rows),
+            ("rows", roles.rows, sizes, rows),
+        ):
+            if axis is None:
+                continue
+            factors.append(self.builder.choose(label, values, size))
+            if axis is roles.more_rows and self._has_bands(size):
+                self._split_band(axis, factors[-1], size)
+                outer.append(f"{axis.name}_1")
+                inner.append(f"{axis.name}_2")
+            else:
+                self._split(axis, factors[-1], size)
+                outer.append(f"{axis.name}_o")
+                inner.append(f"{axis.name}_i")
+        return factors, outer, inner
+
+    def _more_rows(self) -> tuple[int, ...]:
+        return (1,) if self.skips_rows else row_sizes(_extent(self.roles.more_rows), 8)
+
+    def _order_tiles(self, columns: list[str], rows: list[str]) -> list[str]:
+        """The loops over tiles, outermost first; what is not tiled is outside of them."""
+        roles, state = self.roles, self.builder.state
+        taken = {a.name for a in (roles.lanes, roles.columns, roles.rows, roles.more_rows) if a}
+        if self._is_wide and roles.columns is not None:
+            taken.discard(roles.columns.name)
+        axes = state.stage(self.stored).tensor.axes
+        leaves = state.stage(self.stored).loops
+        batch = [axis.name for axis in axes if axis.name not in taken]
+        batch = [name if name in leaves else f"{name}_o" for name in batch]
+        if self.order is Order.ROWS_OUTSIDE:
+            band = [self.band] if self.band else []
+            return [*batch, *band, *rows, *columns]
+        if self.band:
+            return [self.band, *batch, *columns, *rows]
+        again = rows_inside_columns(state, self.anchor, roles, self.target)
+        batch = [name for name in batch if name not in again]
+        return [*batch, *columns, *again, *rows]
+
+    def _split(self, axis: Axis, factor: Index, default: int) -> None:
+        extent = extent_of(axis.extent)
+        tail = Tail.SHIFT if extent % default and extent >= default else Tail.GUARD
+        self.builder.do(Split(self.stored, axis.name, (factor,), tail))
+
+    def _split_band(self, axis: Axis, rows: Index, size: int) -> None:
+        """Split the second rows into bands of tiles, all channels of a band being one thread's.
+
+        What comes before and after is cut into bands of rows as well, so that a thread mostly
+        finds in its own cache what it reads.
+        """
+        extent = extent_of(axis.extent)
+        most = _SHORT_BAND_ROWS if self.order is Order.ROWS_OUTSIDE else _BAND_ROWS
+        usual = max(1, round(extent / max(1, round(extent / most)) / size))
+        band = self.builder.choose("band", row_sizes(-(-extent // size), 32), usual, Kind.PARALLEL)
+        full = usual * size
+        tail = Tail.SHIFT if extent % full and extent >= full else Tail.GUARD
+        self.builder.do(Split(self.stored, axis.name, (band, rows), tail))
+        self.band = f"{axis.name}_0"
+
+    def _column_bytes(self) -> int:
+        """What one vector of the constants takes, over the whole reduction; 0 without constants."""
+        state = self.builder.state
+        anchor = state.stage(self.anchor)
+        terms = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes)
+        constants = [x for x in loads_of(anchor.tensor.body) if x.source.name in state.constants]
+        return terms * sum(self.width * load.dtype.size_bytes for load in constants)
+
+    def _has_bands(self, rows: int) -> bool:
+        """Whether the second rows, tiled by so many, are cut into bands of tiles."""
+        if self.order in (Order.BANDS, Order.INLINED):
+            return True
+        if self.order is not Order.ROWS_OUTSIDE or self.roles.more_rows is None:
+            return False
+        if _extent(self.roles.more_rows) < _FEWEST_BANDS * _SHORT_BAND_ROWS:
+            return False
+        return copies_much(
+            self.builder.state,
+            self.anchor,
+            self.stored,
+            frozenset(self.feeding),
+            self.roles.more_rows,
+            rows,
+            self.width,
+        )
+
+    def _parallelise(self, outer: list[str]) -> tuple[str, str]:
+        """Fuse and spread the loops over tiles.
+
+        Returns the loop that holds one tile ("": all is one tile) and the loop that holds a band of
+        rows, which is where feeding stages are computed ("": at the root).
+        """
+        work = points(self.builder.state.stage(self.anchor).tensor)
+        if not outer:
+            return "", ""
+        whole = not (self.feeding or self.panel or self.order is Order.INLINED)
+        if self.order is Order.COLUMNS_OUTSIDE or whole:
+            return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
+        rows = [a for a in (self.roles.more_rows, self.roles.rows) if a is not None]
+        cut = outer.index(f"{rows[0].name}_o") + 1 if rows and not self.band else len(outer)
+        if self.panel:
+            cut = outer.index(f"{rows[0].name}_o")
+        if self.band:
+            cut = outer.index(f"{rows[0].name}_1")
+        band = parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
+        place = outer[-1] if cut < len(outer) else band
+        return place, "" if self.order is Order.INLINED else band
+
+    def _compute_in_band(self, name: str, band: str) -> None:
+        self.builder.do(ComputeAt(name, self.stored, band))
+        lanes = lanes_for(self.target, self.builder.state.stage(name))
+        loops = vector_loops(self.builder, name, lanes)
+        last = self.builder.state.stage(name).tensor.axes[-1]
+        if extent_of(last.extent) >= 2:
+            self.builder.do(Vectorize(name, loops[-1][0]))
+
+    def _schedule_anchor(self) -> None:
+        """Order and unroll the loops of the reduction inside one tile, and pack its constants."""
+        builder, name = self.builder, self.anchor
+        stage = builder.state.stage(name)
+        lanes, tile = self._anchor_axes(stage)
+        vector = lanes
+        if extent_of(self.roles.lanes.extent) > self.width:
+            builder.do(Split(name, lanes, (self.width,)))
+            tile = [*tile, f"{lanes}_o"]
+            vector = f"{lanes}_i"
+        taps = self._skip_zeros(stage, [lanes, *tile])
+        folding, unrolled = self._split_reduction(stage, taps)
+        rest = [axis.name for axis in stage.tensor.axes if axis.name not in (lanes, *tile)]
+        builder.do(Reorder(name, (*rest, *folding, *unrolled, *tile, vector)))
+        for loop in (*unrolled, *tile):
+            builder.do(Unroll(name, loop))
+        builder.do(Vectorize(name, vector))
+        places: dict[str, set[Load]] = {}
+        for load in loads_of(stage.tensor.body):
+            places.setdefault(load.source.name, set()).add(load)
+        for constant, loads in places.items():
+            sole = len(builder.state.readers(constant)) == 1
+            if constant in builder.state.constants and len(loads) == 1 and sole:
+                builder.do(PackConstant(constant, name))
+                if folding:
+                    builder.do(PrefetchNext(name, constant, folding[-1]))
+
+    def _anchor_axes(self, stage: Stage) -> tuple[str, list[str]]:
+        """The anchor's own axes that the roles fall on: that of the lanes, and the others of the
+        tile.
+        """
+        stored = self.builder.state.stage(self.stored).tensor
+        link = next(x for x in loads_of(stored.body) if x.source.name == self.anchor)
+
+        def own(role: Axis | None) -> str | None:
+            if role is None:
+                return None
+            for axis, index in zip(stage.tensor.axes, link.indices, strict=True):
+                if role.var in free_vars(index):
+                    return axis.name
+            return None
+
+        lanes = own(self.roles.lanes)
+        assert lanes is not None, "the lanes are an axis that the anchor is read along"
+        # columns innermost: each read along the rows is then used up at once, by all columns
+        roles = (self.roles.more_rows, self.roles.rows, self.roles.columns)
+        found = [own(role) for role in roles]
+        return lanes, list(dict.fromkeys(x for x in found if x is not None and x != lanes))
+
+    def _skip_zeros(self, stage: Stage, tile: list[str]) -> list[str]:
+        """Skip taps beside the image, where a tile has one position; gives the axes of the taps.
+
+        tile   the lanes, and the anchor's axes along which a tile has several elements
+        """
+        terms = prod(extent_of(axis.extent) for axis in stage.tensor.reduce_axes)
+        if terms <= FULL_UNROLL or len(stage.tensor.reduce_axes) == 1:
+            return []
+        if self.skips_rows and self.roles.more_rows is not None:
+            tile = [tile[0], *tile[2:]]  # but for the second rows
+        return skip_zeros(self.builder, stage.name, frozenset(tile))
+
+    def _split_reduction(self, stage: Stage, taps: list[str]) -> tuple[list[str], list[str]]:
+        """The loops of the reduction: (loops, unrolled loops), outermost first.
+
+        taps   axes of which terms are skipped: their loops are around the others
+        """
+        axes = list(stage.tensor.reduce_axes)
+        if prod(extent_of(axis.extent) for axis in axes) <= FULL_UNROLL:
+            return [], [axis.name for axis in axes]
+        main = max((a for a in axes if a.name not in taps), key=lambda a: extent_of(a.extent))
+        others = [a.name for a in axes if a is not main and a.name not in taps]
+        extent = extent_of(main.extent)
+        block = block_along(stage.tensor, main)
+        if block and extent % block:  # the channels of a group end inside a block
+            block = 0
+        steps = divisors(block or extent, 16)
+        step = self.builder.choose("unroll", steps, max(divisors(block or extent, 4)), Kind.UNROLL)
+        if block and extent > block:
+            inner = exact_div(block, step)
+            self.builder.do(Split(stage.name, main.name, (inner, step), Tail.EXACT))
+            loops = [*taps, f"{main.name}_0", *others, f"{main.name}_1"]
+            return loops, [f"{main.name}_2"]
+        self.builder.do(Split(stage.name, main.name, (step,), Tail.EXACT))
+        return [*taps, *others, f"{main.name}_o"], [f"{main.name}_i"]
+
+
+def _extent(axis: Axis | None) -> int:
+    return extent_of(axis.extent) if axis is not None else 1

@@ -1,0 +1,114 @@
+"""The Winograd rule: convolutions of 3 x 3 taps by fewer multiplications, in register tiles.
+
+The stages are those of `schedule/algorithms/winograd.py`; the kernel's are computed when the
+program is built.  Vectors lie along the channels everywhere, so each transform reads and writes
+whole vectors, a tile at a time, in registers.  The product is tiled as the tile rule tiles one:
+vectors of output channels, rows of tiles.
+
+- bands: a thread takes a band of rows of tiles through all stages, while they are in its cache;
+  of several images or slices of a volume, which share weights, some at once.
+- whole: each stage is computed whole before the next, the product shared out along its parts and
+  output channels: every weight is read once, by one thread.  For many channels on few tiles.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from tensorwright.base import Target
+from tensorwright.expr import free_vars, loads_of
+from tensorwright.schedule import (
+    TAPS,
+    ComputeInline,
+    Convolution,
+    FoldConstant,
+    ScheduleState,
+    Stage,
+    UseAlgorithm,
+    find_convolution,
+)
+from tensorwright.tuning.space.axes.roles import extent_of, group_size
+from tensorwright.tuning.space.axes.steps import inline_elementwise, lanes_for
+from tensorwright.tuning.space.axes.winograd_roles import Case, Place, find_roles
+from tensorwright.tuning.space.defaults.winograd_sizes import weight_bytes
+from tensorwright.tuning.space.defaults.winograd_stages import schedule_stages
+from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
+
+TILES = (4, 2)  # outputs of a tile along each direction
+_MOST_AGAIN = 8  # second caches full of weights: bands, which read all of them, do not pay beyond
+_LEAST_CHANNELS = 16  # with fewer, on either side, the transforms cost more than they save
+
+
+def winograd_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
+    """Sketches of the Winograd rule; none where it does not apply.
+
+    It applies to a program of one output and one reduction, a convolution whose kernel is constant,
+    where the last dimension of data and output are channels; groups of them are whole vectors.
+    """
+    folding = [stage for stage in state.stages if stage.tensor.reduction is not None]
+    if len(folding) != 1 or len(state.outputs) != 1:
+        return ()
+    (anchor,) = folding
+    found = find_convolution(anchor.tensor)
+    if found is None or not _is_suitable(state, anchor, found, lanes_for(target, anchor)):
+        return ()
+    built = (
+        _sketch(state, target, anchor, found, tile, place) for tile in TILES for place in Place
+    )
+    return tuple(sketch for sketch in built if sketch is not None)
+
+
+def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width: int) -> bool:
+    kernel = found.kernel.source.name
+    slides = {slide.out.var for slide in (found.rows, found.columns)}
+    lanes = anchor.tensor.axes[-1].var
+    group = group_size(found.data, lanes)
+    reads_same = lanes not in free_vars(*found.data.indices) or (group > 0 and group % width == 0)
+    inputs = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes) // TAPS**2
+    outputs = prod(
+        extent_of(axis.extent)
+        for axis in anchor.tensor.axes
+        if axis.var in free_vars(*found.kernel.indices)
+    )
+    return (
+        min(inputs, group or outputs) >= _LEAST_CHANNELS
+        and kernel in state.constants
+        and len(state.readers(kernel)) == 1
+        and reads_same
+        and not slides & (free_vars(found.data.indices[-1]) | {lanes})
+    )
+
+
+def _sketch(
+    state: ScheduleState,
+    target: Target,
+    anchor: Stage,
+    found: Convolution,
+    tile: int,
+    place: Place,
+) -> Sketch | None:
+    builder = SketchBuilder(state)
+    name = anchor.name
+    builder.do(UseAlgorithm(name, f"winograd{tile}"))
+    builder.do(FoldConstant(f"{name}_kernel_f64"))
+    builder.do(FoldConstant(f"{name}_kernel"))
+    most = _MOST_AGAIN * target.l2_bytes
+    if place is Place.BANDS and weight_bytes(builder.state, name) > most:
+        return None
+    kept = {f"{name}_{part}" for part in ("data", "rows", "columns", "product", "sums")}
+    if not builder.state.has_stage(f"{name}_data"):
+        kept.add(found.data.source.name)
+    inline_elementwise(builder, keep=frozenset({*kept, name}))
+    roles = find_roles(builder.state, anchor, found)
+    if roles is None:
+        return None
+    places = [
+        load
+        for reader in builder.state.readers(name)
+        for load in loads_of(reader.tensor.body)
+        if load.source.name == name
+    ]
+    if len(places) == 1:
+        builder.do(ComputeInline(name))
+    schedule_stages(builder, Case.of(builder.state, name, tile, place, roles, target))
+    return builder.sketch(f"winograd{tile}, {place.value}")

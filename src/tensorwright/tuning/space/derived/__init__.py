@@ -1,0 +1,43 @@
+"""Sketches derived by rules, as Ansor does it: from the last stage of a program to the first.
+
+Read `derivation.py` first (what a rule sees), then `rule.py`, `engine.py`, the files of `rules/`
+and `annotate.py`.
+"""
+
+import tensorwright.tuning.space  # noqa: F401  its last module imports this package: it goes first
+from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
+from tensorwright.tuning.space.derived.engine import derive
+from tensorwright.tuning.space.derived.predicates import (
+    has_data_reuse,
+    has_fusable_consumer,
+    has_more_reduction_parallelism,
+    is_strict_inlinable,
+)
+from tensorwright.tuning.space.derived.rule import (
+    FunctionRule,
+    SketchRule,
+    Verdict,
+    register_sketch_rule,
+    sketch_rule,
+    unregister_sketch_rule,
+)
+from tensorwright.tuning.space.derived.rules import SKETCH_RULES
+from tensorwright.tuning.space.derived.sketches import derived_sketches
+
+__all__ = [
+    "SKETCH_RULES",
+    "Derivation",
+    "FunctionRule",
+    "SketchRule",
+    "TiledStage",
+    "Verdict",
+    "derive",
+    "derived_sketches",
+    "has_data_reuse",
+    "has_fusable_consumer",
+    "has_more_reduction_parallelism",
+    "is_strict_inlinable",
+    "register_sketch_rule",
+    "sketch_rule",
+    "unregister_sketch_rule",
+]

@@ -1,0 +1,169 @@
+"""Annotation: what is decided once all stages are: threads, places, order of constants.
+
+A derivation becomes several sketches of one family: what feeds the tiles is computed before them,
+inside them at some depth, or not at all but evaluated again by each read.  Their choices have the
+same names, so a candidate can move from one to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+from tensorwright.base import ScheduleError
+from tensorwright.expr import Load, loads_of
+from tensorwright.schedule import (
+    AtRoot,
+    ComputeAt,
+    ComputeInline,
+    PackConstant,
+    PrefetchNext,
+    Reorder,
+    Split,
+    Stage,
+    Vectorize,
+)
+from tensorwright.tuning.space.axes.roles import extent_of, points
+from tensorwright.tuning.space.axes.steps import is_cheap, lanes_for, parallelise, spread
+from tensorwright.tuning.space.derived.derivation import Derivation
+from tensorwright.tuning.space.derived.predicates import can_inline, contiguous_axis, is_untouched
+from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
+
+
+class _Where(Enum):
+    """Where the stages that feed a tile are computed; the value is the depth."""
+
+    ROOT = "at the root"
+    LARGE = "in large tiles"
+    SMALL = "in small tiles"
+    INLINE = "inlined"
+    FOLD = "in the fold"
+
+
+def sketches_of(derivation: Derivation) -> Iterator[Sketch]:
+    """The sketches of a complete derivation, the likeliest first."""
+    seen: set[object] = set()
+    feeding = _feeding(derivation)
+    is_fused = any(tile.host != tile.stage for tile in derivation.tiles)
+    for where in _Where if feeding and is_fused else (_Where.ROOT,):
+        try:
+            sketch = _Annotation(derivation, feeding, where).sketch()
+        except ScheduleError:
+            continue  # the stages cannot be computed there
+        if sketch is not None and sketch.trace not in seen:
+            seen.add(sketch.trace)
+            yield sketch
+
+
+def _feeding(derivation: Derivation) -> tuple[str, ...]:
+    """The stages that fold nothing and are only read inside one tiled stage, last first."""
+    found: list[str] = []
+    tiled = {tile.stage for tile in derivation.tiles}
+    for stage in reversed(derivation.state.stages):
+        if stage.tensor.reduction is not None or not is_untouched(derivation.state, stage):
+            continue
+        readers = {reader.name for reader in derivation.state.readers(stage.name)}
+        if readers and readers <= tiled | set(found) and len(readers & tiled) < 2:
+            found.append(stage.name)
+    return tuple(found)
+
+
+class _Annotation:
+    """Mutable working state of one sketch."""
+
+    def __init__(self, derivation: Derivation, feeding: tuple[str, ...], where: _Where) -> None:
+        self.derivation = derivation
+        self.feeding = feeding
+        self.where = where
+        self.builder: SketchBuilder = derivation.grow()
+
+    def sketch(self) -> Sketch | None:
+        """The sketch; None where nothing can be computed at the wanted place."""
+        untouched = [s.name for s in self.builder.state.stages if self._is_open(s)]
+        if self.where is not _Where.ROOT and not self._place_feeding():
+            return None
+        for name in untouched:
+            if self.builder.state.has_stage(name):
+                stage = self.builder.state.stage(name)
+                if isinstance(stage.placement, AtRoot):
+                    self._schedule_whole(stage)
+        for tile in self.derivation.tiles:
+            self._pack(tile.stage)
+        family = ", ".join(self.derivation.notes) or "separate"
+        where = [f"{name} {self.where.value}" for name in reversed(self.feeding)]
+        name = "; ".join((family, *self.derivation.places, *where))
+        return self.builder.sketch(name, family)
+
+    def _is_open(self, stage: Stage) -> bool:
+        return is_untouched(self.builder.state, stage)
+
+    def _place_feeding(self) -> bool:
+        """Put the feeding stages where they are wanted; whether there is such a place."""
+        for name in self.feeding:  # readers first
+            if self.where is _Where.INLINE:
+                is_light = is_cheap(self.builder.state.stage(name).tensor.body)
+                if not is_light or not can_inline(self.builder.state, name):
+                    return False
+                self.builder.do(ComputeInline(name))
+                continue
+            place = self._place(name)
+            if place is None:
+                return False
+            self.builder.do(ComputeAt(name, *place))
+            last = self.builder.state.stage(name).tensor.axes[-1]
+            if extent_of(last.extent) >= 2:
+                self.builder.do(Vectorize(name, last.name))
+        return True
+
+    def _place(self, name: str) -> tuple[str, str] | None:
+        depth = (_Where.LARGE, _Where.SMALL, _Where.FOLD).index(self.where)
+        readers = {reader.name for reader in self.builder.state.readers(name)}
+        for tile in self.derivation.tiles:
+            inside = {tile.stage, *self.feeding}
+            if readers <= inside and depth < len(tile.places):
+                return tile.places[depth]
+        return None
+
+    def _schedule_whole(self, stage: Stage) -> None:
+        """Schedule a stage at the root that no rule has touched."""
+        if stage.tensor.reduction is None:
+            spread(self.builder, stage.name, self.derivation.target, stage.name)
+        else:
+            _spread_fold(self.builder, stage, self.derivation)
+
+    def _pack(self, name: str) -> None:
+        """Store the constants that a tiled stage reads in the order in which it reads them."""
+        state = self.builder.state
+        places: dict[str, set[Load]] = {}
+        for load in loads_of(state.stage(name).tensor.body):
+            places.setdefault(load.source.name, set()).add(load)
+        for constant, loads in places.items():
+            is_sole = len(state.readers(constant)) == 1 and len(loads) == 1
+            if constant in state.constants and is_sole:
+                self.builder.do(PackConstant(constant, name))
+                self._prefetch(name, constant)
+
+    def _prefetch(self, name: str, constant: str) -> None:
+        """Ask for what the next tiles read, in the innermost loop of the reduction."""
+        stage = self.builder.state.stage(name)
+        loops = [x for x in stage.loops if x in stage.reduce_loops and stage.mark(x) is None]
+        if loops and not isinstance(stage.placement, AtRoot):
+            self.builder.do(PrefetchNext(name, constant, loops[-1]))
+
+
+def _spread_fold(builder: SketchBuilder, stage: Stage, derivation: Derivation) -> None:
+    """A fold at the root: spatial loops outside and parallel, a contiguous one in lanes."""
+    axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
+    lanes = contiguous_axis(stage.tensor, axes[-1:])
+    outer = [axis.name for axis in axes if axis is not lanes]
+    if lanes is not None:
+        inner = lanes.name
+        width = lanes_for(derivation.target, stage)
+        if extent_of(lanes.extent) > width:
+            builder.do(Split(stage.name, lanes.name, (width,)))
+            inner = f"{lanes.name}_i"
+            outer.append(f"{lanes.name}_o")
+        folds = [axis.name for axis in stage.tensor.reduce_axes]
+        builder.do(Reorder(stage.name, (*outer, *folds, inner)))
+        builder.do(Vectorize(stage.name, inner))
+    parallelise(builder, stage.name, outer[:2], points(stage.tensor))

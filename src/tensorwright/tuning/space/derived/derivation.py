@@ -1,0 +1,102 @@
+"""A partial sketch: what the rules see, and what they make more of.
+
+A derivation visits the stages of a program from the last to the first.  It is a value: rules return
+new ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorwright.base import Target
+from tensorwright.schedule import Primitive, ScheduleState, Stage
+from tensorwright.tuning.space.derived.predicates import is_untouched
+from tensorwright.tuning.space.sketch import Choice, Limit, SketchBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class TiledStage:
+    """A stage that a rule has tiled, for what is decided about it at the end.
+
+    stage   computes the tiles                 host     stores them: the consumer, or the stage
+    places  loops that hold a tile, largest first: (stage, loop)
+    """
+
+    stage: str
+    host: str
+    places: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """A partial sketch and the stage that is visited.
+
+    current   the name of the stage to be decided, "" when all are
+    visited   the stages that have been decided
+    notes     what the rules did that made a difference: the name of the sketch's family
+    places    where they put stages: with the notes, the name of the sketch
+    tiles     the stages that have been tiled
+    """
+
+    target: Target
+    state: ScheduleState
+    current: str
+    steps: tuple[Primitive, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    visited: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    tiles: tuple[TiledStage, ...] = ()
+
+    @classmethod
+    def start(cls, state: ScheduleState, target: Target) -> Derivation:
+        """Nothing decided, at the last stage."""
+        return cls(target, state, state.stages[-1].name)
+
+    @property
+    def stage(self) -> Stage:
+        """The stage that is visited."""
+        return self.state.stage(self.current)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every stage has been decided."""
+        return not self.current
+
+    def grow(self) -> SketchBuilder:
+        """A builder that goes on from here: do steps and open decisions, then call `then`."""
+        builder = SketchBuilder(self.state)
+        builder.steps = list(self.steps)
+        builder.choices = list(self.choices)
+        builder.limits = list(self.limits)
+        return builder
+
+    def then(
+        self,
+        builder: SketchBuilder,
+        note: str = "",
+        place: str = "",
+        tile: TiledStage | None = None,
+    ) -> Derivation:
+        """What the builder made, the current stage decided; the last undecided one comes next.
+
+        A stage that has been scheduled counts as decided.
+        """
+        visited = self.visited | {self.current}
+        state = builder.state
+        open_stages = [
+            s.name for s in state.stages if s.name not in visited and is_untouched(state, s)
+        ]
+        return replace(
+            self,
+            state=state,
+            current=open_stages[-1] if open_stages else "",
+            steps=tuple(builder.steps),
+            choices=tuple(builder.choices),
+            limits=tuple(builder.limits),
+            visited=visited,
+            notes=(*self.notes, note) if note else self.notes,
+            places=(*self.places, place) if place else self.places,
+            tiles=(*self.tiles, tile) if tile is not None else self.tiles,
+        )

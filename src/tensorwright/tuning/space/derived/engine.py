@@ -1,0 +1,54 @@
+"""The derivation: every rule that applies, stage by stage, until all stages are decided.
+
+Source:  Zheng et al., Ansor, OSDI 2020, section 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tensorwright.base import ScheduleError, Target
+from tensorwright.schedule import ScheduleState, format_trace
+from tensorwright.tuning.space.derived.derivation import Derivation
+from tensorwright.tuning.space.derived.rule import SketchRule, Verdict, own_rules
+from tensorwright.tuning.space.derived.rules import SKETCH_RULES
+
+_MOST_COMPLETE = 64  # ways to decide about everything; the first found are kept
+
+
+def derive(
+    state: ScheduleState, target: Target, rules: Sequence[SketchRule] | None = None
+) -> tuple[Derivation, ...]:
+    """Every way to decide about all stages, those of the first rules first, none twice.
+
+    rules   those that are asked, in order; one's own and then `SKETCH_RULES` where None
+    """
+    asked = tuple(rules) if rules is not None else (*own_rules(), *SKETCH_RULES)
+    partial = [Derivation.start(state, target)]
+    seen: set[str] = set()
+    complete: list[Derivation] = []
+    while partial and len(complete) < _MOST_COMPLETE:
+        view = partial.pop()
+        key = f"{view.current}\n{format_trace(view.steps)}"
+        if key in seen:
+            continue
+        seen.add(key)
+        if view.is_complete:
+            complete.append(view)
+        else:
+            partial += reversed(list(_next(view, asked)))
+    return tuple(complete)
+
+
+def _next(view: Derivation, rules: Sequence[SketchRule]) -> Iterator[Derivation]:
+    """What every rule that applies makes of a partial sketch."""
+    for rule in rules:
+        verdict = rule.applies(view)
+        if verdict is Verdict.NO:
+            continue
+        try:
+            yield from rule.derive(view)
+        except ScheduleError:
+            continue  # a step that cannot be done here: the rules after it have their say
+        if verdict is Verdict.YES_AND_SKIP_REST:
+            return

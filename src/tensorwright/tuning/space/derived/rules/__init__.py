@@ -1,0 +1,33 @@
+"""The derivation rules that come with the package, one idea a file, in the order of asking."""
+
+from tensorwright.tuning.space.derived.rule import SketchRule
+from tensorwright.tuning.space.derived.rules.cache_write import AddCacheWrite
+from tensorwright.tuning.space.derived.rules.constants import SimplifyConstants
+from tensorwright.tuning.space.derived.rules.inline import AlwaysInline
+from tensorwright.tuning.space.derived.rules.rfactor import FactorReduction
+from tensorwright.tuning.space.derived.rules.skip import Skip
+from tensorwright.tuning.space.derived.rules.tiling import (
+    MultiLevelTiling,
+    MultiLevelTilingWithFusion,
+)
+
+SKETCH_RULES: tuple[SketchRule, ...] = (
+    AlwaysInline(),
+    SimplifyConstants(),
+    FactorReduction(),
+    AddCacheWrite(),
+    MultiLevelTilingWithFusion(),
+    MultiLevelTiling(),
+    Skip(),
+)
+
+__all__ = [
+    "SKETCH_RULES",
+    "AddCacheWrite",
+    "AlwaysInline",
+    "FactorReduction",
+    "MultiLevelTiling",
+    "MultiLevelTilingWithFusion",
+    "SimplifyConstants",
+    "Skip",
+]

@@ -1,0 +1,71 @@
+"""Unroll the loops over small constant tensors, as those of a transform between bases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from tensorwright.expr import Axis, loads_of
+from tensorwright.schedule import Reorder, Unroll, Vectorize
+from tensorwright.tuning.space.axes.roles import extent_of, reads_along, stride_along
+from tensorwright.tuning.space.derived.derivation import Derivation
+from tensorwright.tuning.space.derived.rule import Verdict
+
+_MOST_ELEMENTS = 64  # of a constant whose numbers are written out
+_MOST_COPIES = 2048  # of the body
+
+
+@dataclass(frozen=True, slots=True)
+class SimplifyConstants:
+    """Write out the loops of a fold that move a small constant: the transforms of Winograd's
+    convolution. What the constant holds is then next to the code, at places that do not move.
+    """
+
+    name: str = "simplify constant tensors"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Where a fold reads a small constant, and all of its terms can be written out."""
+        return Verdict.YES_AND_SKIP_REST if moved_axes(view) else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """Other axes outside, contiguous ones in lanes, the rest unrolled."""
+        tensor = view.stage.tensor
+        moved = moved_axes(view)
+        others = [axis for axis in tensor.axes if axis not in moved]
+        lanes = [axis for axis in others if _is_contiguous(view, axis)][-1:]
+        outer = [axis.name for axis in others if axis not in lanes]
+        unrolled = [axis.name for axis in (*moved, *tensor.reduce_axes)]
+        inner = [axis.name for axis in lanes]
+        builder = view.grow()
+        builder.do(Reorder(view.current, (*outer, *unrolled, *inner)))
+        for loop in unrolled:
+            builder.do(Unroll(view.current, loop))
+        for loop in inner:
+            builder.do(Vectorize(view.current, loop))
+        return (view.then(builder, f"{view.current} unrolled"),)
+
+
+def moved_axes(view: Derivation) -> tuple[Axis, ...]:
+    """The axes of the stage that a small constant moves along; none where it does not pay."""
+    tensor = view.stage.tensor
+    small = [
+        load
+        for load in loads_of(tensor.body)
+        if load.source.name in view.state.constants
+        and prod(extent_of(extent) for extent in load.source.shape) <= _MOST_ELEMENTS
+    ]
+    if tensor.reduction is None or not small:
+        return ()
+    moved = tuple(
+        axis
+        for axis in tensor.axes
+        if axis.extent != 1 and any(reads_along(load, axis.var) for load in small)
+    )
+    copies = prod(extent_of(axis.extent) for axis in (*moved, *tensor.reduce_axes))
+    others = [axis for axis in tensor.axes if axis not in moved and axis.extent != 1]
+    return moved if copies <= _MOST_COPIES and others else ()
+
+
+def _is_contiguous(view: Derivation, axis: Axis) -> bool:
+    strides = [stride_along(load, axis.var) for load in loads_of(view.stage.tensor.body)]
+    return axis.extent != 1 and 1 in strides and all(stride in (0, 1) for stride in strides)

@@ -1,0 +1,80 @@
+"""Make partial results, so that a fold of many terms into few elements can be parallel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tensorwright.expr import Axis
+from tensorwright.schedule import Rfactor, Split, Tail
+from tensorwright.tuning.space.axes.roles import extent_of
+from tensorwright.tuning.space.axes.steps import ENOUGH_ITERATIONS, lanes_for
+from tensorwright.tuning.space.derived.derivation import Derivation
+from tensorwright.tuning.space.derived.predicates import (
+    contiguous_axis,
+    has_data_reuse,
+    has_more_reduction_parallelism,
+)
+from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.sketch import divisors
+
+
+class _Factor(Enum):
+    OUTER = "outer"  # a partial result for each part of the terms
+    INNER = "inner"  # one for each lane
+
+
+@dataclass(frozen=True, slots=True)
+class FactorReduction:
+    """Fold in two steps, with the outer or the inner part of the longest axis made spatial."""
+
+    name: str = "factor the reduction"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Where a fold has few elements and many terms; and, for the lanes, where the partial
+        results of one have terms that are contiguous, but no such elements.
+        """
+        if view.current.endswith(("_cache", "_rf_rf")):
+            return Verdict.NO
+        if view.current.endswith("_rf"):
+            return Verdict.YES_AND_SKIP_REST if _lacks_lanes(view) else Verdict.NO
+        is_apt = has_more_reduction_parallelism(view.state, view.current)
+        return Verdict.YES if is_apt else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """A state for each factor; the stage of partial results comes next."""
+        axes = view.stage.tensor.reduce_axes
+        longest = max(axes, key=lambda each: extent_of(each.extent))
+        contiguous = contiguous_axis(view.stage.tensor, axes) or longest
+        found: list[Derivation] = []
+        for factor in (_Factor.INNER,) if view.current.endswith("_rf") else tuple(_Factor):
+            axis = contiguous if factor is _Factor.INNER else longest
+            size = _size(axis, factor, view)
+            if not 1 < size < extent_of(axis.extent):
+                continue
+            builder = view.grow()
+            is_exact = extent_of(axis.extent) % size == 0
+            tail = Tail.EXACT if is_exact else Tail.GUARD
+            builder.do(Split(view.current, axis.name, (size,), tail))
+            loop = f"{axis.name}_{'o' if factor is _Factor.OUTER else 'i'}"
+            builder.do(Rfactor(view.current, loop))
+            found.append(view.then(builder, f"{view.current} factored {factor.value}"))
+        return tuple(found)
+
+
+def _lacks_lanes(view: Derivation) -> bool:
+    """Whether no vectors can lie along the elements of a fold, but along its terms."""
+    tensor = view.stage.tensor
+    if has_data_reuse(view.state, view.current) or contiguous_axis(tensor, tensor.axes):
+        return False
+    axis = contiguous_axis(tensor, tensor.reduce_axes)
+    return axis is not None and extent_of(axis.extent) >= 2 * lanes_for(view.target, view.stage)
+
+
+def _size(axis: Axis, factor: _Factor, view: Derivation) -> int:
+    """The extent of the inner part."""
+    extent = extent_of(axis.extent)
+    if factor is _Factor.INNER:
+        return lanes_for(view.target, view.stage)
+    whole = [n for n in divisors(extent, extent) if extent // n <= ENOUGH_ITERATIONS]
+    return min((n for n in whole if n > 1), default=-(-extent // ENOUGH_ITERATIONS))

@@ -1,0 +1,232 @@
+"""Multi-level tiling: SSRSRS, alone or with the consumer fused at its tiles.
+
+S are loops over the spatial axes, R over those of the reduction, from the outside inwards; the last
+S is the register tile: unrolled, and vectors.  With fusion the consumer has the outer S loops, and
+the stage is computed inside of them, in a local buffer of the size of a tile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from tensorwright.expr import Index, exact_div
+from tensorwright.schedule import ComputeAt, Reorder, Split, Tail, Unroll, Vectorize
+from tensorwright.tuning.space.axes.roles import extent_of, points
+from tensorwright.tuning.space.axes.steps import lanes_for, parallelise
+from tensorwright.tuning.space.axes.tiled_axes import LEVELS, Part, TileAxis, block_of, plan_axes
+from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
+from tensorwright.tuning.space.derived.predicates import fusable_consumer, has_data_reuse
+from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.sketch import Kind, divisors
+
+FUSION_LEVELS = (2, 1)  # of the spatial tiles, the likelier first
+_FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
+_MOST_UNROLLED = 16  # terms
+
+
+@dataclass(frozen=True, slots=True)
+class MultiLevelTilingWithFusion:
+    """Tile a stage with reuse and compute it in the tiles of its consumer, at level 1 or 2."""
+
+    name: str = "multi-level tiling with fusion"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Where operands are used again and the consumer can be fused; a cache always is."""
+        consumer = fusable_consumer(view.state, view.current)
+        is_free = consumer is not None and not consumer.relations and not consumer.marks
+        if not is_free or not has_data_reuse(view.state, view.current):
+            return Verdict.NO
+        if _plan(view, fuse=True) is None:
+            return Verdict.NO
+        is_cache = any(view.current == f"{name}_cache" for name in view.visited)
+        return Verdict.YES_AND_SKIP_REST if is_cache else Verdict.YES
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """A state for each level."""
+        return tuple(_Tiling(view, level).derive() for level in FUSION_LEVELS)
+
+
+@dataclass(frozen=True, slots=True)
+class MultiLevelTiling:
+    """Tile a stage with reuse by itself: it folds into its tensor in memory."""
+
+    name: str = "multi-level tiling"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Where operands are used again and vectors fit."""
+        if not has_data_reuse(view.state, view.current):
+            return Verdict.NO
+        return Verdict.YES_AND_SKIP_REST if _plan(view, fuse=False) else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """One state."""
+        return (_Tiling(view, 0).derive(),)
+
+
+def _plan(view: Derivation, *, fuse: bool) -> tuple[TileAxis, ...] | None:
+    consumer = fusable_consumer(view.state, view.current) if fuse else None
+    host = consumer.name if consumer is not None else view.current
+    return plan_axes(view.state, view.current, host, view.target)
+
+
+class _Tiling:
+    """Mutable working state while one stage is tiled; level 0: no fusion."""
+
+    def __init__(self, view: Derivation, level: int) -> None:
+        self.view = view
+        self.level = level
+        self.name = view.current
+        self.base = self.name.removesuffix("_cache")
+        consumer = fusable_consumer(view.state, self.name) if level else None
+        self.host = consumer.name if consumer is not None else self.name
+        axes = _plan(view, fuse=level > 0)
+        assert axes is not None, "the rule has asked"
+        self.axes = axes
+        self.builder = view.grow()
+        self.sizes: dict[str, tuple[Index, ...]] = {}
+
+    def derive(self) -> Derivation:
+        """Tile, and place what is tiled."""
+        for axis in self.axes:
+            if axis.is_tiled:
+                names = tuple(f"{self.base}_{axis.own}_{n + 1}" for n in range(LEVELS))
+                self.sizes[axis.name] = self.builder.choose_rows(
+                    names, axis.sizes, axis.default, Kind.TILE, self.base
+                )
+        self._limit_registers()
+        places = self._tile_host() if self.level else []
+        own_places = self._tile_stage()
+        if places:  # last: what is done to a stage inside another one takes longer to check
+            self.builder.do(ComputeAt(self.name, *places[-1]))
+        kind = "cached" if self.base != self.name else "fused" if self.level else "tiled"
+        place = f"{self.name} at {self.level}" if self.level else ""
+        tile = TiledStage(self.name, self.host, (*places, *own_places))
+        return self.view.then(self.builder, f"{self.base} {kind}", place, tile)
+
+    def _limit_registers(self) -> None:
+        """Keep the register tile, counted in vectors, so small that operands have registers too."""
+        target = self.view.target
+        width = lanes_for(target, self.view.stage)
+        factors = [sizes[-1] for sizes in self.sizes.values()]
+        wide = any(axis.part is Part.LANES and axis.is_tiled for axis in self.axes)
+        most = target.vector_registers * 7 // 8 * (width if wide else 1)
+        self.builder.limit(tuple(factors), most)
+
+    def _tile_host(self) -> list[tuple[str, str]]:
+        """Split the consumer; the loops that hold its tiles."""
+        builder, host = self.builder, self.host
+        outer: list[str] = []
+        middle: list[str] = []
+        inner: dict[str, str] = {}
+        for axis in self.axes:
+            if not axis.is_tiled:
+                is_whole = axis.part is Part.LANES
+                inner |= {axis.name: axis.name} if is_whole else {}
+                outer += [] if is_whole else [axis.name]
+                continue
+            sizes = self.sizes[axis.name]
+            factors = (prod_of(sizes),) if self.level == 1 else (sizes[0], prod_of(sizes[1:]))
+            step = Split(host, axis.name, factors, axis.tail)
+            builder.do(step)
+            outer.append(step.children[0])
+            middle += step.children[1:-1]
+            inner[axis.name] = step.children[-1]
+        tile = [inner[axis.name] for axis in self._by_part() if axis.name in inner]
+        order = (*outer, *middle, *tile)
+        builder.do(Reorder(host, order))
+        builder.do(Vectorize(host, order[-1]))
+        loops = [self._parallelise(outer), *middle[-1:]]
+        return [(host, loop) for loop in loops if loop]
+
+    def _parallelise(self, outer: list[str]) -> str:
+        """Let threads share the tiles; the loop that holds a largest tile, "" if there is one."""
+        work = points(self.builder.state.stage(self.name).tensor)
+        return parallelise(self.builder, self.host, outer, work) or (outer[-1] if outer else "")
+
+    def _by_part(self) -> list[TileAxis]:
+        """Rows outside, columns inside: what is read along the rows is used up at once."""
+        order = list(Part)
+        return sorted(self.axes, key=lambda axis: order.index(axis.part))
+
+    def _tile_stage(self) -> list[tuple[str, str]]:
+        """Split and order the loops of the stage; those that hold its tiles."""
+        builder, name = self.builder, self.name
+        spatial: list[list[str]] = [[] for _ in range(LEVELS)]
+        innermost: dict[str, str] = {}
+        for axis in self._in_own_order():
+            if not axis.is_tiled and axis.part is Part.LANES:
+                innermost[axis.name] = axis.own
+            elif not axis.is_tiled:
+                spatial[0].append(axis.own)
+            else:
+                tail = axis.tail if axis.tail is not Tail.SHIFT else Tail.GUARD
+                step = Split(name, axis.own, self.sizes[axis.name][self.level :], tail)
+                builder.do(step)
+                *larger, innermost[axis.name] = step.children
+                for depth, loop in enumerate(reversed(larger)):
+                    spatial[LEVELS - 1 - depth].append(loop)
+        tile = [innermost[axis.name] for axis in self._by_part() if axis.name in innermost]
+        outer_fold, inner_fold, unrolled = self._split_reduction()
+        start = [*spatial[0], *spatial[1]]
+        order = (*start, *outer_fold, *spatial[2], *inner_fold, *unrolled, *tile)
+        builder.do(Reorder(name, order))
+        for loop in (*unrolled, *tile[:-1]):
+            builder.do(Unroll(name, loop))
+        builder.do(Vectorize(name, tile[-1]))
+        held = outer_fold[-1:]
+        if not self.level:
+            held = [self._parallelise(spatial[0]), *spatial[1][-1:], *held]
+        return [(name, loop) for loop in held if loop]
+
+    def _in_own_order(self) -> list[TileAxis]:
+        names = [axis.name for axis in self.view.stage.tensor.axes]
+        return sorted(self.axes, key=lambda axis: names.index(axis.own))
+
+    def _split_reduction(self) -> tuple[list[str], list[str], list[str]]:
+        """The loops of the reduction: (R0, R1, unrolled innermost)."""
+        axes = [axis for axis in self.view.stage.tensor.reduce_axes if axis.extent != 1]
+        if prod(extent_of(axis.extent) for axis in axes) <= _FULL_UNROLL:
+            return [], [], [axis.name for axis in axes]
+        main = max(axes, key=lambda axis: extent_of(axis.extent))
+        extent = extent_of(main.extent)
+        blocked = block_of(self.view.state, self.name, main)
+        block = blocked or max(divisors(extent, _MOST_UNROLLED))
+        outer: list[str] = []
+        inner: list[str] = []
+        for axis in axes:
+            if axis is main:
+                continue
+            size = self._choose_size(axis.name, extent_of(axis.extent), whole=blocked > 0)
+            step = Split(self.name, axis.name, (size,), Tail.EXACT)
+            self.builder.do(step)
+            outer.append(step.children[0])
+            inner.append(step.children[1])
+        blocks = self._choose_size(main.name, extent // block, whole=True)
+        unrolled = self.builder.choose(
+            f"{self.base}_unroll",
+            divisors(block, _MOST_UNROLLED),
+            max(divisors(block, 4)),
+            Kind.UNROLL,
+            self.base,
+        )
+        factors = (blocks, exact_div(block, unrolled), unrolled)
+        step = Split(self.name, main.name, factors, Tail.EXACT)
+        self.builder.do(step)
+        first, second, third, last = step.children
+        return [first, *outer], [second, *inner, third], [last]
+
+    def _choose_size(self, axis: str, extent: int, *, whole: bool) -> Index:
+        """How much of an axis of the reduction is in the inner loops."""
+        sizes = divisors(extent, extent)
+        default = extent if whole else 1
+        name = f"{self.base}_{axis}_1"
+        return self.builder.choose(name, sizes, default, Kind.TILE, self.base)
+
+
+def prod_of(factors: tuple[Index, ...]) -> Index:
+    """The product of factors."""
+    total: Index = 1
+    for factor in factors:
+        total = total * factor
+    return total

@@ -1,0 +1,41 @@
+"""The space of a program: sketches by rule, best guess first, and those that are derived."""
+
+from __future__ import annotations
+
+from tensorwright.base import InternalError, Target
+from tensorwright.schedule import ScheduleState, Trace, format_trace
+from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
+from tensorwright.tuning.space.defaults.rows import row_sketches
+from tensorwright.tuning.space.defaults.tile import tile_sketches
+from tensorwright.tuning.space.defaults.winograd import winograd_sketches
+from tensorwright.tuning.space.derived.sketches import derived_sketches
+from tensorwright.tuning.space.sketch import Sketch, Space
+
+RULES = (tile_sketches, row_sketches, pointwise_sketches)
+ALGORITHM_RULES = (winograd_sketches,)
+
+
+def space_of(state: ScheduleState, target: Target) -> Space:
+    """The schedules to try, the default first: those by rule, those that compute something by
+    another algorithm, and those that are derived; no trace twice.
+    """
+    others = (each for rule in ALGORITHM_RULES for each in rule(state, target))
+    found: dict[str, Sketch] = {}
+    for sketch in (*rule_sketches(state, target), *others, *derived_sketches(state, target)):
+        found.setdefault(format_trace(sketch.trace), sketch)
+    return Space(tuple(found.values()))
+
+
+def rule_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
+    """The sketches of the first rule that applies; the first is the schedule by rule."""
+    for rule in RULES:
+        sketches = rule(state, target)
+        if sketches:
+            return sketches
+    raise InternalError(stage="tune", where="space", reason="no rule applies to the program")
+
+
+def default_trace(state: ScheduleState, target: Target) -> Trace:
+    """The schedule of an untuned program: the default of `space_of`, found without the others."""
+    first = rule_sketches(state, target)[0]
+    return first.bound(first.defaults)

@@ -1,0 +1,36 @@
+"""Who proposes candidates. Read `strategy.py` first, then `evolution/`."""
+
+from tensorwright.tuning.strategies.beam import BeamFactory
+from tensorwright.tuning.strategies.guide import Guide, RandomGuide
+from tensorwright.tuning.strategies.history import Outcome
+from tensorwright.tuning.strategies.model_guide import ModelGuide, ModelGuides
+from tensorwright.tuning.strategies.population import Population
+from tensorwright.tuning.strategies.random_search import RandomSearch
+from tensorwright.tuning.strategies.space_tables import make_atlas
+from tensorwright.tuning.strategies.strategy import Candidate, Strategy
+from tensorwright.tuning.strategies.variation import (
+    cross,
+    everything,
+    mutate,
+    neighbourhood,
+    sample,
+)
+
+__all__ = [
+    "BeamFactory",
+    "Candidate",
+    "Guide",
+    "ModelGuide",
+    "ModelGuides",
+    "Outcome",
+    "Population",
+    "RandomGuide",
+    "RandomSearch",
+    "Strategy",
+    "cross",
+    "everything",
+    "make_atlas",
+    "mutate",
+    "neighbourhood",
+    "sample",
+]

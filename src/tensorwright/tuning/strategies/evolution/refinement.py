@@ -1,0 +1,55 @@
+"""Local refinement: coordinate descent over the decisions of the best measured programs.
+
+A program is left for a neighbour that was measured to be faster, so all neighbours of the best are
+proposed until one is; then that one is the centre.  Published results for such a descent by real
+measurement after a short search: Canesche et al., arXiv 2406.20037.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorwright.tuning.strategies.guide import Guide
+from tensorwright.tuning.strategies.history import History
+from tensorwright.tuning.strategies.population import Population
+from tensorwright.tuning.strategies.selection import find_new
+from tensorwright.tuning.strategies.space_tables import Atlas
+from tensorwright.tuning.strategies.variation import neighbourhood
+
+_NEAR = 1.15  # programs that are so many times slower than the best are no centres
+
+
+def propose_neighbours(
+    atlas: Atlas, history: History, guide: Guide, count: int, centres: int
+) -> Population:
+    """Up to `count` unknown programs one step from the best, in the guide's order.
+
+    Half of them at most are around the first centre, while others have some.
+    """
+    programs, times_s = history.best(centres)
+    known = history.keys
+    found: list[Population] = []
+    for one in np.flatnonzero(times_s <= _NEAR * np.min(times_s, initial=np.inf)):
+        around = neighbourhood(atlas, int(programs.sketch[one]), programs.genes[one])
+        around = around.take(~np.isin(around.sketch, history.dropped))
+        around = find_new(around, known)
+        scores = guide.scores(around)
+        best = np.argsort(-scores, kind="stable")[np.isfinite(np.sort(-scores))]
+        found.append(around.take(best))
+    if not found:
+        return Population.empty(atlas.width)
+    return _shared_out(found, count)
+
+
+def _shared_out(found: list[Population], count: int) -> Population:
+    """Half of the places to each in turn, what is left to the first that have more."""
+    parts: list[Population] = []
+    rest: list[Population] = []
+    room = count
+    for around in found:
+        share = min(-(-room // 2), len(around))
+        parts.append(around.take(np.arange(share)))
+        rest.append(around.take(np.arange(share, len(around))))
+        room -= share
+    joined = Population.joined([*parts, *rest])
+    return joined.take(joined.first_of_each()[:count])

@@ -1,0 +1,236 @@
+"""Evolutionary search: a population evolves under a model's judgement, the best are measured.
+
+Each proposal is made anew from the records: the first generation are random programs and the best
+measured ones, their children are mutated or crossed, and of all that were judged, the most
+promising that are unlike each other are proposed.  Some proposals are random, some are neighbours
+of the best measured programs (`refinement.py`).  Where nothing was gained for long, evolution
+starts afresh in the structures that were tried least.
+
+After Ansor (Zheng et al., OSDI 2020, section 5), with crossover, which its released code lacks.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tensorwright.records import Record
+from tensorwright.tuning.space.sketch import Space
+from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
+from tensorwright.tuning.strategies.evolution.refinement import propose_neighbours
+from tensorwright.tuning.strategies.guide import Guide
+from tensorwright.tuning.strategies.history import History
+from tensorwright.tuning.strategies.population import Population, candidate_at
+from tensorwright.tuning.strategies.selection import draw_parents, find_new, pick_diverse
+from tensorwright.tuning.strategies.space_tables import make_atlas
+from tensorwright.tuning.strategies.strategy import Candidate
+from tensorwright.tuning.strategies.variation import cross, everything, mutate, sample
+from tensorwright.tuning.task import Task
+
+MakeGuide = Callable[[Task, Space, int], Guide]
+
+_SEEDED = 32  # so many of the best measured programs are looked at for their sketches
+_SPARE = 3  # so many times more are picked than needed: some may give a trace that is known
+_LARGEST_LISTED = 200_000
+
+
+class EvolutionarySearch:
+    """A `Strategy`. Resuming needs the records only: each proposal has a generator of its own.
+
+    The seed of that generator is made of the search's seed, the workload and the number of
+    programs known, so that a search that was told of the same records goes on the same way.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        space: Space,
+        seed: int,
+        guide: Guide,
+        options: EvolutionOptions | None = None,
+    ) -> None:
+        self.options = options or EvolutionOptions()
+        self.atlas = make_atlas(space, self.options.weights)
+        self.history = History(self.atlas)
+        self.guide = guide
+        self._seeds = (seed, zlib.crc32(task.workload.key.encode()))
+
+    def propose(self, count: int) -> tuple[Candidate, ...]:
+        """As `Strategy.propose`."""
+        self.guide.refresh()
+        random = self._generator()
+        found = self._take(self.atlas.starts(), count)
+        room = count - len(found)
+        found += self._take(self._refined(self._refine_count(room)), self._refine_count(room))
+        room = count - len(found)
+        guesses = room - int(np.ceil(self.options.epsilon * room))
+        found += self._take(self._promising(random, _SPARE * room), guesses)
+        found += self._take(self._sample(_SPARE * count, random), count - len(found))
+        if len(found) < count:
+            found += self._take(self._rest(random), count - len(found))
+        return tuple(found)
+
+    def observe(self, records: Sequence[Record]) -> None:
+        """As `Strategy.observe`."""
+        self.guide.learn(self.history.observe(records))
+
+    # The parts of a proposal
+
+    def _generator(self) -> Generator:
+        return np.random.default_rng((*self._seeds, self.history.known))
+
+    def _take(self, programs: Population, count: int) -> list[Candidate]:
+        """The first of some programs whose traces are new, as candidates."""
+        found: list[Candidate] = []
+        for sketch, genes in zip(programs.sketch, programs.genes, strict=True):
+            if len(found) >= count:
+                break
+            candidate = candidate_at(self.atlas.space, int(sketch), genes)
+            if not self.history.knows(candidate.trace):
+                self.history.note(candidate.trace, int(sketch), genes)
+                found.append(candidate)
+        return found
+
+    @property
+    def _stage(self) -> int:
+        """How often `patience` trials in a row have gained nothing."""
+        return self.history.since_gain // self.options.patience
+
+    def _refine_count(self, room: int) -> int:
+        if self.history.trials < self.options.refine_after:
+            return 0
+        share = self.options.stalled_share if self._stage else self.options.refine_share
+        return round(share * room)
+
+    def _refined(self, count: int) -> Population:
+        if not count:
+            return Population.empty(self.atlas.width)
+        return propose_neighbours(
+            self.atlas, self.history, self.guide, _SPARE * count, self.options.centres
+        )
+
+    def _promising(self, random: Generator, count: int) -> Population:
+        """The best of an evolution, unlike each other, best first."""
+        if len(self.history.dropped) == len(self.atlas.family):
+            return Population.empty(self.atlas.width)
+        judged, scores = self._evolve(random)
+        scores = scores[judged.first_of_each()]
+        judged = judged.take(judged.first_of_each())
+        is_new = ~np.isin(judged.keys, self.history.keys) & np.isfinite(scores)
+        judged, scores = judged.take(is_new), scores[is_new]
+        return judged.take(pick_diverse(judged, scores, count, self.options.variety))
+
+    @property
+    def _is_restart(self) -> bool:
+        return self._stage % 2 == 1
+
+    def _evolve(self, random: Generator) -> tuple[Population, NDArray[np.float64]]:
+        """All programs that were judged, over all generations."""
+        options = self.options
+        allowed = self._choose_sketches(random)
+        current = self._first_generation(random, allowed)
+        judged, scores = [current], [self.guide.scores(current)]
+        for _ in range(options.generations if len(current) else 0):
+            present = scores[-1]
+            children = self._children(judged[-1], present, random)
+            children = children.take(np.isin(children.sketch, allowed))
+            children = find_new(children, np.sort(np.concatenate([one.keys for one in judged])))
+            elite = np.argsort(-present, kind="stable")[
+                : round(options.keep_share * options.population)
+            ]
+            next_scores = np.concatenate([self.guide.scores(children), present[elite]])
+            judged.append(Population.joined([children, judged[-1].take(elite)]))
+            scores.append(next_scores)
+        return Population.joined(judged), np.concatenate(scores)
+
+    def _choose_sketches(self, random: Generator) -> NDArray[np.int64]:
+        """The structures of this round: those of the best measured, and others at random.
+
+        In a restart: those that were tried least, without the best one.
+        """
+        everything = np.arange(len(self.atlas.family))
+        alive = everything[~np.isin(everything, self.history.dropped)]
+        best, _ = self.history.best(_SEEDED)
+        if self._is_restart:
+            tried = self.history.counts
+            has_room = 2 * tried < np.prod(self.atlas.counts.astype(np.float64), axis=1)
+            others = alive[has_room[alive] & ~np.isin(alive, best.sketch[:1])]
+            least = others[np.argsort(tried[others], kind="stable")]
+            if len(least):
+                return np.sort(least[: self.options.islands])
+        if len(alive) <= self.options.sketches:
+            return alive
+        seen, first = np.unique(best.sketch, return_index=True)
+        proven = seen[np.argsort(first)][: self.options.sketches // 2]
+        others = alive[~np.isin(alive, proven)]
+        drawn = random.permutation(others)[: self.options.sketches - len(proven)]
+        return np.sort(np.concatenate([proven.astype(np.int64), drawn]))
+
+    def _first_generation(self, random: Generator, allowed: NDArray[np.int64]) -> Population:
+        options = self.options
+        best, _ = self.history.best(round(options.measured_share * options.population))
+        best = best.take(np.isin(best.sketch, allowed))
+        drawn = sample(self.atlas, options.population - len(best), random, allowed)
+        both = Population.joined([best, drawn])
+        return both.take(both.first_of_each())
+
+    def _children(
+        self, parents: Population, scores: NDArray[np.float64], random: Generator
+    ) -> Population:
+        options = self.options
+        crossed = round(options.cross_share * options.population)
+        drawn = draw_parents(scores, options.population - crossed, options.pressure, random)
+        mutated = mutate(self.atlas, parents.take(drawn), random, options.leap)
+        first = draw_parents(scores, crossed, options.pressure, random)
+        second = self._partners(parents, scores, first, random)
+        children, took = cross(self.atlas, parents.take(first), parents.take(second), random)
+        return Population.joined([mutated, children.take(took)])
+
+    def _partners(
+        self,
+        parents: Population,
+        scores: NDArray[np.float64],
+        first: NDArray[np.int64],
+        random: Generator,
+    ) -> NDArray[np.int64]:
+        """For each parent another of its family."""
+        families = self.atlas.family[parents.sketch]
+        found = first.copy()
+        for family in np.unique(families[first]):
+            own = np.flatnonzero(families == family)
+            wanted = np.flatnonzero(families[first] == family)
+            drawn = draw_parents(scores[own], len(wanted), self.options.pressure, random)
+            found[wanted] = own[drawn]
+        return found
+
+    def _sample(self, count: int, random: Generator) -> Population:
+        """Programs drawn at random that are not known."""
+        everything = np.arange(len(self.atlas.family))
+        alive = everything[~np.isin(everything, self.history.dropped)]
+        if not len(alive):
+            return Population.empty(self.atlas.width)
+        return find_new(sample(self.atlas, count, random, alive), self.history.keys)
+
+    def _rest(self, random: Generator) -> Population:
+        """What a small space still holds, in random order."""
+        whole = everything(self.atlas, _LARGEST_LISTED)
+        new = find_new(whole.take(~np.isin(whole.sketch, self.history.dropped)), self.history.keys)
+        return new.take(random.permutation(len(new)))
+
+
+class EvolutionFactory:
+    """A `StrategyFactory`: an evolutionary search for each task, each with a guide of its own."""
+
+    def __init__(self, make_guide: MakeGuide, options: EvolutionOptions | None = None) -> None:
+        self._make_guide = make_guide
+        self._options = options
+
+    def __call__(self, task: Task, space: Space, seed: int) -> EvolutionarySearch:
+        """As `StrategyFactory`."""
+        return EvolutionarySearch(
+            task, space, seed, self._make_guide(task, space, seed), self._options
+        )

@@ -1,0 +1,97 @@
+"""The guide that a cost model gives, through the features of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tensorwright.base import Target, TensorwrightError
+from tensorwright.schedule import ScheduleState, initial_state
+from tensorwright.tuning.models import CostModel, Features, Sample
+from tensorwright.tuning.space.sketch import Sketch, Space
+from tensorwright.tuning.strategies.guide import Scores
+from tensorwright.tuning.strategies.history import Outcome
+from tensorwright.tuning.strategies.population import Genes, Population, by_sketch
+from tensorwright.tuning.task import Task
+
+
+class FeatureSource(Protocol):
+    """Gives the features of the programs of one workload."""
+
+    def of_sketch(self, sketch: Sketch, genes: Genes) -> Features:
+        """Shapes:  genes (programs, choices) -> (programs, statements, features)"""
+
+
+MakeFeatures = Callable[[ScheduleState, Target], FeatureSource]
+
+
+class ModelGuide:
+    """A `Guide`: the scores of a model that all tasks of a session share.
+
+    A sketch that cannot be lowered scores minus infinity from then on.
+    """
+
+    def __init__(
+        self, workload: str, space: Space, features: FeatureSource, model: CostModel
+    ) -> None:
+        self._workload = workload
+        self._space = space
+        self._features = features
+        self._model = model
+        self._broken: set[int] = set()
+
+    def refresh(self) -> None:
+        """As `Guide.refresh`."""
+        self._model.update()
+
+    def scores(self, population: Population) -> Scores:
+        """As `Guide.scores`."""
+        found = np.full(len(population), -np.inf)
+        for sketch, rows in by_sketch(population.sketch):
+            features = self._of(sketch, population.genes[rows])
+            if features is not None:
+                found[rows] = self._model.predict(features)
+        return found
+
+    def learn(self, outcomes: Sequence[Outcome]) -> None:
+        """As `Guide.learn`."""
+        samples: dict[int, Sample] = {}
+        numbers = np.array([one.sketch for one in outcomes], np.int32)
+        for sketch, rows in by_sketch(numbers):
+            features = self._of(sketch, np.array([outcomes[row].genes for row in rows]))
+            if features is None:
+                continue
+            for row, one in zip(rows.tolist(), features, strict=True):
+                outcome = outcomes[row]
+                samples[row] = Sample(self._workload, one, outcome.time_s, outcome.is_censored)
+        if samples:
+            self._model.observe([samples[row] for row in sorted(samples)])
+
+    def _of(self, sketch: int, genes: Genes) -> Features | None:
+        """The features of programs of one sketch; None where they cannot be had."""
+        if sketch in self._broken:
+            return None
+        chosen = self._space.sketches[sketch]
+        try:
+            return self._features.of_sketch(chosen, genes[:, : len(chosen.choices)])
+        except TensorwrightError:
+            self._broken.add(sketch)
+            return None
+
+
+class ModelGuides:
+    """Makes the guides of the tasks of one session, around one model."""
+
+    def __init__(self, model: CostModel, make_features: MakeFeatures, target: Target) -> None:
+        self._model = model
+        self._make_features = make_features
+        self._target = target
+
+    def __call__(self, task: Task, space: Space, seed: int) -> ModelGuide:
+        """The guide of a task."""
+        workload = task.workload
+        state = initial_state(workload.outputs, workload.constants)
+        features = self._make_features(state, self._target)
+        return ModelGuide(workload.key, space, features, self._model)

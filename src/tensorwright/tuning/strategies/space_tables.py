@@ -1,0 +1,235 @@
+"""What a space looks like to a population: tables that turn work on candidates into indexing.
+
+Everything is made once for a space. A cell is a choice of a sketch: row `sketch`, column `position`
+of arrays (sketches, width). Cells of equal choices share their rows in the flat tables, where a row
+of a cell stands at `base + gene`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.tuning.space.sketch import Choice, Kind, Space
+from tensorwright.tuning.strategies.neighbours import neighbour_pairs
+from tensorwright.tuning.strategies.population import Genes, Population, Sketches, by_sketch
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How likely a mutation is about choices of each kind; shared out among those of a sketch.
+
+    The published weights of Ansor for processors (Zheng et al., OSDI 2020, and its source).
+    """
+
+    tile: float = 0.90
+    unroll: float = 0.04
+    location: float = 0.05
+    parallel: float = 0.01
+    other: float = 0.05
+
+    def of(self, kind: Kind) -> float:
+        """The weight of a kind."""
+        match kind:
+            case Kind.TILE:
+                return self.tile
+            case Kind.UNROLL:
+                return self.unroll
+            case Kind.PARALLEL:
+                return self.parallel
+            case _:
+                return self.other
+
+
+@dataclass(frozen=True, slots=True)
+class Atlas:
+    """The tables of a space.
+
+    Cells, shapes (sketches, width); beyond a sketch's own choices: one row, slot and node last
+        counts      how many rows            defaults   the row chosen by rule
+        base        where the rows of the cell begin in the flat tables
+        slot        number of the choice's name within its family
+        node        number of the stage that the choice is about, within its family
+        back        where the cell's rows begin in `gene_of`
+    Flat tables
+        degree, start, target    neighbours of a row: target[start : start + degree]
+        common                   number of the row's values among all values of its slot
+        gene_of                  the row with these values, -1 where the cell has none such
+    Sketches
+        family      number of the family     siblings   how many others there are in it
+        place       position of the sketch within its family
+        members     (families, most siblings) positions of the sketches
+        chances     (sketches, width + 1) summed probability that a mutation is about a choice;
+                    the last is that of moving to a sibling
+    slots, nodes    how many a family has at most, and one more for what is beyond
+    """
+
+    space: Space
+    counts: Ints
+    defaults: Ints
+    base: Ints
+    slot: Ints
+    node: Ints
+    back: Ints
+    degree: Ints
+    start: Ints
+    target: Ints
+    common: Ints
+    gene_of: Ints
+    family: Ints
+    siblings: Ints
+    place: Ints
+    members: Ints
+    chances: NDArray[np.float64]
+    slots: int
+    nodes: int
+
+    @property
+    def width(self) -> int:
+        """The columns of a population."""
+        return int(self.counts.shape[1])
+
+    def valid(self, population: Population) -> NDArray[np.bool_]:
+        """Which candidates keep to the limits of their sketches."""
+        found = np.ones(len(population), np.bool_)
+        for number, rows in by_sketch(population.sketch):
+            sketch = self.space.sketches[number]
+            if sketch.limits:
+                found[rows] = sketch.valid(population.genes[rows, : len(sketch.choices)])
+        return found
+
+    def carried(self, population: Population, to: Sketches) -> Genes:
+        """The genes of candidates moved to siblings of their sketches, which `to` names.
+
+        Choices of one name keep their values; what the sibling has no equal for is chosen by rule.
+        """
+        count = np.arange(len(population))[:, None]
+        values = np.full((len(population), self.slots), -1, np.int64)
+        rows = self.base[population.sketch] + population.genes
+        values[count, self.slot[population.sketch]] = self.common[rows]
+        wanted = values[count, self.slot[to]]
+        found = np.where(wanted >= 0, self.gene_of[self.back[to] + np.maximum(wanted, 0)], -1)
+        genes: Genes = np.where(found >= 0, found, self.defaults[to])
+        return genes
+
+    def starts(self) -> Population:
+        """Every sketch with the decisions chosen by rule; first that of an untuned program."""
+        count = len(self.defaults)
+        return Population(np.arange(count, dtype=np.int32), self.defaults.copy())
+
+
+def make_atlas(space: Space, weights: Weights | None = None) -> Atlas:
+    """The tables of a space, at least one sketch."""
+    return _Maker(space, weights or Weights()).make()
+
+
+class _Maker:
+    """Grows the tables; mutable, used inside one function."""
+
+    def __init__(self, space: Space, weights: Weights) -> None:
+        self.space = space
+        self.weights = weights
+        self.width = max(1, *(len(sketch.choices) for sketch in space.sketches))
+        self.families = list(dict.fromkeys(sketch.family for sketch in space.sketches))
+        self.values = [self._values(family) for family in self.families]
+        self.stages = [self._stages(family) for family in self.families]
+        self.shared: dict[tuple[int, tuple[str, ...], object], tuple[int, int]] = {}
+        self.degree: list[Ints] = [np.zeros(1, np.int64)]  # the row 0 is that of no choice
+        self.target: list[Ints] = []
+        self.common: list[Ints] = [np.zeros(1, np.int64)]
+        self.gene_of: list[Ints] = [np.zeros(1, np.int64)]
+        self.rows = 1
+        self.backs = 1
+
+    def make(self) -> Atlas:
+        shape = (len(self.space.sketches), self.width)
+        slots = max(len(values) for values in self.values)
+        nodes = max(len(stages) for stages in self.stages)
+        counts, defaults = np.ones(shape, np.int64), np.zeros(shape, np.int64)
+        base, back = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        slot, node = np.full(shape, slots, np.int64), np.full(shape, nodes, np.int64)
+        for number, sketch in enumerate(self.space.sketches):
+            family = self.families.index(sketch.family)
+            for position, choice in enumerate(sketch.choices):
+                cell = (number, position)
+                counts[cell] = len(choice.values)
+                defaults[cell] = choice.values.index(choice.default)
+                base[cell], back[cell] = self._rows(family, choice)
+                slot[cell] = list(self.values[family]).index(choice.names)
+                node[cell] = self.stages[family].index(_stage_of(choice))
+        degree = np.concatenate(self.degree)
+        target = np.concatenate([*self.target, np.zeros(1, np.int64)])
+        kin = self._kin()
+        return Atlas(
+            self.space, counts, defaults, base, slot, node, back,
+            degree, np.cumsum(degree) - degree, target,
+            np.concatenate(self.common), np.concatenate(self.gene_of),
+            *kin, self._chances(kin[1]), slots + 1, nodes + 1,
+        )  # fmt: skip
+
+    def _values(self, family: str) -> dict[tuple[str, ...], dict[tuple[int, ...], int]]:
+        """For each name of a choice in the family, the number of every value it may take."""
+        found: dict[tuple[str, ...], dict[tuple[int, ...], int]] = {}
+        for sketch in self.space.sketches:
+            for choice in sketch.choices if sketch.family == family else ():
+                known = found.setdefault(choice.names, {})
+                for row in choice.values:
+                    known.setdefault(row, len(known))
+        return found
+
+    def _stages(self, family: str) -> list[str]:
+        own = [s for s in self.space.sketches if s.family == family]
+        return list(dict.fromkeys(_stage_of(choice) for s in own for choice in s.choices))
+
+    def _rows(self, family: int, choice: Choice) -> tuple[int, int]:
+        """Where the rows of a choice stand in the flat tables, and where in the one for the way
+        back.
+        """
+        key = (family, choice.names, choice.values)
+        if key not in self.shared:
+            self.shared[key] = (self.rows, self.backs)
+            values = self.values[family][choice.names]
+            common = np.array([values[row] for row in choice.values], np.int64)
+            gene_of = np.full(len(values), -1, np.int64)
+            gene_of[common] = np.arange(len(common))
+            pairs = neighbour_pairs(choice.table)
+            self.degree.append(np.bincount(pairs[:, 0], minlength=len(common)))
+            self.target.append(pairs[:, 1])
+            self.common.append(common)
+            self.gene_of.append(gene_of)
+            self.rows += len(common)
+            self.backs += len(values)
+        return self.shared[key]
+
+    def _kin(self) -> tuple[Ints, Ints, Ints, Ints]:
+        numbers = [self.families.index(sketch.family) for sketch in self.space.sketches]
+        family = np.array(numbers, np.int64)
+        sizes = np.bincount(family)
+        members = np.zeros((len(self.families), int(sizes.max())), np.int64)
+        place = np.zeros(len(family), np.int64)
+        for number in range(len(self.families)):
+            own = np.flatnonzero(family == number)
+            members[number, : len(own)] = own
+            place[own] = np.arange(len(own))
+        return family, sizes[family] - 1, place, members
+
+    def _chances(self, siblings: Ints) -> NDArray[np.float64]:
+        found = np.zeros((len(self.space.sketches), self.width + 1))
+        for number, sketch in enumerate(self.space.sketches):
+            kinds = [choice.kind for choice in sketch.choices]
+            for position, kind in enumerate(kinds):
+                found[number, position] = self.weights.of(kind) / kinds.count(kind)
+            if siblings[number]:
+                found[number, -1] = self.weights.location
+        sums = np.cumsum(found, axis=1)
+        total: NDArray[np.float64] = np.maximum(sums[:, -1:], np.finfo(np.float64).tiny)
+        return sums / total
+
+
+def _stage_of(choice: Choice) -> str:
+    """The stage that a choice is about; a choice that tells none stands for itself."""
+    return choice.node or " ".join(choice.names)

@@ -1,0 +1,26 @@
+"""What is tuned: a workload, and how much it matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorwright.schedule import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A workload and its weight: how often it runs in what shall be fast.
+
+    network   the network that runs it, where a session tunes several
+    shares    for a workload of several networks, pairs (network, weight) that add up to `weight`
+    """
+
+    workload: Workload
+    weight: float = 1.0
+    network: str = ""
+    shares: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def uses(self) -> tuple[tuple[str, float], ...]:
+        """How often each network runs it."""
+        return self.shares or ((self.network, self.weight),)

@@ -1,0 +1,23 @@
+"""Which workload gets the next round, and what a session makes small."""
+
+from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
+from tensorwright.tuning.task_scheduling.objective import (
+    LatencyRequirement,
+    MeanSpeedUp,
+    NetworkTimes,
+    Objective,
+    TotalLatency,
+)
+from tensorwright.tuning.task_scheduling.scheduler import RoundRobinScheduler, Scheduler, TaskState
+
+__all__ = [
+    "GradientScheduler",
+    "LatencyRequirement",
+    "MeanSpeedUp",
+    "NetworkTimes",
+    "Objective",
+    "RoundRobinScheduler",
+    "Scheduler",
+    "TaskState",
+    "TotalLatency",
+]

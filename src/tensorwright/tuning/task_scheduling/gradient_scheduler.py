@@ -1,0 +1,157 @@
+"""Give rounds where the objective is expected to fall most: gradient descent over workloads.
+
+The gain of one more round of workload i is estimated as
+
+    df/dg_i * ( alpha * (g_i(t) - g_i(t - window)) / window             what the last rounds gave
+                + (1 - alpha) * ( min( g_i - g_i / t,                   an optimist: it goes on like
+                                       beta * C_i / max_k V_k ) - g_i ) )     that; or as its likes
+
+where g_i is its best time, t its rounds, C_i its operations, V_k the operations per second that a
+workload of the same structure reaches.  Everything is worked out from the tasks' histories, so that
+a resumed session goes on as the uninterrupted one would have.
+
+The second term alone lets a costly workload that gains nothing keep rounds for ever, so that trust
+in it falls by the factor gamma with every `window` rounds without a gain.
+
+Source:  Zheng et al., Ansor, OSDI 2020, section 6; alpha, beta, the window, epsilon and the rule
+         for leaving a group are those of the released code, the falling trust is ours.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tensorwright.tuning.task_scheduling.objective import Objective, TotalLatency, gradient
+from tensorwright.tuning.task_scheduling.scheduler import TaskState
+from tensorwright.tuning.task_scheduling.similarity import operations_of, structure_of
+
+_LEAVE_ROUNDS = 5  # a slow member leaves its group after so many rounds more than any other
+_LEAST_GAIN = 1e-3  # share of its time that a workload must lose to count as gaining
+_UNKNOWN_EVERY = 4  # workloads never measured well get at most each so many-th round
+
+
+@dataclass(frozen=True, slots=True)
+class GradientScheduler:
+    """As above. `choose` is a function of the states alone.
+
+    objective      what is made small; the weighted sum of all latencies
+    alpha, beta    trust in the past against the future; how far likes may differ in speed
+    gamma          factor of the optimist's trust for each `window` idle rounds; 1 as in the paper
+    window         rounds that a past gain is taken over
+    epsilon        share of rounds that go anywhere, drawn from `seed` and the number of rounds
+    warm_up_share  at first each workload gets a round, the costliest first, but those whose hope
+                   is below this share of the largest wait for their turn by gain
+    patience       rounds without a gain after which a workload gets none any more; never where 0
+    """
+
+    objective: Objective = field(default_factory=TotalLatency)
+    alpha: float = 0.2
+    beta: float = 2.0
+    gamma: float = 0.5
+    window: int = 3
+    epsilon: float = 0.05
+    warm_up_share: float = 0.3
+    patience: int = 0
+    seed: int = 0
+
+    def choose(self, states: Sequence[TaskState]) -> int | None:
+        """As `Scheduler.choose`."""
+        open_tasks = [n for n, state in enumerate(states) if not self.is_done(state)]
+        if not open_tasks:
+            return None
+        rounds = sum(len(state.history) for state in states)
+        known = [n for n in open_tasks if math.isfinite(states[n].best_s)]
+        unknown = [n for n in open_tasks if n not in known]
+        if unknown and (not known or rounds % _UNKNOWN_EVERY == 0):
+            return min(unknown, key=lambda n: (len(states[n].history), n))
+        gains = self.gains(states)
+        most = max(gains[n] for n in known)
+        waiting = [
+            n for n in known if not states[n].history and gains[n] >= self.warm_up_share * most
+        ]
+        if waiting:
+            return max(waiting, key=lambda n: (gains[n], -n))
+        drawn = random.Random(f"{self.seed} {rounds}")
+        if drawn.random() < self.epsilon:
+            return drawn.choice(known)
+        return max(known, key=lambda n: (gains[n], -n))
+
+    def is_done(self, state: TaskState) -> bool:
+        """Whether a workload gets no more rounds: exhausted, or out of patience."""
+        return state.is_exhausted or 0 < self.patience <= rounds_without_gain(state.history)
+
+    def gains(self, states: Sequence[TaskState]) -> tuple[float, ...]:
+        """How much the objective is expected to fall by one more round of each task.
+
+        0 for a task without a finite time.
+        """
+        uses = [state.task.uses for state in states]
+        slopes = gradient(self.objective, uses, [state.best_s for state in states])
+        speeds = self._group_speeds(states)
+        return tuple(
+            max(0.0, slope * self._expected_s(state, speed)) if slope else 0.0
+            for state, slope, speed in zip(states, slopes, speeds, strict=True)
+        )
+
+    def _expected_s(self, state: TaskState, group_speed: float) -> float:
+        """Seconds that a task is expected to lose in its next round."""
+        history, best_s = state.history, state.best_s
+        backward_s = 0.0
+        if len(history) > self.window and math.isfinite(history[-1 - self.window]):
+            backward_s = max(0.0, history[-1 - self.window] - history[-1]) / self.window
+        hoped_s = best_s - best_s / max(1, len(history))
+        if group_speed:
+            hoped_s = min(
+                hoped_s, self.beta * operations_of(state.task.workload.outputs) / group_speed
+            )
+        trust: float = self.gamma ** (rounds_without_gain(history) / self.window)
+        return self.alpha * backward_s + (1 - self.alpha) * trust * (best_s - hoped_s)
+
+    def _group_speeds(self, states: Sequence[TaskState]) -> tuple[float, ...]:
+        """For each task the best operations per second of those like it; 0 where it is alone."""
+        speeds = [_speed(state) for state in states]
+        groups: dict[str, list[int]] = {}
+        for number, state in enumerate(states):
+            if speeds[number]:
+                groups.setdefault(structure_of(state.task.workload.outputs), []).append(number)
+        found = [0.0] * len(states)
+        for members in groups.values():
+            staying = self._staying(members, states, speeds)
+            if len(staying) > 1:
+                best = max(speeds[n] for n in staying)
+                for number in staying:
+                    found[number] = best
+        return tuple(found)
+
+    def _staying(
+        self, members: Sequence[int], states: Sequence[TaskState], speeds: Sequence[float]
+    ) -> list[int]:
+        """The members of a group without those that have proved to be different from it."""
+        best = max(speeds[n] for n in members)
+        rounds = {n: len(states[n].history) for n in members}
+        return [
+            n
+            for n in members
+            if speeds[n] >= best / self.beta
+            or rounds[n] <= _LEAVE_ROUNDS + max(rounds[k] for k in members if k != n)
+        ]
+
+
+def rounds_without_gain(history: Sequence[float]) -> int:
+    """How many rounds at the end of a history gained nothing worth mention."""
+    count, reference_s = 0, math.inf
+    for time_s in history:
+        if time_s < (1 - _LEAST_GAIN) * reference_s:
+            count, reference_s = 0, time_s
+        else:
+            count += 1
+    return count
+
+
+def _speed(state: TaskState) -> float:
+    if not math.isfinite(state.best_s) or state.best_s <= 0:
+        return 0.0
+    return operations_of(state.task.workload.outputs) / state.best_s

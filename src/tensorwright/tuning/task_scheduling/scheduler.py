@@ -1,0 +1,56 @@
+"""Which workload gets the next round.
+
+A scheduler decides from the history of every task alone, so that it is the same when a session
+resumes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tensorwright.tuning.task import Task
+
+
+@dataclass(slots=True)
+class TaskState:
+    """Where the search of one task stands; the session writes it, schedulers read it.
+
+    trials        candidates on record, counted over all runs of the session
+    default_s     median seconds of the default schedule; infinite where not measured
+    best_s        of the best; infinite where there is none
+    history       `best_s` after each round
+    is_exhausted  its strategy has nothing left to propose
+    error         why nothing could be measured, the last of such texts; "" where something was
+    """
+
+    task: Task
+    trials: int = 0
+    default_s: float = math.inf
+    best_s: float = math.inf
+    history: tuple[float, ...] = ()
+    is_exhausted: bool = False
+    error: str = ""
+
+    @property
+    def cost_s(self) -> float:
+        """What the task adds to the time of the whole; infinite where nothing is known."""
+        return self.task.weight * self.best_s
+
+
+class Scheduler(Protocol):
+    """Chooses tasks. Holds no state of its own that a resumed session would lack."""
+
+    def choose(self, states: Sequence[TaskState]) -> int | None:
+        """The position of the task that gets the next round; None where all are exhausted."""
+
+
+class RoundRobinScheduler:
+    """The task with the fewest rounds: what there is without a task scheduler."""
+
+    def choose(self, states: Sequence[TaskState]) -> int | None:
+        """As `Scheduler.choose`."""
+        open_tasks = [n for n, state in enumerate(states) if not state.is_exhausted]
+        return min(open_tasks, key=lambda n: (len(states[n].history), n), default=None)

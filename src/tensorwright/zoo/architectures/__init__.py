@@ -1,0 +1,1 @@
+"""The networks of the literature, one family a file."""

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, matmul, numbered_space
+
+from tensorwright.base import Target
+from tensorwright.records import MemoryStore, Record, Status
+from tensorwright.schedule import format_trace, initial_state
+from tensorwright.tuning.datasets import (
+    CollectSetting,
+    collect,
+    dataset,
+    find_sketch,
+    known_records,
+)
+from tensorwright.tuning.features import Featurizer
+from tensorwright.tuning.space import Sketch, Space, space_of
+from tensorwright.tuning.task import Task
+
+TARGET = Target.parse("x86-64-avx512")
+WORKLOAD = matmul()
+STATE = initial_state(WORKLOAD.outputs, WORKLOAD.constants)
+SETTING = CollectSetting(TARGET, "here", 2)
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return space_of(STATE, TARGET)
+
+
+def record_of(
+    sketch: Sketch, times_s: tuple[float, ...], status: Status = Status.OK, trace: str = ""
+) -> Record:
+    decisions = sketch.defaults
+    return Record(
+        WORKLOAD.key,
+        TARGET.key,
+        "here",
+        2,
+        trace or format_trace(sketch.bound(decisions)),
+        times_s,
+        status,
+        decisions=tuple(sorted(decisions.items())),
+    )
+
+
+def test_a_record_finds_its_sketch(space: Space) -> None:
+    for sketch in space.sketches:
+        found = find_sketch(record_of(sketch, (1.0,)), space)
+        assert found is not None
+        assert found[0] is sketch
+        assert sketch.decisions_of(found[1]) == sketch.defaults
+    assert (
+        find_sketch(record_of(space.sketches[0], (1.0,), trace="split(c, i, [4])"), space) is None
+    )
+
+
+def test_columns_and_traces_give_samples_in_the_order_of_the_records(space: Space) -> None:
+    first, last = space.sketches[0], space.sketches[-1]
+    elsewhere = record_of(first, (4.0,), trace="split(relu, i, [4])")
+    broken = record_of(first, (4.0,), trace="split(nothing, i, [4])")
+    failed = record_of(first, (), Status.WRONG_ANSWER, trace="split(relu, i, [8])")
+    slow = record_of(last, (3.0,), Status.CENSORED)
+    good, best = record_of(last, (2.0, 5.0)), record_of(first, (1.0,))
+    records = [elsewhere, good, broken, failed, slow, best]
+    found = dataset(records, space, Featurizer(STATE, TARGET))
+    assert found.skipped == 1
+    assert [sample.time_s for sample in found.samples] == [4.0, 2.0, 1.0]
+    assert found.records == (elsewhere, good, best)
+    assert not any(sample.is_censored for sample in found.samples)
+    assert all(np.isfinite(sample.features).all() for sample in found.samples)
+    mads = [float(np.exp2(sample.features[:, 0].max()) - 1) for sample in found.samples]
+    assert mads == pytest.approx([32**3] * 3, rel=1e-3)
+
+
+def test_a_censored_record_is_a_bound(space: Space) -> None:
+    cut = record_of(space.sketches[0], (3.0, 2.5), Status.CENSORED)
+    (sample,) = dataset([cut], space, Featurizer(STATE, TARGET)).samples
+    assert sample.is_censored
+    assert sample.time_s == 2.5
+
+
+def test_programs_are_measured_until_enough_have_a_time() -> None:
+    task = Task(WORKLOAD)
+    numbered = numbered_space(task, TARGET)
+    store = MemoryStore()
+    tools = FakeBuilder(failing=(3, 4)), FakeRunner({5: Status.CRASHED})
+    steps = list(collect(task, numbered, store, SETTING, tools, 10))
+    assert steps[0] == (0, 0)
+    assert steps[-1][0] >= 10
+    records = known_records(store, SETTING, WORKLOAD)
+    assert sum(record.status.is_timed for record in records) == steps[-1][0]
+    assert len({record.trace for record in records}) == len(records)
+    assert min(record.times_s[0] for record in records if record.times_s) < math.inf
+
+
+def test_measuring_goes_on_where_it_was_left_and_ends_with_the_space() -> None:
+    task = Task(WORKLOAD)
+    numbered = numbered_space(task, TARGET, 12)
+    store = MemoryStore()
+    list(collect(task, numbered, store, SETTING, (FakeBuilder(), FakeRunner()), 5))
+    runner = FakeRunner()
+    steps = list(collect(task, numbered, store, SETTING, (FakeBuilder(), runner), 50))
+    assert steps[0] == (5, 5)
+    assert steps[-1] == (12, 12)
+    assert len(runner.measured) == 7

@@ -1,0 +1,31 @@
+"""One session with real kernels, real workers and a real store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.unit.tuning.helpers import doubled, matmul
+
+from tensorwright.base import detect_target
+from tensorwright.records import SqliteStore, Status, best_trace
+from tensorwright.tuning.session import StopReason, tune
+from tensorwright.tuning.task import Task
+
+
+def test_two_workloads_are_tuned(tmp_path: Path) -> None:
+    tasks = (Task(matmul(64), 2.0), Task(doubled()))
+    target = detect_target()
+    with SqliteStore(tmp_path / "records.sqlite") as store:
+        result = tune(
+            tasks, target=target, threads=2, store=store, trials=8, hardware="here", model="two"
+        )
+        assert result.reason in (StopReason.BUDGET_SPENT, StopReason.EXHAUSTED)
+        for one in result.tasks:
+            assert one.error == ""
+            assert 0 < one.best_s <= one.default_s < 0.1
+            assert best_trace(store, one.task.workload, target, "here", 2) is not None
+        statuses = {record.status for record in store.query()}
+        assert Status.OK in statuses
+        assert Status.WRONG_ANSWER not in statuses
+        (session,) = store.sessions()
+        assert session.model == "two"

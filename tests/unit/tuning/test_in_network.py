@@ -1,0 +1,93 @@
+"""Schedules are compared inside the network; the choice is kept until something is measured."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorwright.base import detect_target
+from tensorwright.graph import GraphBuilder, Partition
+from tensorwright.pipeline import prepare
+from tensorwright.records import MemoryStore, Record, Status
+from tensorwright.schedule import format_trace, initial_state
+from tensorwright.tuning.session.in_network import (
+    NetworkChoice,
+    choose_in_network,
+    load_choice,
+    options_of,
+    save_choice,
+)
+from tensorwright.tuning.space import space_of
+
+TARGET = detect_target()
+
+
+def network() -> Partition:
+    builder = GraphBuilder("small")
+    x = builder.input("x", (1, 16, 12, 12))
+    source = np.random.default_rng(0)
+    for _ in range(2):
+        weights = source.standard_normal((16, 16, 3, 3)).astype(np.float32)
+        w = builder.constant(weights)
+        (x,) = builder.apply("conv", (x, w), pads=(1, 1, 1, 1))
+        (x,) = builder.apply("relu", (x,))
+    return prepare(builder.finish((x,)), TARGET)
+
+
+def slow_and_usual(parts: Partition) -> dict[str, tuple[str, ...]]:
+    """For each workload a schedule that does nothing, and the one by rule."""
+    found: dict[str, tuple[str, ...]] = {}
+    for workload in parts.workloads:
+        state = initial_state(workload.outputs, workload.constants)
+        found[workload.key] = "", format_trace(space_of(state, TARGET).default_trace)
+    return found
+
+
+def test_the_faster_schedules_are_chosen() -> None:
+    parts = network()
+    options = slow_and_usual(parts)
+    choice = choose_in_network(parts, options, TARGET, 1)
+    assert choice is not None
+    assert choice.now_s < choice.before_s
+    assert dict(choice.traces) == {key: traces[1] for key, traces in options.items()}
+
+
+def test_stopping_gives_no_choice() -> None:
+    parts = network()
+    found = choose_in_network(parts, slow_and_usual(parts), TARGET, 1, should_stop=lambda: True)
+    assert found is None
+
+
+def record(key: str, trace: str, time_s: float, when: str = "") -> Record:
+    return Record(key, TARGET.key, "machine", 1, trace, (time_s,), Status.OK, when=when)
+
+
+def test_a_choice_holds_until_its_workload_is_measured_again() -> None:
+    parts = network()
+    traces = {key: each[1] for key, each in slow_and_usual(parts).items()}
+    store = MemoryStore()
+    store.append([record(key, "", 1.0) for key in traces])
+    choice = NetworkChoice(tuple(sorted(traces.items())), 2.0, 1.0)
+    save_choice(store, parts, TARGET, "machine", 1, choice)
+    assert load_choice(store, parts, TARGET, "machine", 1) == traces
+    assert load_choice(store, parts, TARGET, "machine", 2) == {}
+    first = next(iter(traces))
+    store.append([record(first, "", 0.5, "2999-01-01T00:00:00.000000Z")])
+    kept = load_choice(store, parts, TARGET, "machine", 1)
+    assert kept == {key: trace for key, trace in traces.items() if key != first}
+
+
+def test_options_are_the_best_the_other_structures_and_the_rule() -> None:
+    parts = network()
+    workload = parts.workloads[0]
+    output = workload.outputs[0].name
+    axis = workload.outputs[0].axes[-2].name
+    traces = [f"split({output}, {axis}, [{n}])" for n in (4, 3, 2)]
+    other = f"parallel({output}, {workload.outputs[0].axes[0].name})"
+    slow = f"unroll({output}, {axis})"
+    store = MemoryStore()
+    store.append([record(workload.key, trace, 1.0 + 0.01 * n) for n, trace in enumerate(traces)])
+    store.append([record(workload.key, other, 1.2), record(workload.key, slow, 2.0)])
+    store.append([record(workload.key, "no such step", 0.5)])
+    found = options_of(store, workload, TARGET, "machine", 1, "")
+    assert found == (traces[0], other, "", traces[1])
+    assert options_of(MemoryStore(), workload, TARGET, "machine", 1, "") == ("",)

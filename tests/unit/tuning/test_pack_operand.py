@@ -1,0 +1,46 @@
+"""Which operands of a product are copied into panels, and where."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensorwright.base import Target
+from tensorwright.expr import Compute, compute, placeholder, reduce_axis, sum_over
+from tensorwright.schedule import CacheRead, ComputeAt, Parallel, initial_state
+from tensorwright.tuning.space import Sketch, rule_sketches
+
+AVX512 = Target.parse("x86-64-avx512")
+
+
+def product(rows: int, inner: int, columns: int) -> Compute:
+    a, b = placeholder("a", (rows, inner)), placeholder("b", (inner, columns))
+    k = reduce_axis("k", inner)
+    return compute("c", (rows, columns), lambda i, j: sum_over(a[i, k] * b[k, j], k))
+
+
+def first_sketch(output: Compute, constants: frozenset[str] = frozenset()) -> Sketch:
+    return rule_sketches(initial_state((output,), constants), AVX512)[0]
+
+
+def test_columns_of_an_activation_are_copied_once_per_column_of_tiles() -> None:
+    sketch = first_sketch(product(256, 512, 1024))
+    (copying,) = (step for step in sketch.trace if isinstance(step, CacheRead))
+    assert copying.tensor == "b"
+    (parallel,) = (step for step in sketch.trace if isinstance(step, Parallel))
+    places = {step.stage: step.loop for step in sketch.trace if isinstance(step, ComputeAt)}
+    assert places[copying.copy] == parallel.loop == "j_0"
+    assert places["c_cache"] == "i_o"
+
+
+@pytest.mark.parametrize(
+    ("shape", "constants"),
+    [
+        ((256, 512, 512), frozenset[str]()),  # rows lie close enough
+        ((256, 64, 1024), frozenset[str]()),  # few rows
+        ((8, 512, 1024), frozenset[str]()),  # few uses
+        ((256, 512, 1024), frozenset({"b"})),  # packed for good
+    ],
+)
+def test_other_operands_stay(shape: tuple[int, int, int], constants: frozenset[str]) -> None:
+    trace = first_sketch(product(*shape), constants).trace
+    assert not any(isinstance(step, CacheRead) for step in trace)

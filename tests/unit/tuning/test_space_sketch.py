@@ -1,0 +1,87 @@
+"""Sketches: sizes, limits and what is drawn."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from tensorwright.expr import Decision, compute, placeholder
+from tensorwright.schedule import Split, initial_state
+from tensorwright.tuning.space import Choice, Limit, Sketch, SketchBuilder, Space, factorisations
+
+A, B, C = Choice.of("a", (1, 2, 4, 8), 2), Choice.of("b", (1, 3, 6), 3), Choice.of("c", (1, 2), 1)
+
+
+def sketch(*limits: Limit) -> Sketch:
+    return Sketch("s", (), (A, B, C), limits)
+
+
+def test_size_counts_what_the_limits_leave() -> None:
+    assert sketch().size == 24
+    limited = sketch(Limit(("a", "b"), 6))
+    valid = [(a, b) for (a,) in A.values for (b,) in B.values if a * b <= 6]
+    assert limited.size == 2 * len(valid)
+    assert Space((sketch(), limited)).size == 24 + limited.size
+
+
+def test_size_is_a_bound_where_counting_takes_long() -> None:
+    many = tuple(Choice.of(f"t{n}", tuple(range(1, 21)), 1) for n in range(5))
+    assert Sketch("s", (), many, (Limit(tuple(c.names[0] for c in many), 100),)).size == 20**5
+
+
+def test_samples_are_valid_and_reach_everything_valid() -> None:
+    limited = sketch(Limit(("a", "b"), 6), Limit(("b", "c"), 6))
+    source = random.Random(0)
+    drawn = [limited.sample(source) for _ in range(400)]
+    assert all(limited.is_valid(each) for each in drawn)
+    assert len({tuple(each.values()) for each in drawn}) == limited.size
+    assert not limited.is_valid({"a": 8, "b": 1, "c": 1})
+
+
+def test_where_hardly_anything_is_valid_the_choice_by_rule_is_drawn() -> None:
+    choices = tuple(Choice.of(f"t{n}", tuple(range(1, 100)), 1) for n in range(4))
+    narrow = Sketch("s", (), choices, (Limit(tuple(c.names[0] for c in choices), 1),))
+    assert narrow.sample(random.Random(0)) == narrow.defaults
+
+
+def builder() -> SketchBuilder:
+    x = placeholder("x", (64,))
+    return SketchBuilder(initial_state((compute("y", (64,), lambda i: x[i] + 1.0),)))
+
+
+def test_a_limit_counts_plain_numbers_and_keeps_the_choice_by_rule() -> None:
+    growing = builder()
+    t = growing.choose("t", (1, 2, 4, 8), 4)
+    fixed = growing.choose("only", (2,), 2)
+    assert t == Decision("t")
+    assert fixed == 2
+    growing.limit((t, fixed), 12)
+    growing.limit((t,), 3)
+    growing.limit((fixed,), 1)
+    growing.do(Split("y", "i", (t,)))
+    assert growing.sketch("s").limits == (Limit(("t",), 6), Limit(("t",), 4))
+
+
+def test_rows_are_columns_of_a_population() -> None:
+    tiles = Choice(("o", "i"), factorisations(12, 2, 4), (3, 4))
+    sketch = Sketch("s", (), (tiles, A), (Limit(("i", "a"), 8),))
+    genes = np.array([[n, m] for n in range(len(tiles.values)) for m in range(len(A.values))])
+    columns = sketch.columns(genes)
+    valid = sketch.valid(genes)
+    for number, row in enumerate(genes):
+        decisions = sketch.decisions_of(tuple(int(gene) for gene in row))
+        assert decisions == {name: int(column[number]) for name, column in columns.items()}
+        assert sketch.is_valid(decisions) == valid[number]
+        assert sketch.genes_of(decisions) == tuple(row)
+    assert sketch.genes_of({"o": 5, "i": 1, "a": 1}) is None
+    assert sketch.genes_of({"a": 1}) is None
+    assert sketch.size == int(valid.sum())
+
+
+def test_factorisations_divide_or_waste_little() -> None:
+    exact = factorisations(12, 2, 3)
+    assert exact == ((1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1),
+                     (4, 3), (6, 1), (6, 2), (12, 1))  # fmt: skip
+    assert factorisations(7, 1, 7) == ((1,), (7,))
+    assert factorisations(7, 1, 7, waste=0.2) == ((1,), (2,), (4,), (7,))

@@ -1,0 +1,288 @@
+"""The tile rule on programs whose result is stored in another order than it is computed in."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from tests.unit.tuning.compiled import Case, check_network, check_schedule, weights, workloads
+
+from tensorwright.base import Target, detect_target
+from tensorwright.graph import Graph, GraphBuilder, choose_layouts, partition, simplify
+from tensorwright.schedule import (
+    PackConstant,
+    Reorder,
+    SkipZeros,
+    Split,
+    format_trace,
+    initial_state,
+    replay,
+)
+from tensorwright.tuning.space import default_trace, rule_sketches, space_of
+from tensorwright.tuning.space.axes.tile_sizes import default_tile, window_tile
+from tensorwright.zoo import (
+    OperatorCase,
+    OperatorProgram,
+    draw_operands,
+    find_cases,
+    operator_program,
+    workload_arrays,
+)
+
+TARGET = detect_target()
+
+
+def enlarging() -> Graph:
+    """Two transposed convolutions: their phases are interleaved when stored."""
+    b = GraphBuilder("enlarging")
+    x = b.input("x", (1, 32, 5, 5))
+    for outputs in (32, 3):
+        w = b.constant(weights(b.shape_of(x)[1], outputs, 4, 4))
+        x = b.add("conv_transpose", x, w, strides=(2, 2), pads=(1, 1, 1, 1))
+        x = b.add("relu", x)
+    return b.finish([x])
+
+
+def heads() -> Graph:
+    """A projection whose columns become heads, and whose rows become the last dimension."""
+    b = GraphBuilder("heads")
+    x = b.input("x", (1, 24, 40))
+    y = b.add("add", b.add("matmul", x, b.constant(weights(40, 64))), b.constant(weights(64)))
+    y = b.add("reshape", y, shape=(1, 24, 4, 16))
+    return b.finish([b.add("transpose", y, perm=(0, 2, 3, 1))])
+
+
+def channels() -> Graph:
+    """A product whose columns become the channels of an image."""
+    b = GraphBuilder("channels")
+    x = b.add("gemm", b.input("x", (1, 20)), b.constant(weights(20, 32 * 16)))
+    x = b.add("reshape", x, shape=(1, 32, 4, 4))
+    return b.finish([b.add("conv", x, b.constant(weights(32, 32, 3, 3)))])
+
+
+def grouped() -> Graph:
+    """1x1 convolutions of groups whose channels fill no block: the layout stays plain."""
+    b = GraphBuilder("grouped")
+    x = b.add("relu", b.input("x", (1, 51, 28, 28)))
+    x = b.add("conv", x, b.constant(weights(51, 17, 1, 1)), groups=3)
+    return b.finish([b.add("relu", b.add("conv", x, b.constant(weights(51, 17, 1, 1)), groups=3))])
+
+
+def pooled() -> Graph:
+    """Pooling with a stride, in plain layout."""
+    b = GraphBuilder("pooled")
+    window = {"kernel": (3, 3), "strides": (2, 2)}
+    x = b.apply("max_pool", (b.input("x", (1, 5, 39, 39)),), **window, pads=(1, 1, 1, 1))[0]
+    return b.finish(b.apply("average_pool", (x,), **window, pads=(0, 0, 1, 1)))
+
+
+@pytest.mark.parametrize("make", [enlarging, heads, channels, grouped, pooled])
+def test_values(make: Callable[[], Graph]) -> None:
+    check_network(make())
+
+
+def test_interleaved_phases_are_tiled_along_their_own_axes() -> None:
+    target = detect_target()
+    parts = partition(choose_layouts(simplify(enlarging()), target))
+    workload = parts.workloads[0]
+    trace = space_of(initial_state(workload.outputs, workload.constants), target).default_trace
+    assert "cache_write(conv_transpose_phases)" in map(str, trace)
+
+
+def test_the_channels_of_a_group_are_rows() -> None:
+    target = detect_target()
+    parts = partition(simplify(grouped()))
+    workload = parts.workloads[-1]
+    trace = space_of(initial_state(workload.outputs, workload.constants), target).default_trace
+    assert "split(relu, c, [17])" in map(str, trace)
+
+
+def test_strided_pooling_in_plain_layout_has_vectors() -> None:
+    target = detect_target()
+    for workload in partition(simplify(pooled())).workloads:
+        trace = space_of(initial_state(workload.outputs, workload.constants), target).default_trace
+        assert "vectorize(" in "".join(map(str, trace))
+
+
+def case_of(program: OperatorProgram) -> Case:
+    return program.workload, workload_arrays(program, draw_operands(program))
+
+
+def check_sketches(case: Case, samples: int = 2) -> None:
+    """The default of every sketch of the rule, and some others, compute what is meant."""
+    source = random.Random(5)
+    for sketch in rule_sketches(initial_state(case[0].outputs, case[0].constants), TARGET):
+        for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(samples))):
+            check_schedule(case, format_trace(sketch.bound(decisions)), TARGET)
+
+
+def channels_last_groups(channels: int, outputs: int, groups: int) -> OperatorProgram:
+    """A grouped convolution, 3x3 with stride 2, of an image whose channels are last."""
+    shape = (1, 9, 7, channels, outputs, 3, 2, 1, 1, groups)
+    names = (name for name, _ in find_cases(["GRP.1"], 1)[0].fields)
+    return operator_program(OperatorCase("GRP", 1, tuple(zip(names, shape, strict=True)), 0.0))
+
+
+@pytest.mark.parametrize(
+    ("channels", "outputs", "groups"),
+    [(16, 32, 4), (64, 64, 4), (16, 96, 2), (36, 72, 3), (32, 32, 8), (10, 15, 5), (22, 22, 2)],
+)
+def test_groups_of_last_channels(channels: int, outputs: int, groups: int) -> None:
+    check_sketches(case_of(channels_last_groups(channels, outputs, groups)))
+
+
+@pytest.mark.parametrize(
+    ("per_group", "width"), [(64, 16), (48, 16), (24, 12), (16, 16), (8, 8), (4, 4)]
+)
+def test_vectors_of_last_channels_stay_inside_a_group(per_group: int, width: int) -> None:
+    target = Target.parse("x86-64-avx512")
+    workload = channels_last_groups(32, 4 * per_group, 4).workload
+    trace = default_trace(initial_state(workload.outputs, workload.constants), target)
+    columns, lanes = next(
+        step.factors for step in trace if isinstance(step, Split) and step.loop == "oc"
+    )
+    assert lanes == width
+    assert per_group % (int(str(columns)) * width) == 0
+    assert any(isinstance(step, PackConstant) for step in trace)
+
+
+@pytest.mark.parametrize(("case", "outer"), [("C3D.3", "oc_0"), ("C3D.4", "oc_0"), ("C3D.2", "d")])
+def test_constants_too_large_for_the_cache_are_read_once(case: str, outer: str) -> None:
+    target = Target.parse("x86-64-avx512")
+    workload = operator_program(find_cases([case], 1)[0]).workload
+    trace = default_trace(initial_state(workload.outputs, workload.constants), target)
+    order = next(s for s in trace if isinstance(s, Reorder) and s.stage == "conv").loops
+    assert next(loop for loop in order if loop in ("d", "oc_0")) == outer
+
+
+def test_slices_inside_panels_of_columns() -> None:
+    b = GraphBuilder("volume")
+    x = b.input("x", (1, 32, 6, 5, 5))
+    y = b.add("conv", x, b.constant(weights(32, 32, 3, 3, 3)), pads=(1,) * 6)
+    target = replace(TARGET, l2_bytes=32 * 1024)
+    for case in workloads(b.finish([b.add("relu", y)]), target):
+        state = initial_state(case[0].outputs, case[0].constants)
+        check_schedule(case, format_trace(default_trace(state, target)), target)
+
+
+def windows(size: int, channels: int, kernel: int, stride: int = 1, dilation: int = 1) -> Graph:
+    """A depthwise convolution, padded so that the border is as wide as the window reaches."""
+    b = GraphBuilder("windows")
+    reach = dilation * (kernel // 2)
+    x = b.input("x", (1, channels, size, size))
+    w = b.constant(weights(channels, 1, kernel, kernel))
+    spaced = {"strides": (stride, stride), "dilations": (dilation, dilation)}
+    y = b.add("conv", x, w, groups=channels, pads=(reach,) * 4, **spaced)
+    return b.finish([b.add("relu", y)])
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [windows(19, 32, 3), windows(14, 32, 3, 2), windows(17, 20, 3, 1, 2), windows(7, 48, 3)],
+    ids=["plain", "stride", "dilation", "small"],
+)
+@pytest.mark.parametrize("blocked", [True, False])
+def test_padding_is_inlined_into_windows(graph: Graph, blocked: bool) -> None:
+    for case in workloads(graph, TARGET, blocked=blocked):
+        if "depthwise" in case[0].name:
+            check_sketches(case)
+
+
+def test_windows_read_past_the_border_by_rule() -> None:
+    wide = Target.parse("x86-64-avx512")
+    first = {}
+    for case, graph in {"few": pooled(), "many": windows(28, 32, 5)}.items():
+        workload = partition(simplify(graph)).workloads[0]
+        state = initial_state(workload.outputs, workload.constants)
+        first[case] = [sketch.name for sketch in rule_sketches(state, wide)]
+    assert first["few"][0] == "tile, padding inlined"
+    assert first["many"][-1] == "tile, padding inlined"
+    assert first["many"][0] != "tile, padding inlined"
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "tile"),
+    [(2, 112, (2, 7, 1)), (1, 112, (1, 8, 1)), (1, 14, (1, 14, 1)), (4, 7, (2, 7, 1))],
+)
+def test_tiles_of_windows(columns: int, rows: int, tile: tuple[int, int, int]) -> None:
+    assert window_tile(columns, rows) == tile
+
+
+def entry(size: int, channels: int, kernel: int) -> Graph:
+    """A first convolution: few channels, windows that overlap."""
+    b = GraphBuilder("entry")
+    x = b.input("x", (1, channels, size, size))
+    w = b.constant(weights(32, channels, kernel, kernel))
+    return b.finish([b.add("conv", x, w, strides=(2, 2), pads=(kernel // 2,) * 4)])
+
+
+@pytest.mark.parametrize(
+    ("size", "channels", "kernel", "banded"),
+    [(112, 3, 7, True), (112, 64, 1, False), (112, 64, 3, False), (56, 3, 7, False)],
+)
+def test_bands_share_rows_that_windows_overlap(
+    size: int, channels: int, kernel: int, banded: bool
+) -> None:
+    wide = Target.parse("x86-64-avx512")
+    workload = partition(choose_layouts(simplify(entry(size, channels, kernel)), wide)).workloads[0]
+    state = initial_state(workload.outputs, workload.constants)
+    sketch = next(s for s in rule_sketches(state, wide) if s.name == "tile, rows outside")
+    assert ("band" in {name for choice in sketch.choices for name in choice.names}) is banded
+
+
+def padded(family: str, like: str, *shape: int) -> Case:
+    """A case of an operator family with the extents of its fields."""
+    names = (name for name, _ in find_cases([like], 1)[0].fields)
+    case = OperatorCase(family, 1, tuple(zip(names, shape, strict=True)), 0.0)
+    return case_of(operator_program(case))
+
+
+def skipped(case: Case, target: Target) -> dict[str, set[str]]:
+    """By the tile rule's sketches: the axes of the taps that are skipped."""
+    state = initial_state(case[0].outputs, case[0].constants)
+    return {
+        sketch.name: {step.axis for step in sketch.trace if isinstance(step, SkipZeros)}
+        for sketch in rule_sketches(state, target)
+        if sketch.name.startswith("tile")
+    }
+
+
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
+def test_rows_of_taps_beside_a_small_image_are_skipped(stride: int, dilation: int) -> None:
+    case = padded("DIL", "DIL.1", 1, 7, 9, 32, 32, 3, stride, dilation, dilation)
+    check_sketches(case, samples=1)
+    found = skipped(case, TARGET)
+    assert found.pop("tile, columns outside, no rows beside") == {"kh"}
+    assert found.pop("tile, rows outside, no rows beside") == {"kh"}
+    assert set().union(*found.values()) == set()
+
+
+def test_slices_of_taps_beside_a_volume_are_skipped() -> None:
+    case = padded("C3D", "C3D.1", 1, 4, 40, 40, 3, 16, 3, 2, 1)
+    check_sketches(case, samples=1)
+    assert all("kd" in axes for axes in skipped(case, TARGET).values())
+
+
+def test_copies_in_another_order_are_made_of_squares() -> None:
+    b = GraphBuilder("turned")
+    x = b.input("x", (3, 37, 50))
+    (case,) = workloads(b.finish([b.add("transpose", x, perm=(0, 2, 1))]), TARGET)
+    check_sketches(case, samples=1)
+    state = initial_state(case[0].outputs, case[0].constants)
+    stage = replay(state, default_trace(state, TARGET)).stages[-1]
+    assert stage.loops[-2:] == (stage.tensor.axes[1].name, f"{stage.tensor.axes[2].name}_i")
+
+
+def test_bands_of_a_product_compute_the_same() -> None:
+    for case in workloads(entry(104, 3, 5), TARGET):
+        check_sketches(case, samples=1)
+
+
+def test_columns_that_leave_the_cache_are_used_by_more_rows() -> None:
+    target = Target.parse("x86-64-avx512")
+    short = default_tile(32, 7, 7, target, column_bytes=target.l2_bytes // 100)
+    long = default_tile(32, 7, 7, target, column_bytes=target.l2_bytes // 2)
+    assert short == default_tile(32, 7, 7, target)
+    assert long[1] * long[2] > short[1] * short[2]
