@@ -10,7 +10,7 @@ _OPTIONAL = {
 }
 
 collect_ignore = [
-    f"src/tensorwright/peers/{module}.py"
+    f"src/tensorwright/peers/competitors/{module}.py"
     for package, modules in _OPTIONAL.items()
     if find_spec(package) is None
     for module in modules

@@ -34,8 +34,8 @@ from tensorwright.loop import (
     block,
 )
 from tensorwright.runtime.buffers import address_of, empty, empty_bytes
-from tensorwright.runtime.jit import load_object
-from tensorwright.runtime.peak import measure_peak
+from tensorwright.runtime.native.jit import load_object
+from tensorwright.runtime.native.peak import measure_peak
 
 F32 = DType.F32
 SERIAL, UNROLLED, VECTOR = ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR

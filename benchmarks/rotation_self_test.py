@@ -25,7 +25,8 @@ import onnx
 from onnx import numpy_helper
 
 from tensorwright.base import available_cores
-from tensorwright.peers import PeerProcess, print_table, self_test, watch_foreign_load
+from tensorwright.peers import PeerProcess, print_table, watch_foreign_load
+from tensorwright.peers.comparison.networks import self_test
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 

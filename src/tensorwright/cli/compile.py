@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from tensorwright.cli.models import Shapes, read_graph
-from tensorwright.cli.options import (
+from tensorwright.cli.arguments.models import Shapes, read_graph
+from tensorwright.cli.arguments.options import (
     machine_options,
     model_argument,
     output_option,
@@ -16,7 +16,7 @@ from tensorwright.cli.options import (
     seed_option,
     shapes_option,
 )
-from tensorwright.cli.output import check_writable
+from tensorwright.cli.arguments.output import check_writable
 from tensorwright.ops import work
 from tensorwright.pipeline import Scheduled, finish, opened, parse_target, prepare
 

@@ -13,10 +13,16 @@ from pathlib import Path
 import click
 import onnx
 
-from tensorwright.cli.check_model import show_logits
+from tensorwright.cli.arguments.check_model import show_logits
+from tensorwright.cli.arguments.models import read_graph, read_proto
+from tensorwright.cli.arguments.options import (
+    THREADS,
+    Minutes,
+    records_option,
+    seed_of,
+    seed_option,
+)
 from tensorwright.cli.group import INTERRUPTED
-from tensorwright.cli.models import read_graph, read_proto
-from tensorwright.cli.options import THREADS, Minutes, records_option, seed_of, seed_option
 from tensorwright.cli.summary import format_ms, print_workloads
 from tensorwright.graph import interpret, load_onnx
 from tensorwright.peers import (

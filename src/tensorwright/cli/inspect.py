@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from tensorwright.base import Target, UsageError, did_you_mean, knobs
-from tensorwright.cli.models import Shapes, is_executable, read_graph
-from tensorwright.cli.options import (
+from tensorwright.cli.arguments.models import Shapes, is_executable, read_graph
+from tensorwright.cli.arguments.options import (
     machine_options,
     model_argument,
     records_option,

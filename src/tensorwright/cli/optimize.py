@@ -11,9 +11,8 @@ from pathlib import Path
 import click
 
 from tensorwright.base import OutputError
-from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
-from tensorwright.cli.models import Shapes, read_graph
-from tensorwright.cli.options import (
+from tensorwright.cli.arguments.models import Shapes, read_graph
+from tensorwright.cli.arguments.options import (
     budget_options,
     machine_options,
     model_argument,
@@ -23,7 +22,8 @@ from tensorwright.cli.options import (
     seed_option,
     shapes_option,
 )
-from tensorwright.cli.output import check_writable
+from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
 from tensorwright.cli.summary import ending, print_untuned, print_workloads
 from tensorwright.pipeline import finish, opened, parse_target, prepare
 from tensorwright.records import default_path

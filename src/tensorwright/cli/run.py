@@ -11,15 +11,15 @@ import click
 import numpy as np
 
 from tensorwright.base import InputError, UsageError, write_atomically
-from tensorwright.cli.models import Shapes, is_executable, read_graph
-from tensorwright.cli.options import (
+from tensorwright.cli.arguments.models import Shapes, is_executable, read_graph
+from tensorwright.cli.arguments.options import (
     machine_options,
     records_option,
     seed_of,
     seed_option,
     shapes_option,
 )
-from tensorwright.cli.output import check_writable
+from tensorwright.cli.arguments.output import check_writable
 from tensorwright.ops import Array
 from tensorwright.pipeline import finish, opened, parse_target, prepare
 from tensorwright.runtime import Executable, TensorSpec, load

@@ -9,10 +9,8 @@ from pathlib import Path
 import click
 
 from tensorwright.base import Target, UsageError, did_you_mean
-from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
-from tensorwright.cli.models import Shapes, read_graph, short_name
-from tensorwright.cli.optimize import resume_command
-from tensorwright.cli.options import (
+from tensorwright.cli.arguments.models import Shapes, read_graph, short_name
+from tensorwright.cli.arguments.options import (
     budget_options,
     machine_options,
     records_option,
@@ -20,7 +18,9 @@ from tensorwright.cli.options import (
     seed_option,
     shapes_option,
 )
-from tensorwright.cli.references import is_reference, read_function, read_program
+from tensorwright.cli.arguments.references import is_reference, read_function, read_program
+from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
+from tensorwright.cli.optimize import resume_command
 from tensorwright.cli.summary import ending, print_untuned, print_workloads
 from tensorwright.graph import Partition
 from tensorwright.pipeline import opened, parse_target, prepare

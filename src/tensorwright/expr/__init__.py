@@ -18,14 +18,11 @@ from tensorwright.expr.condition import (
     compare,
     negate,
 )
-from tensorwright.expr.domain import (
-    Array,
-    Domain,
-)
-from tensorwright.expr.evaluate import (
-    evaluate,
-)
-from tensorwright.expr.field_domain import FieldDomain, residues
+from tensorwright.expr.evaluation.domain import Array, Domain
+from tensorwright.expr.evaluation.evaluate import evaluate
+from tensorwright.expr.evaluation.field_domain import FieldDomain, residues
+from tensorwright.expr.evaluation.numpy_domain import NUMPY, NumpyDomain
+from tensorwright.expr.evaluation.symbolic_domain import SymbolicDomain, Terms
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.index import (
     Decision,
@@ -88,12 +85,7 @@ from tensorwright.expr.intrinsics import (
     tanh,
     trunc,
 )
-from tensorwright.expr.numpy_domain import (
-    NUMPY,
-    NumpyDomain,
-)
 from tensorwright.expr.simplify import simplify, simplify_condition, without_division
-from tensorwright.expr.symbolic_domain import SymbolicDomain, Terms
 from tensorwright.expr.tensor import (
     Axis,
     Combiner,

@@ -4,11 +4,28 @@ Read protocol.py first (what a competitor must do), then rotation.py (how times 
 competitor is one module with a class that keeps `Peer`, and one line in kinds.py.
 """
 
-from tensorwright.peers.compare import max_rel_error
-from tensorwright.peers.comparison import compare_model
-from tensorwright.peers.foreign_load import ForeignLoad, watch_foreign_load
-from tensorwright.peers.kinds import KINDS, Kind, find_kind
-from tensorwright.peers.op_compare import (
+from tensorwright.peers.comparison.answers import max_rel_error
+from tensorwright.peers.comparison.foreign_load import ForeignLoad, watch_foreign_load
+from tensorwright.peers.comparison.network_table import (
+    BenchRow,
+    PeerTime,
+    RatioSummary,
+    make_row,
+    print_rows,
+    print_table,
+    write_rows,
+)
+from tensorwright.peers.comparison.networks import compare_model
+from tensorwright.peers.comparison.operator_table import (
+    OpMean,
+    OpRow,
+    Rival,
+    print_op_rows,
+    read_op_rows,
+    summarise_rows,
+    write_op_rows,
+)
+from tensorwright.peers.comparison.operators import (
     METASCHEDULE,
     OpPlan,
     OpTime,
@@ -18,29 +35,23 @@ from tensorwright.peers.op_compare import (
     needed_flops,
     require_peer,
 )
-from tensorwright.peers.op_table import (
-    OpMean,
-    OpRow,
-    Rival,
-    print_op_rows,
-    read_op_rows,
-    summarise_rows,
-    write_op_rows,
+from tensorwright.peers.comparison.rotation import (
+    Competitor,
+    Failure,
+    Result,
+    Timing,
+    ratio,
+    rotate,
 )
-from tensorwright.peers.process import PeerProcess, hold_turn
-from tensorwright.peers.protocol import Arrays, FailureKind, Peer, PeerFailed, PeerInfo
-from tensorwright.peers.rotation import Competitor, Failure, Result, Timing, ratio, rotate
-from tensorwright.peers.self_test import SelfTestRow, self_test
-from tensorwright.peers.table import (
-    BenchRow,
-    PeerTime,
-    RatioSummary,
-    make_row,
-    print_rows,
-    print_table,
-    write_rows,
+from tensorwright.peers.comparison.self_test import SelfTestRow, self_test
+from tensorwright.peers.comparison.tuning_curve import (
+    CurvePoint,
+    read_curve,
+    seconds_to_reach,
 )
-from tensorwright.peers.tuning_curve import CurvePoint, read_curve, seconds_to_reach
+from tensorwright.peers.process.kinds import KINDS, Kind, find_kind
+from tensorwright.peers.process.process import PeerProcess, hold_turn
+from tensorwright.peers.process.protocol import Arrays, FailureKind, Peer, PeerFailed, PeerInfo
 
 __all__ = [
     "KINDS",

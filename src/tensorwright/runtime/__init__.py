@@ -9,7 +9,6 @@ file format).
 from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready
 from tensorwright.runtime.container import Contents, read_container, write_container
 from tensorwright.runtime.executable import Bound, Executable, StepTime
-from tensorwright.runtime.jit import LoadedObject, load_object
 from tensorwright.runtime.kernel_cache import (
     CacheCounts,
     KernelCache,
@@ -17,8 +16,8 @@ from tensorwright.runtime.kernel_cache import (
     kernel_key,
 )
 from tensorwright.runtime.loader import Recompile, load
-from tensorwright.runtime.memory import Inside, Lifetime, MemoryPlan, plan_memory
-from tensorwright.runtime.openmp import (
+from tensorwright.runtime.native.jit import LoadedObject, load_object
+from tensorwright.runtime.native.openmp import (
     OpenMP,
     Origin,
     find_openmp,
@@ -26,8 +25,9 @@ from tensorwright.runtime.openmp import (
     set_spin,
     usable_threads,
 )
-from tensorwright.runtime.peak import measure_bandwidth, measure_peak
-from tensorwright.runtime.plan import (
+from tensorwright.runtime.native.peak import measure_bandwidth, measure_peak
+from tensorwright.runtime.plan.arena import Inside, Lifetime, MemoryPlan, plan_memory
+from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ArgumentSpec,
     BufferRef,
@@ -43,15 +43,9 @@ from tensorwright.runtime.plan import (
     TensorSpec,
     TypedRef,
 )
-from tensorwright.runtime.plan_json import plan_from_json, plan_to_json
-from tensorwright.runtime.plan_verify import verify_plan
-from tensorwright.runtime.planner import (
-    HostCall,
-    KernelCall,
-    Network,
-    kernel_spec,
-    make_plan,
-)
+from tensorwright.runtime.plan.plan_json import plan_from_json, plan_to_json
+from tensorwright.runtime.plan.plan_verify import verify_plan
+from tensorwright.runtime.plan.planner import HostCall, KernelCall, Network, kernel_spec, make_plan
 from tensorwright.runtime.timing import calls_per_sample, measure, time_calls
 
 __all__ = [

@@ -30,9 +30,9 @@ from tensorwright import __version__
 from tensorwright.base import InternalError, ModelError, atomic_writer
 from tensorwright.ops import Array
 from tensorwright.runtime.buffers import ALIGNMENT, byte_view
-from tensorwright.runtime.plan import Plan, TensorSpec
-from tensorwright.runtime.plan_json import plan_from_data, plan_to_data
-from tensorwright.runtime.plan_verify import verify_plan
+from tensorwright.runtime.plan.plan import Plan, TensorSpec
+from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
+from tensorwright.runtime.plan.plan_verify import verify_plan
 
 MAGIC = b"TWEXEC\r\n"
 FORMAT_VERSION = 1

@@ -27,7 +27,6 @@ from tensorwright.base import (
 from tensorwright.ops import Array, HostFunction, operator
 from tensorwright.runtime.buffers import Maker, empty, is_kernel_ready, kernel_ready
 from tensorwright.runtime.container import Contents, write_container
-from tensorwright.runtime.driver import load_program
 from tensorwright.runtime.frame import Frame, FramePool
 from tensorwright.runtime.inputs import (
     Port,
@@ -36,9 +35,10 @@ from tensorwright.runtime.inputs import (
     check_positional,
     check_ready,
 )
-from tensorwright.runtime.openmp import usable_threads
-from tensorwright.runtime.plan import Plan, TensorSpec
-from tensorwright.runtime.plan_verify import verify_plan
+from tensorwright.runtime.native.driver import load_program
+from tensorwright.runtime.native.openmp import usable_threads
+from tensorwright.runtime.plan.plan import Plan, TensorSpec
+from tensorwright.runtime.plan.plan_verify import verify_plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ import numpy as np
 
 from tensorwright.base import InternalError, UserError
 from tensorwright.ops import Array, HostFunction
-from tensorwright.runtime import forking
 from tensorwright.runtime.buffers import (
     address_of,
     byte_view,
@@ -24,7 +23,8 @@ from tensorwright.runtime.buffers import (
     empty_bytes,
     is_kernel_ready,
 )
-from tensorwright.runtime.driver import (
+from tensorwright.runtime.native import forking
+from tensorwright.runtime.native.driver import (
     HostSegment,
     NativeFrame,
     NativeSegment,
@@ -33,7 +33,7 @@ from tensorwright.runtime.driver import (
     base_count,
     driver,
 )
-from tensorwright.runtime.plan import (
+from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ConstantRef,
     HostStep,

@@ -11,7 +11,7 @@ import numpy as np
 from tensorwright.base import DType, InputError, UsageError, did_you_mean
 from tensorwright.ops import Array, TensorType
 from tensorwright.runtime.buffers import is_kernel_ready, to_array
-from tensorwright.runtime.plan import TensorSpec
+from tensorwright.runtime.plan.plan import TensorSpec
 
 _EXPORT_ERRORS = (BufferError, TypeError, ValueError, RuntimeError, OverflowError)
 

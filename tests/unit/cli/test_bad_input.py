@@ -302,7 +302,7 @@ def test_a_full_disk_after_tuning(
 # The machine
 
 _NO_LIBGOMP = """
-import sys, tensorwright.runtime.openmp as openmp
+import sys, tensorwright.runtime.native.openmp as openmp
 openmp.find_openmp = lambda *_, **__: None
 from tensorwright.cli import main
 sys.argv = ["tensorwright", *sys.argv[1:]]

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 import tensorwright
-from tensorwright.cli.options import read_shapes
+from tensorwright.cli.arguments.options import read_shapes
 from tensorwright.graph import interpret, load_onnx
 from tensorwright.peers import BenchRow, make_row
 
@@ -231,7 +231,7 @@ def test_bench_tunes_first(
 
 
 def test_the_suite_of_the_paper() -> None:
-    from tensorwright.cli.models import split, suite
+    from tensorwright.cli.arguments.models import split, suite
 
     assert [split(name)[1] for name in suite("paper")] == [
         *("resnet50", "mobilenet_v2", "resnet3d_18", "dcgan", "bert_base")
@@ -239,8 +239,8 @@ def test_the_suite_of_the_paper() -> None:
 
 
 def test_the_tensor_before_the_softmax_is_compared(model: Path) -> None:
-    from tensorwright.cli.check_model import show_logits
-    from tensorwright.cli.models import read_proto
+    from tensorwright.cli.arguments.check_model import show_logits
+    from tensorwright.cli.arguments.models import read_proto
 
     shown = show_logits(read_proto(str(model)))
     assert shown is not None

@@ -24,7 +24,7 @@ from tensorwright.loop import (
     interpret,
 )
 from tensorwright.runtime.buffers import address_of, empty, empty_bytes
-from tensorwright.runtime.jit import load_object
+from tensorwright.runtime.native.jit import load_object
 
 AVX512 = Target.parse("x86-64-avx512")
 AVX2 = Target.parse("x86-64-avx2")

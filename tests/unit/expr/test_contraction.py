@@ -19,8 +19,8 @@ from tensorwright.expr import (
     select,
     sum_over,
 )
-from tensorwright.expr.contraction import find_product_sum
-from tensorwright.expr.evaluate import evaluate_one
+from tensorwright.expr.evaluation.contraction import find_product_sum
+from tensorwright.expr.evaluation.evaluate import evaluate_one
 from tensorwright.expr.refine import refine_axes
 
 SIZES = st.integers(1, 4)

@@ -28,8 +28,8 @@ from tensorwright.expr import (
     sum_over,
     topological_order,
 )
-from tensorwright.expr.contraction import find_product_sum
-from tensorwright.expr.evaluate import evaluate_one
+from tensorwright.expr.evaluation.contraction import find_product_sum
+from tensorwright.expr.evaluation.evaluate import evaluate_one
 from tensorwright.expr.refine import refine_axes
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tensorwright.base import MachineError
-from tensorwright.peers import Arrays, PeerFailed, PeerInfo, compare_model, comparison
+from tensorwright.peers import Arrays, PeerFailed, PeerInfo, compare_model
+from tensorwright.peers.comparison import networks as comparison
 
 ADD = f"{Path(__file__).with_name('competitors.py')}:add"
 CRASH = f"{Path(__file__).with_name('competitors.py')}:crash"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.peers import foreign_load, watch_foreign_load
+from tensorwright.peers import watch_foreign_load
+from tensorwright.peers.comparison import foreign_load
 
 
 def test_a_share_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

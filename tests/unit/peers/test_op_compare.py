@@ -9,16 +9,10 @@ import pytest
 from tests.unit.zoo.operator_cases import small_case
 
 from tensorwright.base import UsageError, detect_target
-from tensorwright.peers import (
-    OpPlan,
-    choose_copies,
-    compare_case,
-    needed_flops,
-    op_compare,
-    op_ours,
-    op_torch,
-    require_peer,
-)
+from tensorwright.peers import OpPlan, choose_copies, compare_case, needed_flops, require_peer
+from tensorwright.peers.comparison import operators as op_compare
+from tensorwright.peers.competitors import our_operators as op_ours
+from tensorwright.peers.competitors import torch_eager_operators as op_torch
 from tensorwright.pipeline import choose
 from tensorwright.records import MemoryStore
 from tensorwright.zoo import (

@@ -15,17 +15,9 @@ import pytest
 
 import tensorwright
 from tensorwright.base import MachineError, UsageError, override
-from tensorwright.peers import (
-    FailureKind,
-    Kind,
-    PeerFailed,
-    PeerProcess,
-    Timing,
-    hold_turn,
-    kinds,
-    rotate,
-)
-from tensorwright.peers.guard import Guard
+from tensorwright.peers import FailureKind, Kind, PeerFailed, PeerProcess, Timing, hold_turn, rotate
+from tensorwright.peers.process import kinds
+from tensorwright.peers.process.guard import Guard
 from tensorwright.records import hold_lock
 
 FUNCTIONS = Path(__file__).with_name("competitors.py")

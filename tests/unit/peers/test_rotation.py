@@ -19,7 +19,7 @@ from tensorwright.peers import (
     rotate,
     self_test,
 )
-from tensorwright.peers.rotation import percentile, summarise
+from tensorwright.peers.comparison.rotation import percentile, summarise
 
 
 @dataclass

@@ -15,9 +15,9 @@ from tensorwright.graph import interpret, load_onnx
 from tensorwright.peers import max_rel_error
 
 torch = pytest.importorskip("torch")
-network = pytest.importorskip("tensorwright.peers.torch_network")
-patterns = pytest.importorskip("tensorwright.peers.torch_patterns")
-peers = pytest.importorskip("tensorwright.peers.pytorch_peer")
+network = pytest.importorskip("tensorwright.peers.competitors.torch_network")
+patterns = pytest.importorskip("tensorwright.peers.competitors.torch_patterns")
+peers = pytest.importorskip("tensorwright.peers.competitors.pytorch_peer")
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def test_attention_that_is_spelt_out_becomes_one_operator(axis: int, joins: bool
 
 
 def test_the_compiler_is_asked_for_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = pytest.importorskip("tensorwright.peers.inductor_peer")
+    module = pytest.importorskip("tensorwright.peers.competitors.inductor_peer")
     asked: list[dict[str, Any]] = []
 
     def compile_(network: Any, **options: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 
 from tensorwright.base import InputError
 from tensorwright.peers import CurvePoint, PeerProcess, read_curve, seconds_to_reach
-from tensorwright.peers.tuning_curve import append_points
+from tensorwright.peers.comparison.tuning_curve import append_points
 
 POINTS = (CurvePoint(1, 2.5, math.inf), CurvePoint(2, 2.5, 0.5), CurvePoint(3, 4.0, 0.25))
 
@@ -40,7 +40,7 @@ def test_when_a_time_was_reached() -> None:
 
 def test_workloads_by_name_and_by_shape() -> None:
     pytest.importorskip("tvm", exc_type=ImportError)
-    peer = importlib.import_module("tensorwright.peers.tvm_peer")
+    peer = importlib.import_module("tensorwright.peers.competitors.tvm_peer")
     for path, shape in (("GMM.1", None), ("GMM", [1, 128, 128, 128]), ("matmul", [2, 3, 4])):
         tensors = peer.make_workload(path, shape)
         assert len(tensors) == 3
@@ -53,7 +53,7 @@ def test_workloads_by_name_and_by_shape() -> None:
 
 @pytest.mark.slow
 def test_two_trials_are_tuned_and_then_used(tmp_path: Path) -> None:
-    pytest.importorskip("tensorwright.peers.tvm_peer", exc_type=ImportError)
+    pytest.importorskip("tensorwright.peers.competitors.tvm_peer", exc_type=ImportError)
     a, b = (np.random.default_rng(n).random((1, 128, 128), np.float32) for n in (0, 1))
     options = {"trials": 2, "batch": 2, "work_dir": str(tmp_path)}
     for _ in range(2):  # the second time nothing is left to tune

@@ -14,7 +14,7 @@ import pytest
 from tensorwright.base import InternalError, Target, detect_target
 from tensorwright.codegen.llvm import compile_module
 from tensorwright.runtime import LoadedObject, load_object
-from tensorwright.runtime.jit import Session, runtime_symbols
+from tensorwright.runtime.native.jit import Session, runtime_symbols
 
 NATIVE = detect_target()
 FOREIGN = Target.parse("aarch64-neon" if NATIVE.arch == "x86-64" else "x86-64-avx2")
@@ -99,7 +99,7 @@ def test_without_openmp_a_region_runs_on_one_thread() -> None:
 import ctypes
 from tensorwright.base import detect_target
 from tensorwright.codegen.llvm import compile_module
-from tensorwright.runtime.jit import Session
+from tensorwright.runtime.native.jit import Session
 code = Session(None).load(compile_module({FORK_JOIN!r}, detect_target()), ("run",))
 data = (ctypes.c_int32 * 4)()
 ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("run"))(data, 4)

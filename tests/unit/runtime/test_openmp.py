@@ -7,15 +7,9 @@ from pathlib import Path
 import pytest
 
 from tensorwright.base import MachineError
-from tensorwright.runtime import (
-    OpenMP,
-    Origin,
-    find_openmp,
-    openmp,
-    openmp_runtime,
-    usable_threads,
-)
-from tensorwright.runtime.openmp import OPENMP_SYMBOLS, loaded_libraries
+from tensorwright.runtime import OpenMP, Origin, find_openmp, openmp_runtime, usable_threads
+from tensorwright.runtime.native import openmp
+from tensorwright.runtime.native.openmp import OPENMP_SYMBOLS, loaded_libraries
 
 SOURCE = str(Path(__file__).parents[3] / "src")
 
@@ -157,7 +151,7 @@ except ImportError:
     print("LOADED 1")
 else:
     from tensorwright.runtime import openmp_runtime
-    from tensorwright.runtime.openmp import loaded_libraries
+    from tensorwright.runtime.native.openmp import loaded_libraries
     runtime = openmp_runtime()
     count = len([path for path in loaded_libraries() if "libgomp" in path])
     print(runtime.origin.name, count)

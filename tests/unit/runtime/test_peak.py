@@ -8,7 +8,7 @@ import pytest
 from tensorwright.base import DType, MachineError, Target, detect_target
 from tensorwright.codegen.llvm import assembly
 from tensorwright.runtime import measure_bandwidth, measure_peak
-from tensorwright.runtime.peak import _fma_loop
+from tensorwright.runtime.native.peak import _fma_loop
 
 NATIVE = detect_target()
 

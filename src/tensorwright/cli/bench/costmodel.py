@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 from tensorwright.base import Target, knobs, write_atomically
+from tensorwright.cli.arguments.options import machine_options, seed_of, seed_option, threads_of
+from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.costmodel_cases import Case, cases
-from tensorwright.cli.options import machine_options, seed_of, seed_option, threads_of
-from tensorwright.cli.output import check_writable
 from tensorwright.pipeline import parse_target
 from tensorwright.records import RecordStore, detect_hardware, open_store
 from tensorwright.schedule import initial_state

@@ -12,9 +12,8 @@ import click
 import onnx
 
 from tensorwright.base import MachineError, Target, TensorwrightError
-from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
-from tensorwright.cli.check_model import show_logits
-from tensorwright.cli.models import (
+from tensorwright.cli.arguments.check_model import show_logits
+from tensorwright.cli.arguments.models import (
     PAPER,
     SUITES,
     Shapes,
@@ -24,7 +23,7 @@ from tensorwright.cli.models import (
     short_name,
     suite,
 )
-from tensorwright.cli.options import (
+from tensorwright.cli.arguments.options import (
     Minutes,
     machine_options,
     read_names,
@@ -34,7 +33,8 @@ from tensorwright.cli.options import (
     shapes_option,
     threads_of,
 )
-from tensorwright.cli.output import check_writable
+from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright.graph import Graph, Partition, load_onnx
 from tensorwright.peers import (
     Arrays,

@@ -13,8 +13,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import TensorwrightError, knobs, make_folder
-from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
-from tensorwright.cli.options import (
+from tensorwright.cli.arguments.options import (
     machine_options,
     read_names,
     records_option,
@@ -22,7 +21,8 @@ from tensorwright.cli.options import (
     seed_option,
     threads_of,
 )
-from tensorwright.cli.output import check_writable
+from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright.peers import (
     OpPlan,
     OpRow,

@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from tensorwright.base import Target, UsageError, atomic_writer
+from tensorwright.cli.arguments.options import seed_of, seed_option
+from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.costmodel_cases import Case, cases
-from tensorwright.cli.options import seed_of, seed_option
-from tensorwright.cli.output import check_writable
 from tensorwright.pipeline import parse_target
 from tensorwright.schedule import initial_state
 from tensorwright.tuning.features import Plan, lower_sketch

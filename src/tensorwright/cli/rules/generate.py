@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from tensorwright.base import write_atomically
-from tensorwright.cli.options import seed_of, seed_option
-from tensorwright.cli.output import check_writable
+from tensorwright.cli.arguments.options import seed_of, seed_option
+from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.rules.selecting import print_stages, write_selected, write_shipped
 from tensorwright.rewrite import rule_text
 from tensorwright.rewrite.generate import PRESET_NAMES, Generated, generate_rules, remove_work

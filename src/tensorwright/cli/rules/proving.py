@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import write_atomically
-from tensorwright.cli.output import check_writable
+from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.rules.progress import ProgressLines
 from tensorwright.cli.rules.reading import named_rule, read_head, read_rules
 from tensorwright.rewrite import (

@@ -1,0 +1,121 @@
+"""MODULE:NAME on the command line: an object of the user's own Python."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tensorwright.base import TensorwrightError, UsageError, did_you_mean
+from tensorwright.cli.arguments.models import split
+from tensorwright.expr import Compute
+from tensorwright.graph import Workload, program
+
+
+def is_reference(text: str) -> bool:
+    """Whether an argument is MODULE:NAME, and not a file or a network of a suite."""
+    kind, name = split(text)
+    module, colon, attribute = name.rpartition(":")
+    is_drive = len(module) == 1  # C:\\model.onnx
+    return (
+        not kind and bool(colon and module and attribute) and not (is_drive or Path(text).exists())
+    )
+
+
+def read_program(reference: str) -> Workload:
+    """The tensor expression that MODULE:EXPR names.
+
+    EXPR is a tensor, a tuple of them, what `tensorwright.program` makes of them, or a function
+    without arguments that returns one of these.
+    Raises:  UsageError where there is none.
+    """
+    found = read_object(reference)
+    if callable(found) and not isinstance(found, Compute | Workload):
+        found = _call(reference, found)
+    if isinstance(found, Workload):
+        return found
+    tensors = found if isinstance(found, tuple | list) else (found,)
+    if not tensors or not all(isinstance(each, Compute) for each in tensors):
+        raise _error(
+            reason=f"it is of type {type(found).__name__}, and no tensor expression",
+            where=reference,
+            remedy="name a tensor, a tuple of them, or a function that returns one",
+        )
+    return program(tuple(tensors), name=reference.rpartition(":")[2])
+
+
+def read_function(reference: str) -> Callable[..., Any]:
+    """The function that MODULE:NAME names.
+
+    Raises:  UsageError where there is none.
+    """
+    found = read_object(reference)
+    if not callable(found):
+        reason = f"it is of type {type(found).__name__}, and no function"
+        raise _error(reference, reason, "name a function")
+    function: Callable[..., Any] = found
+    return function
+
+
+def read_object(reference: str) -> object:
+    """What MODULE:NAME names: MODULE is a dotted name, found from the current folder too, or a
+    Python file; NAME may be dotted.
+
+    Raises:  UsageError where the module cannot be imported or has no such name.
+    """
+    module_name, _, attribute = reference.rpartition(":")
+    if not module_name or not attribute:
+        raise _error(reference, "it is not of the form MODULE:NAME", "for example own.py:layer")
+    found: object = _import(reference, module_name)
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            names = [name for name in dir(found) if not name.startswith("_")]
+            remedy = did_you_mean(part, names, "name something that it defines")
+            raise _error(reference, f"{module_name} has no {attribute}", remedy)
+        found = getattr(found, part)
+    return found
+
+
+def _import(reference: str, name: str) -> ModuleType:
+    try:
+        if name.endswith(".py"):
+            return _import_file(Path(name))
+        here = str(Path.cwd())
+        if here not in sys.path:
+            sys.path.insert(0, here)
+        return importlib.import_module(name)
+    except TensorwrightError:
+        raise
+    except Exception as error:
+        reason = f"{name} cannot be imported: {type(error).__name__}: {error}"
+        remedy = "give a module that Python finds from this folder, or a file: own.py:NAME"
+        raise _error(reference, reason, remedy) from error
+
+
+def _import_file(path: Path) -> ModuleType:
+    name = f"_tensorwright_program_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise FileNotFoundError(f"no file {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _call(reference: str, function: Callable[[], object]) -> object:
+    try:
+        return function()
+    except TensorwrightError:
+        raise
+    except Exception as error:
+        reason = f"calling it failed: {type(error).__name__}: {error}"
+        raise _error(reference, reason, "give a function that needs no arguments") from error
+
+
+def _error(where: str, reason: str, remedy: str) -> UsageError:
+    return UsageError(stage="tune", where=where, reason=reason, remedy=remedy)

@@ -1,0 +1,103 @@
+"""Cutting the box of a tensor into blocks whose evaluation stays below a number of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tensorwright.expr.condition import And, Compare, Not, Or
+from tensorwright.expr.evaluation.window import Span
+from tensorwright.expr.index import Element, Index, Var
+from tensorwright.expr.tensor import Axis
+from tensorwright.expr.traversal import atoms_of, condition_sides, free_vars
+from tensorwright.expr.value import FromIndex, Load, Select, Value, children
+
+__all__ = ["Spans", "extent_of", "halves", "spans_of", "volume", "working_bytes"]
+
+Spans = tuple[Span, ...]
+_Node = tuple[frozenset[Var], int]
+
+
+def extent_of(axis: Axis) -> int:
+    """The extent of an axis as a number.
+
+    Raises:  ValueError where it still holds a decision.
+    """
+    if not isinstance(axis.extent, int):
+        raise ValueError(f"the extent {axis.extent} of {axis.name} has no value: bind decisions")
+    return axis.extent
+
+
+def spans_of(axes: tuple[Axis, ...]) -> Spans:
+    """The whole range of every axis."""
+    return tuple(Span(axis.var, 0, extent_of(axis)) for axis in axes)
+
+
+def volume(spans: Spans) -> int:
+    """How many points a box has."""
+    count = 1
+    for span in spans:
+        count *= span.extent
+    return count
+
+
+def halves(spans: Spans, cost: Callable[[Spans], int], limit: int) -> Iterator[Spans]:
+    """Halve the leading axes until every block costs no more than the limit, or is one point."""
+    if cost(spans) <= limit:
+        yield spans
+        return
+    for place, span in enumerate(spans):
+        if span.extent > 1:
+            middle = span.start + (span.extent + 1) // 2
+            for half in (Span(span.var, span.start, middle), Span(span.var, middle, span.stop)):
+                yield from halves((*spans[:place], half, *spans[place + 1 :]), cost, limit)
+            return
+    yield spans
+
+
+def working_bytes(value: Value) -> Callable[[Spans], int]:
+    """How much evaluating a value on a box holds in memory, as a function of the box.
+
+    Generous: counted as if the array of every node lived until the end.
+    """
+    found: dict[int, _Node] = {}
+    _collect(value, found)
+    nodes: dict[frozenset[Var], int] = {}
+    for variables, size_bytes in found.values():
+        nodes[variables] = nodes.get(variables, 0) + size_bytes
+
+    def cost(spans: Spans) -> int:
+        extents = {span.var: span.extent for span in spans}
+        total = 0
+        for variables, size_bytes in nodes.items():
+            points = size_bytes
+            for var in variables:
+                points *= extents.get(var, 1)
+            total += points
+        return total
+
+    return cost
+
+
+def _collect(value: Value, found: dict[int, _Node]) -> frozenset[Var]:
+    if id(value) not in found:
+        parts = [_collect(child, found) for child in children(value)]
+        indices = _indices(value)
+        variables = frozenset[Var]().union(*parts, free_vars(*indices))
+        found[id(value)] = variables, 16 + 16 * sum(not _is_affine(index) for index in indices)
+    return found[id(value)][0]
+
+
+def _indices(value: Value) -> tuple[Index, ...]:
+    match value:
+        case Load(_, indices):
+            return indices
+        case FromIndex(index, _):
+            return (index, 0)
+        case Select(Compare() | And() | Or() | Not() as condition, _, _):
+            return tuple(condition_sides(condition))
+        case _:
+            return ()
+
+
+def _is_affine(index: Index) -> bool:
+    return not isinstance(index, Element) and all(isinstance(a, Var) for a in atoms_of(index))

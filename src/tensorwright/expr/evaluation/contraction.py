@@ -1,0 +1,240 @@
+"""Sums of products as matrix multiplications on views of the operands.
+
+out[b, m, n] = sum over k of L[b, m, k] * R[b, k, n], where every letter stands for several axes.
+Where an index couples several axes (the taps of a convolution) so that a view would repeat its
+source, the coupled reduction axes are iterated one value at a time instead of copied out (im2col).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tensorwright.base import DType
+from tensorwright.expr.condition import And, Compare, Not, Or
+from tensorwright.expr.evaluation.blocks import Spans, extent_of, spans_of
+from tensorwright.expr.evaluation.domain import Array, Domain
+from tensorwright.expr.evaluation.grid import Grid
+from tensorwright.expr.evaluation.window import Span
+from tensorwright.expr.functions import Fn
+from tensorwright.expr.index import Var
+from tensorwright.expr.tensor import Axis, Combiner, Compute
+from tensorwright.expr.traversal import condition_sides, free_vars
+from tensorwright.expr.value import Apply, FromIndex, Load, Select, Value, children, loads_of
+
+__all__ = ["ProductSum", "contract_box", "find_product_sum", "product_bytes"]
+
+_REPEAT = 2  # a view may repeat its source so often before coupled axes become taps
+_MAX_TAPS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ProductSum:
+    """A sum over `axes` and `taps` of a product of factors; `used` are the axes of each factor."""
+
+    factors: tuple[Value, ...]
+    used: tuple[frozenset[Var], ...]
+    axes: tuple[Axis, ...]
+    taps: tuple[Axis, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """An array whose dimensions are named by variables, and the element type that it has so far."""
+
+    labels: tuple[Var, ...]
+    array: Array
+    dtype: DType
+
+
+def find_product_sum(tensor: Compute) -> ProductSum | None:
+    """The tensor as a sum of products, or None where it is something else."""
+    reduction = tensor.reduction
+    if reduction is None or reduction.combiner is not Combiner.SUM:
+        return None
+    if tensor.dtype is DType.BOOL:
+        return None
+    factors = tuple(_factors(tensor.body))
+    if len(factors) < 2:
+        return None
+    used = tuple(_variables(factor, set()) for factor in factors)
+    reduced = {axis.var: extent_of(axis) for axis in reduction.axes}
+    if not frozenset(reduced) <= frozenset[Var]().union(*used):
+        return None  # an axis that no factor has repeats the sum: no operand could tell
+    extents = {axis.var: extent_of(axis) for axis in tensor.axes} | reduced
+    chosen = {var for factor in factors for var in _taps(factor, extents, frozenset(reduced))}
+    taps = tuple(axis for axis in reduction.axes if axis.var in chosen)
+    count = 1
+    for axis in taps:
+        count *= extent_of(axis)
+    if count > _MAX_TAPS:
+        return None
+    rest = tuple(axis for axis in reduction.axes if axis.var not in chosen)
+    return ProductSum(factors, used, rest, taps, tensor.dtype)
+
+
+def product_bytes(plan: ProductSum, box: Spans) -> int:
+    """How much evaluating the plan on a box of the output holds in memory."""
+    extents = {span.var: span.extent for span in (*box, *spans_of(plan.axes))}
+    output = 32
+    for span in box:
+        output *= span.extent
+    total = output
+    for factor, used in zip(plan.factors, plan.used, strict=True):
+        size_bytes = 24 if isinstance(factor, Load) else 96
+        for var in used:
+            size_bytes *= extents.get(var, 1)
+        total += size_bytes
+    return total
+
+
+def contract_box(
+    plan: ProductSum, box: Spans, arrays: Mapping[Any, Array], domain: Domain
+) -> Array:
+    """The sums on a box of the output, in the accumulator's type; no extent is zero."""
+    wide = domain.accumulator(Combiner.SUM, plan.dtype)
+    outputs = tuple(span.var for span in box)
+    total: Array | None = None
+    for tap in product(*(range(extent_of(axis)) for axis in plan.taps)):
+        fixed = tuple(Span(a.var, t, t + 1) for a, t in zip(plan.taps, tap, strict=True))
+        grid = Grid((*box, *spans_of(plan.axes), *fixed), arrays, domain)
+        operands = [
+            _labelled(factor, used, grid, plan.dtype)
+            for factor, used in zip(plan.factors, plan.used, strict=True)
+        ]
+        part = _contract(operands, outputs, domain, wide)
+        total = part if total is None else domain.apply(Fn.ADD, (total, part), wide)
+    if total is None:
+        raise ValueError("a sum over an empty box has no first part")
+    shape = tuple(span.extent for span in box)
+    return np.broadcast_to(total, shape)
+
+
+def _labelled(factor: Value, used: frozenset[Var], grid: Grid, dtype: DType) -> _Labelled:
+    """A factor on the grid, without the dimensions that it does not depend on."""
+    array = grid.value(factor)
+    spans = [span for span in grid.spans if span.var in used and span.extent > 1]
+    full = tuple(span.extent if span in spans else 1 for span in grid.spans)
+    array = np.broadcast_to(array, (1, *full)).reshape([span.extent for span in spans])
+    return _Labelled(tuple(span.var for span in spans), array, dtype)
+
+
+def _contract(
+    operands: list[_Labelled], outputs: tuple[Var, ...], domain: Domain, dtype: DType
+) -> Array:
+    """Multiply the operands, smallest first, and sum over what is no output; extent-1 axes stay."""
+    pending = sorted(operands, key=lambda operand: operand.array.size)
+    result = pending.pop(0)
+    while pending:
+        later = {var for operand in pending[1:] for var in operand.labels}
+        result = _multiply(result, pending.pop(0), later | set(outputs), domain, dtype)
+    order = sorted(range(len(result.labels)), key=lambda i: outputs.index(result.labels[i]))
+    array = result.array.transpose(order)
+    extents = iter(array.shape)
+    present = set(result.labels)
+    return array.reshape([next(extents) if var in present else 1 for var in outputs])
+
+
+def _multiply(
+    left: _Labelled, right: _Labelled, keep: set[Var], domain: Domain, dtype: DType
+) -> _Labelled:
+    left = _sum_alone(left, keep | set(right.labels), domain, dtype)
+    right = _sum_alone(right, keep | set(left.labels), domain, dtype)
+    both = [var for var in left.labels if var in right.labels]
+    batch = [var for var in both if var in keep]
+    inner = [var for var in both if var not in keep]
+    rows = [var for var in left.labels if var not in both]
+    columns = [var for var in right.labels if var not in both]
+    a, a_shape = _grouped(left, (batch, rows, inner), domain, dtype)
+    b, b_shape = _grouped(right, (batch, columns, inner), domain, dtype)
+    shape = (*a_shape[: len(batch) + len(rows)], *b_shape[len(batch) : len(batch) + len(columns)])
+    if not inner:
+        found = domain.apply(Fn.MUL, (a, b.transpose(0, 2, 1)), dtype)
+    elif not rows and not columns:
+        found = domain.reduce(Combiner.SUM, domain.apply(Fn.MUL, (a, b), dtype), (2,), dtype)
+    else:
+        found = domain.matmul(a, b.transpose(0, 2, 1), dtype)
+    return _Labelled((*batch, *rows, *columns), found.reshape(shape), dtype)
+
+
+def _grouped(
+    operand: _Labelled, groups: tuple[list[Var], ...], domain: Domain, dtype: DType
+) -> tuple[Array, tuple[int, ...]]:
+    """The operand as (batch, free, inner) in the accumulator's type, and the extents behind that.
+
+    It is cast in the new order, so that a narrow operand is copied once.
+    """
+    batch, free, inner = groups
+    order = [operand.labels.index(var) for var in (*batch, *free, *inner)]
+    array = operand.array.transpose(order)
+    shape = array.shape
+    if operand.dtype is not dtype:
+        array = domain.cast(array, operand.dtype, dtype)
+    ends = len(batch), len(batch) + len(free)
+    sizes = [_count(shape[: ends[0]]), _count(shape[ends[0] : ends[1]]), _count(shape[ends[1] :])]
+    return array.reshape(sizes), shape
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for extent in shape:
+        count *= extent
+    return count
+
+
+def _sum_alone(operand: _Labelled, keep: set[Var], domain: Domain, dtype: DType) -> _Labelled:
+    """Sum over the axes that no other operand and no output has."""
+    alone = tuple(i for i, var in enumerate(operand.labels) if var not in keep)
+    if not alone:
+        return operand
+    labels = tuple(var for var in operand.labels if var in keep)
+    array = domain.cast(operand.array, operand.dtype, dtype)
+    return _Labelled(labels, domain.reduce(Combiner.SUM, array, alone, dtype), dtype)
+
+
+def _factors(value: Value) -> Iterator[Value]:
+    if isinstance(value, Apply) and value.fn is Fn.MUL:
+        for arg in value.args:
+            yield from _factors(arg)
+    else:
+        yield value
+
+
+def _variables(value: Value, seen: set[int]) -> frozenset[Var]:
+    found: frozenset[Var] = frozenset()
+    if id(value) in seen:
+        return found
+    seen.add(id(value))
+    match value:
+        case Load(_, indices):
+            found = free_vars(*indices)
+        case FromIndex(index, _):
+            found = free_vars(index)
+        case Select(Compare() | And() | Or() | Not() as condition, _, _):
+            found = free_vars(*condition_sides(condition))
+        case _:
+            pass
+    return found.union(*(_variables(child, seen) for child in children(value)))
+
+
+def _taps(factor: Value, extents: Mapping[Var, int], reduced: frozenset[Var]) -> set[Var]:
+    """The coupled reduction axes to iterate so that no view repeats its source too often."""
+    chosen: set[Var] = set()
+    for load in loads_of(factor):
+        coupled: set[Var] = set()
+        for index in load.indices:
+            variables = {var for var in free_vars(index) if extents.get(var, 1) > 1}
+            if len(variables) > 1:
+                coupled |= variables & reduced
+        points = _count(tuple(extents[var] for var in free_vars(*load.indices) if var in extents))
+        source = _count(tuple(n for n in load.source.shape if isinstance(n, int)))
+        for var in sorted(coupled, key=lambda v: (extents[v], v.name)):
+            if points > _REPEAT * source and var not in chosen:
+                chosen.add(var)
+                points //= max(extents[var], 1)
+    return chosen

@@ -1,0 +1,274 @@
+"""The rows of `bench ops`: what was measured of each case, their means, as table and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+from rich.console import Console
+
+from tensorwright.base import InputError, write_atomically
+from tensorwright.peers.comparison.network_table import print_table
+from tensorwright.peers.comparison.operators import METASCHEDULE, OURS, OpTime
+
+NEAR_PEAK = 0.65
+"""From this share of the machine's peak on, the best peer leaves little to gain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """MetaSchedule's search for the same case; times in seconds.
+
+    best_s     of its own measurements      tune_s  that it took to find it
+    reached_s  after so long our search had a schedule as fast as that; None where it never had
+               one, or did not run in this benchmark
+    """
+
+    trials: int
+    best_s: float
+    tune_s: float
+    reached_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpRow:
+    """One case, as far as it went; times in seconds per copy.
+
+    shape     the numbers of the case            copies   that one call runs
+    gflop     nominal                            needed_gflop  without operations on zeros
+    peak      10^9 operations per second of the machine, on `threads`
+    times     ours first, then every form of every peer
+    trials    on record when it was timed        tune_s   spent on them by this benchmark
+    rival     what MetaSchedule spent, and when we were as fast; None where it was not asked
+    failure   why the case was not compared; "" where it was
+    """
+
+    case: str
+    batch: int
+    is_subgraph: bool
+    shape: tuple[int, ...]
+    gflop: float
+    needed_gflop: float
+    peak: float
+    threads: int
+    copies: int
+    times: tuple[OpTime, ...] = ()
+    is_tuned: bool = False
+    trials: int = 0
+    tune_s: float = 0.0
+    trace: str = ""
+    failure: str = ""
+    rival: Rival | None = None
+
+    @property
+    def ours(self) -> OpTime | None:
+        """Our own time, None without one."""
+        own = [time for time in self.times if time.peer == OURS and time.time_s is not None]
+        return own[0] if own else None
+
+    @property
+    def best(self) -> OpTime | None:
+        """The fastest form of the fastest peer, None without one."""
+        tuners = (OURS, METASCHEDULE)
+        others = [t for t in self.times if t.peer not in tuners and t.time_s is not None]
+        return min(others, key=lambda time: time.time_s or math.inf, default=None)
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as fast as the best peer we are."""
+        if self.ours is None or self.best is None:
+            return None
+        return (self.best.time_s or math.nan) / (self.ours.time_s or math.nan)
+
+    @property
+    def rival_ratio(self) -> float | None:
+        """How many times as fast as MetaSchedule we are, called in turn.
+
+        Where that failed, by the time that it measured itself: of one copy, in warm caches.
+        """
+        if self.rival is None or self.ours is None or self.ours.time_s is None:
+            return None
+        found = [t.time_s for t in self.times if t.peer == METASCHEDULE and t.time_s]
+        return min(found, default=self.rival.best_s) / self.ours.time_s
+
+    def gflops(self, time: OpTime | None) -> float | None:
+        """10^9 needed operations per second."""
+        return self.needed_gflop / time.time_s if time is not None and time.time_s else None
+
+    def share(self, time: OpTime | None) -> float | None:
+        """The part of the machine's peak that this is."""
+        reached = self.gflops(time)
+        return reached / self.peak if reached is not None else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, and what follows from them."""
+        derived = {
+            "ours_us": _microseconds(self.ours),
+            "ours_gflops": self.gflops(self.ours),
+            "ours_share": self.share(self.ours),
+            "best_peer": self.best.peer if self.best is not None else None,
+            "best_us": _microseconds(self.best),
+            "best_share": self.share(self.best),
+            "ratio": self.ratio,
+            "rival_ratio": self.rival_ratio,
+        }
+        return {**derived, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class OpMean:
+    """Some cases together: geometric mean and least of the ratios; None where there is no case."""
+
+    name: str
+    count: int
+    mean: float | None
+    least: float | None
+    least_case: str
+
+
+def summarise_rows(rows: Sequence[OpRow]) -> tuple[OpMean, ...]:
+    """Operators whose best peer is near the peak, the others, and subgraphs."""
+    near, far, subgraphs = [], [], []
+    for row in rows:
+        if row.ratio is None:
+            continue
+        if row.is_subgraph:
+            subgraphs.append(row)
+        elif (row.share(row.best) or 0.0) >= NEAR_PEAK:
+            near.append(row)
+        else:
+            far.append(row)
+    return (
+        _mean(f"operators, best peer at {NEAR_PEAK:.0%} of peak or more", near),
+        _mean("other operators", far),
+        _mean("subgraphs", subgraphs),
+    )
+
+
+def _mean(name: str, rows: Sequence[OpRow]) -> OpMean:
+    pairs = [(row.ratio, f"{row.case} batch {row.batch}") for row in rows]
+    known = [(ratio, case) for ratio, case in pairs if ratio is not None]
+    if not known:
+        return OpMean(name, 0, None, None, "")
+    least, case = min(known)
+    return OpMean(name, len(known), geometric_mean([ratio for ratio, _ in known]), least, case)
+
+
+def print_op_rows(rows: Sequence[OpRow], console: Console | None = None) -> None:
+    """Print the rows, then the means, then what failed."""
+    console = console or Console()
+    columns = "case shape copies µs GFLOP/s peak best-peer µs peak ratio trials tune-s".split()
+    print_table(columns, [_cells(row) for row in rows], console)
+    console.print()
+    means = [
+        (each.name, str(each.count), _text(each.mean), _text(each.least), each.least_case or "-")
+        for each in summarise_rows(rows)
+    ]
+    print_table(("ratio of", "cases", "geometric mean", "least", "which"), means, console)
+    rivals = [_rival_cells(row, row.rival) for row in rows if row.rival is not None]
+    if rivals:
+        console.print()
+        names = ("case", "times MetaSchedule", "its trials", "its seconds", "ours to reach it")
+        print_table(names, rivals, console)
+    for row in rows:
+        for text in (row.failure, *(_failure(time) for time in row.times)):
+            if text:
+                line = f"{row.case}: {text}"
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _cells(row: OpRow) -> tuple[str, ...]:
+    best = row.best
+    form = f"{best.peer} {best.form}".strip() if best is not None else "-"
+    return (
+        row.case,
+        "x".join(map(str, row.shape)),
+        str(row.copies),
+        _text(_microseconds(row.ours), 1),
+        _text(row.gflops(row.ours), 1),
+        _percent(row.share(row.ours)),
+        form,
+        _text(_microseconds(best), 1),
+        _percent(row.share(best)),
+        _text(row.ratio),
+        str(row.trials),
+        f"{row.tune_s:.0f}",
+    )
+
+
+def _rival_cells(row: OpRow, rival: Rival) -> tuple[str, ...]:
+    seconds = (f"{rival.tune_s:.0f}", _text(rival.reached_s, 1))
+    return (row.case, _text(row.rival_ratio), str(rival.trials), *seconds)
+
+
+def _failure(time: OpTime) -> str:
+    return f"{time.peer} {time.form}: {time.failure}" if time.failure else ""
+
+
+def _microseconds(time: OpTime | None) -> float | None:
+    return time.time_s * 1e6 if time is not None and time.time_s is not None else None
+
+
+def _text(value: float | None, digits: int = 2) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
+
+
+def write_op_rows(
+    path: str | os.PathLike[str], head: Mapping[str, object], rows: Sequence[OpRow]
+) -> None:
+    """Write machine, settings, means and rows as JSON, whole or not at all.
+
+    Raises:  OutputError if the file cannot be written.
+    """
+    means = [asdict(mean) for mean in summarise_rows(rows)]
+    lines = ",\n".join(f"  {json.dumps(_finite(row.to_json()))}" for row in rows)
+    parts = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
+    parts += [f' "means": {json.dumps(means)}', f' "rows": [\n{lines}\n ]']
+    write_atomically(path, "{\n" + ",\n".join(parts) + "\n}\n")
+
+
+def read_op_rows(path: str | os.PathLike[str]) -> tuple[OpRow, ...]:
+    """The rows of a file of `write_op_rows`; none where there is no file.
+
+    Raises:  InputError for a file of another kind.
+    """
+    file = Path(path)
+    if not file.exists():
+        return ()
+    try:
+        found = json.loads(file.read_text())["rows"]
+        return tuple(_read_row(row) for row in found)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            stage="bench",
+            where=f"file {path}",
+            reason=f"it does not hold the rows of an operator benchmark: {error}",
+            remedy="give another file",
+        ) from error
+
+
+def _read_row(values: dict[str, Any]) -> OpRow:
+    fields = {name: values[name] for name in OpRow.__dataclass_fields__}
+    times = tuple(OpTime(**time) for time in fields.pop("times"))
+    shape = tuple(fields.pop("shape"))
+    rival = fields.pop("rival")
+    row = OpRow(**fields, shape=shape)
+    return replace(row, times=times, rival=Rival(**rival) if rival is not None else None)
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """Numbers that are not finite become null: JSON has none."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in values.items()
+    }

@@ -1,0 +1,177 @@
+"""Time competitors in turns: the only way in which their times can be compared.
+
+Runtimes disturb each other: threads that spin after a call take the cores from whoever is next. So
+each competitor runs in a process of its own, one at a time; at the start of its turn it warms up,
+at the end it is stopped. Every competitor has a turn in every round, the order is reversed from one
+round to the next, and a slow spell of the machine so meets them all.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from tensorwright.base import UsageError
+from tensorwright.peers.process.protocol import FailureKind, PeerFailed
+
+LEAST_SAMPLE_S = 1e-3
+MOST_SAMPLE_S = 50e-3
+WARM_UP_S = 0.05
+TURN_S = 0.2
+MOST_REPEATS = 20
+LEAST_ROUNDS = 3
+
+
+class Competitor(Protocol):
+    """What rotation needs of a competitor; `PeerProcess` is one."""
+
+    @property
+    def name(self) -> str:
+        """For people."""
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Let it run inside the block, alone, and stop it after the block."""
+
+    def time(self, number: int, repeat: int) -> tuple[float, ...]:
+        """Seconds per call: `repeat` samples, each the mean of `number` calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How fast a competitor is. Seconds per call; `samples_s` in the order of measuring.
+
+    median_s  of the samples          spread  (90th - 10th percentile) / median
+    """
+
+    name: str
+    median_s: float
+    samples_s: tuple[float, ...]
+    spread: float
+
+    def percentile_s(self, percent: float) -> float:
+        """The sample below which so many per cent of all lie."""
+        return percentile(self.samples_s, percent)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A competitor that could not be timed, and why."""
+
+    name: str
+    kind: FailureKind
+    reason: str
+
+
+Result = Timing | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """One turn: `warm_repeat` samples are dropped, then `repeat` are kept."""
+
+    number: int
+    repeat: int
+    warm_repeat: int
+    turn_s: float
+
+
+def rotate(
+    competitors: Sequence[Competitor],
+    rounds: int = 11,
+    min_time_s: float = 10e-3,
+    limit_s: float | None = None,
+) -> tuple[Result, ...]:
+    """Time competitors in turns; the results are in their order.
+
+    rounds      how many turns each one has
+    min_time_s  how long a sample lasts at least: as many calls are made as that takes, 1 to 50 ms
+    limit_s     fewer rounds are run, at least three, if all would take longer than this
+    A competitor that fails becomes a `Failure`, and the others go on.
+    Raises:  UsageError for a number of rounds below one.
+    """
+    if rounds < 1:
+        raise UsageError(
+            stage="peers", where=f"rounds {rounds}", reason="too few", remedy="at least 1"
+        )
+    sample_s = min(max(min_time_s, LEAST_SAMPLE_S), MOST_SAMPLE_S)
+    start = time.monotonic()
+    plans: dict[int, _Plan] = {}
+    failures: dict[int, Failure] = {}
+    for place, competitor in enumerate(competitors):
+        try:
+            plans[place] = _make_plan(competitor, sample_s)
+        except PeerFailed as error:
+            failures[place] = _read_failure(competitor, error)
+    samples: dict[int, list[float]] = {place: [] for place in plans}
+    if limit_s is not None:
+        rest_s = limit_s - (time.monotonic() - start)
+        rounds = _fit_rounds(rounds, plans, rest_s)
+    for number in range(rounds):
+        order = sorted(samples.keys() - failures.keys(), reverse=number % 2 == 1)
+        for place in order:
+            try:
+                samples[place] += _take_turn(competitors[place], plans[place])
+            except PeerFailed as error:
+                failures[place] = _read_failure(competitors[place], error)
+    return tuple(
+        failures.get(place) or summarise(competitor.name, samples[place])
+        for place, competitor in enumerate(competitors)
+    )
+
+
+def summarise(name: str, samples_s: Sequence[float]) -> Timing:
+    """The timing of some samples."""
+    median_s = statistics.median(samples_s)
+    width_s = percentile(samples_s, 90) - percentile(samples_s, 10)
+    return Timing(name, median_s, tuple(samples_s), width_s / median_s if median_s else 0.0)
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The value below which so many per cent lie, linear between neighbours."""
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * percent / 100
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def ratio(ours: Timing, other: Timing) -> float:
+    """How many times as fast as the other we are: 2.0 means that ours takes half the time."""
+    return other.median_s / ours.median_s
+
+
+def _make_plan(competitor: Competitor, sample_s: float) -> _Plan:
+    """Find how many calls make a sample, in a turn of its own."""
+    number = 1
+    with competitor.turn():
+        competitor.time(1, 1)
+        while True:
+            call_s = max(min(competitor.time(number, 2)), 1e-9)
+            if call_s * number >= sample_s:
+                break
+            number = min(number * 10, math.ceil(1.1 * sample_s / call_s))
+    taken_s = call_s * number
+    repeat = min(max(round(TURN_S / taken_s), 1), MOST_REPEATS)
+    warm_repeat = max(math.ceil(WARM_UP_S / taken_s), 1)
+    return _Plan(number, repeat, warm_repeat, taken_s * (repeat + warm_repeat))
+
+
+def _fit_rounds(rounds: int, plans: dict[int, _Plan], limit_s: float) -> int:
+    round_s = sum(plan.turn_s for plan in plans.values())
+    possible = math.floor(limit_s / round_s) if round_s else rounds
+    return min(rounds, max(possible, LEAST_ROUNDS))
+
+
+def _take_turn(competitor: Competitor, plan: _Plan) -> tuple[float, ...]:
+    with competitor.turn():
+        competitor.time(plan.number, plan.warm_repeat)
+        return competitor.time(plan.number, plan.repeat)
+
+
+def _read_failure(competitor: Competitor, error: PeerFailed) -> Failure:
+    return Failure(competitor.name, FailureKind(error.kind), error.reason)

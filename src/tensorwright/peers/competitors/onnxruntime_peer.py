@@ -1,0 +1,89 @@
+"""ONNX Runtime on the CPU at its best.
+
+All graph optimisations (with them its blocked NCHWc layout), sequential execution, one pool of as
+many threads as are asked for, memory pattern and arena on, inputs and outputs bound beforehand so
+that a call copies nothing. Its threads spin between two calls of a turn, as they do by default;
+outside the turn the process is stopped. Where the system cannot stop a process, load with the
+option {"stop_spinning": true}: then the threads stop spinning when a call ends (measured with
+1.31: 34 ms of processor time burnt after the last call without it, none with it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo
+
+PROVIDERS = ("CPUExecutionProvider",)
+
+
+class OnnxRuntimePeer(Peer):
+    """See the module's text. Options: stop_spinning (bool), config (entries of the session)."""
+
+    def __init__(self) -> None:
+        self._session: Any = None
+        self._binding: Any = None
+        self._inputs: dict[str, Any] = {}
+
+    def load(self, path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
+        """Build the session of an ONNX file."""
+        settings = make_session_options(threads, bool(options.get("stop_spinning", False)))
+        for name, value in dict(options.get("config", {})).items():
+            settings.add_session_config_entry(name, str(value))
+        self._session = onnxruntime.InferenceSession(path, settings, providers=list(PROVIDERS))
+        providers = ", ".join(self._session.get_providers())
+        return PeerInfo(onnxruntime.__version__, f"{providers}, {threads} threads")
+
+    def bind(self, inputs: Arrays) -> None:
+        """Place the inputs, run once to learn the outputs' shapes, and place the outputs."""
+        self._inputs = {
+            name: onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
+            for name, array in inputs.items()
+        }
+        outputs = [output.name for output in self._session.get_outputs()]
+        shaped = self._session.run_with_ort_values(outputs, self._inputs)
+        self._binding = self._session.io_binding()
+        for name, value in self._inputs.items():
+            self._binding.bind_ortvalue_input(name, value)
+        for name, value in zip(outputs, shaped, strict=True):
+            if value.is_tensor():
+                self._binding.bind_ortvalue_output(name, value)
+            else:
+                self._binding.bind_output(name)
+
+    def run(self) -> Arrays:
+        """Compute the outputs of the bound inputs."""
+        self.call()
+        names = [output.name for output in self._session.get_outputs()]
+        return dict(zip(names, self._binding.copy_outputs_to_cpu(), strict=True))
+
+    def call(self) -> object:
+        """One inference on the bound values."""
+        return self._session.run_with_iobinding(self._binding)
+
+    def park(self) -> None:
+        """Nothing to do: the process is stopped, or stop_spinning has ended the spinning."""
+
+
+def make_session_options(threads: int, stop_spinning: bool) -> Any:
+    """The settings that make a session as fast as it can be on `threads` cores."""
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = threads
+    settings.inter_op_num_threads = 1
+    settings.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    settings.enable_mem_pattern = True
+    settings.enable_cpu_mem_arena = True
+    settings.log_severity_level = 3
+    settings.add_session_config_entry("session.intra_op.allow_spinning", "1")
+    settings.add_session_config_entry("session.force_spinning_stop", str(int(stop_spinning)))
+    return settings
+
+
+def create() -> Peer:
+    """The peer of this process."""
+    return OnnxRuntimePeer()

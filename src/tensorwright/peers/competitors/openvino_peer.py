@@ -1,0 +1,104 @@
+"""OpenVINO on the CPU at its best, in f32.
+
+One request at a time (the LATENCY hint, one stream) on as many threads as are asked for, hardware
+threads counted as cores. Left to itself it computes in bf16 where the processor can, and in groups
+of 8-bit numbers where weights are compressed: both are switched off, and what the compiled model
+says of itself is checked. Inputs are bound without a copy, outputs read where they lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import openvino
+from openvino import properties
+from openvino.properties import hint
+
+from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo
+
+
+class OpenVinoPeer(Peer):
+    """See the module's text. Options: further properties of the compiled model, by name."""
+
+    def __init__(self) -> None:
+        self._request: Any = None
+        self._model: Any = None
+        self._inputs: dict[str, Any] = {}
+        self.call: Callable[[], object] = _nothing
+
+    def load(self, path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
+        """Compile an ONNX file."""
+        core = openvino.Core()
+        settings = {**make_settings(threads), **options}
+        self._model = core.compile_model(core.read_model(path), "CPU", settings)
+        self._request = self._model.create_infer_request()
+        _check(self._model, threads)
+        version = str(openvino.__version__).split("-")[0]
+        return PeerInfo(version, f"{_precision(self._model)}, {threads} threads, 1 stream")
+
+    def bind(self, inputs: Arrays) -> None:
+        """Place the inputs: OpenVINO reads the arrays where they are."""
+        self._inputs = {name: np.ascontiguousarray(array) for name, array in inputs.items()}
+        for port in self._model.inputs:
+            array = self._inputs[_name_in(port.get_names(), self._inputs)]
+            self._request.set_tensor(port, openvino.Tensor(array, shared_memory=True))
+        self.call = self._infer
+
+    def run(self) -> Arrays:
+        """Compute the outputs of the bound inputs."""
+        self.call()
+        return {
+            port.get_any_name(): np.array(self._request.get_tensor(port).data)
+            for port in self._model.outputs
+        }
+
+    def park(self) -> None:
+        """Nothing to do: the process is stopped after it."""
+
+    def _infer(self) -> object:
+        return self._request.infer(share_outputs=True)
+
+
+def make_settings(threads: int) -> dict[str, Any]:
+    """The properties that make one inference as fast as it can be in f32 on `threads` cores."""
+    return {
+        hint.inference_precision(): openvino.Type.f32,
+        hint.performance_mode(): hint.PerformanceMode.LATENCY,
+        hint.enable_hyper_threading(): True,
+        hint.dynamic_quantization_group_size(): 0,
+        properties.inference_num_threads(): threads,
+        properties.streams.num(): 1,
+    }
+
+
+def _precision(model: Any) -> str:
+    return str(model.get_property(hint.inference_precision()).get_type_name())
+
+
+def _check(model: Any, threads: int) -> None:
+    """Refuse to measure what is not asked for: another precision, fewer threads."""
+    precision = _precision(model)
+    if precision != "f32":
+        raise ValueError(f"it computes in {precision}, not in f32")
+    given = model.get_property(properties.inference_num_threads())
+    if given != threads:
+        raise ValueError(f"it uses {given} threads, not {threads}")
+
+
+def _name_in(names: set[str], inputs: Mapping[str, object]) -> str:
+    """The one of a port's names that an input has."""
+    known = sorted(names & inputs.keys())
+    if not known:
+        raise ValueError(f"no input for {', '.join(sorted(names))}")
+    return known[0]
+
+
+def _nothing() -> object:
+    raise ValueError("no inputs are bound")
+
+
+def create() -> Peer:
+    """The peer of this process."""
+    return OpenVinoPeer()

@@ -1,0 +1,56 @@
+"""tensorwright itself, as one of the competitors: an executable file, loaded and called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorwright
+from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo
+from tensorwright.runtime import set_spin
+
+
+class OursPeer(Peer):
+    """Runs a file that `Executable.save` wrote.
+
+    Options: spin (bool), how idle threads wait, see `runtime.set_spin`; libgomp's own default where
+    it is not given. The others go to `tensorwright.load`.
+    """
+
+    def __init__(self) -> None:
+        self._executable: Any = None
+        self._inputs: Arrays = {}
+        self.call: Callable[[], object] = _nothing
+
+    def load(self, path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
+        """Load the executable."""
+        others = dict(options)
+        if "spin" in others:
+            set_spin(bool(others.pop("spin")))
+        load: Any = tensorwright.load
+        self._executable = load(path, threads=threads, **others)
+        version = str(getattr(tensorwright, "__version__", "from source"))
+        return PeerInfo(version, f"{threads} threads")
+
+    def bind(self, inputs: Arrays) -> None:
+        """Convert and place the inputs, so that a call does nothing but run."""
+        self._inputs = dict(inputs)
+        bind = getattr(self._executable, "bind", None)
+        self.call = bind(self._inputs) if bind else self.run
+
+    def run(self) -> Arrays:
+        """Compute the outputs of the bound inputs."""
+        outputs: Arrays = self._executable.run(self._inputs)
+        return outputs
+
+    def park(self) -> None:
+        """Nothing to do: the process is stopped after it."""
+
+
+def _nothing() -> object:
+    raise ValueError("no inputs are bound")
+
+
+def create() -> Peer:
+    """The peer of this process."""
+    return OursPeer()

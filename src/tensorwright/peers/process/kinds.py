@@ -1,0 +1,87 @@
+"""The kinds of competitors. A new one is a module with `create() -> Peer`, and a line in KINDS."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import shutil
+from dataclasses import dataclass
+
+from tensorwright.base import MachineError, UsageError
+from tensorwright.peers.process.protocol import Peer
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of competitor.
+
+    module   where its `create` is, in `competitors/`; imported in the worker process only
+    package  the package that it needs, and `extra` of tensorwright that installs it; "" for none
+    limit_s  longest a command may take: some compile for minutes
+    program  that it calls; "" for none
+    """
+
+    name: str
+    module: str
+    package: str = ""
+    extra: str = ""
+    limit_s: float = 300.0
+    program: str = ""
+
+
+_COMPETITORS = "tensorwright.peers.competitors"
+
+KINDS = (
+    Kind("ours", "ours"),
+    Kind("onnxruntime", "onnxruntime_peer", "onnxruntime", "bench"),
+    Kind("openvino", "openvino_peer", "openvino", "bench"),
+    Kind("pytorch", "pytorch_peer", "torch", "torch"),
+    Kind("inductor", "inductor_peer", "torch", "torch", 1800.0, "g++"),
+    Kind("tvm", "tvm_peer", "tvm", "tvm", 7200.0),
+    Kind("function", "function_peer"),
+)
+
+
+def find_kind(name: str) -> Kind:
+    """The kind of that name.
+
+    Raises:  UsageError for an unknown name; MachineError, naming the extra, for a package that is
+             not installed, or a program that cannot be found.
+    """
+    for kind in KINDS:
+        if kind.name == name:
+            _require_package(kind)
+            _require_program(kind)
+            return kind
+    raise UsageError(
+        stage="peers",
+        where=f"peer {name}",
+        reason="no such kind of competitor",
+        remedy="one of " + ", ".join(kind.name for kind in KINDS),
+    )
+
+
+def create_peer(kind: Kind) -> Peer:
+    """Import the kind's module and make its peer."""
+    peer: Peer = importlib.import_module(f"{_COMPETITORS}.{kind.module}").create()
+    return peer
+
+
+def _require_package(kind: Kind) -> None:
+    if kind.package and importlib.util.find_spec(kind.package) is None:
+        raise MachineError(
+            stage="peers",
+            where=f"peer {kind.name}",
+            reason=f"the package {kind.package} is not installed",
+            remedy=f"pip install 'tensorwright[{kind.extra}]'",
+        )
+
+
+def _require_program(kind: Kind) -> None:
+    if kind.program and shutil.which(kind.program) is None:
+        raise MachineError(
+            stage="peers",
+            where=f"peer {kind.name}",
+            reason=f"there is no program {kind.program}, which it calls",
+            remedy=f"install {kind.program}, or leave this peer out",
+        )

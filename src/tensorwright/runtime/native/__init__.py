@@ -1,0 +1,1 @@
+"""Code in this process: loading it, calling it, and its threads."""

@@ -1,0 +1,138 @@
+"""Check a plan before its addresses are believed: every reference inside its buffer.
+
+Theorem:  if `verify_plan` is silent, each kernel touches only the bytes that its `ArgumentSpec`s
+          grant, inside live buffers, aligned; nothing that one step writes overlaps another of its
+          arguments; only outputs and the arena are written, and the arena is read only where an
+          earlier step wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tensorwright.base import InternalError
+from tensorwright.loop import Role
+from tensorwright.runtime.buffers import ALIGNMENT
+from tensorwright.runtime.plan.plan import (
+    ArenaRef,
+    BufferRef,
+    ConstantRef,
+    CopyStep,
+    HostStep,
+    InputRef,
+    KernelStep,
+    OutputRef,
+    Plan,
+    Step,
+    TensorSpec,
+)
+
+_Use = tuple[BufferRef, int, bool]  # where, how many bytes, whether they are written
+_Span = tuple[str, int, int]  # buffer, first byte, byte after the last
+
+
+def verify_plan(plan: Plan) -> None:
+    """Do nothing if the plan is sound.
+
+    Raises:  InternalError naming the first step that is not.
+    """
+    written: dict[str, list[tuple[int, int]]] = {}
+    for position, step in enumerate(plan.steps):
+        try:
+            spans = [(_span(plan, use), use[2]) for use in _uses(plan, step)]
+            for span, is_written in spans:
+                if not is_written:
+                    _check_defined(span, written)
+            _check_disjoint(spans)
+        except (ValueError, IndexError) as error:
+            raise InternalError(
+                stage="runtime", where=f"step {position} ({step.label})", reason=str(error)
+            ) from error
+        for (name, begin, end), is_written in spans:
+            if is_written and end > begin:
+                written[name] = _merged([*written.get(name, []), (begin, end)])
+    for index, spec in enumerate(plan.outputs):
+        if spec.size_bytes and written.get(f"out{index}") != [(0, spec.size_bytes)]:
+            raise InternalError(
+                stage="runtime", where=f"output {spec.name}", reason="no step writes all of it"
+            )
+
+
+def _uses(plan: Plan, step: Step) -> Iterator[_Use]:
+    match step:
+        case KernelStep(kernel, arguments):
+            spec = plan.kernels[_index(kernel, plan.kernels)]
+            if len(arguments) != len(spec.arguments):
+                raise ValueError(
+                    f"{spec.symbol} takes {len(spec.arguments)} arguments, not {len(arguments)}"
+                )
+            for ref, argument in zip(arguments, spec.arguments, strict=True):
+                yield ref, argument.size_bytes, argument.role is Role.OUTPUT
+        case CopyStep(source, destination, size_bytes):
+            yield source, size_bytes, False
+            yield destination, size_bytes, True
+        case HostStep(_, _, inputs, outputs):
+            for typed in inputs:
+                yield typed.ref, typed.type.size_bytes, False
+            for typed in outputs:
+                yield typed.ref, typed.type.size_bytes, True
+
+
+def _span(plan: Plan, use: _Use) -> _Span:
+    ref, size_bytes, is_written = use
+    match ref:
+        case InputRef(index):
+            name, limit = f"in{index}", _size(plan.inputs, index)
+        case OutputRef(index):
+            name, limit = f"out{index}", _size(plan.outputs, index)
+        case ConstantRef(index):
+            name, limit = f"const{index}", _size(plan.constants, index)
+        case ArenaRef(offset_bytes, granted):
+            name, limit = "arena", min(plan.arena_bytes, offset_bytes + granted)
+    if ref.offset_bytes % ALIGNMENT:
+        raise ValueError(f"{ref} does not begin on a multiple of {ALIGNMENT} bytes")
+    if size_bytes < 0 or not 0 <= ref.offset_bytes <= limit - size_bytes:
+        raise ValueError(f"{size_bytes} bytes at {ref} pass the end of the buffer")
+    if is_written and isinstance(ref, InputRef | ConstantRef):
+        raise ValueError(f"{ref} is written")
+    return name, ref.offset_bytes, ref.offset_bytes + size_bytes
+
+
+def _index(index: int, table: Sequence[object]) -> int:
+    if not 0 <= index < len(table):
+        raise ValueError(f"there is no number {index} among {len(table)}")
+    return index
+
+
+def _size(specs: tuple[TensorSpec, ...], index: int) -> int:
+    return specs[_index(index, specs)].size_bytes
+
+
+def _check_defined(span: _Span, written: dict[str, list[tuple[int, int]]]) -> None:
+    name, begin, end = span
+    if begin == end or not name.startswith(("arena", "out")):
+        return
+    if not any(first <= begin and end <= last for first, last in written.get(name, ())):
+        raise ValueError(f"reads {name}[{begin}:{end}], which no earlier step wrote")
+
+
+def _check_disjoint(spans: list[tuple[_Span, bool]]) -> None:
+    for i, ((name, begin, end), is_written) in enumerate(spans):
+        for (other, first, last), is_other_written in spans[:i]:
+            if (
+                (is_written or is_other_written)
+                and name == other
+                and max(begin, first) < min(end, last)
+            ):
+                raise ValueError(f"two arguments overlap in {name}[{begin}:{end}]")
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same bytes as disjoint spans that do not touch."""
+    result: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if result and begin <= result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        else:
+            result.append((begin, end))
+    return result

@@ -1,0 +1,241 @@
+"""From calls on named tensors to a plan: lifetimes, places in the arena, references.
+
+    Network("net", target, 2, inputs, outputs, constants, kernels, types=(("t1", type), ...),
+            calls=(KernelCall(0, ("x", "w", "t1"), "conv"), KernelCall(1, ("t1", "y"), "relu")),
+            parts=(("t1", Inside("t3", 4096)),))
+
+A tensor is an input, an output, a constant, or an intermediate one, which lives in the arena from
+the call that first names it to the last. `parts` says which tensors are a part of another one, or
+all of it under another shape (a reshape): their producers write straight into the whole, their
+consumers read it there. An output that nothing can write in place (it is an input, a constant, a
+part of something else) is copied at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tensorwright.base import InternalError, Target
+from tensorwright.loop import Buffer, Parameter
+from tensorwright.ops import TensorType
+from tensorwright.runtime.plan.arena import Inside, Lifetime, plan_memory
+from tensorwright.runtime.plan.plan import (
+    ArenaRef,
+    ArgumentSpec,
+    Attributes,
+    BufferRef,
+    ConstantRef,
+    CopyStep,
+    HostStep,
+    InputRef,
+    KernelSpec,
+    KernelStep,
+    OutputRef,
+    Plan,
+    Step,
+    TensorSpec,
+    TypedRef,
+)
+from tensorwright.runtime.plan.plan_verify import verify_plan
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """Call kernel number `kernel` on tensors, in the order of its parameters."""
+
+    kernel: int
+    arguments: tuple[str, ...]
+    label: str
+    flops: int = 0
+    bytes_moved: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HostCall:
+    """Run an operator's NumPy implementation; attributes are complete and sorted."""
+
+    operator: str
+    attributes: Attributes
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    label: str
+
+
+Call = KernelCall | HostCall
+
+
+def kernel_spec(
+    symbol: str,
+    parameters: Sequence[Parameter],
+    workspace_bytes: int = 0,
+    local_workspace_bytes: int = 0,
+) -> KernelSpec:
+    """What a plan says about a kernel.
+
+    Raises:  InternalError for a parameter with extents that are not bound.
+    """
+    arguments = tuple(ArgumentSpec(each.role, _size_bytes(each.buffer)) for each in parameters)
+    return KernelSpec(symbol, arguments, workspace_bytes, local_workspace_bytes)
+
+
+def _size_bytes(buffer: Buffer) -> int:
+    extents = tuple(extent for extent in buffer.shape if isinstance(extent, int))
+    if len(extents) != len(buffer.shape):
+        raise InternalError(
+            stage="runtime", where=f"buffer {buffer}", reason="its extents are not bound"
+        )
+    return TensorType(buffer.dtype, extents).size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A program on named tensors.
+
+    types     of the intermediate tensors, as they lie in memory; borders know their own
+    parts     offsets are multiples of 64 bytes; a part of an input or of a constant is only read
+    """
+
+    name: str
+    target: Target
+    threads: int
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    constants: tuple[TensorSpec, ...]
+    kernels: tuple[KernelSpec, ...]
+    calls: tuple[Call, ...]
+    types: tuple[tuple[str, TensorType], ...]
+    parts: tuple[tuple[str, Inside], ...] = ()
+
+
+def make_plan(network: Network) -> Plan:
+    """Place every tensor and turn the calls into steps.
+
+    Raises:  InternalError for a tensor without a type, and for whatever `plan_memory` and
+             `verify_plan` refuse.
+    """
+    table = _Table(network)
+    copied = [spec for spec in network.outputs if not table.is_written_in_place(spec.name)]
+    memory = plan_memory(_lifetimes(table, network.calls, [spec.name for spec in copied]))
+    table.arena.update(memory.offsets)
+    steps = [_step(table, call) for call in network.calls]
+    for spec in copied:
+        destination = OutputRef(network.outputs.index(spec))
+        source = table.ref(spec.name)
+        steps.append(CopyStep(source, destination, spec.size_bytes, f"copy {spec.name}"))
+    plan = Plan(
+        network.name,
+        network.target,
+        network.threads,
+        network.inputs,
+        network.outputs,
+        network.constants,
+        network.kernels,
+        tuple(steps),
+        memory.peak_bytes,
+    )
+    verify_plan(plan)
+    return plan
+
+
+class _Table:
+    """Where each tensor lives. A name is first an input, then a constant, then an output."""
+
+    def __init__(self, network: Network) -> None:
+        self.parts = dict(network.parts)
+        self.arena: dict[str, int] = {}
+        self._types = dict(network.types)
+        self._borders: dict[str, BufferRef] = {}
+        for specs, kind in (
+            (network.outputs, OutputRef),
+            (network.constants, ConstantRef),
+            (network.inputs, InputRef),
+        ):
+            for index, spec in enumerate(specs):
+                self._types[spec.name] = spec.type
+                self._borders[spec.name] = kind(index)
+
+    def is_written_in_place(self, output: str) -> bool:
+        """Whether steps write an output themselves; else it is copied at the end."""
+        return output not in self.parts and isinstance(self._borders[output], OutputRef)
+
+    def type(self, name: str) -> TensorType:
+        """The tensor's type, or a complaint."""
+        if name not in self._types:
+            raise InternalError(stage="runtime", where=f"tensor {name}", reason="it has no type")
+        return self._types[name]
+
+    def root(self, name: str) -> tuple[str, int]:
+        """The tensor that this one is a part of, in the end, and the offset in it."""
+        offset = 0
+        seen = {name}
+        while name in self.parts:
+            offset += self.parts[name].offset_bytes
+            name = self.parts[name].parent
+            if name in seen:
+                raise InternalError(
+                    stage="runtime", where=f"tensor {name}", reason="it lies inside itself"
+                )
+            seen.add(name)
+        return name, offset
+
+    def place(self, name: str) -> BufferRef | None:
+        """Where the whole that it belongs to lives; None in the arena."""
+        return self._borders.get(self.root(name)[0])
+
+    def ref(self, name: str) -> BufferRef:
+        """The reference to a tensor, once the arena is planned."""
+        _, offset = self.root(name)
+        match self.place(name):
+            case InputRef(index):
+                return InputRef(index, offset)
+            case OutputRef(index):
+                return OutputRef(index, offset)
+            case ConstantRef(index):
+                return ConstantRef(index, offset)
+            case _:
+                return ArenaRef(self.arena[name], self.type(name).size_bytes)
+
+
+def _names(call: Call) -> tuple[str, ...]:
+    match call:
+        case KernelCall(_, arguments):
+            return arguments
+        case HostCall(_, _, inputs, outputs):
+            return (*inputs, *outputs)
+
+
+def _lifetimes(table: _Table, calls: Sequence[Call], copied: Iterable[str]) -> tuple[Lifetime, ...]:
+    """Of the tensors in the arena, parents of parts included, by first use."""
+    uses: dict[str, tuple[int, int]] = {}
+    for step, names in enumerate([*map(_names, calls), *((name,) for name in copied)]):
+        for used in names:
+            for name in _with_parents(table, used):
+                first, _ = uses.get(name, (step, step))
+                uses[name] = (first, step)
+    return tuple(
+        Lifetime(name, table.type(name).size_bytes, first, last, table.parts.get(name))
+        for name, (first, last) in uses.items()
+        if table.place(name) is None
+    )
+
+
+def _with_parents(table: _Table, name: str) -> Iterator[str]:
+    root, _ = table.root(name)
+    while name != root:
+        yield name
+        name = table.parts[name].parent
+    yield root
+
+
+def _step(table: _Table, call: Call) -> Step:
+    match call:
+        case KernelCall(kernel, arguments, label, flops, bytes_moved):
+            refs = tuple(table.ref(name) for name in arguments)
+            return KernelStep(kernel, refs, label, flops, bytes_moved)
+        case HostCall(operator, attributes, inputs, outputs, label):
+            typed = [
+                tuple(TypedRef(table.ref(name), table.type(name)) for name in names)
+                for names in (inputs, outputs)
+            ]
+            return HostStep(operator, attributes, typed[0], typed[1], label)
