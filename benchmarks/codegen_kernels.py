@@ -24,11 +24,9 @@ from tensorwright.loop import (
     Allocate,
     Buffer,
     For,
-    ForKind,
     LoopProgram,
     Parameter,
     Role,
-    Scope,
     Stmt,
     Store,
     block,
@@ -36,6 +34,7 @@ from tensorwright.loop import (
 from tensorwright.runtime.buffers import address_of, empty, empty_bytes
 from tensorwright.runtime.native.jit import load_object
 from tensorwright.runtime.native.peak import measure_peak
+from tensorwright.schedule import ForKind, Scope
 
 F32 = DType.F32
 SERIAL, UNROLLED, VECTOR = ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR

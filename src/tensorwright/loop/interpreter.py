@@ -45,7 +45,6 @@ from tensorwright.loop.ir import (
     Buffer,
     Call,
     For,
-    ForKind,
     If,
     LoopProgram,
     Parameter,
@@ -60,6 +59,7 @@ from tensorwright.loop.packing import pack
 from tensorwright.loop.passes.bind import bind_decisions
 from tensorwright.loop.scalars import convert, function_of, quiet
 from tensorwright.loop.traversal import buffers_of_index, walk
+from tensorwright.schedule import ForKind
 
 __all__ = ["interpret"]
 

@@ -34,6 +34,7 @@ from typing import TypeAlias
 
 from tensorwright.base import DType, Printer
 from tensorwright.expr import Apply, Compute, Condition, Fn, Index, Load, Value, Var
+from tensorwright.schedule import ForKind, Scope
 
 __all__ = [
     "Allocate",
@@ -41,14 +42,12 @@ __all__ = [
     "Buffer",
     "Call",
     "For",
-    "ForKind",
     "If",
     "LoopProgram",
     "Packing",
     "Parameter",
     "Prefetch",
     "Role",
-    "Scope",
     "Stmt",
     "Store",
     "Window",
@@ -56,30 +55,6 @@ __all__ = [
     "print_program",
     "print_statement",
 ]
-
-
-class Scope(Enum):
-    """Where a buffer lives."""
-
-    GLOBAL = "global"  # main memory, one per call
-    LOCAL = "local"  # private to the allocating iteration: registers or stack
-    SHARED = "shared"  # shared by the threads of a GPU block
-
-
-class ForKind(Enum):
-    """How the iterations of a loop run."""
-
-    SERIAL = ""
-    UNROLLED = "@unroll"
-    VECTOR = "@vectorize"
-    PARALLEL = "@parallel"
-    BLOCK_X = "@block.x"
-    BLOCK_Y = "@block.y"
-    BLOCK_Z = "@block.z"
-    THREAD_X = "@thread.x"
-    THREAD_Y = "@thread.y"
-    THREAD_Z = "@thread.z"
-    VTHREAD = "@vthread"
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +235,7 @@ def print_statement(
             group, body, beside = _nest(statement, marked, note)
             names = ", ".join(str(loop.var) for loop in group)
             extents = ", ".join(f"0..{loop.extent}" for loop in group)
-            kind = "  " + statement.kind.value if statement.kind.value else ""
+            kind = f"  {statement.kind.note}".rstrip()
             with page.block(f"for {names} in {extents}{kind}:", beside):
                 print_statement(body, page, marked, note)
         case If(condition, then):

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import InternalError
-from tensorwright.loop.ir import Buffer, Scope
+from tensorwright.loop.ir import Buffer
+from tensorwright.schedule import Scope
 
 __all__ = ["Cell", "Iterations", "Race", "Trace"]
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from tensorwright.base import ScheduleError
+from tensorwright.schedule.execution import ForKind, may_not_be_inside
 from tensorwright.schedule.render import render
 from tensorwright.schedule.state import (
     After,
     At,
     AtRoot,
     FuseRelation,
-    Mark,
     PrefetchRequest,
     ScheduleState,
     SplitRelation,
@@ -171,44 +171,28 @@ def runs_inside_after(state: ScheduleState, stage: Stage, *, or_at: bool = False
             return or_at or runs_inside_after(state, state.stage(host))
 
 
-_BLOCKS = frozenset((Mark.BLOCK_X, Mark.BLOCK_Y, Mark.BLOCK_Z))
-_THREADS = frozenset((Mark.THREAD_X, Mark.THREAD_Y, Mark.THREAD_Z))
-_FORBIDDEN_AROUND: dict[Mark, frozenset[Mark]] = {
-    Mark.PARALLEL: frozenset((Mark.PARALLEL, Mark.VECTORIZE)) | _BLOCKS | _THREADS,
-    Mark.VECTORIZE: frozenset((Mark.VECTORIZE,)),
-    **dict.fromkeys(_BLOCKS, frozenset((Mark.VECTORIZE, Mark.PARALLEL)) | _THREADS),
-    **dict.fromkeys(_THREADS, frozenset((Mark.VECTORIZE, Mark.PARALLEL))),
-}
-
-
 def need_legal_nesting(step: object, before: ScheduleState, after: ScheduleState) -> None:
-    """Refuse a step after which loops would be nested that cannot be.
-
-    Threads do not start threads, and a lane of a vector has no lanes of its own.
-    """
+    """Refuse a step after which loops would be nested that cannot be."""
     for stage in after.stages:
-        around = _marks_around(after, stage)
+        around = _loops_around(after, stage)
         for loop in stage.loops:
-            mark = stage.mark(loop)
-            if mark is None:
-                continue
-            for outer, outer_mark in around:
-                if outer_mark in _FORBIDDEN_AROUND.get(mark, ()):
-                    inner = f"the {mark.value} loop {loop} of {stage.name}"
-                    reason = f"{inner} would be inside the {outer_mark.value} loop {outer}"
+            kind = stage.kind(loop)
+            for outer, outer_kind in around:
+                if outer_kind in may_not_be_inside(kind):
+                    inner = f"the {kind.value} loop {loop} of {stage.name}"
+                    reason = f"{inner} would be inside the {outer_kind.value} loop {outer}"
                     raise refuse(step, before, reason)
-            around.append((loop, mark))
+            around.append((loop, kind))
 
 
-def _marks_around(state: ScheduleState, stage: Stage) -> list[tuple[str, Mark]]:
-    """The marked loops around a stage, outermost first."""
+def _loops_around(state: ScheduleState, stage: Stage) -> list[tuple[str, ForKind]]:
+    """The loops around a stage and how they run, outermost first."""
     placement = stage.placement
     if isinstance(placement, AtRoot):
         return []
     host = state.stage(placement.stage)
     loops = host.loops[: host.loops.index(placement.loop) + 1]
-    own = [(loop, mark) for loop in loops if (mark := host.mark(loop)) is not None]
-    return _marks_around(state, host) + own
+    return _loops_around(state, host) + [(loop, host.kind(loop)) for loop in loops]
 
 
 def is_within(state: ScheduleState, inner: str, host: str) -> bool:

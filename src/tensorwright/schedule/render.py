@@ -33,8 +33,7 @@ def _render_loops(
         page.line(_statement(stage), HERE if mark == (stage.name, "") else "")
         return
     loop = stage.loops[depth]
-    kind = stage.mark(loop)
-    note = f"@{kind.value}" if kind else ""
+    note = stage.kind(loop).note
     if mark == (stage.name, loop):
         note = f"{note}  {HERE}".strip()
     with page.block(f"for {loop}:", note):

@@ -41,6 +41,7 @@ from tensorwright.expr import (
     rebuild,
     topological_order,
 )
+from tensorwright.schedule.execution import ForKind, Scope
 
 
 class Tail(Enum):
@@ -49,29 +50,6 @@ class Tail(Enum):
     GUARD = "guard"  # run the body only where the index is in range
     SHIFT = "shift"  # start the last tile earlier, so that it is whole and overlaps its neighbour
     EXACT = "exact"  # they do divide it: refused otherwise
-
-
-class Mark(Enum):
-    """How the iterations of a loop run."""
-
-    PARALLEL = "parallel"
-    VECTORIZE = "vectorize"
-    UNROLL = "unroll"
-    BLOCK_X = "block.x"
-    BLOCK_Y = "block.y"
-    BLOCK_Z = "block.z"
-    THREAD_X = "thread.x"
-    THREAD_Y = "thread.y"
-    THREAD_Z = "thread.z"
-    VTHREAD = "vthread"
-
-
-class StageScope(Enum):
-    """Where the tensor of a stage lives."""
-
-    GLOBAL = "global"
-    LOCAL = "local"
-    SHARED = "shared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +119,9 @@ class Stage:
     tensor: Compute
     loops: tuple[str, ...]
     relations: tuple[LoopRelation, ...] = ()
-    marks: tuple[tuple[str, Mark], ...] = ()
+    marks: tuple[tuple[str, ForKind], ...] = ()
     placement: Placement = AtRoot()
-    scope: StageScope = StageScope.GLOBAL
+    scope: Scope = Scope.GLOBAL
     init_at: str = ""  # the loop in which the reduction starts; "" is the outermost reduction loop
     prefetches: tuple[PrefetchRequest, ...] = ()
     skips: tuple[Condition, ...] = ()  # over the axes: terms of the sum for which one fails are 0
@@ -156,14 +134,14 @@ class Stage:
         """The name of the tensor."""
         return self.tensor.name
 
-    def mark(self, loop: str) -> Mark | None:
-        """How a leaf loop runs; None is serial."""
-        return next((mark for name, mark in self.marks if name == loop), None)
+    def kind(self, loop: str) -> ForKind:
+        """How a leaf loop runs; what is not marked is serial."""
+        return next((kind for name, kind in self.marks if name == loop), ForKind.SERIAL)
 
-    def with_mark(self, loop: str, mark: Mark) -> Stage:
+    def with_mark(self, loop: str, kind: ForKind) -> Stage:
         """The stage with one more mark."""
         kept = tuple(pair for pair in self.marks if pair[0] != loop)
-        return replace(self, marks=tuple(sorted((*kept, (loop, mark)), key=lambda pair: pair[0])))
+        return replace(self, marks=tuple(sorted((*kept, (loop, kind)), key=lambda pair: pair[0])))
 
     @property
     def overlapping_loops(self) -> frozenset[str]:
@@ -303,7 +281,7 @@ def _expand(tensor: Tensor) -> tuple[Tensor, ...]:
     return (tensor,)
 
 
-def fresh_stage(tensor: Compute, scope: StageScope = StageScope.GLOBAL) -> Stage:
+def fresh_stage(tensor: Compute, scope: Scope = Scope.GLOBAL) -> Stage:
     """A stage at the root with the tensor's own axes as loops."""
     return Stage(tensor, own_loops(tensor), scope=scope)
 
@@ -320,13 +298,11 @@ __all__ = [
     "Folded",
     "FuseRelation",
     "LoopRelation",
-    "Mark",
     "Placement",
     "PrefetchRequest",
     "ScheduleState",
     "SplitRelation",
     "Stage",
-    "StageScope",
     "Tail",
     "fresh_stage",
     "initial_state",

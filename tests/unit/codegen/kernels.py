@@ -12,19 +12,10 @@ from numpy.typing import NDArray
 from tensorwright.base import DType, Target
 from tensorwright.codegen.llvm import compile_module, emit
 from tensorwright.expr import Index, Var
-from tensorwright.loop import (
-    Buffer,
-    For,
-    ForKind,
-    LoopProgram,
-    Parameter,
-    Role,
-    Scope,
-    Stmt,
-    interpret,
-)
+from tensorwright.loop import Buffer, For, LoopProgram, Parameter, Role, Stmt, interpret
 from tensorwright.runtime.buffers import address_of, empty, empty_bytes
 from tensorwright.runtime.native.jit import load_object
+from tensorwright.schedule import ForKind, Scope
 
 AVX512 = Target.parse("x86-64-avx512")
 AVX2 = Target.parse("x86-64-avx2")

@@ -26,17 +26,16 @@ from tensorwright.loop import (
     Block,
     Buffer,
     For,
-    ForKind,
     If,
     LoopProgram,
     Parameter,
-    Scope,
     Stmt,
     Store,
     block,
     interpret,
 )
 from tensorwright.loop.traversal import map_condition
+from tensorwright.schedule import ForKind, Scope
 
 each_target = pytest.mark.parametrize("target", TARGETS, ids=str)
 LANE = Var("lane")

@@ -56,16 +56,15 @@ from tensorwright.loop import (
     Buffer,
     Call,
     For,
-    ForKind,
     If,
     LoopProgram,
     Prefetch,
-    Scope,
     Stmt,
     Store,
     Window,
     block,
 )
+from tensorwright.schedule import ForKind, Scope
 
 each_target = pytest.mark.parametrize("target", TARGETS, ids=str)
 

@@ -29,16 +29,15 @@ from tensorwright.loop import (
     Allocate,
     Buffer,
     For,
-    ForKind,
     If,
     LoopProgram,
     Parameter,
     Role,
-    Scope,
     Stmt,
     Store,
     block,
 )
+from tensorwright.schedule import ForKind, Scope
 
 F32 = DType.F32
 ZERO = constant(0, F32)

@@ -38,18 +38,17 @@ from tensorwright.loop import (
     Buffer,
     Call,
     For,
-    ForKind,
     LoopProgram,
     Packing,
     Parameter,
     Prefetch,
     Role,
-    Scope,
     Store,
     Window,
     block,
     interpret,
 )
+from tensorwright.schedule import ForKind, Scope
 
 i, j, k = Var("i"), Var("j"), Var("k")
 

@@ -44,11 +44,9 @@ from tensorwright.loop import (
     Block,
     Buffer,
     For,
-    ForKind,
     If,
     LoopProgram,
     Pass,
-    Scope,
     Stmt,
     Store,
     bind_decisions,
@@ -64,6 +62,7 @@ from tensorwright.loop import (
     version_guards,
     walk,
 )
+from tensorwright.schedule import ForKind, Scope
 
 i, j, k = Var("i"), Var("j"), Var("k")
 Y, X = buffer("y", 8), buffer("x", 8)
@@ -179,7 +178,7 @@ def test_a_padded_copy_becomes_borders_and_an_interior() -> None:
 
 def test_a_parallel_loop_stays_one_loop() -> None:
     cut = partition_loops(matmul(14, 3, 5, 4, ForKind.PARALLEL), max_body=99)
-    parallel = [part for part in walk(cut.body) if isinstance(part, For) and part.kind.value]
+    parallel = [part for part in walk(cut.body) if isinstance(part, For) and part.kind.note]
     assert [(part.extent, part.kind) for part in parallel] == [(4, ForKind.PARALLEL)]
     again = partition_loops(cut, max_body=99)
     assert total_size((again.body,)) == total_size((cut.body,))

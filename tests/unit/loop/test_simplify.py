@@ -28,15 +28,14 @@ from tensorwright.expr import (
 from tensorwright.loop import (
     Allocate,
     Buffer,
-    ForKind,
     If,
-    Scope,
     Stmt,
     Store,
     block,
     hoist_conditions,
     simplify_loops,
 )
+from tensorwright.schedule import ForKind, Scope
 
 i, j, k = Var("i"), Var("j"), Var("k")
 Y, X = buffer("y", 8), buffer("x", 8)

@@ -26,20 +26,19 @@ from tensorwright.loop import (
     Allocate,
     Buffer,
     Call,
-    ForKind,
     If,
     LoopProgram,
     Packing,
     Parameter,
     Prefetch,
     Role,
-    Scope,
     Stmt,
     Store,
     Window,
     block,
     verify,
 )
+from tensorwright.schedule import ForKind, Scope
 
 i, j, k = Var("i"), Var("j"), Var("k")
 X, Y = buffer("x", 8), buffer("y", 8)

@@ -22,7 +22,7 @@ from tests.unit.runtime.networks import (
 from tensorwright.base import DType, InternalError
 from tensorwright.codegen.llvm import compile_module, emit
 from tensorwright.expr import Load, Var
-from tensorwright.loop import Buffer, For, ForKind, LoopProgram, Parameter, Role, Store
+from tensorwright.loop import Buffer, For, LoopProgram, Parameter, Role, Store
 from tensorwright.ops import TensorType
 from tensorwright.runtime import (
     ArenaRef,
@@ -39,6 +39,7 @@ from tensorwright.runtime import (
     kernel_spec,
     make_plan,
 )
+from tensorwright.schedule import ForKind
 
 WIDE = TensorType(DType.F32, (2, 96))
 

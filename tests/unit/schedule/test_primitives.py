@@ -34,8 +34,8 @@ from tensorwright.schedule import (
     ComputeInline,
     DecomposeReduction,
     FoldConstant,
+    ForKind,
     Fuse,
-    Mark,
     PackConstant,
     Parallel,
     Prefetch,
@@ -44,9 +44,9 @@ from tensorwright.schedule import (
     ReverseComputeAt,
     ReverseComputeInline,
     Rfactor,
+    Scope,
     SkipZeros,
     Split,
-    StageScope,
     Tail,
     Tensorize,
     Trace,
@@ -118,9 +118,9 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         matmul(),
         (
             Split("c", "i", (2,)),
-            Bind("c", "i_o", Mark.BLOCK_X),
-            Bind("c", "j", Mark.THREAD_X),
-            Bind("c", "i_i", Mark.VTHREAD),
+            Bind("c", "i_o", ForKind.BLOCK_X),
+            Bind("c", "j", ForKind.THREAD_X),
+            Bind("c", "i_i", ForKind.VTHREAD),
         ),
     ),
     "compute_at": (
@@ -154,7 +154,7 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         matmul(),
         (
             CacheRead("a", "c"),
-            CacheRead("b", "c", StageScope.SHARED, (1, 0)),
+            CacheRead("b", "c", Scope.SHARED, (1, 0)),
             ComputeAt("a_c_cache", "c", "i"),
         ),
     ),
@@ -290,7 +290,7 @@ def test_loops_of(name: str, golden: Callable[..., None]) -> None:
 def test_a_trace_prints_one_step_a_line_without_defaults() -> None:
     text = format_trace((Split("c", "i", (Decision("t"), 4), Tail.SHIFT), CacheRead("a", "c")))
     assert text == "split(c, i, [?t, 4], shift)\ncache_read(a, c)"
-    assert str(Bind("c", "i", Mark.BLOCK_X)) == "bind(c, i, block.x)"
+    assert str(Bind("c", "i", ForKind.BLOCK_X)) == "bind(c, i, block.x)"
     assert str(CacheRead("a", "c", order=(1, 0))) == "cache_read(a, c, local, [1, 0])"
 
 

@@ -17,8 +17,8 @@ from tensorwright.schedule import (
     ComputeAt,
     ComputeInline,
     DecomposeReduction,
+    ForKind,
     Fuse,
-    Mark,
     PackConstant,
     Parallel,
     Prefetch,
@@ -86,7 +86,7 @@ class _Drawer:
             step: Primitive = mark(name, loop)
             return step
         if kind == 8:
-            return Bind(name, loop, self.draw(st.sampled_from((Mark.BLOCK_X, Mark.THREAD_X))))
+            return Bind(name, loop, self.draw(st.sampled_from((ForKind.BLOCK_X, ForKind.THREAD_X))))
         if kind in (9, 10, 11):
             host = self.draw(st.sampled_from(state.stages))
             return ComputeAt(name, host.name, self.pick(host.loops)) if host.loops else None

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from tensorwright.base import DType, InternalError, Target, UnsupportedError
 from tensorwright.expr import Apply, Cast, Load, Value, children
-from tensorwright.loop import For, ForKind, Stmt, Store, children_of, walk
+from tensorwright.loop import For, Stmt, Store, children_of, walk
+from tensorwright.schedule import ForKind
 
 _MOST_CHUNKS = 8  # vectors of one loop that are written out; more become a loop
 _INTERLEAVED = (4, 2)  # vectors side by side where a loop runs inside, to hide latency
@@ -86,9 +87,9 @@ class Facts:
             raise UnsupportedError(
                 stage="codegen",
                 where=f"loop {loop.var}",
-                reason=f"{loop.kind.value} is for graphics processors",
+                reason=f"{loop.kind.note} is for graphics processors",
                 remedy="schedule the program for this target",
-                operator=f"loop {loop.kind.value}",
+                operator=f"loop {loop.kind.note}",
             )
         kind = loop.kind
         if kind is ForKind.VECTOR and any(

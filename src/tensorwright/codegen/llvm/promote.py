@@ -28,15 +28,14 @@ from tensorwright.loop import (
     Allocate,
     Buffer,
     For,
-    ForKind,
     If,
-    Scope,
     Stmt,
     Store,
     block,
     children_of,
     with_children,
 )
+from tensorwright.schedule import ForKind, Scope
 
 _WRITTEN_OUT = (ForKind.UNROLLED, ForKind.VECTOR)
 

@@ -15,7 +15,8 @@ from tensorwright.codegen.llvm.builder import Function
 from tensorwright.codegen.llvm.facts import Facts
 from tensorwright.codegen.llvm.indices import flat_index
 from tensorwright.expr import Index, Load, Var, free_vars, terms_of
-from tensorwright.loop import Buffer, For, ForKind, Store
+from tensorwright.loop import Buffer, For, Store
+from tensorwright.schedule import ForKind
 
 
 @dataclass(frozen=True, slots=True)

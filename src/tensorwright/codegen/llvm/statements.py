@@ -24,14 +24,13 @@ from tensorwright.loop import (
     Buffer,
     Call,
     For,
-    ForKind,
     If,
     Prefetch,
-    Scope,
     Stmt,
     Store,
     folded_operand,
 )
+from tensorwright.schedule import ForKind, Scope
 
 BUFFER_ALIGN = 64
 _STACK_BYTES = 32 << 10  # the largest local buffer on the stack

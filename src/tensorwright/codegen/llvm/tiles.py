@@ -18,14 +18,13 @@ from tensorwright.loop import (
     Buffer,
     Call,
     For,
-    ForKind,
     If,
     Prefetch,
-    Scope,
     Stmt,
     Store,
     children_of,
 )
+from tensorwright.schedule import ForKind, Scope
 
 _TILE_BYTES = 8 << 10  # the largest buffer kept in registers: four times what there are
 _MOST_FORCED = 512  # statements that a serial loop becomes which is unrolled for a tile's sake

@@ -28,17 +28,17 @@ from tensorwright.expr import (
     substitute,
     substitute_condition,
 )
-from tensorwright.loop.ir import Buffer, Packing, Scope
+from tensorwright.loop.ir import Buffer, Packing
 from tensorwright.loop.lowering.loop_order import in_loop_order
 from tensorwright.schedule import (
     After,
     Analysis,
     At,
-    Mark,
+    ForKind,
     Region,
     ScheduleState,
+    Scope,
     Stage,
-    StageScope,
     analyse,
     tile_region,
 )
@@ -180,7 +180,7 @@ def _home_of(state: ScheduleState, stage: Stage) -> Home:
             region = tile_region(state, analyse(state), *place)
     scope = Scope.GLOBAL
     if place is not None:  # each iteration has its own: one for all would be a race
-        scope = Scope.SHARED if stage.scope is StageScope.SHARED else Scope.LOCAL
+        scope = Scope.SHARED if stage.scope is Scope.SHARED else Scope.LOCAL
     order = _local_order(state, stage) if scope is Scope.LOCAL else ()
     shape = tuple(region.extents[n] for n in order) if order else region.extents
     return Home(Buffer(stage.name, shape, tensor.dtype, scope), region.low, place, order)
@@ -207,7 +207,7 @@ def _local_order(state: ScheduleState, stage: Stage) -> tuple[int, ...]:
     vectors = {
         nest.variables[loop]
         for loop in stage.loops
-        if stage.mark(loop) is Mark.VECTORIZE and loop in nest.variables
+        if stage.kind(loop) is ForKind.VECTOR and loop in nest.variables
     }
     along = [
         n

@@ -23,7 +23,6 @@ from tensorwright.loop.ir import (
     Allocate,
     Call,
     For,
-    ForKind,
     If,
     LoopProgram,
     Parameter,
@@ -36,23 +35,9 @@ from tensorwright.loop.ir import (
 from tensorwright.loop.lowering.buffers import Homes
 from tensorwright.loop.lowering.guards import Guards
 from tensorwright.loop.lowering.prefetches import prefetches_in
-from tensorwright.schedule import After, At, AtRoot, Mark, ScheduleState, Stage
+from tensorwright.schedule import After, At, AtRoot, ScheduleState, Stage
 
 __all__ = ["lower"]
-
-_KINDS = {
-    None: ForKind.SERIAL,
-    Mark.PARALLEL: ForKind.PARALLEL,
-    Mark.VECTORIZE: ForKind.VECTOR,
-    Mark.UNROLL: ForKind.UNROLLED,
-    Mark.BLOCK_X: ForKind.BLOCK_X,
-    Mark.BLOCK_Y: ForKind.BLOCK_Y,
-    Mark.BLOCK_Z: ForKind.BLOCK_Z,
-    Mark.THREAD_X: ForKind.THREAD_X,
-    Mark.THREAD_Y: ForKind.THREAD_Y,
-    Mark.THREAD_Z: ForKind.THREAD_Z,
-    Mark.VTHREAD: ForKind.VTHREAD,
-}
 
 
 def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
@@ -126,7 +111,7 @@ class _Nests:
         nest = self.homes.analysis.nests[stage.name]
         if loop not in nest.variables:
             return body
-        return For(nest.variables[loop], nest.extents[loop], _KINDS[stage.mark(loop)], body)
+        return For(nest.variables[loop], nest.extents[loop], stage.kind(loop), body)
 
     def _initialise(self, stage: Stage, depth: int) -> Stmt:
         """The nest that stores the identity, over the spatial loops from `depth` inwards."""

@@ -15,10 +15,10 @@ from tensorwright.expr import (
     simplify,
     substitute,
 )
-from tensorwright.loop.ir import For, ForKind, Prefetch, Stmt, block
+from tensorwright.loop.ir import For, Prefetch, Stmt, block
 from tensorwright.loop.lowering.buffers import Homes
 from tensorwright.loop.lowering.loop_order import host_variables
-from tensorwright.schedule import Stage
+from tensorwright.schedule import ForKind, Stage
 
 __all__ = ["prefetches_in"]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tensorwright.expr import And, Condition, Var, all_of, free_vars, negate
 from tensorwright.expr import condition_sides as sides_of
-from tensorwright.loop.ir import Allocate, Block, For, ForKind, If, LoopProgram, Stmt, block
+from tensorwright.loop.ir import Allocate, Block, For, If, LoopProgram, Stmt, block
 from tensorwright.loop.traversal import (
     Namer,
     buffers_of_index,
@@ -14,6 +14,7 @@ from tensorwright.loop.traversal import (
     freshen,
     with_children,
 )
+from tensorwright.schedule import ForKind
 
 __all__ = ["hoist_conditions"]
 

@@ -18,7 +18,7 @@ from tensorwright.expr import (
     simplify_condition,
     terms_of,
 )
-from tensorwright.loop.ir import For, ForKind, If, LoopProgram, Stmt, Store, block
+from tensorwright.loop.ir import For, If, LoopProgram, Stmt, Store, block
 from tensorwright.loop.passes.guards import gap_of, guards_of
 from tensorwright.loop.passes.simplify import simplify_loops, simplify_statement
 from tensorwright.loop.traversal import (
@@ -30,6 +30,7 @@ from tensorwright.loop.traversal import (
     total_size,
     with_children,
 )
+from tensorwright.schedule import ForKind
 
 __all__ = ["partition_loops"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorwright.loop.ir import For, ForKind, LoopProgram, Stmt, block
+from tensorwright.loop.ir import For, LoopProgram, Stmt, block
 from tensorwright.loop.passes.simplify import simplify_loops
 from tensorwright.loop.traversal import (
     Namer,
@@ -12,6 +12,7 @@ from tensorwright.loop.traversal import (
     total_size,
     with_children,
 )
+from tensorwright.schedule import ForKind
 
 __all__ = ["unroll_loops"]
 

@@ -31,28 +31,19 @@ from tensorwright.loop.ir import (
     Buffer,
     Call,
     For,
-    ForKind,
     If,
     LoopProgram,
     Parameter,
     Prefetch,
     Role,
-    Scope,
     Stmt,
     Store,
     print_program,
 )
+from tensorwright.schedule import ForKind, Scope, may_not_be_inside
 
 __all__ = ["verify"]
 
-_BLOCKS = frozenset((ForKind.BLOCK_X, ForKind.BLOCK_Y, ForKind.BLOCK_Z))
-_THREADS = frozenset((ForKind.THREAD_X, ForKind.THREAD_Y, ForKind.THREAD_Z))
-_FORBIDDEN_OUTSIDE: dict[ForKind, frozenset[ForKind]] = {
-    ForKind.PARALLEL: frozenset((ForKind.PARALLEL, ForKind.VECTOR)) | _BLOCKS | _THREADS,
-    ForKind.VECTOR: frozenset((ForKind.VECTOR,)),
-    **dict.fromkeys(_BLOCKS, frozenset((ForKind.VECTOR, ForKind.PARALLEL)) | _THREADS),
-    **dict.fromkeys(_THREADS, frozenset((ForKind.VECTOR, ForKind.PARALLEL))),
-}
 _LOGIC = frozenset((Fn.AND, Fn.OR, Fn.XOR, Fn.NOT))
 
 
@@ -162,9 +153,9 @@ class _Verifier:
             self._require(
                 isinstance(loop.extent, int), f"the extent {loop.extent} of {loop.var} is no int"
             )
-        wrong = [kind for kind in kinds if kind in _FORBIDDEN_OUTSIDE.get(loop.kind, ())]
+        wrong = [kind for kind in kinds if kind in may_not_be_inside(loop.kind)]
         if wrong:
-            self._fail(f"a loop {loop.kind.value} inside a loop {wrong[0].value}")
+            self._fail(f"a loop {loop.kind.note} inside a loop {wrong[0].note}")
         never = isinstance(loop.extent, int) and loop.extent <= 0
         inside = {**bounds, loop.var: Range.of_extent(loop.extent)}
         self._statement(loop.body, inside, (*kinds, loop.kind), guarded=guarded or never)

@@ -21,7 +21,7 @@ from tensorwright.expr import (
     simplify_condition,
     terms_of,
 )
-from tensorwright.loop.ir import Allocate, Block, For, ForKind, If, LoopProgram, Stmt, block
+from tensorwright.loop.ir import Allocate, Block, For, If, LoopProgram, Stmt, block
 from tensorwright.loop.passes.guards import gap_of, guards_of
 from tensorwright.loop.passes.simplify import simplify_loops
 from tensorwright.loop.traversal import (
@@ -33,6 +33,7 @@ from tensorwright.loop.traversal import (
     total_size,
     with_children,
 )
+from tensorwright.schedule import ForKind
 
 __all__ = ["version_guards"]
 

@@ -16,6 +16,7 @@ from tensorwright.expr import (
     map_elements,
     rebuild,
 )
+from tensorwright.schedule.execution import Scope
 from tensorwright.schedule.primitive import (
     need_new_stage,
     need_plain_loops,
@@ -24,12 +25,7 @@ from tensorwright.schedule.primitive import (
     refuse,
     runs_inside_after,
 )
-from tensorwright.schedule.state import (
-    ScheduleState,
-    StageScope,
-    fresh_stage,
-    reads_of,
-)
+from tensorwright.schedule.state import ScheduleState, fresh_stage, reads_of
 from tensorwright.schedule.text import step_text
 
 
@@ -48,7 +44,7 @@ class CacheRead:
 
     tensor: str
     reader: str
-    scope: StageScope = StageScope.LOCAL
+    scope: Scope = Scope.LOCAL
     order: tuple[int, ...] = ()
 
     def __str__(self) -> str:
@@ -104,7 +100,7 @@ class CacheWrite:
     """
 
     stage: str
-    scope: StageScope = StageScope.LOCAL
+    scope: Scope = Scope.LOCAL
 
     def __str__(self) -> str:
         return step_text(self)

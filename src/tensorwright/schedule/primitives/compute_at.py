@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorwright.expr import Load, Var, loads_of
+from tensorwright.schedule.execution import Scope
 from tensorwright.schedule.primitive import (
     is_inside,
     is_within,
@@ -13,7 +14,7 @@ from tensorwright.schedule.primitive import (
     need_stage,
     refuse,
 )
-from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, Stage, StageScope
+from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, Stage
 from tensorwright.schedule.tails import need_whole_tiles
 from tensorwright.schedule.text import step_text
 
@@ -62,7 +63,7 @@ class ComputeAt:
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the stage placed; its tensor becomes local to the loop."""
         stage = state.stage(self.stage)
-        scope = StageScope.LOCAL if stage.scope is StageScope.GLOBAL else stage.scope
+        scope = Scope.LOCAL if stage.scope is Scope.GLOBAL else stage.scope
         return state.with_stage(replace(stage, placement=At(self.host, self.loop), scope=scope))
 
 
@@ -147,5 +148,5 @@ class ReverseComputeAt:
         host = changed.stage(self.host)
         readers = {reader.name for reader in changed.readers(self.host)}
         if readers == {self.stage} and self.host not in state.outputs:
-            changed = changed.with_stage(replace(host, scope=StageScope.LOCAL))
+            changed = changed.with_stage(replace(host, scope=Scope.LOCAL))
         return changed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import (
     guests,
     move_guests,
@@ -48,7 +49,7 @@ class Fuse:
             raise refuse(self, state, "fusing takes at least two loops")
         for loop in self.loops:
             need_loop(self, state, stage, loop)
-            if stage.mark(loop) is not None:
+            if stage.kind(loop) is not ForKind.SERIAL:
                 here = (self.stage, loop)
                 raise refuse(self, state, f"loop {loop} is already marked", "fuse first", here)
         start = stage.loops.index(self.loops[0])

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorwright.expr import Combiner
+from tensorwright.schedule.execution import BLOCKS, THREADS, ForKind
 from tensorwright.schedule.primitive import need_legal_nesting, need_loop, need_stage, refuse
-from tensorwright.schedule.state import Mark, ScheduleState
+from tensorwright.schedule.state import ScheduleState
 from tensorwright.schedule.text import step_text
 
 
-def _check(step: object, state: ScheduleState, name: str, loop: str, mark: Mark) -> None:
+def _check(step: object, state: ScheduleState, name: str, loop: str, kind: ForKind) -> None:
     stage = need_stage(step, state, name)
     need_loop(step, state, stage, loop)
-    if stage.mark(loop) is not None:
+    if stage.kind(loop) is not ForKind.SERIAL:
         raise refuse(step, state, f"loop {loop} is already marked", "", (name, loop))
-    need_legal_nesting(step, state, state.with_stage(stage.with_mark(loop, mark)))
+    need_legal_nesting(step, state, state.with_stage(stage.with_mark(loop, kind)))
 
 
 _FOLDS = frozenset((Combiner.SUM, Combiner.PROD, Combiner.MAX, Combiner.MIN))
@@ -58,11 +59,11 @@ class Unroll:
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the loop may not be unrolled."""
-        _check(self, state, self.stage, self.loop, Mark.UNROLL)
+        _check(self, state, self.stage, self.loop, ForKind.UNROLLED)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loop marked."""
-        return state.with_stage(state.stage(self.stage).with_mark(self.loop, Mark.UNROLL))
+        return state.with_stage(state.stage(self.stage).with_mark(self.loop, ForKind.UNROLLED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +86,12 @@ class Vectorize:
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the loop may not be vectorised."""
-        _check(self, state, self.stage, self.loop, Mark.VECTORIZE)
+        _check(self, state, self.stage, self.loop, ForKind.VECTOR)
         _refuse_reduction(self, state, self.stage, self.loop, _FOLDS)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loop marked."""
-        return state.with_stage(state.stage(self.stage).with_mark(self.loop, Mark.VECTORIZE))
+        return state.with_stage(state.stage(self.stage).with_mark(self.loop, ForKind.VECTOR))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +111,15 @@ class Parallel:
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the loop may not run in parallel."""
-        _check(self, state, self.stage, self.loop, Mark.PARALLEL)
+        _check(self, state, self.stage, self.loop, ForKind.PARALLEL)
         _refuse_reduction(self, state, self.stage, self.loop)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loop marked."""
-        return state.with_stage(state.stage(self.stage).with_mark(self.loop, Mark.PARALLEL))
+        return state.with_stage(state.stage(self.stage).with_mark(self.loop, ForKind.PARALLEL))
 
 
-_BINDABLE = frozenset(Mark) - {Mark.PARALLEL, Mark.VECTORIZE, Mark.UNROLL}
+_BINDABLE = BLOCKS | THREADS | {ForKind.VTHREAD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ class Bind:
 
     stage: str
     loop: str
-    index: Mark
+    index: ForKind
 
     def __str__(self) -> str:
         return step_text(self)
@@ -146,9 +147,9 @@ class Bind:
             raise refuse(
                 self, state, f"{self.index.value} is no index of a GPU", "use its own step"
             )
-        for loop, mark in state.stage(self.stage).marks:
-            if mark is self.index and mark is not Mark.VTHREAD:
-                raise refuse(self, state, f"{mark.value} is bound already", "", (self.stage, loop))
+        for loop, kind in state.stage(self.stage).marks:
+            if kind is self.index and kind is not ForKind.VTHREAD:
+                raise refuse(self, state, f"{kind.value} is bound already", "", (self.stage, loop))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loop marked."""

@@ -23,6 +23,7 @@ from tensorwright.expr import (
     substitute_value,
 )
 from tensorwright.schedule.analysis import Analysis, analyse
+from tensorwright.schedule.execution import Scope
 from tensorwright.schedule.primitive import (
     guests,
     need_loop,
@@ -30,7 +31,7 @@ from tensorwright.schedule.primitive import (
     need_stage,
     refuse,
 )
-from tensorwright.schedule.state import AtRoot, ScheduleState, StageScope, fresh_stage
+from tensorwright.schedule.state import AtRoot, ScheduleState, fresh_stage
 from tensorwright.schedule.text import step_text
 
 
@@ -101,7 +102,7 @@ class Rfactor:
         read = Load(stand_in, tuple(axis.var for axis in spatial))
         folded = Compute(self.stage, tensor.axes, read, Reduction(combiner, (axes[self.loop],)))
         at = [s.name for s in state.stages].index(self.stage)
-        new = (fresh_stage(partial, StageScope.GLOBAL), fresh_stage(folded))
+        new = (fresh_stage(partial, Scope.GLOBAL), fresh_stage(folded))
         return replace(state, stages=(*state.stages[:at], *new, *state.stages[at + 1 :]))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tensorwright.expr import Index
 from tensorwright.schedule.analysis import analyse
+from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import (
     guests,
     move_guests,
@@ -62,7 +63,7 @@ class Split:
         for factor in self.factors:
             if isinstance(factor, int) and factor < 1:
                 raise refuse(self, state, f"factor {factor} is not positive", "", here)
-        if stage.mark(self.loop) is not None:
+        if stage.kind(self.loop) is not ForKind.SERIAL:
             raise refuse(self, state, f"loop {self.loop} is already marked", "split it first", here)
         need_plain_loops(self, state, stage, self.loop)
         need_new_loops(self, state, stage, self.children)

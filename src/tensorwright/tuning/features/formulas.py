@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tensorwright.loop import Buffer, ForKind, LoopProgram
+from tensorwright.loop import Buffer, LoopProgram
+from tensorwright.schedule import ForKind
 from tensorwright.tuning.features.access import LINE_BYTES, BufferUse, LoopBox, buffer_uses
 from tensorwright.tuning.features.columns import (
     Cell,

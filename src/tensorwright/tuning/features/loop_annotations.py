@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorwright.loop import ForKind
+from tensorwright.schedule import ForKind
 from tensorwright.tuning.features.access import LoopBox
 from tensorwright.tuning.features.columns import (
     Cell,

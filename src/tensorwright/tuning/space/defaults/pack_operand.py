@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tensorwright.base import Target
 from tensorwright.expr import Axis, loads_of
-from tensorwright.schedule import CacheRead, ComputeAt, Split, StageScope, Vectorize
+from tensorwright.schedule import CacheRead, ComputeAt, Scope, Split, Vectorize
 from tensorwright.tuning.space.axes.roles import extent_of, operands, reads_along, stride_along
 from tensorwright.tuning.space.axes.steps import lanes_for
 from tensorwright.tuning.space.sketch import SketchBuilder
@@ -45,7 +45,7 @@ def pack_operand(
         is_far = apart * load.dtype.size_bytes > _APART_BYTES
         is_read_once = sum(other.source.name == name for other in loads) == 1
         if is_far and is_read_once and extent_of(folded.extent) >= _MANY:
-            step = CacheRead(name, anchor, StageScope.GLOBAL)
+            step = CacheRead(name, anchor, Scope.GLOBAL)
             builder.do(step)
             return step.copy
     return ""

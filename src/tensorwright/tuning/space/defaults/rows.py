@@ -21,9 +21,9 @@ from tensorwright.schedule import (
     Reorder,
     Rfactor,
     ScheduleState,
+    Scope,
     Split,
     Stage,
-    StageScope,
     Tail,
     Unroll,
     Vectorize,
@@ -147,7 +147,7 @@ def _turn_operands(builder: SketchBuilder, target: Target) -> tuple[str, ...]:
             uses = prod(extent_of(axis.extent) for axis in others)
             is_constant = load.source.name in builder.state.constants
             if order and uses >= _TURN_USES and not is_constant:
-                step = CacheRead(load.source.name, stage.name, StageScope.GLOBAL, order)
+                step = CacheRead(load.source.name, stage.name, Scope.GLOBAL, order)
                 builder.do(step)
                 copies.append(step.copy)
     return tuple(copies)

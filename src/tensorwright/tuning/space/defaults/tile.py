@@ -16,14 +16,7 @@ from math import prod
 
 from tensorwright.base import Target
 from tensorwright.expr import Const, Load, Select, Tensor, children, free_vars, loads_of
-from tensorwright.schedule import (
-    CacheRead,
-    CacheWrite,
-    ScheduleState,
-    SkipZeros,
-    Stage,
-    StageScope,
-)
+from tensorwright.schedule import CacheRead, CacheWrite, ScheduleState, Scope, SkipZeros, Stage
 from tensorwright.tuning.space.axes.roles import (
     extent_of,
     group_size,
@@ -194,7 +187,7 @@ def _transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width:
         rank = len(load.indices)
         if len(across) == 1 and across[0] != rank - 1:
             order = (*(n for n in range(rank) if n != across[0]), across[0])
-            builder.do(CacheRead(load.source.name, anchor, StageScope.GLOBAL, order))
+            builder.do(CacheRead(load.source.name, anchor, Scope.GLOBAL, order))
 
 
 _ROWS_FIRST = 0.5

@@ -16,6 +16,7 @@ from tensorwright.schedule import (
     AtRoot,
     ComputeAt,
     ComputeInline,
+    ForKind,
     PackConstant,
     PrefetchNext,
     Reorder,
@@ -146,7 +147,8 @@ class _Annotation:
     def _prefetch(self, name: str, constant: str) -> None:
         """Ask for what the next tiles read, in the innermost loop of the reduction."""
         stage = self.builder.state.stage(name)
-        loops = [x for x in stage.loops if x in stage.reduce_loops and stage.mark(x) is None]
+        folding = [x for x in stage.loops if x in stage.reduce_loops]
+        loops = [x for x in folding if stage.kind(x) is ForKind.SERIAL]
         if loops and not isinstance(stage.placement, AtRoot):
             self.builder.do(PrefetchNext(name, constant, loops[-1]))
 
