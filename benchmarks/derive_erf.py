@@ -1,4 +1,4 @@
-"""Derive the polynomials of erf in f32 (codegen/llvm/math_coefficients.py) and print them.
+"""Derive the polynomials of erf in f32 (codegen/llvm/math/coefficients.py) and print them.
 
     |x| <  1:   erf(x) = x + x * p(x^2)
     |x| >= 1:   erf(x) = sign(x) * (1 - exp(-(t + t * q(t)))),   t = min(|x|, 4)

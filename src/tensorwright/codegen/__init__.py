@@ -1,3 +1,5 @@
-"""Code generators: loop programs in, code out. Read llvm/ first."""
+"""Code generators.
 
-__all__: list[str] = []
+`analysis/` says what each of them needs to know about a loop program; `llvm/` writes LLVM IR and
+compiles it.
+"""

@@ -30,8 +30,8 @@ from tests.unit.codegen.kernels import (
 )
 
 from tensorwright.base import DType, InternalError, Target, UnsupportedError
+from tensorwright.codegen.analysis.promote import promote_accumulators
 from tensorwright.codegen.llvm import assembly, emit
-from tensorwright.codegen.llvm.promote import promote_accumulators
 from tensorwright.expr import (
     Cast,
     Element,

@@ -1,8 +1,8 @@
 """LLVM back end: IR text in, object code out.
 
-From loop program to text: kernel.py, then statements.py, values.py, memory.py, indices.py,
-linear.py and builder.py, each built on the next. From text to object code: machine.py. The
-mathematical functions: vector_math.py.
+From loop program to text: kernel.py, then statements.py and values.py, on `memory/` (index values
+and accesses), `operations/` (functions of values), `math/` (mathematical functions on vectors) and
+`text/` (names, blocks and scopes). From text to object code: machine.py.
 """
 
 from tensorwright.codegen.llvm.intrinsics import Intrinsic
@@ -15,8 +15,8 @@ from tensorwright.codegen.llvm.machine import (
     feature_flags,
     pipeline_key,
 )
-from tensorwright.codegen.llvm.math_emitter import float_literal
-from tensorwright.codegen.llvm.vector_math import (
+from tensorwright.codegen.llvm.math.emitter import float_literal
+from tensorwright.codegen.llvm.math.functions import (
     LIBM_SYMBOLS,
     MATH_FUNCTIONS,
     math_function,

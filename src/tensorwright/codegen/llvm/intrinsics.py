@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tensorwright.base import Target
-from tensorwright.codegen.llvm.builder import Function
+from tensorwright.codegen.llvm.text.builder import Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +50,12 @@ def find_intrinsic(name: str, target: Target) -> Intrinsic | None:
         if intrinsic.name == name and set(intrinsic.features) <= set(target.features):
             return intrinsic
     return None
+
+
+def intrinsic_windows(target: Target) -> dict[str, tuple[int, ...]]:
+    """The lanes of the windows of every intrinsic that the target has."""
+    return {
+        intrinsic.name: intrinsic.window_lanes
+        for intrinsic in INTRINSICS
+        if set(intrinsic.features) <= set(target.features)
+    }

@@ -12,13 +12,15 @@ import re
 from dataclasses import dataclass
 
 from tensorwright.base import Target
-from tensorwright.codegen.llvm.access import Piece
-from tensorwright.codegen.llvm.builder import Function, Module
-from tensorwright.codegen.llvm.facts import Facts
+from tensorwright.codegen.analysis.facts import Facts
+from tensorwright.codegen.analysis.promote import promote_accumulators
+from tensorwright.codegen.analysis.workspace import BUFFER_ALIGN, Workspace, element_count
+from tensorwright.codegen.llvm.intrinsics import intrinsic_windows
+from tensorwright.codegen.llvm.math.functions import LIBM_SYMBOLS
+from tensorwright.codegen.llvm.memory.access import Piece
 from tensorwright.codegen.llvm.parallel import write_entry
-from tensorwright.codegen.llvm.promote import promote_accumulators
-from tensorwright.codegen.llvm.statements import BUFFER_ALIGN, Arena, Kernel, Statements
-from tensorwright.codegen.llvm.vector_math import LIBM_SYMBOLS
+from tensorwright.codegen.llvm.statements import Kernel, Statements
+from tensorwright.codegen.llvm.text.builder import Function, Module
 from tensorwright.loop import LoopProgram, Parameter
 
 
@@ -50,7 +52,7 @@ def emit(program: LoopProgram, target: Target) -> KernelSource:
     name = _symbol(program.name)
     body = promote_accumulators(program.body, target)
     module = Module()
-    kernel = Kernel(name, target, module, Facts(target), Arena(), Arena(), [])
+    kernel = Kernel(name, target, module, Facts(target, intrinsic_windows(target)), Workspace(), [])
     pointers = [f"%p{position}" for position in range(len(program.parameters))]
     listed = "".join(f"ptr noalias align {BUFFER_ALIGN} {pointer}, " for pointer in pointers)
     head = (
@@ -60,17 +62,19 @@ def emit(program: LoopProgram, target: Target) -> KernelSource:
     main = Statements(Function(module, head), kernel, is_parallel=False)
     for pointer, parameter in zip(pointers, program.parameters, strict=True):
         buffer = parameter.buffer
-        size = 1
-        for extent in buffer.shape:
-            size *= main.scalar_int(extent)
+        size = element_count(buffer)
         main.storages[buffer.name] = Piece(pointer, buffer.dtype, size, BUFFER_ALIGN)
     main.statement(body)
     main.function.finish()
     for region in kernel.regions:
-        write_entry(module, region, kernel.own.size)
-    module.definitions[name] = _entry(name, pointers, kernel.shared.size)
+        write_entry(module, region, kernel.workspace.own.size)
+    module.definitions[name] = _entry(name, pointers, kernel.workspace.shared.size)
     return KernelSource(
-        name, module.text(), kernel.shared.size, kernel.own.size, program.parameters
+        name,
+        module.text(),
+        kernel.workspace.shared.size,
+        kernel.workspace.own.size,
+        program.parameters,
     )
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tensorwright.codegen.llvm.access import Piece
-from tensorwright.codegen.llvm.builder import Function, Module
-from tensorwright.codegen.llvm.linear import Linear
-from tensorwright.codegen.llvm.memory import Slots
+from tensorwright.codegen.analysis.linear import Linear
+from tensorwright.codegen.llvm.memory.access import Piece
+from tensorwright.codegen.llvm.memory.buffers import Slots
+from tensorwright.codegen.llvm.text.builder import Function, Module
 from tensorwright.loop import Stmt, buffers_used
 
 _DECLARATIONS = (

@@ -1,76 +1,11 @@
-"""A copy of a matrix in the other order, in blocks that are turned in registers.
-
-    for k in 0..n:  for i in 0..w @vectorize:  T[.., k, i] = S[.., i, k]
-
-reads a row of S for every lane i, w columns at a time, turns the w vectors in registers and writes
-them: a gather touches a cache line for each element, and every line w times.
-"""
+"""Transposition a square of vectors in registers, by shuffles."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from tensorwright.base import Target
-from tensorwright.codegen.llvm.builder import Function
-from tensorwright.codegen.llvm.facts import Facts
-from tensorwright.codegen.llvm.indices import flat_index
-from tensorwright.expr import Index, Load, Var, free_vars, terms_of
-from tensorwright.loop import Buffer, For, Store
-from tensorwright.schedule import ForKind
+from tensorwright.codegen.llvm.text.builder import Function
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A loop nest that copies a matrix in the other order.
-
-    along   the loop along the rows of the source      across  the vector loop, `width` long
-    """
-
-    along: For
-    across: For
-    store: Store
-    load: Load
-    width: int
-
-
-def find_turn(loop: For, facts: Facts, target: Target) -> Turn | None:
-    """The copy that a serial loop is; None if it is none."""
-    across = loop.body
-    if not (isinstance(across, For) and isinstance(across.body, Store)):
-        return None
-    store = across.body
-    load = store.value
-    if not isinstance(load, Load) or load.source == store.buffer:
-        return None
-    if facts.kind(across) is not ForKind.VECTOR or load.dtype.size_bytes not in (4, 8):
-        return None
-    width = target.vector_bytes // load.dtype.size_bytes
-    if facts.extent(across) != width or facts.extent(loop) % width or width < 4:
-        return None
-    read = _steps(load.source, load.indices, loop.var, across.var)
-    written = _steps(store.buffer, store.indices, loop.var, across.var)
-    if read is None or written is None or read[0] != 1 or written[1] != 1:
-        return None
-    return None if read[1] in (0, 1) or not written[0] else Turn(loop, across, store, load, width)
-
-
-def _steps(
-    buffer: Buffer, indices: tuple[Index, ...], along: Var, across: Var
-) -> tuple[int, int] | None:
-    """How far apart neighbours along two variables are; None where that is not constant."""
-    steps = {along: 0, across: 0}
-    for monomial, coefficient in terms_of(flat_index(buffer, indices)):
-        found = [var for var in steps if var in free_vars(*monomial)]
-        if found and len(monomial) > 1:
-            return None
-        for var in found:
-            if monomial[0] != var:
-                return None
-            steps[var] = coefficient
-    return steps[along], steps[across]
-
-
-def turned(function: Function, rows: list[str], kind: str) -> list[str]:
+def transposed_square(function: Function, rows: list[str], kind: str) -> list[str]:
     """The columns of a square: vector n has lane n of every row, in their order.
 
     Blocks of the square change places with those across from them, blocks of half its side first.

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorwright.base import Target
-from tensorwright.codegen.llvm.access import Piece
-from tensorwright.codegen.llvm.builder import Function, Module
-from tensorwright.codegen.llvm.facts import Facts
-from tensorwright.codegen.llvm.folds import fold_lanes
+from tensorwright.codegen.analysis.facts import Facts
+from tensorwright.codegen.analysis.linear import Linear
+from tensorwright.codegen.analysis.tiles import tile_width
+from tensorwright.codegen.analysis.transposition import Transposition, find_transposition
+from tensorwright.codegen.analysis.workspace import BUFFER_ALIGN, Home, Workspace, element_count
 from tensorwright.codegen.llvm.intrinsics import find_intrinsic
-from tensorwright.codegen.llvm.linear import Linear
-from tensorwright.codegen.llvm.literals import memory_type
-from tensorwright.codegen.llvm.memory import Slots
+from tensorwright.codegen.llvm.memory.access import Piece
+from tensorwright.codegen.llvm.memory.buffers import Slots
+from tensorwright.codegen.llvm.operations.folds import fold_lanes
 from tensorwright.codegen.llvm.parallel import Region, capture, write_region
-from tensorwright.codegen.llvm.register_transpose import Turn, find_turn, turned
-from tensorwright.codegen.llvm.tiles import tile_width
+from tensorwright.codegen.llvm.register_transpose import transposed_square
+from tensorwright.codegen.llvm.text.builder import Function, Module
+from tensorwright.codegen.llvm.text.literals import memory_type
 from tensorwright.codegen.llvm.values import Values
 from tensorwright.expr import Condition, Fn, Value
 from tensorwright.loop import (
@@ -30,26 +32,7 @@ from tensorwright.loop import (
     Store,
     folded_operand,
 )
-from tensorwright.schedule import ForKind, Scope
-
-BUFFER_ALIGN = 64
-_STACK_BYTES = 32 << 10  # the largest local buffer on the stack
-_FRAME_BYTES = 256 << 10  # of all of them in one function
-
-
-class Arena:
-    """Offsets in a workspace: a buffer's place is free again after its statement."""
-
-    def __init__(self) -> None:
-        self.top = 0
-        self.size = 0
-
-    def take(self, count_bytes: int) -> int:
-        """The offset of a new piece; give it back by setting `top` to what it was before."""
-        offset = self.top
-        self.top = _aligned(offset + count_bytes)
-        self.size = max(self.size, self.top)
-        return offset
+from tensorwright.schedule import ForKind
 
 
 @dataclass(slots=True)
@@ -60,8 +43,7 @@ class Kernel:
     target: Target
     module: Module
     facts: Facts
-    shared: Arena  # one per call
-    own: Arena  # one per thread
+    workspace: Workspace
     regions: list[Region]
 
 
@@ -132,8 +114,8 @@ class Statements(Values):
             self._vectors(loop)
         elif kind is ForKind.PARALLEL and not self.is_parallel and self.lanes == 1:
             self._parallel(loop, extent)
-        elif kind is ForKind.SERIAL and (turn := self._turn_of(loop)) is not None:
-            self._turn(turn, extent)
+        elif kind is ForKind.SERIAL and (copy := self._transposition_of(loop)) is not None:
+            self._transpose(copy, extent)
         else:
             self._serial(loop, "0", str(extent), extent)
         if outer is None:
@@ -150,35 +132,35 @@ class Statements(Values):
         with self.function.loop(first, stop, (0, extent - 1), written) as index:
             self._copy(loop, Linear(0, ((index, 1),)))
 
-    def _turn_of(self, loop: For) -> Turn | None:
+    def _transposition_of(self, loop: For) -> Transposition | None:
         """The copy in the other order that a loop is, between buffers in memory."""
-        turn = find_turn(loop, self.facts, self.target) if self.lanes == 1 else None
-        if turn is None or self.guard is not None:
+        copy = find_transposition(loop, self.facts, self.target) if self.lanes == 1 else None
+        if copy is None or self.guard is not None:
             return None
-        storages = (self.storages.get(b.name) for b in (turn.load.source, turn.store.buffer))
-        return turn if all(isinstance(each, Piece) for each in storages) else None
+        storages = (self.storages.get(b.name) for b in (copy.load.source, copy.store.buffer))
+        return copy if all(isinstance(each, Piece) for each in storages) else None
 
-    def _turn(self, turn: Turn, extent: int) -> None:
-        """Copy squares: load their rows, turn them, store their columns."""
-        function, width = self.function, turn.width
-        load, store = turn.load, turn.store
+    def _transpose(self, copy: Transposition, extent: int) -> None:
+        """Copy squares: load their rows, turn them in registers, store their columns."""
+        function, width = self.function, copy.width
+        load, store = copy.load, copy.store
         kind = memory_type(load.dtype, width)
         align = load.dtype.size_bytes
-        written = self.facts.written(turn.along)
+        written = self.facts.written(copy.along)
         with function.loop("0", str(extent // width), (0, extent // width - 1), written) as index:
-            self.env[turn.along.var.name] = Linear(0, ((index, width),))
+            self.env[copy.along.var.name] = Linear(0, ((index, width),))
             rows = []
             for lane in range(width):
-                self.env[turn.across.var.name] = lane
+                self.env[copy.across.var.name] = lane
                 address = self.address(load.source, load.indices)
                 rows.append(function.emit(f"load {kind}, ptr {address}, align {align}"))
-            self.env[turn.across.var.name] = 0
-            for place, column in enumerate(turned(function, rows, kind)):
-                self.env[turn.along.var.name] = Linear(place, ((index, width),))
+            self.env[copy.across.var.name] = 0
+            for place, column in enumerate(transposed_square(function, rows, kind)):
+                self.env[copy.along.var.name] = Linear(place, ((index, width),))
                 address = self.address(store.buffer, store.indices)
                 function.effect(f"store {kind} {column}, ptr {address}, align {align}")
             function.forget(store.buffer.name)
-        del self.env[turn.across.var.name]
+        del self.env[copy.across.var.name]
 
     def _vectors(self, loop: For) -> None:
         """Full vectors, written out or in a loop, then the rests."""
@@ -221,16 +203,15 @@ class Statements(Values):
     def _allocate(self, allocate: Allocate) -> None:
         buffer = allocate.buffer
         outer = self.storages.get(buffer.name)
-        tops = self.kernel.shared.top, self.kernel.own.top
         width = tile_width(allocate, self.env, self.lanes, self.facts)
-        if width is not None:
-            self.storages[buffer.name] = Slots(buffer.dtype, width, self.lanes)
-        else:
-            self.storages[buffer.name] = self._piece(buffer)
-        self.function.forget(buffer.name)
-        self.statement(allocate.body)
-        self.function.forget(buffer.name)
-        self.kernel.shared.top, self.kernel.own.top = tops
+        with self.kernel.workspace.statement():
+            if width is not None:
+                self.storages[buffer.name] = Slots(buffer.dtype, width, self.lanes)
+            else:
+                self.storages[buffer.name] = self._piece(buffer)
+            self.function.forget(buffer.name)
+            self.statement(allocate.body)
+            self.function.forget(buffer.name)
         if outer is None:
             del self.storages[buffer.name]
         else:
@@ -238,25 +219,18 @@ class Statements(Values):
 
     def _piece(self, buffer: Buffer) -> Piece:
         """Memory for a buffer: of the call, on the stack, or of the thread."""
-        size = self.lanes
-        for extent in buffer.shape:
-            size *= self.scalar_int(extent)
+        size = self.lanes * element_count(buffer)
         count_bytes = size * buffer.dtype.size_bytes
-        if buffer.scope is not Scope.LOCAL:
-            offset = self.kernel.shared.take(count_bytes)
-            pointer = self._at("%workspace", offset)
-        elif count_bytes <= _STACK_BYTES and self.frame_bytes + count_bytes <= _FRAME_BYTES:
-            self.frame_bytes += count_bytes
-            pointer = self.function.alloca(f"[{count_bytes} x i8]", BUFFER_ALIGN)
-        else:
-            pointer = self._at("%slice", self.kernel.own.take(count_bytes))
+        home, offset = self.kernel.workspace.place(buffer, count_bytes, self.frame_bytes)
+        match home:
+            case Home.SHARED:
+                pointer = self._at("%workspace", offset)
+            case Home.OWN:
+                pointer = self._at("%slice", offset)
+            case Home.STACK:
+                self.frame_bytes += count_bytes
+                pointer = self.function.alloca(f"[{count_bytes} x i8]", BUFFER_ALIGN)
         return Piece(pointer, buffer.dtype, size, BUFFER_ALIGN, self.lanes)
-
-    def scalar_int(self, extent: object) -> int:
-        """An extent of a bound program."""
-        if not isinstance(extent, int):
-            raise TypeError(f"the extent {extent} is not bound")
-        return extent
 
     def _at(self, base: str, offset: int) -> str:
         return self.function.pure(f"getelementptr i8, ptr {base}, i64 {offset}")
@@ -286,7 +260,3 @@ class Statements(Values):
         write_region(self.function, region)
         for buffer in self.facts.written(loop.body):
             self.function.forget(buffer)
-
-
-def _aligned(size: int) -> int:
-    return -(-size // BUFFER_ALIGN) * BUFFER_ALIGN

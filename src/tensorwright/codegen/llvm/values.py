@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tensorwright.base import DType, InternalError, Target
-from tensorwright.codegen.llvm.builder import Function
-from tensorwright.codegen.llvm.facts import values_below
-from tensorwright.codegen.llvm.linear import Linear
-from tensorwright.codegen.llvm.literals import Val, literal_text, register_type
-from tensorwright.codegen.llvm.memory import Memory
-from tensorwright.codegen.llvm.operations import Operations
-from tensorwright.codegen.llvm.powers import constant_power
+from tensorwright.codegen.analysis.facts import values_below
+from tensorwright.codegen.analysis.linear import Linear
+from tensorwright.codegen.llvm.memory.buffers import Memory
+from tensorwright.codegen.llvm.operations.apply import Operations
+from tensorwright.codegen.llvm.operations.powers import constant_power
+from tensorwright.codegen.llvm.text.builder import Function
+from tensorwright.codegen.llvm.text.literals import Val, literal_text, register_type
 from tensorwright.expr import (
     And,
     Apply,

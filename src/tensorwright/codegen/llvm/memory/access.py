@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorwright.base import DType, InternalError, UnsupportedError
-from tensorwright.codegen.llvm.indices import Indices
-from tensorwright.codegen.llvm.linear import Linear, Terms
-from tensorwright.codegen.llvm.literals import (
+from tensorwright.codegen.analysis.linear import Linear, Terms
+from tensorwright.codegen.llvm.memory.indices import Indices
+from tensorwright.codegen.llvm.text.literals import (
     Val,
     mangled,
     memory_element,

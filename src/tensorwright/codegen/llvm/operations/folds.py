@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tensorwright.codegen.llvm.literals import Val, register_type
-from tensorwright.codegen.llvm.operations import Operations
+from tensorwright.codegen.llvm.operations.apply import Operations
+from tensorwright.codegen.llvm.text.literals import Val, register_type
 from tensorwright.expr import Fn
 from tensorwright.loop import FOLD_IDENTITIES
 

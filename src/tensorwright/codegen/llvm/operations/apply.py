@@ -8,10 +8,10 @@ traps for any operand, so both sides of a select may be computed.
 from __future__ import annotations
 
 from tensorwright.base import DType, UnsupportedError
-from tensorwright.codegen.llvm.float_rules import FLOAT_RULES
-from tensorwright.codegen.llvm.int_rules import INT_RULES
-from tensorwright.codegen.llvm.lanewise import Lanewise
-from tensorwright.codegen.llvm.literals import Val, mangled, register_element, register_type
+from tensorwright.codegen.llvm.operations.float_rules import FLOAT_RULES
+from tensorwright.codegen.llvm.operations.int_rules import INT_RULES
+from tensorwright.codegen.llvm.operations.lanewise import Lanewise
+from tensorwright.codegen.llvm.text.literals import Val, mangled, register_element, register_type
 from tensorwright.expr import Fn
 
 _INTRINSICS = {

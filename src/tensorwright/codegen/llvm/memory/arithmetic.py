@@ -1,53 +1,23 @@
-"""Index values while code is written: a constant, scaled names, and a step per lane.
+"""Arithmetic of index values in LLVM's text.
 
-A `Linear` is const + sum(coefficient * name) + step * lane. Names are SSA values of type i64, or of
-<lanes x i64> where they are in `Function.vectors`. Only what stays variable after unrolling is in
-it, so two copies of an unrolled statement differ in the constant alone.
+The names of a `Linear` are SSA values of type i64, or of <lanes x i64> where they are in
+`Function.vectors`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from tensorwright.codegen.analysis.linear import (
+    Linear,
+    Terms,
+    combine,
+    linear_range,
+    scaled,
+    sorted_terms,
+)
+from tensorwright.codegen.llvm.text.builder import Function
+from tensorwright.codegen.llvm.text.literals import splat_literal
 
-from tensorwright.codegen.llvm.builder import Function
-from tensorwright.codegen.llvm.literals import splat_literal
-
-Terms = tuple[tuple[str, int], ...]
 _I32 = 1 << 31
-
-
-class Linear(NamedTuple):
-    """const + sum(coefficient * name) + step * lane."""
-
-    const: int
-    terms: Terms = ()
-    step: int = 0
-
-
-def combine(left: Linear, right: Linear, scale: int = 1) -> Linear:
-    """left + scale * right."""
-    const = left.const + scale * right.const
-    step = left.step + scale * right.step
-    if not right.terms:
-        return Linear(const, left.terms, step)
-    total = dict(left.terms)
-    for name, coefficient in right.terms:
-        total[name] = total.get(name, 0) + scale * coefficient
-    return Linear(const, sorted_terms(total), step)
-
-
-def scaled(value: Linear, factor: int) -> Linear:
-    """factor * value."""
-    return combine(Linear(0), value, factor) if factor != 1 else value
-
-
-def sorted_terms(terms: Mapping[str, int]) -> Terms:
-    """Terms in one order, without zeros."""
-    if len(terms) == 1:
-        ((name, coefficient),) = terms.items()
-        return ((name, coefficient),) if coefficient else ()
-    return tuple(sorted((n, c) for n, c in terms.items() if c))
 
 
 class Arithmetic:
@@ -71,21 +41,7 @@ class Arithmetic:
 
     def range_of(self, value: Linear, lanes: int = 0) -> tuple[int, int] | None:
         """Inclusive bounds over the real lanes (or over so many), or None."""
-        low = high = value.const
-        reach = value.step * ((lanes or self.active) - 1)
-        if reach > 0:
-            high += reach
-        else:
-            low += reach
-        ranges = self.function.ranges
-        for name, coefficient in value.terms:
-            found = ranges.get(name)
-            if found is None:
-                return None
-            first, last = found[0] * coefficient, found[1] * coefficient
-            low += min(first, last)
-            high += max(first, last)
-        return low, high
+        return linear_range(value, lanes or self.active, self.function.ranges)
 
     def scalar(self, value: Linear) -> str:
         """A uniform value as an i64."""

@@ -8,9 +8,8 @@ from math import gcd
 from typing import NamedTuple
 
 from tensorwright.base import DType
-from tensorwright.codegen.llvm.facts import Facts
-from tensorwright.codegen.llvm.indices import flat_index
-from tensorwright.codegen.llvm.intrinsics import Intrinsic, find_intrinsic
+from tensorwright.codegen.analysis.facts import Facts
+from tensorwright.codegen.analysis.indices import flat_index
 from tensorwright.expr import FromIndex, Index, Load, Var, condition_sides, loads_of, terms_of
 from tensorwright.loop import (
     Allocate,
@@ -117,11 +116,11 @@ class _Search:
                 if target.name == self.buffer.name:
                     yield _IN_MEMORY
             case Call(name, _, meaning):
-                intrinsic = find_intrinsic(name, self.facts.target)
-                if intrinsic is None or self.lanes > 1:
+                window_lanes = self.facts.intrinsics.get(name)
+                if window_lanes is None or self.lanes > 1:
                     yield from self.accesses(meaning, moves)
                 else:
-                    yield from self._windows(statement, intrinsic, moves)
+                    yield from self._windows(statement, window_lanes, moves)
             case Block() | Allocate():
                 for part in children_of(statement):
                     yield from self.accesses(part, moves)
@@ -151,8 +150,10 @@ class _Search:
             if load.source.name == self.buffer.name:
                 yield self._access(load.indices, moves)
 
-    def _windows(self, call: Call, intrinsic: Intrinsic, moves: _Moves) -> Iterator[Access]:
-        for window, width in zip(call.windows, intrinsic.window_lanes, strict=True):
+    def _windows(
+        self, call: Call, window_lanes: tuple[int, ...], moves: _Moves
+    ) -> Iterator[Access]:
+        for window, width in zip(call.windows, window_lanes, strict=True):
             if window.buffer.name == self.buffer.name:
                 first = self._access(window.indices, moves, width)
                 yield Access(width, width) if first == _ONE else _IN_MEMORY

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tensorwright.codegen.llvm.lanewise import Lanewise
-from tensorwright.codegen.llvm.literals import Val, scalar_literal
+from tensorwright.codegen.llvm.operations.lanewise import Lanewise
+from tensorwright.codegen.llvm.text.literals import Val, scalar_literal
 from tensorwright.expr import Fn
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tensorwright.base import DType, InternalError, Target, UnsupportedError
@@ -31,10 +31,16 @@ class Chunks:
 
 
 class Facts:
-    """Facts about the statements of one program, remembered by identity."""
+    """Facts about the statements of one program, remembered by identity.
 
-    def __init__(self, target: Target) -> None:
+    intrinsics   what the back end writes as one instruction: a name, the lanes of each window
+    """
+
+    def __init__(
+        self, target: Target, intrinsics: Mapping[str, tuple[int, ...]] | None = None
+    ) -> None:
         self.target = target
+        self.intrinsics = intrinsics or {}
         self._written: dict[int, frozenset[str]] = {}
         self._chunks: dict[int, Chunks] = {}
         self._copies: dict[int, int] = {}

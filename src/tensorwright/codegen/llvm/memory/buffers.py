@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tensorwright.base import DType, InternalError, Target
-from tensorwright.codegen.llvm.access import Accesses, Piece, without
-from tensorwright.codegen.llvm.builder import Function
-from tensorwright.codegen.llvm.linear import Linear, combine, scaled
-from tensorwright.codegen.llvm.literals import Val, memory_type, register_type, scalar_literal
+from tensorwright.codegen.analysis.linear import Linear, combine, scaled
+from tensorwright.codegen.llvm.memory.access import Accesses, Piece, without
+from tensorwright.codegen.llvm.text.builder import Function
+from tensorwright.codegen.llvm.text.literals import Val, memory_type, register_type, scalar_literal
 from tensorwright.expr import Index, Value, loads_of
 from tensorwright.loop import Buffer
 
@@ -39,7 +39,7 @@ class Memory(Accesses):
     """Access to the buffers that a function knows."""
 
     def __init__(self, function: Function, target: Target) -> None:
-        super().__init__(function, target, self._element)
+        super().__init__(function, target)
         self.storages: dict[str, Piece | Slots] = {}
 
     def load(self, buffer: Buffer, indices: tuple[Index, ...]) -> Val:
@@ -150,7 +150,8 @@ class Memory(Accesses):
             return place
         return combine(scaled(place, storage.private), Linear(0, (), 1))
 
-    def _element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
+    def element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
+        """An element of an integer buffer, as a number."""
         value = self.load(buffer, indices)
         dtype = value.dtype
         if not dtype.is_int:

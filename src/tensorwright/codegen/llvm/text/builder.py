@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
-from tensorwright.codegen.llvm.literals import Val, register_element, splat_literal
-from tensorwright.codegen.llvm.math_emitter import vector_type
-from tensorwright.codegen.llvm.vector_math import MathFunction
+from tensorwright.codegen.llvm.math.emitter import vector_type
+from tensorwright.codegen.llvm.math.functions import MathFunction
+from tensorwright.codegen.llvm.text.literals import Val, register_element, splat_literal
 
 Lines: TypeAlias = "list[str | Lines]"
 

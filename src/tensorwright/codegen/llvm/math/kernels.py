@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from tensorwright.base import DType
-from tensorwright.codegen.llvm.math_coefficients import (
+from tensorwright.codegen.llvm.math.coefficients import (
     ERF_F32_ONE,
     ERF_F32_P,
     ERF_F32_Q,
@@ -20,7 +20,7 @@ from tensorwright.codegen.llvm.math_coefficients import (
     LOG_F64,
     TANH,
 )
-from tensorwright.codegen.llvm.math_emitter import MathEmitter
+from tensorwright.codegen.llvm.math.emitter import MathEmitter
 
 # Bit patterns of sqrt(1/2), the lower end of the mantissas that log reduces to.
 _SQRT_HALF_BITS = {DType.F32: 0x3F3504F3, DType.F64: 0x3FE6A09E667F3BCD}

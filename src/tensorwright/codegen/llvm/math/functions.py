@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tensorwright.base import DType, InternalError, Target
-from tensorwright.codegen.llvm.math_emitter import MathEmitter
-from tensorwright.codegen.llvm.math_kernels import (
+from tensorwright.codegen.llvm.math.emitter import MathEmitter
+from tensorwright.codegen.llvm.math.kernels import (
     emit_erf,
     emit_exp,
     emit_expm1,

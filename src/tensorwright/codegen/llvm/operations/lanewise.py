@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tensorwright.base import DType, Target
-from tensorwright.codegen.llvm.builder import Function
-from tensorwright.codegen.llvm.literals import (
+from tensorwright.codegen.llvm.math.functions import math_function
+from tensorwright.codegen.llvm.text.builder import Function
+from tensorwright.codegen.llvm.text.literals import (
     Val,
     literal_text,
     mangled,
@@ -12,7 +13,6 @@ from tensorwright.codegen.llvm.literals import (
     register_type,
     splat_literal,
 )
-from tensorwright.codegen.llvm.vector_math import math_function
 
 
 class Lanewise:

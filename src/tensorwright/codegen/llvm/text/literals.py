@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tensorwright.base import DType
-from tensorwright.codegen.llvm.math_emitter import float_literal, vector_type
+from tensorwright.codegen.llvm.math.emitter import float_literal, vector_type
 
 _REGISTER = {
     DType.F16: "float",  # 16-bit floats are computed in f32 and rounded after each operation

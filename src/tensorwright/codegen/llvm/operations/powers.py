@@ -8,8 +8,8 @@ sign and minus infinity gives NaN where the exponent is no integer.
 from __future__ import annotations
 
 from tensorwright.base import DType
-from tensorwright.codegen.llvm.literals import Val
-from tensorwright.codegen.llvm.operations import Operations
+from tensorwright.codegen.llvm.operations.apply import Operations
+from tensorwright.codegen.llvm.text.literals import Val
 from tensorwright.expr import Fn
 
 _MOST = 8

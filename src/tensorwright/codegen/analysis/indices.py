@@ -1,0 +1,177 @@
+"""Index expressions to `Linear`s in the environment of the loops, for any back end.
+
+What is linear in the loop variables is added up here; a back end says how a product of two
+variables, a division, a remainder, a minimum and an element of an index tensor are written.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from tensorwright.base import InternalError
+from tensorwright.codegen.analysis.linear import Linear, combine, scaled, sorted_terms
+from tensorwright.expr import (
+    Element,
+    ExactDiv,
+    FloorDiv,
+    Index,
+    IndexExpr,
+    Max,
+    Min,
+    Mod,
+    Relation,
+    Var,
+    simplify,
+    terms_of,
+)
+from tensorwright.loop import Buffer
+
+# constant, variables with coefficients, other monomials with coefficients
+_Plan = tuple[int, tuple[tuple[str, int], ...], tuple[tuple[tuple[IndexExpr, ...], int], ...]]
+
+
+class IndexEvaluator(ABC):
+    """Evaluates index expressions; `env` holds an int for each variable that is unrolled."""
+
+    def __init__(self) -> None:
+        self.env: dict[str, int | Linear] = {}
+        self._plans: dict[int, tuple[object, _Plan]] = {}  # by id; keeps the key alive
+        self._places: dict[tuple[int, str], tuple[object, _Plan]] = {}
+
+    @abstractmethod
+    def product(self, left: Linear, right: Linear) -> Linear:
+        """left * right, neither of them a constant."""
+
+    @abstractmethod
+    def floor_divide(self, value: Linear, divisor: int) -> Linear:
+        """floor(value / divisor) for a positive divisor."""
+
+    @abstractmethod
+    def modulus(self, value: Linear, divisor: int) -> Linear:
+        """value - divisor * floor(value / divisor) for a positive divisor."""
+
+    @abstractmethod
+    def extreme(self, left: Linear, right: Linear, *, is_min: bool) -> Linear:
+        """The smaller or the larger of two values."""
+
+    @abstractmethod
+    def element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
+        """An element of an integer buffer, as a number."""
+
+    def evaluate(self, index: Index) -> Linear:
+        """The value of an index expression."""
+        if isinstance(index, int):
+            return Linear(index)
+        if isinstance(index, Var):
+            return self._variable(index)
+        kept = self._plans.get(id(index))
+        if kept is None:
+            kept = self._plans[id(index)] = (index, _plan(index))
+        return self._run(kept[1])
+
+    def offset(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
+        """The row-major position of an element of a buffer."""
+        key = (id(indices), buffer.name)
+        kept = self._places.get(key)
+        if kept is None:
+            kept = self._places[key] = (indices, _plan(flat_index(buffer, indices)))
+        return self._run(kept[1])
+
+    def _run(self, plan: _Plan) -> Linear:
+        const, variables, others = plan
+        terms: dict[str, int] = {}
+        step = 0
+        env = self.env
+        for variable, coefficient in variables:
+            value = env.get(variable)
+            if isinstance(value, int):
+                const += coefficient * value
+                continue
+            linear = self._variable(Var(variable)) if value is None else value
+            const += coefficient * linear.const
+            step += coefficient * linear.step
+            for name, factor in linear.terms:
+                terms[name] = terms.get(name, 0) + coefficient * factor
+        total = Linear(const, sorted_terms(terms) if terms else (), step)
+        for monomial, coefficient in others:
+            total = combine(total, self._monomial(monomial), coefficient)
+        return total
+
+    def _variable(self, variable: Var) -> Linear:
+        value = self.env.get(variable.name)
+        if value is None:
+            raise InternalError(
+                stage="codegen", where=f"variable {variable}", reason="no loop defines it"
+            )
+        return Linear(value) if isinstance(value, int) else value
+
+    def _monomial(self, monomial: tuple[IndexExpr, ...]) -> Linear:
+        result = Linear(1)
+        for atom in monomial:
+            factor = self._atom(atom)
+            if not factor.terms and not factor.step:
+                result = scaled(result, factor.const)
+            elif not result.terms and not result.step:
+                result = scaled(factor, result.const)
+            else:
+                result = self.product(result, factor)
+        return result
+
+    def _atom(self, atom: IndexExpr) -> Linear:
+        match atom:
+            case Var():
+                return self._variable(atom)
+            case FloorDiv(a, b) | ExactDiv(a, b):
+                divisor = self._divisor(atom, b)
+                return self.floor_divide(self.evaluate(a), divisor)
+            case Mod(a, b):
+                return self.modulus(self.evaluate(a), self._divisor(atom, b))
+            case Min(a, b):
+                return self.extreme(self.evaluate(a), self.evaluate(b), is_min=True)
+            case Max(a, b):
+                return self.extreme(self.evaluate(a), self.evaluate(b), is_min=False)
+            case Element(source, indices):
+                return self.element(source, indices)
+        return self.evaluate(atom)
+
+    def _divisor(self, atom: IndexExpr, divisor: Index) -> int:
+        value = self.evaluate(divisor)
+        if value.terms or value.step or value.const <= 0:
+            raise InternalError(
+                stage="codegen", where=f"index {atom}", reason="the divisor is not a positive int"
+            )
+        return value.const
+
+
+def flat_index(buffer: Buffer, indices: tuple[Index, ...]) -> Index:
+    """The row-major position of an element; digits of one number are joined again."""
+    flat: Index = 0
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        flat = flat * extent + index
+    is_digit = any(isinstance(atom, Mod) for monomial, _ in terms_of(flat) for atom in monomial)
+    return simplify(flat, {}) if is_digit else flat
+
+
+def _plan(index: Index) -> _Plan:
+    const = 0
+    variables: list[tuple[str, int]] = []
+    others: list[tuple[tuple[IndexExpr, ...], int]] = []
+    for monomial, coefficient in terms_of(index):
+        if not monomial:
+            const = coefficient
+        elif len(monomial) == 1 and isinstance(monomial[0], Var):
+            variables.append((monomial[0].name, coefficient))
+        else:
+            others.append((monomial, coefficient))
+    return const, tuple(variables), tuple(others)
+
+
+def decide(relation: Relation, low: int, high: int) -> bool | None:
+    """Whether x <relation> 0 for all x in low..high, or for none; None if for some."""
+    if relation is Relation.LT:
+        return True if high < 0 else False if low >= 0 else None
+    if relation is Relation.LE:
+        return True if high <= 0 else False if low > 0 else None
+    if low > 0 or high < 0:
+        return relation is Relation.NE
+    return relation is Relation.EQ if low == high else None

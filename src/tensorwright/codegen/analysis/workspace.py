@@ -1,0 +1,80 @@
+"""Where the buffers of a kernel lie that are not in registers: the call's workspace or the stack.
+
+A workspace holds `shared` bytes for the whole call and then `own` bytes for each thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+
+from tensorwright.base import InternalError
+from tensorwright.loop import Buffer
+from tensorwright.schedule import Scope
+
+BUFFER_ALIGN = 64
+_STACK_BYTES = 32 << 10  # the largest local buffer on the stack
+_FRAME_BYTES = 256 << 10  # of all of them in one function
+
+
+class Arena:
+    """Offsets in a workspace: a buffer's place is free again after its statement."""
+
+    def __init__(self) -> None:
+        self.top = 0
+        self.size = 0
+
+    def take(self, count_bytes: int) -> int:
+        """The offset of a new piece; give it back by setting `top` to what it was before."""
+        offset = self.top
+        self.top = -(-(offset + count_bytes) // BUFFER_ALIGN) * BUFFER_ALIGN
+        self.size = max(self.size, self.top)
+        return offset
+
+
+class Home(Enum):
+    """Where the memory of a buffer comes from."""
+
+    SHARED = "shared"  # one piece per call
+    OWN = "own"  # one piece per thread
+    STACK = "stack"
+
+
+@dataclass(slots=True)
+class Workspace:
+    """The memory of one kernel while it is written."""
+
+    shared: Arena = field(default_factory=Arena)  # one per call
+    own: Arena = field(default_factory=Arena)  # one per thread
+
+    def place(self, buffer: Buffer, count_bytes: int, frame_bytes: int) -> tuple[Home, int]:
+        """Where a buffer goes and its offset there; on a stack that holds `frame_bytes` already."""
+        if buffer.scope is not Scope.LOCAL:
+            return Home.SHARED, self.shared.take(count_bytes)
+        if count_bytes <= _STACK_BYTES and frame_bytes + count_bytes <= _FRAME_BYTES:
+            return Home.STACK, frame_bytes
+        return Home.OWN, self.own.take(count_bytes)
+
+    @contextmanager
+    def statement(self) -> Iterator[None]:
+        """Free afterwards what is placed inside."""
+        tops = self.shared.top, self.own.top
+        yield
+        self.shared.top, self.own.top = tops
+
+
+def element_count(buffer: Buffer) -> int:
+    """How many elements a buffer of a bound program has."""
+    count = 1
+    for extent in buffer.shape:
+        if not isinstance(extent, int):
+            raise InternalError(
+                stage="codegen",
+                where=f"buffer {buffer}",
+                reason=f"the extent {extent} is not an int",
+                remedy="bind the decisions of the program first",
+            )
+        count *= extent
+    return count

@@ -1,0 +1,1 @@
+"""Index values and the accesses to buffers."""

@@ -1,0 +1,137 @@
+"""Index expressions and conditions to `Linear`s and masks, in the environment of the loops."""
+
+from __future__ import annotations
+
+from tensorwright.base import DType, Target
+from tensorwright.codegen.analysis.indices import IndexEvaluator, decide
+from tensorwright.codegen.analysis.linear import Linear, combine
+from tensorwright.codegen.llvm.memory.arithmetic import Arithmetic
+from tensorwright.codegen.llvm.text.builder import Function
+from tensorwright.codegen.llvm.text.literals import Val, wrapped_literal
+from tensorwright.expr import (
+    And,
+    Compare,
+    Condition,
+    Not,
+    Or,
+    Relation,
+    without_division,
+)
+
+_PREDICATE = {Relation.LT: "slt", Relation.LE: "sle", Relation.EQ: "eq", Relation.NE: "ne"}
+
+
+class Indices(Arithmetic, IndexEvaluator):
+    """Evaluate index expressions; `load_element` reads integer buffers used as indices."""
+
+    def __init__(self, function: Function, target: Target) -> None:
+        Arithmetic.__init__(self, function)
+        IndexEvaluator.__init__(self)
+        self.target = target
+        self.guard: Val | None = None  # where loads and stores may happen, besides padding lanes
+
+    def product(self, left: Linear, right: Linear) -> Linear:
+        """left * right."""
+        name, varies = self.binary("mul nsw", left, right)
+        return self.atom(name, self._product_range(left, right), varies=varies)
+
+    def _product_range(self, left: Linear, right: Linear) -> tuple[int, int] | None:
+        a, b = self.range_of(left), self.range_of(right)
+        if a is None or b is None:
+            return None
+        corners = [x * y for x in a for y in b]
+        return min(corners), max(corners)
+
+    def extreme(self, left: Linear, right: Linear, *, is_min: bool) -> Linear:
+        """The smaller or the larger of two values."""
+        gap = self.range_of(combine(right, left, -1))
+        if gap is not None and gap[0] >= 0:
+            return left if is_min else right
+        if gap is not None and gap[1] <= 0:
+            return right if is_min else left
+        first, last = self.range_of(left), self.range_of(right)
+        choose, name = (min, "smin") if is_min else (max, "smax")
+        bounds = None
+        if first is not None and last is not None:
+            bounds = (choose(first[0], last[0]), choose(first[1], last[1]))
+        uniform = self.is_uniform(left) and self.is_uniform(right)
+        kind = "i64" if uniform else f"<{self.lanes} x i64>"
+        read = self.scalar if uniform else (lambda value: self.vector_of(value, 64))
+        suffix = "i64" if uniform else f"v{self.lanes}i64"
+        x, y = read(left), read(right)
+        result = self.function.call(f"llvm.{name}.{suffix}", kind, (kind, x), (kind, y))
+        return self.atom(result, bounds, varies=not uniform)
+
+    def condition(self, condition: Condition) -> bool | Val:
+        """A condition as a bool where it is decided, else as a mask of one or all lanes."""
+        match condition:
+            case bool():
+                return condition
+            case Compare(relation, left, right):
+                plain = without_division(relation, left, right)
+                if not isinstance(plain, Compare):
+                    return self.condition(plain)
+                gap = combine(self.evaluate(plain.left), self.evaluate(plain.right), -1)
+                return self._compared(plain.relation, gap)
+            case And(parts):
+                return self._joined(parts, "and", absorbing=False)
+            case Or(parts):
+                return self._joined(parts, "or", absorbing=True)
+            case Not(part):
+                inner = self.condition(part)
+                return not inner if isinstance(inner, bool) else self.inverted(inner)
+
+    def _compared(self, relation: Relation, gap: Linear) -> bool | Val:
+        """Whether gap <relation> 0."""
+        bounds = self.range_of(gap)
+        decided = None if bounds is None else decide(relation, *bounds)
+        if decided is not None:
+            return decided
+        predicate = _PREDICATE[relation]
+        if self.is_uniform(gap):
+            moving = self.sum_of(gap.terms)
+            name = self.function.pure(f"icmp {predicate} i64 {moving}, {-gap.const}", moving)
+            return Val(name, DType.BOOL)
+        moving, bits = self.vector(gap)
+        name = self.function.pure(
+            f"icmp {predicate} <{self.lanes} x i{bits}> {moving}, zeroinitializer", moving
+        )
+        return Val(name, DType.BOOL, self.lanes)
+
+    def _joined(self, parts: tuple[Condition, ...], operation: str, absorbing: bool) -> bool | Val:
+        total: Val | None = None
+        for part in parts:
+            value = self.condition(part)
+            if isinstance(value, bool):
+                if value is absorbing:
+                    return absorbing
+                continue
+            total = value if total is None else self.logic(operation, total, value)
+        return (not absorbing) if total is None else total
+
+    def logic(self, operation: str, left: Val, right: Val) -> Val:
+        """Combine two masks."""
+        lanes = max(left.lanes, right.lanes)
+        a, b = self.function.splat(left, lanes).name, self.function.splat(right, lanes).name
+        kind = "i1" if lanes == 1 else f"<{lanes} x i1>"
+        return Val(self.function.pure(f"{operation} {kind} {a}, {b}", a, b), DType.BOOL, lanes)
+
+    def inverted(self, mask: Val) -> Val:
+        """The other lanes."""
+        return self.logic("xor", mask, Val("true", DType.BOOL))
+
+    def guarded(self, mask: Val) -> Val:
+        """The present guard and one more."""
+        return mask if self.guard is None else self.logic("and", self.guard, mask)
+
+    def lane_mask(self) -> Val | None:
+        """The lanes that are real and pass the guard, or None for all; a vector."""
+        lanes = self.lanes
+        real: Val | None = None
+        if self.active < lanes:
+            text = wrapped_literal(range(self.active), lanes)
+            real = Val(text, DType.BOOL, lanes)
+        if self.guard is None:
+            return real
+        guard = self.function.splat(self.guard, lanes)
+        return guard if real is None else self.logic("and", guard, real)

@@ -1,0 +1,1 @@
+"""What the functions of the value language are in LLVM."""

@@ -1,0 +1,1 @@
+"""Types, constants, names, blocks and scopes of the text that is written."""
