@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from tensorwright.base import Target, detect_target
-from tensorwright.build import Built, build_request
+from tensorwright.build import Kernel, build_request
 from tensorwright.records import Record, Status
 from tensorwright.tuning.measuring import (
     BuildFailed,
@@ -80,14 +80,14 @@ class Lab:
         return [self.known[key, trace] for trace in traces]
 
     def _measure(self, task: Task, result: BuildResult) -> Known:
-        if not isinstance(result, Built):
+        if not isinstance(result, Kernel):
             status = result.status if isinstance(result, BuildFailed) else Status.BUILD_ERROR
             return Known(status, math.inf)
         best_s = self._best.get(task.workload.key, math.inf)
         tries = 1 if math.isfinite(best_s) else FIRST_TRIES
         return min((self._measure_once(task, result, best_s) for _ in range(tries)), key=_time)
 
-    def _measure_once(self, task: Task, kernel: Built, best_s: float) -> Known:
+    def _measure_once(self, task: Task, kernel: Kernel, best_s: float) -> Known:
         found = self._runner.measure(task.workload, [kernel], self.threads, best_s)
         assert found, "nothing stops the runner"
         one = found[0]

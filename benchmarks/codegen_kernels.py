@@ -31,6 +31,7 @@ from tensorwright.loop import (
     Store,
     block,
 )
+from tensorwright.runtime import kernel_spec
 from tensorwright.runtime.buffers import address_of, empty, empty_bytes
 from tensorwright.runtime.native.jit import load_object
 from tensorwright.runtime.native.peak import measure_peak
@@ -135,18 +136,18 @@ class Compiled:
         start = time.perf_counter()
         kernel = emit(source, target)
         emitted = time.perf_counter()
-        code = compile_module(kernel.ir_text, target)
+        code = compile_module(kernel.text, target)
         self.emit_ms = 1e3 * (emitted - start)
         self.llvm_ms = 1e3 * (time.perf_counter() - emitted)
-        self.loaded = load_object(code, (kernel.name,))
+        self.loaded = load_object(code, (kernel.signature.symbol,))
         random = np.random.default_rng(0)
         self.arrays = [empty(p.buffer.shape, F32) for p in source.parameters]
         for array in self.arrays:
             array[...] = random.standard_normal(array.shape)
-        self.workspace = empty_bytes(max(64, kernel.total_workspace_bytes(1)))
+        self.workspace = empty_bytes(max(64, kernel_spec(kernel.signature).scratch_bytes(1)))
         self.pointers = (ctypes.c_void_p * 3)(*(address_of(array) for array in self.arrays))
         signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
-        self.call = signature(self.loaded.address(kernel.name))
+        self.call = signature(self.loaded.address(kernel.signature.symbol))
 
     def time_s(self) -> float:
         """The median time of some calls."""

@@ -27,8 +27,7 @@ from statistics import median
 import numpy as np
 
 from tensorwright.base import DType, Target, detect_target
-from tensorwright.build import BuildRequest, Built
-from tensorwright.build.build import build
+from tensorwright.build import BuildRequest, Kernel, build
 from tensorwright.expr import (
     Array,
     Compute,
@@ -329,7 +328,7 @@ class Row:
     missed: tuple[str, ...]
 
 
-class Kernel:
+class LoadedCase:
     """A case built, with buffers of its own; `call` runs it once on one thread."""
 
     def __init__(self, case: Case, target: Target) -> None:
@@ -340,7 +339,7 @@ class Kernel:
         self._arena = empty_bytes(ARENA_BYTES)
         self._used_bytes = 0
         self._arrays = [self._array(place) for place in range(len(self._built.parameters))]
-        self._workspace = empty_bytes(max(64, self._built.total_workspace_bytes(1)))
+        self._workspace = empty_bytes(max(64, self._built.spec.scratch_bytes(1)))
         pointers = (ctypes.c_void_p * len(self._arrays))(*map(address_of, self._arrays))
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
         run = kind(self._code.address(self._built.symbol))
@@ -348,7 +347,7 @@ class Kernel:
         self.call = lambda: run(pointers, workspace, 1)
 
     def _array(self, place: int) -> Array:
-        parameter, name = self._built.parameters[place], self._built.arguments[place]
+        parameter, name = self._built.parameters[place], self._built.parameters[place].name
         if parameter.role is Role.OUTPUT:
             shape = tuple(int(str(extent)) for extent in parameter.buffer.shape)
             self.result = self._place(shape)
@@ -393,7 +392,7 @@ def _draw(output: Compute) -> dict[Placeholder, Array]:
     }
 
 
-def build_case(output: Compute, trace: str, target: Target) -> Built:
+def build_case(output: Compute, trace: str, target: Target) -> Kernel:
     """From expression and trace to object code; weights named w are constants."""
     tensors = topological_order(output)
     constants = frozenset(t.name for t in tensors if t.name == "w")
@@ -403,7 +402,7 @@ def build_case(output: Compute, trace: str, target: Target) -> Built:
 def ours(inputs: Mapping[str, Array], threads: int, case: str) -> Callable[[], object]:
     """The kernel of a case as a competitor of kind "function"."""
     del inputs, threads
-    kernel = Kernel(next(each for each in CASES if each.name == case), detect_target())
+    kernel = LoadedCase(next(each for each in CASES if each.name == case), detect_target())
     return lambda: kernel.call() or kernel.result
 
 
@@ -413,7 +412,7 @@ def compile_ms(case: Case, target: Target) -> float:
     return 1e3 * median(build_case(output, case.trace, target).seconds for _ in range(BUILDS))
 
 
-def share_of_peak(kernel: Kernel, flops: float, target: Target, rounds: int) -> float:
+def share_of_peak(kernel: LoadedCase, flops: float, target: Target, rounds: int) -> float:
     """Kernel and peak in turns: the median of their ratios."""
     shares: list[float] = []
     for number in range(rounds):
@@ -452,7 +451,7 @@ VARIANTS = {
 
 
 def measure(case: Case, target: Target, rounds: int) -> Row:
-    kernel = Kernel(case, target)
+    kernel = LoadedCase(case, target)
     error = kernel.error()
     built_ms = compile_ms(case, target)
     share = share_of_peak(kernel, case.flops, target, rounds) if case.flops else None

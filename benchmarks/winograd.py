@@ -29,7 +29,7 @@ from tensorwright.graph import GraphBuilder, Workload
 from tensorwright.pipeline import prepare
 from tensorwright.records import Status
 from tensorwright.runtime import measure_peak
-from tensorwright.schedule import format_trace, initial_state
+from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions
 from tensorwright.tuning.space import space_of
 
@@ -72,7 +72,7 @@ def convolution(channels: int, size: tuple[int, ...], target: Target) -> Workloa
 
 def schedules(workload: Workload, target: Target, samples: int) -> dict[str, str]:
     """Names and traces; the first is the schedule by rule."""
-    space = space_of(initial_state(workload.outputs, workload.constants), target)
+    space = space_of(state_of(workload), target)
     found = {"direct": format_trace(space.default_trace)}
     source = random.Random(0)
     direct = [each for each in space.sketches if not each.name.startswith("winograd")]

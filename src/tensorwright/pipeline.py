@@ -18,7 +18,7 @@ from typing import TypeAlias, cast
 import onnx
 
 from tensorwright.base import Target, UsageError, knobs
-from tensorwright.build import Built, assemble, assemble_workload, build_cached
+from tensorwright.build import Kernel, assemble, assemble_workload, build_cached
 from tensorwright.graph import (
     Constants,
     Graph,
@@ -32,13 +32,13 @@ from tensorwright.graph import (
     partition,
     simplify,
 )
-from tensorwright.records import RecordStore, best_trace, detect_hardware, open_store
+from tensorwright.records import RecordStore, best_trace, detect_hardware, load_choice, open_store
 from tensorwright.runtime import Executable
-from tensorwright.schedule import Trace, format_trace, initial_state
+from tensorwright.schedule import Trace, format_trace, state_of
 from tensorwright.search import Search, search, search_tasks, thread_count
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import MeasureOptions
-from tensorwright.tuning.session import Callback, TuneOptions, load_choice
+from tensorwright.tuning.session import Callback, TuneOptions
 from tensorwright.tuning.space import default_trace
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
@@ -53,7 +53,7 @@ class Scheduled:
     """A workload and the schedule chosen for it: from a record, or by rule."""
 
     workload: Workload
-    trace: str
+    trace: Trace
     is_tuned: bool
 
 
@@ -183,10 +183,10 @@ def finish(
 ) -> Executable:
     """Choose a schedule for each workload, build the kernels and put them together."""
     count = thread_count(threads)
-    kernels: dict[str, Built] = {}
+    kernels: dict[str, Kernel] = {}
     together = load_choice(store, parts, target, detect_hardware().fingerprint, count)
     chosen = [
-        choose(workload, target, count, store, together.get(workload.key, ""))
+        choose(workload, target, count, store, together.get(workload.key))
         for workload in parts.workloads
     ]
     for number, scheduled in enumerate(chosen):
@@ -198,20 +198,24 @@ def finish(
 
 
 def choose(
-    workload: Workload, target: Target, threads: int, store: RecordStore, together: str = ""
+    workload: Workload,
+    target: Target,
+    threads: int,
+    store: RecordStore,
+    together: Trace | None = None,
 ) -> Scheduled:
     """The best recorded schedule of a workload, or the one by rule.
 
-    together   the schedule that was best in the network, "" if they were not compared there
+    together   the schedule that was best in the network, None if they were not compared there
     """
-    if together:
+    if together is not None:
         return Scheduled(workload, together, is_tuned=True)
     hardware = detect_hardware().fingerprint
     best = best_trace(store, workload, target, hardware, threads)
     if best is not None:
-        return Scheduled(workload, format_trace(best), is_tuned=True)
-    trace = default_trace(initial_state(workload.outputs, workload.constants), target)
-    return Scheduled(workload, format_trace(trace), is_tuned=False)
+        return Scheduled(workload, best, is_tuned=True)
+    trace = default_trace(state_of(workload), target)
+    return Scheduled(workload, trace, is_tuned=False)
 
 
 def _schedules_text(chosen: Sequence[Scheduled]) -> str:
@@ -220,7 +224,7 @@ def _schedules_text(chosen: Sequence[Scheduled]) -> str:
             "workload": each.workload.name,
             "key": each.workload.key,
             "tuned": each.is_tuned,
-            "trace": each.trace,
+            "trace": format_trace(each.trace),
         }
         for each in chosen
     ]
@@ -271,8 +275,6 @@ def _compile_program(
 ) -> Executable:
     values = check_constants(workload, constants)
     if trace is None:
-        text = choose(workload, target, thread_count(threads), store).trace
-    else:
-        text = format_trace(trace)
-    built = build_cached(workload, text, target)
+        trace = choose(workload, target, thread_count(threads), store).trace
+    built = build_cached(workload, trace, target)
     return assemble_workload(workload, built, target, threads, values)

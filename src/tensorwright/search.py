@@ -11,19 +11,17 @@ from dataclasses import dataclass
 
 from tensorwright.base import Target, knobs
 from tensorwright.graph import Partition
-from tensorwright.records import RecordStore, detect_hardware
+from tensorwright.records import NetworkChoice, RecordStore, detect_hardware, save_choice
 from tensorwright.runtime import usable_threads
-from tensorwright.schedule import format_trace, initial_state
+from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.session import (
     Callback,
-    NetworkChoice,
     TuneOptions,
     TuneResult,
     choose_in_network,
     options_of,
-    save_choice,
     tune,
 )
 from tensorwright.tuning.space import default_trace
@@ -118,7 +116,7 @@ def choose_together(
     hardware = detect_hardware().fingerprint
     options: dict[str, tuple[str, ...]] = {}
     for workload in parts.workloads:
-        by_rule = default_trace(initial_state(workload.outputs, workload.constants), target)
+        by_rule = default_trace(state_of(workload), target)
         options[workload.key] = options_of(
             store, workload, target, hardware, count, format_trace(by_rule)
         )

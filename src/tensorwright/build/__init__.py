@@ -1,18 +1,33 @@
 """From a workload and a trace to a kernel, and from kernels to an executable.
 
-Read `build.py` first, then `cached_build.py` and `assemble.py`.
+Read `kernel.py` first (from a trace to object code), then `backend.py` (what a back end is),
+`cached_build.py` and `assemble.py`.
 """
 
 from tensorwright.build.assemble import assemble, assemble_workload
-from tensorwright.build.build import BuildRequest, Built, build, build_request
+from tensorwright.build.backend import BACKENDS, LLVM, Backend, backend_of
 from tensorwright.build.cached_build import build_cached
+from tensorwright.build.kernel import (
+    BuildRequest,
+    Kernel,
+    build,
+    build_kernel,
+    build_request,
+    loop_program,
+)
 
 __all__ = [
+    "BACKENDS",
+    "LLVM",
+    "Backend",
     "BuildRequest",
-    "Built",
+    "Kernel",
     "assemble",
     "assemble_workload",
+    "backend_of",
     "build",
     "build_cached",
+    "build_kernel",
     "build_request",
+    "loop_program",
 ]

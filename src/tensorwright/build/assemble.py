@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tensorwright.base import DType, Target, knobs
-from tensorwright.build.build import Built
+from tensorwright.build.kernel import Kernel
 from tensorwright.expr import Tensor
 from tensorwright.graph import (
     PLAIN,
@@ -30,10 +30,8 @@ from tensorwright.ops import Array, TensorType, work
 from tensorwright.runtime import (
     Executable,
     Inside,
-    KernelSpec,
     Network,
     TensorSpec,
-    kernel_spec,
     make_plan,
     usable_threads,
 )
@@ -43,7 +41,7 @@ from tensorwright.runtime import KernelCall as RunKernel
 
 def assemble(
     partition: Partition,
-    kernels: Mapping[str, Built],
+    kernels: Mapping[str, Kernel],
     target: Target,
     threads: int | None,
     sources: Sequence[tuple[str, str]] = (),
@@ -80,7 +78,7 @@ def assemble(
         tuple(_spec(graph, name) for name in graph.inputs),
         tuple(_spec(graph, name) for name in graph.outputs),
         constants.specs,
-        tuple(_kernel_spec(kernels[key]) for key in keys),
+        tuple(kernels[key].spec for key in keys),
         tuple(calls),
         tuple((name, _stored_type(graph, name)) for name in graph.types),
         tuple(parts),
@@ -92,7 +90,7 @@ def assemble(
 
 def assemble_workload(
     workload: Workload,
-    built: Built,
+    built: Kernel,
     target: Target,
     threads: int | None,
     constants: Mapping[str, Array] | None = None,
@@ -103,25 +101,25 @@ def assemble_workload(
     """
     values = constants or {}
     packed: list[Array] = []
-    for own, parameter in zip(built.arguments, built.parameters, strict=True):
-        if own in values:
-            packing = parameter.packing
-            array = values[own] if packing is None else pack(values[own], packing)
-            packed.append(np.ascontiguousarray(array))
-    given = [each for each in built.arguments if each in values]
+    given = [parameter for parameter in built.parameters if parameter.name in values]
+    for parameter in given:
+        array = values[parameter.name]
+        if parameter.packing is not None:
+            array = pack(array, parameter.packing)
+        packed.append(np.ascontiguousarray(array))
     specs = tuple(
-        TensorSpec(name, DType.from_numpy(array.dtype), array.shape)
-        for name, array in zip(given, packed, strict=True)
+        TensorSpec(parameter.name, DType.from_numpy(array.dtype), array.shape)
+        for parameter, array in zip(given, packed, strict=True)
     )
     inputs = tuple(
         spec for spec in _border(workload.inputs, workload.input_types) if spec.name not in values
     )
     outputs = _border(workload.outputs, workload.output_types)
     label = workload.name
-    call = RunKernel(0, built.arguments, label, work(workload.outputs), _moved_bytes(workload))
+    names = tuple(parameter.name for parameter in built.parameters)
+    call = RunKernel(0, names, label, work(workload.outputs), _moved_bytes(workload))
     count = usable_threads(threads or knobs.THREADS.get())
-    spec = _kernel_spec(built)
-    network = Network(label, target, count, inputs, outputs, specs, (spec,), (call,), ())
+    network = Network(label, target, count, inputs, outputs, specs, (built.spec,), (call,), ())
     return Executable(make_plan(network), (built.object_code,), tuple(packed), threads=threads)
 
 
@@ -133,7 +131,7 @@ def _border(tensors: Sequence[Tensor], types: Sequence[TensorType]) -> tuple[Ten
 
 
 def _run_kernel(
-    step: KernelCall, kernel: int, kernels: Mapping[str, Built], constants: _Constants
+    step: KernelCall, kernel: int, kernels: Mapping[str, Kernel], constants: _Constants
 ) -> RunKernel:
     workload = step.workload
     names = _arguments(step, kernels[workload.key], constants)
@@ -153,12 +151,6 @@ def _spec(graph: Graph, name: str) -> TensorSpec:
 def _stored_type(graph: Graph, name: str) -> TensorType:
     found = graph.types[name]
     return TensorType(found.dtype, physical_shape(found.shape, graph.layouts.get(name, PLAIN)))
-
-
-def _kernel_spec(built: Built) -> KernelSpec:
-    return kernel_spec(
-        built.symbol, built.parameters, built.workspace_bytes, built.local_workspace_bytes
-    )
 
 
 class _Constants:
@@ -195,15 +187,16 @@ class _Constants:
         )
 
 
-def _arguments(step: KernelCall, built: Built, constants: _Constants) -> tuple[str, ...]:
+def _arguments(step: KernelCall, built: Kernel, constants: _Constants) -> tuple[str, ...]:
     """The tensors of a call in the order of the kernel's parameters."""
     workload = step.workload
     tensors = dict(zip((t.name for t in workload.inputs), step.inputs, strict=True))
     tensors |= dict(zip((t.name for t in workload.outputs), step.outputs, strict=True))
     names: list[str] = []
-    for own, parameter in zip(built.arguments, built.parameters, strict=True):
+    for parameter in built.parameters:
+        tensor = tensors[parameter.name]
         if parameter.role is Role.CONSTANT:
-            names.append(constants.argument(tensors[own], parameter.packing))
+            names.append(constants.argument(tensor, parameter.packing))
         else:
-            names.append(constants.plain(tensors[own]))
+            names.append(constants.plain(tensor))
     return tuple(names)

@@ -15,26 +15,27 @@ import time
 from pathlib import Path
 
 from tensorwright.base import Target, knobs
-from tensorwright.build.build import Built, build, build_request
-from tensorwright.codegen.llvm import pipeline_key
+from tensorwright.build.backend import backend_of
+from tensorwright.build.kernel import Kernel, build_kernel
+from tensorwright.codegen import Signature
 from tensorwright.loop import lower
 from tensorwright.runtime import default_cache
-from tensorwright.schedule import Workload, initial_state, parse_trace, replay
+from tensorwright.schedule import Trace, Workload, format_trace, replay, state_of
 
 _HEAD = struct.Struct("<I")
 _SOURCES = ("base", "expr", "schedule", "loop", "codegen", "build")
 
 
-def build_cached(workload: Workload, trace: str, target: Target) -> Built:
-    """As `build`, from the cache on the disk if it is there (knob `kernel_cache`)."""
+def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
+    """As `build_kernel`, from the cache on the disk if it is there (knob `kernel_cache`)."""
     if not knobs.KERNEL_CACHE.get():
-        return build(build_request(workload, trace, target))
+        return build_kernel(workload, trace, target)
     cache = default_cache()
     key = _key(workload, trace, target)
     found = cache.get(key)
     if found is not None:
         return _restore(workload, trace, found)
-    built = build(build_request(workload, trace, target))
+    built = build_kernel(workload, trace, target)
     cache.put(key, _pack(built))
     return built
 
@@ -50,34 +51,33 @@ def compiler_digest() -> str:
     return digest.hexdigest()
 
 
-def _key(workload: Workload, trace: str, target: Target) -> str:
-    parts = (compiler_digest(), pipeline_key(), target.key, workload.key, trace)
+def _key(workload: Workload, trace: Trace, target: Target) -> str:
+    parts = (
+        compiler_digest(),
+        backend_of(target).key(),
+        target.key,
+        workload.key,
+        format_trace(trace),
+    )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _pack(built: Built) -> bytes:
+def _pack(built: Kernel) -> bytes:
     head = json.dumps(
         {
             "symbol": built.symbol,
-            "workspace": built.workspace_bytes,
-            "local_workspace": built.local_workspace_bytes,
+            "workspace": built.signature.workspace_bytes,
+            "local_workspace": built.signature.local_workspace_bytes,
         }
     ).encode()
     return _HEAD.pack(len(head)) + head + built.object_code
 
 
-def _restore(workload: Workload, trace: str, data: bytes) -> Built:
+def _restore(workload: Workload, trace: Trace, data: bytes) -> Kernel:
     start = time.perf_counter()
     (size,) = _HEAD.unpack_from(data)
     head = json.loads(data[_HEAD.size : _HEAD.size + size])
-    state = replay(initial_state(workload.outputs, workload.constants), parse_trace(trace))
+    state = replay(state_of(workload), trace)
     parameters = lower(state).parameters
-    return Built(
-        data[_HEAD.size + size :],
-        head["symbol"],
-        parameters,
-        tuple(parameter.name for parameter in parameters),
-        head["workspace"],
-        head["local_workspace"],
-        time.perf_counter() - start,
-    )
+    signature = Signature(head["symbol"], parameters, head["workspace"], head["local_workspace"])
+    return Kernel(data[_HEAD.size + size :], signature, time.perf_counter() - start)

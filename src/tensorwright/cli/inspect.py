@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import Target, UsageError, did_you_mean, knobs
+from tensorwright.build import backend_of, loop_program
 from tensorwright.cli.arguments.models import Shapes, is_executable, read_graph
 from tensorwright.cli.arguments.options import (
     machine_options,
@@ -17,12 +18,11 @@ from tensorwright.cli.arguments.options import (
     seed_option,
     shapes_option,
 )
-from tensorwright.codegen.llvm import assembly, emit
+from tensorwright.codegen import Source
 from tensorwright.graph import Workload, describe_layouts
-from tensorwright.loop import LoopProgram, lower, run_passes
 from tensorwright.pipeline import Scheduled, choose, opened, parse_target, prepare
 from tensorwright.runtime import load, usable_threads
-from tensorwright.schedule import initial_state, parse_trace, replay
+from tensorwright.schedule import format_trace
 
 _DEFAULT = "graph,layouts,workloads"
 
@@ -128,26 +128,24 @@ def select(workloads: Sequence[Workload], wanted: str | None) -> tuple[Workload,
     return found
 
 
-def _program(chosen: Scheduled) -> LoopProgram:
-    workload = chosen.workload
-    state = replay(initial_state(workload.outputs, workload.constants), parse_trace(chosen.trace))
-    return run_passes(lower(state, "kernel"))
+def _source(chosen: Scheduled, target: Target) -> Source:
+    return backend_of(target).emit(loop_program(chosen.workload, chosen.trace), target)
 
 
 def _schedule(chosen: Scheduled, target: Target) -> str:
-    return f"{'on record' if chosen.is_tuned else 'by rule'}:\n{chosen.trace}"
+    return f"{'on record' if chosen.is_tuned else 'by rule'}:\n{format_trace(chosen.trace)}"
 
 
 def _loops(chosen: Scheduled, target: Target) -> str:
-    return str(_program(chosen))
+    return str(loop_program(chosen.workload, chosen.trace))
 
 
 def _llvm(chosen: Scheduled, target: Target) -> str:
-    return emit(_program(chosen), target).ir_text
+    return str(_source(chosen, target))
 
 
 def _asm(chosen: Scheduled, target: Target) -> str:
-    return assembly(_llvm(chosen, target), target)
+    return backend_of(target).listing(_source(chosen, target), target)
 
 
 CODE: dict[str, Callable[[Scheduled, Target], str]] = {

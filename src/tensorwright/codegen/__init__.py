@@ -1,7 +1,9 @@
-"""Code generators.
+"""Code generators: loop programs in, code out.
 
-`analysis/` says what each of them needs to know about a loop program; `llvm/` writes LLVM IR and
-compiles it.
+`source.py` says what a back end writes, `analysis/` what each of them needs to know about a loop
+program; `llvm/` writes LLVM IR and compiles it.
 """
 
-__all__: list[str] = []
+from tensorwright.codegen.source import Signature, Source
+
+__all__ = ["Signature", "Source"]

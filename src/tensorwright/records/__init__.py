@@ -11,6 +11,7 @@ from tensorwright.records.file_lock import hold_lock
 from tensorwright.records.hardware import Cache, Hardware, detect_hardware
 from tensorwright.records.json_lines_store import JsonLinesStore
 from tensorwright.records.memory_store import MemoryStore
+from tensorwright.records.network_choice import NetworkChoice, load_choice, save_choice
 from tensorwright.records.opening import default_path, open_store
 from tensorwright.records.ranking import Selection, rank
 from tensorwright.records.record import (
@@ -35,6 +36,7 @@ __all__ = [
     "Hardware",
     "JsonLinesStore",
     "MemoryStore",
+    "NetworkChoice",
     "Record",
     "RecordStore",
     "SavedSession",
@@ -49,9 +51,11 @@ __all__ = [
     "from_line",
     "hold_lock",
     "is_current",
+    "load_choice",
     "now_utc",
     "open_store",
     "rank",
+    "save_choice",
     "to_line",
     "with_times",
 ]

@@ -7,7 +7,7 @@ import warnings
 from tensorwright.base import Target, TensorwrightError
 from tensorwright.records.record import Record, is_current
 from tensorwright.records.store import RecordStore
-from tensorwright.schedule import Trace, Workload, initial_state, parse_trace, replay
+from tensorwright.schedule import Trace, Workload, parse_trace, replay, state_of
 
 _MOST_TRIED = 20
 _MOST_READ = 200
@@ -37,7 +37,7 @@ def best_record(
     threads: int,
 ) -> tuple[Record, Trace] | None:
     """As `best_trace`, with the record."""
-    state = initial_state(workload.outputs, workload.constants)
+    state = state_of(workload)
     records = store.top(
         _MOST_READ,
         workload=workload.key,

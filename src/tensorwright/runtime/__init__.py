@@ -1,6 +1,6 @@
 """What compiled code needs at run time.
 
-From machine code upwards: jit.py (object code to callable addresses), openmp.py, kernel_cache.py.
+From machine code upwards: native/ (jit.py: object code to callable addresses), kernel_cache.py.
 From the user downwards: plan.py (what an executable does, as data), planner.py (how it is made),
 executable.py, frame.py (what one call owns), driver.py (steps in native code), container.py (the
 file format).
@@ -9,14 +9,10 @@ file format).
 from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready
 from tensorwright.runtime.container import Contents, read_container, write_container
 from tensorwright.runtime.executable import Bound, Executable, StepTime
-from tensorwright.runtime.kernel_cache import (
-    CacheCounts,
-    KernelCache,
-    default_cache,
-    kernel_key,
-)
+from tensorwright.runtime.kernel_cache import CacheCounts, KernelCache, default_cache
 from tensorwright.runtime.loader import Recompile, load
-from tensorwright.runtime.native.jit import LoadedObject, load_object
+from tensorwright.runtime.native.call_loop import CallLoop, call_loop
+from tensorwright.runtime.native.jit import LoadedObject, load_ir, load_object
 from tensorwright.runtime.native.openmp import (
     OpenMP,
     Origin,
@@ -55,6 +51,7 @@ __all__ = [
     "Bound",
     "BufferRef",
     "CacheCounts",
+    "CallLoop",
     "ConstantRef",
     "Contents",
     "CopyStep",
@@ -80,14 +77,15 @@ __all__ = [
     "StepTime",
     "TensorSpec",
     "TypedRef",
+    "call_loop",
     "calls_per_sample",
     "default_cache",
     "empty",
     "find_openmp",
     "is_kernel_ready",
-    "kernel_key",
     "kernel_spec",
     "load",
+    "load_ir",
     "load_object",
     "make_plan",
     "measure",

@@ -18,8 +18,7 @@ import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tensorwright.base import Target, knobs
-from tensorwright.codegen.llvm import Level, compile_module, feature_flags, pipeline_key
+from tensorwright.base import knobs
 
 DEFAULT_LIMIT_BYTES = 512 << 20
 _MAGIC = b"TWKERN1\n"
@@ -39,15 +38,6 @@ class CacheCounts:
     pruned: int = 0
 
 
-def kernel_key(ir_text: str, target: Target, level: Level = Level.LEAN) -> str:
-    """The name of a compilation's result: a digest of its inputs and of the compiler."""
-    digest = hashlib.sha256()
-    for part in (pipeline_key(), str(int(level)), target.triple, feature_flags(target), ir_text):
-        digest.update(part.encode())
-        digest.update(b"\0")
-    return digest.hexdigest()
-
-
 class KernelCache:
     """A folder of compiled kernels, least recently used first out.
 
@@ -61,15 +51,6 @@ class KernelCache:
         self._lock = threading.Lock()
         self._size_bytes: int | None = None
         self._is_usable: bool | None = None
-
-    def compile(self, ir_text: str, target: Target, level: Level = Level.LEAN) -> bytes:
-        """Object code from the cache, or compiled and put there; errors as `compile_module`."""
-        key = kernel_key(ir_text, target, level)
-        found = self.get(key)
-        if found is None:
-            found = compile_module(ir_text, target, level)
-            self.put(key, found)
-        return found
 
     def get(self, key: str) -> bytes | None:
         """The object code of that key, checked; None where there is none that can be trusted."""

@@ -67,7 +67,7 @@ from tensorwright.schedule.trace import (
     parse_trace,
     replay,
 )
-from tensorwright.schedule.workload import Workload
+from tensorwright.schedule.workload import Schedulable, Workload, state_of
 
 __all__ = [
     "ALGORITHMS",
@@ -105,6 +105,7 @@ __all__ = [
     "ReverseComputeAt",
     "ReverseComputeInline",
     "Rfactor",
+    "Schedulable",
     "ScheduleState",
     "Scope",
     "SkipZeros",
@@ -130,6 +131,7 @@ __all__ = [
     "reads_of",
     "render",
     "replay",
+    "state_of",
     "tile_region",
     "winograd_matrices",
 ]

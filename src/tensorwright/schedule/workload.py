@@ -5,9 +5,22 @@ from __future__ import annotations
 from typing import Protocol
 
 from tensorwright.expr import Compute, Placeholder
+from tensorwright.schedule.state import ScheduleState, initial_state
 
 
-class Workload(Protocol):
+class Schedulable(Protocol):
+    """Whatever can be scheduled: tensors to compute, and what is constant."""
+
+    @property
+    def constants(self) -> frozenset[str]:
+        """The names of the inputs that are known when the program is built."""
+
+    @property
+    def outputs(self) -> tuple[Compute, ...]:
+        """What the caller gets, in order."""
+
+
+class Workload(Schedulable, Protocol):
     """A program to be scheduled; `str` of it is for people. `graph.Workload` is one."""
 
     @property
@@ -22,10 +35,7 @@ class Workload(Protocol):
     def inputs(self) -> tuple[Placeholder, ...]:
         """What the caller passes, in order."""
 
-    @property
-    def constants(self) -> frozenset[str]:
-        """The names of the inputs that are known when the program is built."""
 
-    @property
-    def outputs(self) -> tuple[Compute, ...]:
-        """What the caller gets, in order."""
+def state_of(workload: Schedulable) -> ScheduleState:
+    """The state before the first step of a schedule."""
+    return initial_state(workload.outputs, workload.constants)

@@ -13,6 +13,7 @@ from tensorwright.base import DType, Target
 from tensorwright.codegen.llvm import compile_module, emit
 from tensorwright.expr import Index, Var
 from tensorwright.loop import Buffer, For, LoopProgram, Parameter, Role, Stmt, interpret
+from tensorwright.runtime import kernel_spec
 from tensorwright.runtime.buffers import address_of, empty, empty_bytes
 from tensorwright.runtime.native.jit import load_object
 from tensorwright.schedule import ForKind, Scope
@@ -68,17 +69,17 @@ def run(
 ) -> dict[str, NDArray[Any]]:
     """The outputs of the compiled program; they hold 77 before."""
     kernel = emit(source, target)
-    loaded = load_object(compile_module(kernel.ir_text, target), (kernel.name,))
+    loaded = load_object(compile_module(kernel.text, target), (kernel.signature.symbol,))
     held: list[NDArray[Any]] = []
     for parameter in source.parameters:
         piece = parameter.buffer
         array = empty(tuple(piece.shape), piece.dtype)  # type: ignore[arg-type]  # bound
         array[...] = arrays[piece.name] if parameter.role is not Role.OUTPUT else 77
         held.append(array)
-    workspace = empty_bytes(max(64, kernel.total_workspace_bytes(threads)))
+    workspace = empty_bytes(max(64, kernel_spec(kernel.signature).scratch_bytes(threads)))
     pointers = (ctypes.c_void_p * len(held))(*(address_of(array) for array in held))
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
-    signature(loaded.address(kernel.name))(pointers, address_of(workspace), threads)
+    signature(loaded.address(kernel.signature.symbol))(pointers, address_of(workspace), threads)
     return {
         parameter.buffer.name: array
         for parameter, array in zip(source.parameters, held, strict=True)

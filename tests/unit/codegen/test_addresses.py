@@ -116,7 +116,7 @@ def test_a_tile_of_many_rows_is_right(target: Target, kind: object) -> None:
 
 @pytest.mark.parametrize(("rows", "vectors"), [(2, 4), (6, 2), (14, 1)])
 def test_the_inner_loop_reads_nothing_back_from_the_stack(rows: int, vectors: int) -> None:
-    text = assembly(emit(tiled_convolution(rows, vectors), AVX512).ir_text, AVX512)
+    text = assembly(emit(tiled_convolution(rows, vectors), AVX512).text, AVX512)
     (inner,) = [loop for loop in innermost_loops(text) if "vfmadd" in loop]
     assert inner.count("vfmadd") == CHANNELS * rows * vectors
     assert "(%rsp)" not in inner
@@ -124,14 +124,14 @@ def test_the_inner_loop_reads_nothing_back_from_the_stack(rows: int, vectors: in
 
 
 def test_nor_does_a_deep_nest_that_accumulates_in_memory() -> None:
-    text = assembly(emit(tile_in_memory(), AVX512).ir_text, AVX512)
+    text = assembly(emit(tile_in_memory(), AVX512).text, AVX512)
     (inner,) = [loop for loop in innermost_loops(text) if "vfmadd" in loop]
     assert inner.count("vfmadd") == CHANNELS * 8
     assert "(%rsp)" not in inner
 
 
 def test_a_loop_advances_one_pointer_for_each_buffer() -> None:
-    text = emit(tiled_convolution(14, 2), AVX512).ir_text
+    text = emit(tiled_convolution(14, 2), AVX512).text
     inner = max(text.split("\nb"), key=lambda part: part.count("llvm.fma"))
     assert len(re.findall(r"phi ptr", inner)) == 2
     assert "phi i64" not in inner  # what it advances ends the loop: no counter
@@ -145,7 +145,7 @@ def test_pointers_beyond_what_registers_hold_share_an_offset(target: Target) -> 
     total = sum((Load(x, (i, j, m)) for x in inputs[1:]), Load(inputs[0], (i, j, m)))
     heads = (i, 5, SERIAL), (j, 7, SERIAL), (m, LANES, VECTOR)
     source = program(loops(*heads, body=Store(y, (i, j, m), total)), inputs, y)
-    text = emit(source, target).ir_text
+    text = emit(source, target).text
     assert text.count("phi ptr") == 2 * 8
     assert text.count("phi i64") == 2
     check(source, target)

@@ -125,7 +125,7 @@ def test_random_nests_in_threads(source: LoopProgram, threads: int) -> None:
 @settings(max_examples=5, deadline=None, derandomize=True)
 def test_any_level_of_optimisation_takes_the_text(source: LoopProgram) -> None:
     wide = _Widened(19, is_first=False).program(source, VECTOR)
-    text = emit(wide, NATIVE).ir_text
-    assert emit(wide, NATIVE).ir_text == text
+    text = emit(wide, NATIVE).text
+    assert emit(wide, NATIVE).text == text
     for level in Level:
         assert np.frombuffer(compile_module(text, NATIVE, level), np.uint8).size

@@ -273,8 +273,8 @@ def test_a_register_tile_stays_in_registers(target: Target) -> None:
     """The inner loop of a 4x2-vector tile: 8 FMAs, no spill, no access to the stack."""
     lanes = target.lanes(F32)
     kernel = emit(matmul_tile(4, 2 * lanes, 64, 4 * lanes), target)
-    text = assembly(kernel.ir_text, target)
-    assert "alloca" in kernel.ir_text
+    text = assembly(kernel.text, target)
+    assert "alloca" in kernel.text
     blocks = re.split(r"^\.L\w+:", text, flags=re.MULTILINE)
     inner = [part.split("j", 1)[0] for part in blocks if part.count("vfmadd") == 8]
     assert len(inner) == 1
@@ -302,7 +302,7 @@ def test_parallel_loops(target: Target, threads: int, extent: int) -> None:
     )
     nest = loops((k, 3, SERIAL), (j, extent, PARALLEL), body=body)
     source = program(nest, (x,), y)
-    assert emit(source, target).local_workspace_bytes == 65536
+    assert emit(source, target).signature.local_workspace_bytes == 65536
     check(source, target, threads)
 
 
@@ -329,7 +329,7 @@ def test_buffers_of_the_call(threads: int) -> None:
         ),
     )
     source = program(body, (x,), y)
-    assert emit(source, NATIVE).workspace_bytes == 8 * 16 * 4
+    assert emit(source, NATIVE).signature.workspace_bytes == 8 * 16 * 4
     check(source, threads=threads)
 
 
@@ -418,7 +418,7 @@ def test_the_dot_product_intrinsic(target: Target, is_tile: bool) -> None:
         copy = For(i, 16, VECTOR, Store(y, (i,), Load(total, (i,))))
         body = Allocate(total, block(body, copy))
     source = program(body, (data, weights), y)
-    assert ("vpdpbusd" in emit(source, target).ir_text) == ("avx512vnni" in target.features)
+    assert ("vpdpbusd" in emit(source, target).text) == ("avx512vnni" in target.features)
     arrays = {"data": (sample((9, 4), DType.U8, 1) * 12).astype("u1")}
     check(source, target, arrays=arrays)
 
@@ -468,8 +468,8 @@ def test_a_copy_in_the_other_order_is_turned_in_registers(target: Target, dtype:
         nest = For(var, extent, SERIAL, nest)
     written = program(nest, (x,), y)
     check(written, target)
-    assert "gather" not in emit(written, target).ir_text
-    assert emit(written, target).ir_text.count("shufflevector") >= lanes
+    assert "gather" not in emit(written, target).text
+    assert emit(written, target).text.count("shufflevector") >= lanes
 
 
 @each_target
@@ -481,7 +481,7 @@ def test_rows_of_few_channels_are_one_run(target: Target) -> None:
     body = For(j, 7, SERIAL, For(i, 66, VECTOR, Store(y, (j, column, channel), value)))
     written = program(body, (x,), y)
     check(written, target)
-    text = emit(written, target).ir_text
+    text = emit(written, target).text
     assert "gather" not in text
     assert "scatter" not in text
 
@@ -520,7 +520,7 @@ def test_names_are_made_safe(name: str, symbol: str) -> None:
     y = buffer("y", 4)
     source = program(For(i, 4, VECTOR, Store(y, (i,), constant(1, F32))), (), y)
     source = LoopProgram(name, source.parameters, source.body)
-    assert emit(source, NATIVE).name == symbol
+    assert emit(source, NATIVE).signature.symbol == symbol
     check(source)
 
 
@@ -528,7 +528,7 @@ def test_unrolling_has_an_end() -> None:
     y = buffer("y", 100, 100)
     body = loops((j, 100, UNROLLED), (i, 100, UNROLLED), body=Store(y, (j, i), constant(1, F32)))
     source = program(body, (), y)
-    assert emit(source, NATIVE).ir_text.count("store float") == 100
+    assert emit(source, NATIVE).text.count("store float") == 100
     check(source)
 
 
@@ -543,7 +543,7 @@ def test_a_workspace_beyond_the_stack() -> None:
         ),
     )
     source = program(body, (x,), y)
-    assert emit(source, NATIVE).local_workspace_bytes == 160000
+    assert emit(source, NATIVE).signature.local_workspace_bytes == 160000
     check(source)
 
 
@@ -555,7 +555,7 @@ def test_cast_of_a_gathered_value() -> None:
 
 def stack_is_used(source: LoopProgram, target: Target) -> bool:
     """Whether the machine code holds anything but register saves on the stack."""
-    text = assembly(emit(source, target).ir_text, target)
+    text = assembly(emit(source, target).text, target)
     return re.search(r"-?\d*\(%rsp|\(%rbp", text) is not None
 
 
@@ -611,7 +611,7 @@ def test_vectors_side_by_side_around_a_loop(target: Target) -> None:
         Store(y, (i,), Load(total, ())),
     )
     source = program(For(i, 4 * lanes, VECTOR, Allocate(total, body)), (x,), y)
-    assert emit(source, target).ir_text.count("phi") == 1
+    assert emit(source, target).text.count("phi") == 1
     assert not stack_is_used(source, target)
     check(source, target, tolerance=1e-4)
 
@@ -705,6 +705,6 @@ def test_targets_without_masks_or_wide_vectors(name: str) -> None:
     padded = select(all_of(i + j >= 1, i + j < 13), apply(Fn.TANH, Load(x, (j, i + j))), 0.5)
     body = loops((j, 4, PARALLEL), (i, 19, VECTOR), body=Store(y, (j, i), padded))
     for source in (program(body, (x,), y), matmul_tile(4, 12, 5, 24)):
-        assert assembly(emit(source, target).ir_text, target)
+        assert assembly(emit(source, target).text, target)
         if target.arch == NATIVE.arch:
             check(source, target, tolerance=1e-4)

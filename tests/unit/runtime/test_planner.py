@@ -20,6 +20,7 @@ from tests.unit.runtime.networks import (
 )
 
 from tensorwright.base import DType, InternalError
+from tensorwright.codegen import Signature
 from tensorwright.codegen.llvm import compile_module, emit
 from tensorwright.expr import Load, Var
 from tensorwright.loop import Buffer, For, LoopProgram, Parameter, Role, Store
@@ -193,12 +194,12 @@ def test_emitted_kernels_run() -> None:
             (tensor("x"),),
             (tensor("y"),),
             (),
-            tuple(kernel_spec(source.name, source.parameters) for source in sources),
+            tuple(kernel_spec(source.signature) for source in sources),
             (KernelCall(0, ("x", "t"), "first"), KernelCall(1, ("t", "y"), "second")),
             (("t", TENSOR),),
         )
     )
-    objects = [compile_module(source.ir_text, NATIVE) for source in sources]
+    objects = [compile_module(source.text, NATIVE) for source in sources]
     x = chain_inputs()["x"]
     np.testing.assert_array_equal(Executable(plan, objects, [], threads=2)(x), 4 * x)
     assert plan.kernels[0].arguments[0].size_bytes == SIZE
@@ -207,7 +208,7 @@ def test_emitted_kernels_run() -> None:
 def test_an_unbound_kernel_has_no_size() -> None:
     free = Parameter(Buffer("x", (Var("n"),), DType.F32), Role.INPUT)
     with pytest.raises(InternalError, match="its extents are not bound"):
-        kernel_spec("s", (free,))
+        kernel_spec(Signature("s", (free,)))
 
 
 @st.composite

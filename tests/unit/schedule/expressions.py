@@ -34,9 +34,9 @@ from tensorwright.schedule import (
     ScheduleState,
     Trace,
     format_trace,
-    initial_state,
     parse_trace,
     replay,
+    state_of,
 )
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -53,7 +53,7 @@ class Expression:
 
     @property
     def state(self) -> ScheduleState:
-        return initial_state(self.outputs, self.constants)
+        return state_of(self)
 
     @property
     def inputs(self) -> tuple[Placeholder, ...]:

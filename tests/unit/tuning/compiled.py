@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tests.unit.graph.partition_runner import random_inputs
 
 from tensorwright.base import Target, detect_target
-from tensorwright.build import Built, build, build_request
+from tensorwright.build import Kernel, build, build_request
 from tensorwright.graph import (
     PLAIN,
     Graph,
@@ -98,13 +98,14 @@ def check_schedule(case: Case, trace: str, target: Target, threads: int = 2) -> 
 
 
 def run(
-    built: Built, workload: Workload, arrays: tuple[Array, ...], threads: int
+    built: Kernel, workload: Workload, arrays: tuple[Array, ...], threads: int
 ) -> dict[str, Guarded]:
     """The outputs of a kernel."""
     given = dict(zip((tensor.name for tensor in workload.inputs), arrays, strict=True))
     outputs: dict[str, Guarded] = {}
     kept: list[Array] = []
-    for parameter, name in zip(built.parameters, built.arguments, strict=True):
+    for parameter in built.parameters:
+        name = parameter.name
         if parameter.role is Role.OUTPUT:
             shape = tuple(int(str(extent)) for extent in parameter.buffer.shape)
             outputs[name] = Guarded(shape, parameter.buffer.dtype)
@@ -116,7 +117,7 @@ def run(
         held = empty(array.shape, parameter.buffer.dtype)
         held[...] = array
         kept.append(held)
-    workspace = np.zeros(max(64, built.total_workspace_bytes(threads)) + 64, np.uint8)
+    workspace = np.zeros(max(64, built.spec.scratch_bytes(threads)) + 64, np.uint8)
     start = -workspace.ctypes.data % 64
     addresses = np.array([array.ctypes.data for array in kept], np.uint64)
     code = load_object(built.object_code, (built.symbol,))

@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 
 from tensorwright.base import DType, Target, detect_target
-from tensorwright.build import BuildRequest, Built
+from tensorwright.build import BuildRequest, Kernel
+from tensorwright.codegen import Signature
 from tensorwright.codegen.llvm import compile_module
 from tensorwright.expr import (
     Compute,
@@ -106,14 +107,14 @@ DOUBLE = """
 """
 
 
-def kernel_of(body: str = DOUBLE, count: int = SIZE, workspace_bytes: int = 0) -> Built:
+def kernel_of(body: str = DOUBLE, count: int = SIZE, workspace_bytes: int = 0) -> Kernel:
     """A kernel for `doubled`: the body is run for %i = 0..count-1."""
     code = compile_module(HEAD + body + TAIL.replace("COUNT", str(count)), detect_target())
     parameters = (
         Parameter(Buffer("x", (SIZE,), DType.F32), Role.INPUT),
         Parameter(Buffer("y", (SIZE,), DType.F32), Role.OUTPUT),
     )
-    return Built(code, "kernel", parameters, ("x", "y"), workspace_bytes, 0, 0.0)
+    return Kernel(code, Signature("kernel", parameters, workspace_bytes), 0.0)
 
 
 def numbered_space(task: Task, target: Target, count: int = 40) -> Space:
@@ -144,7 +145,7 @@ class FakeBuilder:
     def _one(self, request: BuildRequest) -> BuildResult:
         if number_of(request.trace) in self.failing:
             return BuildFailed(Status.BUILD_ERROR, "it does not build")
-        return Built(request.trace.encode(), "kernel", (), (), 0, 0, 0.0)
+        return Kernel(request.trace.encode(), Signature("kernel", ()), 0.0)
 
     def close(self) -> None:
         self.is_closed = True
@@ -167,7 +168,7 @@ class FakeRunner:
     def measure(
         self,
         workload: Workload,
-        kernels: Sequence[Built],
+        kernels: Sequence[Kernel],
         threads: int,
         best_s: float,
         should_stop: Callable[[], bool] = lambda: False,

@@ -10,10 +10,10 @@ import pytest
 from tests.unit.tuning.helpers import doubled, matmul, workload_of
 
 from tensorwright.base import ScheduleError, UsageError, detect_target
-from tensorwright.build import Built, build, build_request
+from tensorwright.build import Kernel, build, build_request
 from tensorwright.expr import Compute, Fn, apply, compute, placeholder
 from tensorwright.records import Status
-from tensorwright.schedule import format_trace, initial_state
+from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning.measuring import BuildFailed, BuildStopped, ChildRunner, PoolBuilder
 from tensorwright.tuning.space import space_of
 
@@ -29,9 +29,10 @@ def builder() -> Iterator[PoolBuilder]:
 def test_a_kernel_and_what_it_takes_to_call_it() -> None:
     built = build(build_request(matmul(), "", TARGET))
     assert built.object_code.startswith(b"\x7fELF")
-    assert built.arguments == ("a", "b", "relu")
-    assert len(built.parameters) == 3
-    assert built.total_workspace_bytes(4) == built.workspace_bytes + 4 * built.local_workspace_bytes
+    assert [parameter.name for parameter in built.parameters] == ["a", "b", "relu"]
+    spec = built.spec
+    assert spec.symbol == built.symbol
+    assert spec.scratch_bytes(4) == spec.workspace_bytes + 4 * spec.local_workspace_bytes
     assert built.seconds > 0
 
 
@@ -48,9 +49,9 @@ def test_results_come_in_order_and_failures_are_values(builder: PoolBuilder) -> 
     first, second, bad, last = builder.build(
         [build_request(doubled(), trace, TARGET) for trace in traces]
     )
-    assert isinstance(first, Built)
-    assert isinstance(second, Built)
-    assert isinstance(last, Built)
+    assert isinstance(first, Kernel)
+    assert isinstance(second, Kernel)
+    assert isinstance(last, Kernel)
     assert first.object_code == last.object_code
     assert isinstance(bad, BuildFailed)
     assert bad.status is Status.BUILD_ERROR
@@ -80,19 +81,19 @@ def chain(length: int) -> Compute:
 
 def test_deep_programs_travel_to_workers(builder: PoolBuilder) -> None:
     (result,) = builder.build([build_request(workload_of(chain(150)), "", TARGET)])
-    assert isinstance(result, Built)
+    assert isinstance(result, Kernel)
 
 
 def test_what_is_built_computes_the_workload(builder: PoolBuilder) -> None:
     """The whole way once: a real space, real builds, real measurements, packed constants."""
     workload = matmul(48)
-    space = space_of(initial_state(workload.outputs, workload.constants), TARGET)
+    space = space_of(state_of(workload), TARGET)
     (result,) = builder.build([build_request(workload, format_trace(space.default_trace), TARGET)])
-    assert isinstance(result, Built)
+    assert isinstance(result, Kernel)
     x = placeholder("x", (100,))
     roots = workload_of(compute("roots", (100,), lambda i: apply(Fn.SQRT, x[i])))
     (other,) = builder.build([build_request(roots, "", TARGET)])
-    assert isinstance(other, Built)
+    assert isinstance(other, Kernel)
     with ChildRunner() as runner:
         for each, kernel in ((workload, result), (roots, other)):
             measured = runner.measure(each, [kernel], 1, math.inf)

@@ -8,9 +8,9 @@ import numpy as np
 from tests.unit.tuning.helpers import kernel_of, matmul
 
 from tensorwright.base import DType, detect_target
-from tensorwright.build import Built, build, build_request
+from tensorwright.build import Kernel, build, build_request
 from tensorwright.records import Status
-from tensorwright.schedule import format_trace, initial_state
+from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions
 from tensorwright.tuning.measuring.cold_constants import cold_table
 from tensorwright.tuning.space import space_of
@@ -36,9 +36,9 @@ def test_one_place_where_more_are_not_worth_it() -> None:
     assert cold_table(ARGUMENTS, [(1, DType.F32, (4096,))], 0).shape == (1, 3)
 
 
-def built(size: int) -> Built:
+def built(size: int) -> Kernel:
     workload, target = matmul(size), detect_target()
-    space = space_of(initial_state(workload.outputs, workload.constants), target)
+    space = space_of(state_of(workload), target)
     return build(build_request(workload, format_trace(space.default_trace), target))
 
 

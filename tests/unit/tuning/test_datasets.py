@@ -8,7 +8,7 @@ from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, matmul, numbered_
 
 from tensorwright.base import Target
 from tensorwright.records import MemoryStore, Record, Status
-from tensorwright.schedule import format_trace, initial_state
+from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning.datasets import (
     CollectSetting,
     collect,
@@ -22,7 +22,7 @@ from tensorwright.tuning.task import Task
 
 TARGET = Target.parse("x86-64-avx512")
 WORKLOAD = matmul()
-STATE = initial_state(WORKLOAD.outputs, WORKLOAD.constants)
+STATE = state_of(WORKLOAD)
 SETTING = CollectSetting(TARGET, "here", 2)
 
 

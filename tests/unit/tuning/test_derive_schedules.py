@@ -35,7 +35,7 @@ from tensorwright.loop import (
     verify,
     walk,
 )
-from tensorwright.schedule import format_trace, initial_state, replay
+from tensorwright.schedule import format_trace, replay, state_of
 from tensorwright.tuning.space import Sketch
 from tensorwright.tuning.space.derived import derived_sketches
 
@@ -99,7 +99,7 @@ def cases(name: str) -> tuple[Case, ...]:
 
 
 def sketches_of(case: Case) -> tuple[Sketch, ...]:
-    state = initial_state(case[0].outputs, case[0].constants)
+    state = state_of(case[0])
     return derived_sketches(state, TARGET, most=20)
 
 
@@ -126,7 +126,7 @@ def test_defaults_are_right_everywhere(name: str) -> None:
 def test_open_and_taken_decisions_agree(name: str, seed: int) -> None:
     source = random.Random(seed)
     case = source.choice(cases(name))
-    state = initial_state(case[0].outputs, case[0].constants)
+    state = state_of(case[0])
     sketch = source.choice(sketches_of(case))
     decisions = sketch.sample(source)
     values = {Decision(name): value for name, value in decisions.items()}

@@ -12,7 +12,7 @@ from tests.unit.tuning.helpers import matmul, number_of, numbered_space
 
 from tensorwright.base import detect_target
 from tensorwright.records import Record, Status
-from tensorwright.schedule import initial_state
+from tensorwright.schedule import state_of
 from tensorwright.tuning.space import Space, space_of
 from tensorwright.tuning.strategies import Candidate, Guide, RandomGuide, RandomSearch, Strategy
 from tensorwright.tuning.strategies.evolution import (
@@ -199,7 +199,7 @@ def test_rounds_may_be_small(count: int) -> None:
 
 def test_the_proposals_of_a_real_space_are_programs_of_it() -> None:
     workload = matmul()
-    space = space_of(initial_state(workload.outputs, workload.constants), detect_target())
+    space = space_of(state_of(workload), detect_target())
     factory = EvolutionFactory(lambda task, space, seed: RandomGuide(seed), SMALL)
     found = factory(Task(workload), space, 0).propose(16)
     assert found[0] == default_candidate(space)

@@ -12,7 +12,7 @@ from tests.unit.tuning.helpers import matmul
 
 from tensorwright.base import ScheduleError, detect_target
 from tensorwright.records import Record, Status
-from tensorwright.schedule import initial_state
+from tensorwright.schedule import state_of
 from tensorwright.tuning.models import RandomModel, RooflineModel, Sample
 from tensorwright.tuning.space import Sketch, space_of
 from tensorwright.tuning.strategies import ModelGuide, Outcome, RandomGuide, make_atlas, sample
@@ -92,7 +92,7 @@ def test_random_scores_depend_on_program_and_seed_only() -> None:
 def test_a_search_of_a_real_program_by_real_features() -> None:
     workload = matmul()
     target = detect_target()
-    space = space_of(initial_state(workload.outputs, workload.constants), target)
+    space = space_of(state_of(workload), target)
     options = EvolutionOptions(population=32, generations=1)
     found = []
     for model in (RooflineModel(target, 2), RandomModel(), RandomModel()):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from tests.unit.tuning.helpers import (
 )
 
 from tensorwright.base import Target, detect_target
-from tensorwright.build import BuildRequest, Built
+from tensorwright.build import BuildRequest, Kernel
 from tensorwright.records import MemoryStore, Record, SqliteStore, Status, best_record, open_store
 from tensorwright.tuning.measuring import (
     BuildFailed,
@@ -54,7 +55,7 @@ def runner() -> Iterator[ChildRunner]:
         yield found
 
 
-def measure(runner: ChildRunner, *kernels: Built, best_s: float = math.inf) -> list[Measurement]:
+def measure(runner: ChildRunner, *kernels: Kernel, best_s: float = math.inf) -> list[Measurement]:
     found = runner.measure(doubled(), kernels, 1, best_s)
     assert found is not None
     return found
@@ -84,13 +85,9 @@ def test_an_endless_loop(runner: ChildRunner) -> None:
     check_good(runner)
 
 
-def endless() -> Built:
+def endless() -> Kernel:
     """A loop of centuries, which LLVM may not remove."""
     return kernel_of('  call void asm sideeffect "", ""()\n', count=1 << 62)
-
-
-def _fields(kernel: Built) -> tuple[object, ...]:
-    return tuple(getattr(kernel, name) for name in kernel.__slots__)
 
 
 def test_more_memory_than_there_is(runner: ChildRunner) -> None:
@@ -129,7 +126,7 @@ def test_writing_beside_the_answer(runner: ChildRunner, place: int) -> None:
 
 
 def test_code_that_is_none(runner: ChildRunner) -> None:
-    broken = Built(b"\x7fELF nonsense", "kernel", *_fields(kernel_of())[2:])  # type: ignore[arg-type]
+    broken = replace(kernel_of(), object_code=b"\x7fELF nonsense")
     (one,) = measure(runner, broken)
     assert one.status is Status.RUN_ERROR
     check_good(runner)
@@ -208,7 +205,7 @@ class FaultyBuilder(FakeBuilder):
                 stray = "  %before = getelementptr float, ptr %y, i64 -1\n"
                 return kernel_of(DOUBLE + stray + "  store float 1.0, ptr %before\n")
             case 7:
-                return Built(b"nonsense", "kernel", *_fields(kernel_of())[2:])  # type: ignore[arg-type]
+                return replace(kernel_of(), object_code=b"nonsense")
             case 9:
                 return BuildFailed(Status.BUILD_ERROR, "while building, it fell")
             case _:

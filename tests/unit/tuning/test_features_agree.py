@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tensorwright.base import Target
 from tensorwright.graph import Graph, GraphBuilder, Workload
 from tensorwright.pipeline import prepare
-from tensorwright.schedule import initial_state
+from tensorwright.schedule import state_of
 from tensorwright.tuning.features import FEATURE_NAMES, Featurizer
 from tensorwright.tuning.space import space_of
 
@@ -97,7 +97,7 @@ def test_columns_are_what_is_lowered(name: str) -> None:
     drawn = random.Random(3)
     compared = 0
     workload = _workload(name)
-    state = initial_state(workload.outputs, workload.constants)
+    state = state_of(workload)
     featurizer = Featurizer(state, TARGET)
     for sketch in space_of(state, TARGET).sketches:
         if name in BLOCKS_INSIDE and sketch.name.startswith("tile"):
@@ -130,7 +130,7 @@ def _differing(one: Features, other: Features) -> dict[tuple[int, str], tuple[fl
 def test_features_do_not_depend_on_the_company() -> None:
     """A candidate alone has the features that it has among others."""
     workload = _workload("matmul")
-    state = initial_state(workload.outputs, workload.constants)
+    state = state_of(workload)
     sketch = space_of(state, TARGET).sketches[-1]
     drawn = random.Random(0)
     genes = np.array([sketch.genes_of(sketch.sample(drawn)) for _ in range(9)], np.int64)

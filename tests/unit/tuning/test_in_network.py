@@ -7,15 +7,16 @@ import numpy as np
 from tensorwright.base import detect_target
 from tensorwright.graph import GraphBuilder, Partition
 from tensorwright.pipeline import prepare
-from tensorwright.records import MemoryStore, Record, Status
-from tensorwright.schedule import format_trace, initial_state
-from tensorwright.tuning.session.in_network import (
+from tensorwright.records import (
+    MemoryStore,
     NetworkChoice,
-    choose_in_network,
+    Record,
+    Status,
     load_choice,
-    options_of,
     save_choice,
 )
+from tensorwright.schedule import format_trace, parse_trace, state_of
+from tensorwright.tuning.session.in_network import choose_in_network, options_of
 from tensorwright.tuning.space import space_of
 
 TARGET = detect_target()
@@ -37,7 +38,7 @@ def slow_and_usual(parts: Partition) -> dict[str, tuple[str, ...]]:
     """For each workload a schedule that does nothing, and the one by rule."""
     found: dict[str, tuple[str, ...]] = {}
     for workload in parts.workloads:
-        state = initial_state(workload.outputs, workload.constants)
+        state = state_of(workload)
         found[workload.key] = "", format_trace(space_of(state, TARGET).default_trace)
     return found
 
@@ -68,12 +69,13 @@ def test_a_choice_holds_until_its_workload_is_measured_again() -> None:
     store.append([record(key, "", 1.0) for key in traces])
     choice = NetworkChoice(tuple(sorted(traces.items())), 2.0, 1.0)
     save_choice(store, parts, TARGET, "machine", 1, choice)
-    assert load_choice(store, parts, TARGET, "machine", 1) == traces
+    parsed = {key: parse_trace(text) for key, text in traces.items()}
+    assert load_choice(store, parts, TARGET, "machine", 1) == parsed
     assert load_choice(store, parts, TARGET, "machine", 2) == {}
     first = next(iter(traces))
     store.append([record(first, "", 0.5, "2999-01-01T00:00:00.000000Z")])
     kept = load_choice(store, parts, TARGET, "machine", 1)
-    assert kept == {key: trace for key, trace in traces.items() if key != first}
+    assert kept == {key: trace for key, trace in parsed.items() if key != first}
 
 
 def test_options_are_the_best_the_other_structures_and_the_rule() -> None:

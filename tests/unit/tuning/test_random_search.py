@@ -7,7 +7,7 @@ from tests.unit.tuning.helpers import doubled, matmul, number_of, numbered_space
 from tensorwright.base import detect_target
 from tensorwright.expr import Decision
 from tensorwright.records import Record, Status
-from tensorwright.schedule import Split, initial_state, parse_trace
+from tensorwright.schedule import Split, parse_trace, state_of
 from tensorwright.tuning.space import Choice, Sketch, Space, space_of
 from tensorwright.tuning.strategies import Candidate, RandomSearch
 from tensorwright.tuning.task import Task
@@ -66,7 +66,7 @@ def test_decisions_that_give_one_trace_count_once() -> None:
 def test_the_proposals_of_a_real_space_parse() -> None:
     workload = matmul()
     target = detect_target()
-    space = space_of(initial_state(workload.outputs, workload.constants), target)
+    space = space_of(state_of(workload), target)
     found = RandomSearch(Task(workload), space, 0).propose(20)
     assert parse_trace(found[0].trace) == space.default_trace
     assert len({one.trace for one in found}) == len(found) > 1

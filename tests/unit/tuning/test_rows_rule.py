@@ -6,7 +6,7 @@ import pytest
 
 from tensorwright.base import Target
 from tensorwright.graph import GraphBuilder, KernelCall, partition, simplify
-from tensorwright.schedule import CacheRead, ComputeAt, Parallel, Unroll, initial_state
+from tensorwright.schedule import CacheRead, ComputeAt, Parallel, Unroll, state_of
 from tensorwright.tuning.space import Sketch, rule_sketches
 
 AVX512 = Target.parse("x86-64-avx512")
@@ -19,7 +19,7 @@ def first_sketch(operator: str, *shapes: tuple[int, ...]) -> Sketch:
     (step,) = partition(simplify(graph)).steps
     assert isinstance(step, KernelCall)
     workload = step.workload
-    return rule_sketches(initial_state(workload.outputs, workload.constants), AVX512)[0]
+    return rule_sketches(state_of(workload), AVX512)[0]
 
 
 @pytest.mark.parametrize(("heads", "is_per_head"), [(8, True), (2, False)])

@@ -19,7 +19,7 @@ from tensorwright.graph import (
     reference,
     simplify,
 )
-from tensorwright.schedule import format_trace, initial_state
+from tensorwright.schedule import initial_state, state_of
 from tensorwright.tuning.space import space_of
 
 
@@ -62,7 +62,7 @@ def test_values(make: Callable[[], Graph]) -> None:
 def rule_of(graph: Graph) -> list[str]:
     target = detect_target()
     parts = partition(choose_layouts(simplify(graph), target))
-    states = [initial_state(w.outputs, w.constants) for w in parts.workloads]
+    states = [state_of(w) for w in parts.workloads]
     return [space_of(state, target).sketches[0].name for state in states]
 
 
@@ -74,7 +74,7 @@ def test_long_expressions_are_not_computed_again_by_each_reader() -> None:
     target = detect_target()
     parts = partition(choose_layouts(simplify(enlarged()), target))
     (workload,) = parts.workloads
-    space = space_of(initial_state(workload.outputs, workload.constants), target)
+    space = space_of(state_of(workload), target)
     assert "inline" not in str(space.default_trace)
 
 
@@ -101,7 +101,7 @@ def test_values_of_every_sketch(make: Callable[[], Graph]) -> None:
         expected = reference(workload, inputs)
         space = space_of(initial_state(workload.outputs), target)
         for sketch in space.sketches:
-            built = build_cached(workload, format_trace(sketch.bound(sketch.defaults)), target)
+            built = build_cached(workload, sketch.bound(sketch.defaults), target)
             executable = assemble_workload(workload, built, target, 2)
             found = executable.run(
                 {t.name: a for t, a in zip(workload.inputs, inputs, strict=True)}

@@ -13,7 +13,7 @@ from tests.unit.tuning.compiled import Case, check_schedule, workloads
 from tensorwright.base import DType, Target, detect_target
 from tensorwright.expr import Decision
 from tensorwright.graph import Graph, GraphBuilder
-from tensorwright.schedule import format_trace, initial_state, open_decisions
+from tensorwright.schedule import format_trace, open_decisions, state_of
 from tensorwright.tuning.space import Space, rule_sketches, space_of
 
 AVX2 = Target.parse("x86-64-avx2")
@@ -115,7 +115,7 @@ def cases(name: str, target_name: str, blocked: bool) -> tuple[Case, ...]:
 
 
 def space(case: Case, target: Target) -> Space:
-    return space_of(initial_state(case[0].outputs, case[0].constants), target)
+    return space_of(state_of(case[0]), target)
 
 
 def needs(target_name: str) -> Target:
@@ -171,7 +171,7 @@ def test_decisions_are_data(name: str) -> None:
 def test_tiles_stay_within_the_registers() -> None:
     (case,) = cases("conv2d_blocked", "avx2", True)[:1]
     source = random.Random(0)
-    state = initial_state(case[0].outputs, case[0].constants)
+    state = state_of(case[0])
     for sketch in rule_sketches(state, AVX2):
         (limit,) = sketch.limits
         assert limit.most == AVX2.vector_registers * 6 // 5

@@ -17,8 +17,8 @@ from tensorwright.schedule import (
     SkipZeros,
     Split,
     format_trace,
-    initial_state,
     replay,
+    state_of,
 )
 from tensorwright.tuning.space import default_trace, rule_sketches, space_of
 from tensorwright.tuning.space.axes.tile_sizes import default_tile, window_tile
@@ -87,7 +87,7 @@ def test_interleaved_phases_are_tiled_along_their_own_axes() -> None:
     target = detect_target()
     parts = partition(choose_layouts(simplify(enlarging()), target))
     workload = parts.workloads[0]
-    trace = space_of(initial_state(workload.outputs, workload.constants), target).default_trace
+    trace = space_of(state_of(workload), target).default_trace
     assert "cache_write(conv_transpose_phases)" in map(str, trace)
 
 
@@ -95,14 +95,14 @@ def test_the_channels_of_a_group_are_rows() -> None:
     target = detect_target()
     parts = partition(simplify(grouped()))
     workload = parts.workloads[-1]
-    trace = space_of(initial_state(workload.outputs, workload.constants), target).default_trace
+    trace = space_of(state_of(workload), target).default_trace
     assert "split(relu, c, [17])" in map(str, trace)
 
 
 def test_strided_pooling_in_plain_layout_has_vectors() -> None:
     target = detect_target()
     for workload in partition(simplify(pooled())).workloads:
-        trace = space_of(initial_state(workload.outputs, workload.constants), target).default_trace
+        trace = space_of(state_of(workload), target).default_trace
         assert "vectorize(" in "".join(map(str, trace))
 
 
@@ -113,7 +113,7 @@ def case_of(program: OperatorProgram) -> Case:
 def check_sketches(case: Case, samples: int = 2) -> None:
     """The default of every sketch of the rule, and some others, compute what is meant."""
     source = random.Random(5)
-    for sketch in rule_sketches(initial_state(case[0].outputs, case[0].constants), TARGET):
+    for sketch in rule_sketches(state_of(case[0]), TARGET):
         for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(samples))):
             check_schedule(case, format_trace(sketch.bound(decisions)), TARGET)
 
@@ -139,7 +139,7 @@ def test_groups_of_last_channels(channels: int, outputs: int, groups: int) -> No
 def test_vectors_of_last_channels_stay_inside_a_group(per_group: int, width: int) -> None:
     target = Target.parse("x86-64-avx512")
     workload = channels_last_groups(32, 4 * per_group, 4).workload
-    trace = default_trace(initial_state(workload.outputs, workload.constants), target)
+    trace = default_trace(state_of(workload), target)
     columns, lanes = next(
         step.factors for step in trace if isinstance(step, Split) and step.loop == "oc"
     )
@@ -152,7 +152,7 @@ def test_vectors_of_last_channels_stay_inside_a_group(per_group: int, width: int
 def test_constants_too_large_for_the_cache_are_read_once(case: str, outer: str) -> None:
     target = Target.parse("x86-64-avx512")
     workload = operator_program(find_cases([case], 1)[0]).workload
-    trace = default_trace(initial_state(workload.outputs, workload.constants), target)
+    trace = default_trace(state_of(workload), target)
     order = next(s for s in trace if isinstance(s, Reorder) and s.stage == "conv").loops
     assert next(loop for loop in order if loop in ("d", "oc_0")) == outer
 
@@ -163,7 +163,7 @@ def test_slices_inside_panels_of_columns() -> None:
     y = b.add("conv", x, b.constant(weights(32, 32, 3, 3, 3)), pads=(1,) * 6)
     target = replace(TARGET, l2_bytes=32 * 1024)
     for case in workloads(b.finish([b.add("relu", y)]), target):
-        state = initial_state(case[0].outputs, case[0].constants)
+        state = state_of(case[0])
         check_schedule(case, format_trace(default_trace(state, target)), target)
 
 
@@ -195,7 +195,7 @@ def test_windows_read_past_the_border_by_rule() -> None:
     first = {}
     for case, graph in {"few": pooled(), "many": windows(28, 32, 5)}.items():
         workload = partition(simplify(graph)).workloads[0]
-        state = initial_state(workload.outputs, workload.constants)
+        state = state_of(workload)
         first[case] = [sketch.name for sketch in rule_sketches(state, wide)]
     assert first["few"][0] == "tile, padding inlined"
     assert first["many"][-1] == "tile, padding inlined"
@@ -227,7 +227,7 @@ def test_bands_share_rows_that_windows_overlap(
 ) -> None:
     wide = Target.parse("x86-64-avx512")
     workload = partition(choose_layouts(simplify(entry(size, channels, kernel)), wide)).workloads[0]
-    state = initial_state(workload.outputs, workload.constants)
+    state = state_of(workload)
     sketch = next(s for s in rule_sketches(state, wide) if s.name == "tile, rows outside")
     assert ("band" in {name for choice in sketch.choices for name in choice.names}) is banded
 
@@ -241,7 +241,7 @@ def padded(family: str, like: str, *shape: int) -> Case:
 
 def skipped(case: Case, target: Target) -> dict[str, set[str]]:
     """By the tile rule's sketches: the axes of the taps that are skipped."""
-    state = initial_state(case[0].outputs, case[0].constants)
+    state = state_of(case[0])
     return {
         sketch.name: {step.axis for step in sketch.trace if isinstance(step, SkipZeros)}
         for sketch in rule_sketches(state, target)
@@ -270,7 +270,7 @@ def test_copies_in_another_order_are_made_of_squares() -> None:
     x = b.input("x", (3, 37, 50))
     (case,) = workloads(b.finish([b.add("transpose", x, perm=(0, 2, 1))]), TARGET)
     check_sketches(case, samples=1)
-    state = initial_state(case[0].outputs, case[0].constants)
+    state = state_of(case[0])
     stage = replay(state, default_trace(state, TARGET)).stages[-1]
     assert stage.loops[-2:] == (stage.tensor.axes[1].name, f"{stage.tensor.axes[2].name}_i")
 

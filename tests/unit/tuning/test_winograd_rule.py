@@ -23,9 +23,9 @@ from tensorwright.schedule import (
     FoldConstant,
     UseAlgorithm,
     format_trace,
-    initial_state,
     parse_trace,
     replay,
+    state_of,
 )
 from tensorwright.tuning.space import Sketch, space_of
 
@@ -34,7 +34,7 @@ NAMES = {f"winograd{tile}, {place}" for tile in (2, 4) for place in ("bands", "w
 
 
 def sketches(case: Case, target: Target = TARGET) -> dict[str, Sketch]:
-    state = initial_state(case[0].outputs, case[0].constants)
+    state = state_of(case[0])
     found = space_of(state, target).sketches
     return {each.name: each for each in found if each.name.startswith("winograd")}
 
@@ -132,7 +132,7 @@ def test_slices_of_a_volume_share_their_transforms() -> None:
 
 def test_the_default_is_the_direct_one() -> None:
     case = case_of(EXPRESSIONS["blocked"])
-    state = initial_state(case[0].outputs, case[0].constants)
+    state = state_of(case[0])
     assert "use_algorithm" not in format_trace(space_of(state, TARGET).default_trace)
 
 
@@ -140,13 +140,11 @@ def test_the_interpreter_agrees() -> None:
     case = case_of(channels_last((6, 6), 16, 16, DType.F32))
     sketch = sketches(case)["winograd2, bands"]
     workload, arrays = case
-    state = replay(
-        initial_state(workload.outputs, workload.constants), sketch.bound(sketch.defaults)
-    )
+    state = replay(state_of(workload), sketch.bound(sketch.defaults))
     program = run_passes(lower(state))
     given = {tensor.name: array for tensor, array in zip(workload.inputs, arrays, strict=True)}
     found = run_loops(program, given)["y"]
-    direct = run_loops(lower(initial_state(workload.outputs, workload.constants)), given)["y"]
+    direct = run_loops(lower(state_of(workload)), given)["y"]
     np.testing.assert_allclose(found, direct, rtol=1e-4, atol=1e-4)
     (kernel,) = (each for each in program.parameters if each.packing is not None)
     assert kernel.name == "w"

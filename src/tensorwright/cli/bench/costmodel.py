@@ -21,7 +21,7 @@ from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.costmodel_cases import Case, cases
 from tensorwright.pipeline import parse_target
 from tensorwright.records import RecordStore, detect_hardware, open_store
-from tensorwright.schedule import initial_state
+from tensorwright.schedule import state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.datasets import CollectSetting, collect, dataset, known_records
 from tensorwright.tuning.features import Featurizer
@@ -169,7 +169,7 @@ def _collect(
     tools: tuple[PoolBuilder, ChildRunner],
 ) -> None:
     task = Task(case.workload)
-    state = initial_state(case.workload.outputs, case.workload.constants)
+    state = state_of(case.workload)
     space = space_of(state, setting.target)
     started = told = time.monotonic()
     first: int | None = None
@@ -187,7 +187,7 @@ def _collect(
 
 
 def _read(case: Case, store: RecordStore, setting: CollectSetting) -> Measured:
-    state = initial_state(case.workload.outputs, case.workload.constants)
+    state = state_of(case.workload)
     space = space_of(state, setting.target)
     records = known_records(store, setting, case.workload)
     found = dataset(records, space, Featurizer(state, setting.target))

@@ -40,6 +40,7 @@ from tensorwright.peers import (
 )
 from tensorwright.pipeline import choose, opened, parse_target
 from tensorwright.records import Record, RecordStore, Status, detect_hardware, now_utc
+from tensorwright.schedule import format_trace
 from tensorwright.tuning import Task
 from tensorwright.tuning.session import TuneOptions, tune
 from tensorwright.zoo import OperatorCase, OperatorProgram, find_cases, operator_program
@@ -199,10 +200,10 @@ def bench_case(
             tune_s=tune_s,
             trials=count_trials(program, plan, store),
             is_tuned=scheduled.is_tuned,
-            trace=scheduled.trace,
+            trace=format_trace(scheduled.trace),
         )
         rival = plan_rival(case, plan, budget)
-        times = compare_case(program, scheduled.trace, row.copies, plan, rival)
+        times = compare_case(program, row.trace, row.copies, plan, rival)
     except TensorwrightError as error:
         return replace(row, failure=f"{type(error).__name__}: {error}")
     row = replace(row, times=times)

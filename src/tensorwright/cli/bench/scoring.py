@@ -21,7 +21,7 @@ from tensorwright.cli.arguments.options import seed_of, seed_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.costmodel_cases import Case, cases
 from tensorwright.pipeline import parse_target
-from tensorwright.schedule import initial_state
+from tensorwright.schedule import state_of
 from tensorwright.tuning.features import Plan, lower_sketch
 from tensorwright.tuning.models import BoostedModel, Features, Sample, make_model
 from tensorwright.tuning.space import space_of
@@ -73,7 +73,7 @@ def command(
 
 def bench_scoring(case: Case, target: Target, count: int, seed: int) -> dict[str, Any]:
     """Draw candidates, train a model on made-up times, and score the candidates."""
-    state = initial_state(case.workload.outputs, case.workload.constants)
+    state = state_of(case.workload)
     space = space_of(state, target)
     atlas = make_atlas(space)
     random = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ and accesses), `operations/` (functions of values), `math/` (mathematical functi
 """
 
 from tensorwright.codegen.llvm.intrinsics import Intrinsic
-from tensorwright.codegen.llvm.kernel import KernelSource, emit
+from tensorwright.codegen.llvm.kernel import emit
 from tensorwright.codegen.llvm.machine import (
     Level,
     assembly,
@@ -26,7 +26,6 @@ __all__ = [
     "LIBM_SYMBOLS",
     "MATH_FUNCTIONS",
     "Intrinsic",
-    "KernelSource",
     "Level",
     "assembly",
     "compile_module",

@@ -1,15 +1,12 @@
 """A bound loop program to the text of an LLVM module.
 
-The kernel is `void NAME(ptr args, ptr workspace, i32 threads)`. `args` points to the addresses of
-the program's parameters in order, each aligned to 64 bytes, and so is `workspace`, which holds
-`workspace_bytes` shared by the call and then `local_workspace_bytes` for each thread. It calls
-GOMP_parallel where a loop is parallel and `threads` is more than one.
+The kernel is called as its `Signature` says. It calls GOMP_parallel where a loop is parallel and
+`threads` is more than one.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from tensorwright.base import Target
 from tensorwright.codegen.analysis.facts import Facts
@@ -21,28 +18,11 @@ from tensorwright.codegen.llvm.memory.access import Piece
 from tensorwright.codegen.llvm.parallel import write_entry
 from tensorwright.codegen.llvm.statements import Kernel, Statements
 from tensorwright.codegen.llvm.text.builder import Function, Module
-from tensorwright.loop import LoopProgram, Parameter
+from tensorwright.codegen.source import Signature, Source
+from tensorwright.loop import LoopProgram
 
 
-@dataclass(frozen=True, slots=True)
-class KernelSource:
-    """The text of a kernel, and the memory that a call needs: sizes are multiples of 64 bytes."""
-
-    name: str
-    ir_text: str
-    workspace_bytes: int
-    local_workspace_bytes: int
-    parameters: tuple[Parameter, ...]
-
-    def total_workspace_bytes(self, threads: int) -> int:
-        """The size of the workspace for so many threads."""
-        return self.workspace_bytes + threads * self.local_workspace_bytes
-
-    def __str__(self) -> str:
-        return self.ir_text
-
-
-def emit(program: LoopProgram, target: Target) -> KernelSource:
+def emit(program: LoopProgram, target: Target) -> Source:
     """Write a program whose extents are ints.
 
     Raises:  UnsupportedError for loops of graphics processors, for functions of types that have
@@ -68,14 +48,9 @@ def emit(program: LoopProgram, target: Target) -> KernelSource:
     main.function.finish()
     for region in kernel.regions:
         write_entry(module, region, kernel.workspace.own.size)
-    module.definitions[name] = _entry(name, pointers, kernel.workspace.shared.size)
-    return KernelSource(
-        name,
-        module.text(),
-        kernel.workspace.shared.size,
-        kernel.workspace.own.size,
-        program.parameters,
-    )
+    shared_bytes, own_bytes = kernel.workspace.shared.size, kernel.workspace.own.size
+    module.definitions[name] = _entry(name, pointers, shared_bytes)
+    return Source(module.text(), Signature(name, program.parameters, shared_bytes, own_bytes))
 
 
 def _symbol(name: str) -> str:

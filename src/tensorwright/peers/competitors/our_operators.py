@@ -8,21 +8,19 @@ other.
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from tensorwright.base import DType, Target, detect_target
-from tensorwright.build import Built, build_cached
-from tensorwright.codegen.llvm import compile_module
+from tensorwright.base import DType, Target
+from tensorwright.build import Kernel, build_cached
 from tensorwright.loop import Role, pack
 from tensorwright.ops import Array
 from tensorwright.peers.process.protocol import Arrays
-from tensorwright.runtime import LoadedObject, empty, load_object
+from tensorwright.runtime import call_loop, empty, load_object
+from tensorwright.schedule import parse_trace
 from tensorwright.zoo import (
     OperatorCase,
     OperatorProgram,
@@ -33,36 +31,17 @@ from tensorwright.zoo import (
 
 FACTORY = "tensorwright.peers.competitors.our_operators:make"
 
-EACH_IR = """
-define void @tw_each(ptr %kernel, ptr %args, i64 %step, ptr %workspace, i32 %threads, i64 %count) {
-entry:
-  br label %again
-again:
-  %i = phi i64 [0, %entry], [%next, %again]
-  %offset = mul i64 %i, %step
-  %own = getelementptr i8, ptr %args, i64 %offset
-  call void %kernel(ptr %own, ptr %workspace, i32 %threads)
-  %next = add i64 %i, 1
-  %more = icmp slt i64 %next, %count
-  br i1 %more, label %again, label %done
-done:
-  ret void
-}
-"""
-"""Call a kernel with the first so many rows of a table of arguments, rows `step` bytes apart."""
-
 
 class CopiedKernel:
     """A kernel and the buffers of all copies; calling it runs all of them once."""
 
     def __init__(
-        self, program: OperatorProgram, kernel: Built, copies: int, threads: int, seed: int = 0
+        self, program: OperatorProgram, kernel: Kernel, copies: int, threads: int, seed: int = 0
     ) -> None:
         self.outputs: list[Array] = []
         self._kept: list[Array] = []
         self._code = load_object(kernel.object_code, (kernel.symbol,))
-        self._loop = _native_loop()
-        self._workspace = empty((max(64, kernel.total_workspace_bytes(threads)),), DType.U8)
+        self._workspace = empty((max(64, kernel.spec.scratch_bytes(threads)),), DType.U8)
         names = [tensor.name for tensor in program.workload.inputs]
         rows = []
         for copy in range(copies):
@@ -73,6 +52,8 @@ class CopiedKernel:
             self._code.address(kernel.symbol),
             self._table.ctypes.data,
             self._table.strides[0],
+            copies,
+            0,
             self._workspace.ctypes.data,
             threads,
             copies,
@@ -80,19 +61,19 @@ class CopiedKernel:
 
     def __call__(self) -> list[Array]:
         """The outputs of all copies, in the stated layout."""
-        self._loop[1](*self._numbers)
+        call_loop().run(*self._numbers)
         return self.outputs
 
-    def _arguments(self, kernel: Built, inputs: Mapping[str, Array]) -> list[int]:
+    def _arguments(self, kernel: Kernel, inputs: Mapping[str, Array]) -> list[int]:
         addresses = []
-        for parameter, name in zip(kernel.parameters, kernel.arguments, strict=True):
+        for parameter in kernel.parameters:
             if parameter.role is Role.OUTPUT:
                 shape = tuple(n for n in parameter.buffer.shape if isinstance(n, int))
                 array = empty(shape, parameter.buffer.dtype)
                 array[...] = math.nan
                 self.outputs.append(array)
             else:
-                array = _placed(inputs[name], parameter.packing, parameter.buffer.dtype)
+                array = _placed(inputs[parameter.name], parameter.packing, parameter.buffer.dtype)
                 self._kept.append(array)
             addresses.append(int(array.ctypes.data))
         return addresses
@@ -104,14 +85,6 @@ def _placed(array: Array, packing: Any, dtype: DType) -> Array:
     placed = empty(source.shape, dtype)
     placed[...] = source
     return placed
-
-
-@lru_cache(maxsize=1)
-def _native_loop() -> tuple[LoadedObject, Callable[..., None]]:
-    code = load_object(compile_module(EACH_IR, detect_target()), ("tw_each",))
-    pointer, long = ctypes.c_void_p, ctypes.c_int64
-    kind = ctypes.CFUNCTYPE(None, pointer, pointer, long, pointer, ctypes.c_int32, long)
-    return code, kind(code.address("tw_each"))
 
 
 def make(
@@ -126,5 +99,5 @@ def make(
 ) -> Callable[[], list[Array]]:
     """Build the kernel by its trace and give buffers to so many copies; `inputs` is not read."""
     program = operator_program(OperatorCase.from_json(case))
-    kernel = build_cached(program.workload, trace, Target.parse(target))
+    kernel = build_cached(program.workload, parse_trace(trace), Target.parse(target))
     return CopiedKernel(program, kernel, copies, threads, seed)

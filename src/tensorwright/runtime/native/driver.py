@@ -24,10 +24,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from tensorwright.base import detect_target
-from tensorwright.codegen.llvm import compile_module
 from tensorwright.ops import Array
-from tensorwright.runtime.native.jit import LoadedObject, load_object
+from tensorwright.runtime.native.jit import LoadedObject, load_ir, load_object
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     BufferRef,
@@ -149,7 +147,7 @@ _LOCK = threading.Lock()
 @lru_cache(maxsize=1)
 def _driver() -> Driver:
     symbols = ("tensorwright_run", "tensorwright_copy")
-    code = load_object(compile_module(DRIVER_IR, detect_target()), symbols)
+    code = load_ir(DRIVER_IR, symbols)
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("tensorwright_run"))
     clock = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
     return Driver(code, run, code.address("tensorwright_copy"), clock)

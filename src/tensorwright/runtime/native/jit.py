@@ -5,6 +5,9 @@ constants into one block (so that the small code model always holds). Sixty obje
 MCJIT, one engine for each, takes eight times that. An object may refer to other objects' symbols
 only through what `runtime_symbols` lists: the OpenMP runtime, the C mathematical library, and the
 memory functions that LLVM calls on its own.
+
+The small loops that this package writes by hand in LLVM IR (the driver, the loop of calls, the
+measurement of the machine's peak) become native code here, too: `load_ir`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from collections.abc import Sequence
 
 import llvmlite.binding as llvm
 
-from tensorwright.base import InternalError, detect_target
+from tensorwright.base import InternalError, Target, detect_target
 from tensorwright.codegen.llvm import LIBM_SYMBOLS, compile_module, create_machine
 from tensorwright.runtime.native.openmp import OPENMP_SYMBOLS, SERIAL_IR, OpenMP, openmp_runtime
 
@@ -136,6 +139,11 @@ def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
         _Current.loads += 1
         session = _Current.session
     return session.load(data, symbols)
+
+
+def load_ir(ir_text: str, symbols: Sequence[str], target: Target | None = None) -> LoadedObject:
+    """Compile hand-written LLVM IR for this machine, or a target that it can run, and load it."""
+    return load_object(compile_module(ir_text, target or detect_target()), symbols)
 
 
 def runtime_symbols() -> tuple[tuple[str, int], ...]:

@@ -13,8 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tensorwright.base import DType, MachineError, Target, detect_target
-from tensorwright.codegen.llvm import compile_module
-from tensorwright.runtime.native.jit import load_object
+from tensorwright.runtime.native.jit import load_ir
 from tensorwright.runtime.native.openmp import usable_threads
 
 _BUDGET_S = 0.1
@@ -35,7 +34,7 @@ def measure_peak(target: Target, threads: int = 1, dtype: DType = DType.F32) -> 
     threads = usable_threads(threads, is_demanded=True)
     chains = 12 if target.vector_registers < 32 else 24
     lanes = target.lanes(dtype)
-    code = load_object(compile_module(_fma_loop(lanes, chains, dtype), target), ("measure",))
+    code = load_ir(_fma_loop(lanes, chains, dtype), ("measure",), target)
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("measure"))
     rounds = max(1, _FLOPS_PER_RUN // (2 * lanes * chains))
     results = np.zeros((threads, 8), np.float64)
@@ -55,7 +54,7 @@ def measure_bandwidth(target: Target, threads: int = 1, size_bytes: int = 1 << 2
     lanes = target.lanes(DType.F32)
     step = lanes * 8
     per_thread = max(step, size_bytes // (4 * threads) // step * step)
-    code = load_object(compile_module(_read_loop(lanes), target), ("measure",))
+    code = load_ir(_read_loop(lanes), ("measure",), target)
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("measure"))
     data = np.ones(per_thread * threads, np.float32)
     results = np.zeros((threads, 16), np.float32)

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import InternalError, Target
-from tensorwright.loop import Buffer, Parameter
+from tensorwright.codegen import Signature
+from tensorwright.loop import Buffer
 from tensorwright.ops import TensorType
 from tensorwright.runtime.plan.arena import Inside, Lifetime, plan_memory
 from tensorwright.runtime.plan.plan import (
@@ -65,18 +66,17 @@ class HostCall:
 Call = KernelCall | HostCall
 
 
-def kernel_spec(
-    symbol: str,
-    parameters: Sequence[Parameter],
-    workspace_bytes: int = 0,
-    local_workspace_bytes: int = 0,
-) -> KernelSpec:
+def kernel_spec(signature: Signature) -> KernelSpec:
     """What a plan says about a kernel.
 
     Raises:  InternalError for a parameter with extents that are not bound.
     """
-    arguments = tuple(ArgumentSpec(each.role, _size_bytes(each.buffer)) for each in parameters)
-    return KernelSpec(symbol, arguments, workspace_bytes, local_workspace_bytes)
+    arguments = tuple(
+        ArgumentSpec(each.role, _size_bytes(each.buffer)) for each in signature.parameters
+    )
+    return KernelSpec(
+        signature.symbol, arguments, signature.workspace_bytes, signature.local_workspace_bytes
+    )
 
 
 def _size_bytes(buffer: Buffer) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import Target
-from tensorwright.build import Built, build_request
+from tensorwright.build import Kernel, build_request
 from tensorwright.processes import never
 from tensorwright.records import Record, RecordStore
 from tensorwright.schedule import Workload
@@ -102,7 +102,7 @@ def _measure(
 
 def _try(
     workload: Workload,
-    result: Built | BuildFailed,
+    result: Kernel | BuildFailed,
     runner: Runner,
     threads: int,
 ) -> Measurement | None:

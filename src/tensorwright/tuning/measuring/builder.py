@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias
 
 from tensorwright.base import TensorwrightError, available_cores
-from tensorwright.build import BuildRequest, Built, build
+from tensorwright.build import BuildRequest, Kernel, build
 from tensorwright.processes import (
     Died,
     Done,
@@ -38,10 +38,10 @@ class BuildStopped:
     """Not built: the session was asked to stop."""
 
 
-BuildResult: TypeAlias = Built | BuildFailed | BuildStopped
+BuildResult: TypeAlias = Kernel | BuildFailed | BuildStopped
 
 
-def try_build(request: BuildRequest) -> Built | BuildFailed:
+def try_build(request: BuildRequest) -> Kernel | BuildFailed:
     """As `build`, with errors of ours as values."""
     try:
         return build(request)
@@ -99,7 +99,7 @@ class PoolBuilder:
 def _result(outcome: Outcome) -> BuildResult:
     match outcome:
         case Done(value):
-            result: Built | BuildFailed = value
+            result: Kernel | BuildFailed = value
             return result
         case Raised():
             status = Status.OUT_OF_MEMORY if outcome.is_memory else Status.BUILD_ERROR

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from tensorwright.base import OutputError, TensorwrightError, knobs, make_folder
-from tensorwright.build import Built
+from tensorwright.build import Kernel
 from tensorwright.processes import (
     Died,
     Done,
@@ -50,7 +50,7 @@ class Runner(Protocol):
     def measure(
         self,
         workload: Workload,
-        kernels: Sequence[Built],
+        kernels: Sequence[Kernel],
         threads: int,
         best_s: float,
         should_stop: Callable[[], bool] = never,
@@ -83,7 +83,7 @@ class ChildRunner:
     def measure(
         self,
         workload: Workload,
-        kernels: Sequence[Built],
+        kernels: Sequence[Kernel],
         threads: int,
         best_s: float,
         should_stop: Callable[[], bool] = never,
@@ -115,7 +115,7 @@ class ChildRunner:
     def _run(
         self,
         reference: Reference,
-        kernels: tuple[Built, ...],
+        kernels: tuple[Kernel, ...],
         threads: int,
         best_s: float,
         should_stop: Callable[[], bool],

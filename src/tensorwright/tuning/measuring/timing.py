@@ -17,12 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tensorwright.base import DType, InternalError
-from tensorwright.build import Built
+from tensorwright.build import Kernel
 from tensorwright.expr import Array
 from tensorwright.loop import Parameter, Role, pack
 from tensorwright.records import Status
-from tensorwright.runtime import empty, load_object
-from tensorwright.tuning.measuring.call_loop import native_repeat
+from tensorwright.runtime import call_loop, empty, load_object
 from tensorwright.tuning.measuring.cold_constants import cold_table
 from tensorwright.tuning.measuring.expected_results import Reference, make_inputs
 from tensorwright.tuning.measuring.result_check import Guarded, allowed_error, find_difference
@@ -112,7 +111,7 @@ def prepare(reference: Reference) -> None:
 
 def try_kernels(
     key: str,
-    kernels: tuple[Built, ...],
+    kernels: tuple[Kernel, ...],
     threads: int,
     best_s: float,
     options: MeasureOptions,
@@ -176,7 +175,7 @@ def _take_turns(runs: list[_Run], options: MeasureOptions) -> list[tuple[float, 
 class _Run:
     """A loaded kernel with its buffers."""
 
-    def __init__(self, kernel: Built, threads: int, options: MeasureOptions) -> None:
+    def __init__(self, kernel: Kernel, threads: int, options: MeasureOptions) -> None:
         self._code = load_object(kernel.object_code, (kernel.symbol,))
         self._address = self._code.address(kernel.symbol)
         self._threads = threads
@@ -184,14 +183,10 @@ class _Run:
         self._flush = empty((options.flush_bytes,), DType.U8) if options.flush_bytes else None
         if self._flush is not None:
             self._flush[...] = 1
-        workspace_bytes = kernel.total_workspace_bytes(threads)
-        self._workspace = empty((max(64, workspace_bytes),), DType.U8)
+        self._workspace = empty((max(64, kernel.spec.scratch_bytes(threads)),), DType.U8)
         self._outputs: list[tuple[str, Guarded]] = []
         self._kept: list[Array] = []
-        addresses = [
-            self._argument(parameter, name)
-            for parameter, name in zip(kernel.parameters, kernel.arguments, strict=True)
-        ]
+        addresses = [self._argument(parameter) for parameter in kernel.parameters]
         self._constants = [
             (place, parameter.buffer.dtype, _shape(parameter))
             for place, parameter in enumerate(kernel.parameters)
@@ -234,7 +229,7 @@ class _Run:
         """
         if self._flush is not None:
             self._flush.max()
-        repeat = native_repeat().run
+        repeat = call_loop().run
         table, workspace = self._table.ctypes.data, self._workspace.ctypes.data
         rows, width = self._table.shape
         part = max(1, count // _PARTS)
@@ -251,13 +246,13 @@ class _Run:
             if done >= count or elapsed_s > _LONGEST_SAMPLE_S:
                 return elapsed_s / done
 
-    def _argument(self, parameter: Parameter, name: str) -> int:
+    def _argument(self, parameter: Parameter) -> int:
         assert _PREPARED.inputs is not None, "prepared"
         if parameter.role is Role.OUTPUT:
             output = Guarded(_shape(parameter), parameter.buffer.dtype)
-            self._outputs.append((name, output))
+            self._outputs.append((parameter.name, output))
             return int(output.array.ctypes.data)
-        array = _PREPARED.inputs[name]
+        array = _PREPARED.inputs[parameter.name]
         if parameter.packing is not None:
             packed = pack(array, parameter.packing)
             array = empty(packed.shape, parameter.buffer.dtype)

@@ -1,12 +1,6 @@
 """A tuning session: rounds of proposing, building and measuring. Read `session.py` first."""
 
-from tensorwright.tuning.session.in_network import (
-    NetworkChoice,
-    choose_in_network,
-    load_choice,
-    options_of,
-    save_choice,
-)
+from tensorwright.tuning.session.in_network import choose_in_network, options_of
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.progress import (
     Callback,
@@ -24,7 +18,6 @@ __all__ = [
     "Callback",
     "Interrupt",
     "LiveTable",
-    "NetworkChoice",
     "Phase",
     "PlainLines",
     "Progress",
@@ -35,8 +28,6 @@ __all__ = [
     "TuneResult",
     "choose_callbacks",
     "choose_in_network",
-    "load_choice",
     "options_of",
-    "save_choice",
     "tune",
 ]

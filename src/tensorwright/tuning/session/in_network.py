@@ -4,31 +4,32 @@ A kernel that is fast alone may be slow among others: its constants come from me
 from the cache of whichever core has computed them.  Here a few executables, each with another
 choice for every workload, run in turn, and each step is timed as it runs among the others.  What is
 best for each workload makes one more executable, which must win as a whole before it is taken.
-
-The choice is kept beside the records, and holds until one of its workloads is measured again.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tensorwright.base import Target, TensorwrightError
-from tensorwright.build import Built, assemble, build_cached
+from tensorwright.build import Kernel, assemble, build_cached
 from tensorwright.graph import HostCall, KernelCall, Partition
 from tensorwright.ops import Array
 from tensorwright.processes import never
-from tensorwright.records import RecordStore, SavedSession, now_utc
+from tensorwright.records import NetworkChoice, RecordStore
 from tensorwright.runtime import Executable
-from tensorwright.schedule import ScheduleState, Workload, initial_state, parse_trace, replay
+from tensorwright.schedule import (
+    ScheduleState,
+    Workload,
+    parse_trace,
+    replay,
+    state_of,
+)
 
 _TOP = 24
 _WORST = 1.3  # times as slow as the best, alone: such a one does not win among others either
@@ -36,19 +37,6 @@ _OTHERS = 2
 _ROUNDS = 12
 _LEAST_GAIN = 0.015  # a schedule must be so much faster to replace the one that is best alone
 _MEMORY_SHARE = 0.3  # of the machine's, for constants in several packings
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkChoice:
-    """A schedule for each workload, and what the network takes with it.
-
-    traces           (workload key, trace text)
-    before_s, now_s  median seconds of a run with the first option of each, and with the choice
-    """
-
-    traces: tuple[tuple[str, str], ...]
-    before_s: float
-    now_s: float
 
 
 def choose_in_network(
@@ -66,13 +54,13 @@ def choose_in_network(
 
     None where `should_stop` turned true.  Raises: as building and running kernels.
     """
-    built: dict[tuple[str, str], Built] = {}
+    built: dict[tuple[str, str], Kernel] = {}
 
     def make(traces: Mapping[str, str]) -> Executable:
         for workload in parts.workloads:
             place = workload.key, traces[workload.key]
             if place not in built:
-                built[place] = build_cached(workload, traces[workload.key], target)
+                built[place] = build_cached(workload, parse_trace(place[1]), target)
         kernels = {key: built[key, trace] for key, trace in traces.items()}
         return assemble(parts, kernels, target, threads)
 
@@ -116,7 +104,7 @@ def options_of(
     records = store.top(
         _TOP, workload=workload.key, target=target.key, hardware=hardware, threads=threads
     )
-    state = initial_state(workload.outputs, workload.constants)
+    state = state_of(workload)
     good = [record for record in records if _replays(state, record.trace)]
     traces = [record.trace for record in good]
     limit = _WORST * good[0].median_s if good else 0.0
@@ -218,55 +206,3 @@ def _typical(times: Sequence[float]) -> float:
     """The median of the faster half: foreign load only ever adds time."""
     ordered = sorted(times)
     return statistics.median(ordered[: (len(ordered) + 1) // 2])
-
-
-def save_choice(
-    store: RecordStore,
-    parts: Partition,
-    target: Target,
-    hardware: str,
-    threads: int,
-    choice: NetworkChoice,
-) -> None:
-    """Keep a choice, replacing the one before."""
-    identity, arguments = _identity(parts, target, hardware, threads)
-    state = json.dumps({"traces": dict(choice.traces), "seconds": choice.now_s})
-    model = parts.graph.name
-    session = SavedSession(identity, f"choice in {model}", model, arguments, state)
-    before = store.session(identity)
-    if before is not None and before.id == identity:
-        session = replace(session, started=before.started, updated=now_utc())
-    store.save_session(session)
-
-
-def load_choice(
-    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
-) -> dict[str, str]:
-    """The traces chosen for a network, by workload key; those measured since are left out."""
-    identity, _ = _identity(parts, target, hardware, threads)
-    saved = next((each for each in store.sessions() if each.id == identity), None)
-    if saved is None:
-        return {}
-    try:
-        traces = json.loads(saved.state)["traces"]
-        pairs = {str(key): str(trace) for key, trace in traces.items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return {}
-    found: dict[str, str] = {}
-    for key, trace in pairs.items():
-        best = store.best(workload=key, target=target.key, hardware=hardware, threads=threads)
-        if best is None or best.when <= saved.updated:
-            found[key] = trace
-    return found
-
-
-def _identity(parts: Partition, target: Target, hardware: str, threads: int) -> tuple[str, str]:
-    fields = {
-        "kind": "choice in a network",
-        "workloads": {workload.key: parts.count(workload) for workload in parts.workloads},
-        "target": target.key,
-        "hardware": hardware,
-        "threads": threads,
-    }
-    arguments = json.dumps(fields, sort_keys=True)
-    return hashlib.sha256(arguments.encode()).hexdigest()[:16], arguments

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tensorwright.base import Target
-from tensorwright.build import Built, build_request
+from tensorwright.build import Kernel, build_request
 from tensorwright.records import Record, RecordStore, Status, with_times
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import Builder
@@ -78,7 +78,7 @@ class Ranking:
         requests = [build_request(workload, one.trace, target) for one in records]
         results = self._tools.builder.build(requests, self._should_stop)
         pairs = list(zip(records, results, strict=True))
-        built = [(record, result) for record, result in pairs if isinstance(result, Built)]
+        built = [(record, result) for record, result in pairs if isinstance(result, Kernel)]
         with hold_turn(self._should_stop) as is_held:
             if not is_held or not built:
                 return False

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tensorwright.build import Built, build_request
+from tensorwright.build import Kernel, build_request
 from tensorwright.records import Record, RecordStore, Status
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, BuildStopped
@@ -197,7 +197,7 @@ class Session:
                 return None
             case BuildFailed(status, error):
                 return self._record(search, candidate, status, (), error)
-            case Built():
+            case Kernel():
                 races = search.default is None or candidate.trace != search.default_trace
                 measured = self.tools.runner.measure(
                     search.state.task.workload,
@@ -223,7 +223,7 @@ class Session:
         request = build_request(workload, top[0].trace, self.setting.target)
         with self.budget.counting(Activity.BUILD):
             (result,) = self.tools.builder.build([request], self._should_stop)
-        if not isinstance(result, Built):
+        if not isinstance(result, Kernel):
             return
         fresh = self._measured_again(workload, result, top[0])
         if fresh is not None and _is_suspicious(fresh, top[0]):
@@ -237,7 +237,7 @@ class Session:
             self.drift = search.drift = fresh.median_s / top[0].median_s
         search.read_times(self.store, self.setting)
 
-    def _measured_again(self, workload: Workload, built: Built, record: Record) -> Record | None:
+    def _measured_again(self, workload: Workload, built: Kernel, record: Record) -> Record | None:
         """A record with new times of its kernel; None where it could not be measured."""
         with (
             hold_turn(self._should_stop) as is_held,

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tensorwright.base import MachineError, Target, UsageError, detect_target
 from tensorwright.records import RecordStore, detect_hardware
-from tensorwright.schedule import initial_state
+from tensorwright.schedule import state_of
 from tensorwright.tuning.measuring.builder import Builder, PoolBuilder
 from tensorwright.tuning.measuring.measure import ChildRunner, Runner
 from tensorwright.tuning.measuring.timing import MeasureOptions
@@ -36,7 +36,7 @@ from tensorwright.tuning.task_scheduling.scheduler import Scheduler
 def make_space(task: Task, target: Target) -> Space:
     """The usual space of a task."""
     workload = task.workload
-    return space_of(initial_state(workload.outputs, workload.constants), target)
+    return space_of(state_of(workload), target)
 
 
 def tune(

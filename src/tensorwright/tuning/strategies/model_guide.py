@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from tensorwright.base import Target, TensorwrightError
-from tensorwright.schedule import ScheduleState, initial_state
+from tensorwright.schedule import ScheduleState, state_of
 from tensorwright.tuning.models import CostModel, Features, Sample
 from tensorwright.tuning.space.sketch import Sketch, Space
 from tensorwright.tuning.strategies.guide import Scores
@@ -92,6 +92,6 @@ class ModelGuides:
     def __call__(self, task: Task, space: Space, seed: int) -> ModelGuide:
         """The guide of a task."""
         workload = task.workload
-        state = initial_state(workload.outputs, workload.constants)
+        state = state_of(workload)
         features = self._make_features(state, self._target)
         return ModelGuide(workload.key, space, features, self._model)

@@ -6,11 +6,8 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-from tensorwright.base import detect_target
-from tensorwright.codegen.llvm import compile_module
-from tensorwright.runtime import LoadedObject, load_object
+from tensorwright.runtime.native.jit import LoadedObject, load_ir
 
 _IR = """
 define void @tw_repeat(ptr %kernel, ptr %table, i64 %row, i64 %rows, i64 %first, ptr %workspace,
@@ -36,20 +33,25 @@ done:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
-    """The native loop of calls; `code` keeps it in memory."""
+class CallLoop:
+    """The compiled loop; `code` keeps it in memory.
+
+    run(kernel, table, row_bytes, rows, first, workspace, threads, count) calls the kernel `count`
+    times.  Each row of the table holds the addresses of the arguments of one call; they take turns
+    from row `first` on.
+    """
 
     code: LoadedObject
-    run: Callable[..., Any]
+    run: Callable[..., None]
 
 
 @lru_cache(maxsize=1)
-def native_repeat() -> Repeat:
+def call_loop() -> CallLoop:
     """The loop, compiled once in each process."""
-    code = load_object(compile_module(_IR, detect_target()), ("tw_repeat",))
+    code = load_ir(_IR, ("tw_repeat",))
     pointer = ctypes.c_void_p
     number = ctypes.c_int64
     kind = ctypes.CFUNCTYPE(
         None, pointer, pointer, number, number, number, pointer, ctypes.c_int32, number
     )
-    return Repeat(code, kind(code.address("tw_repeat")))
+    return CallLoop(code, kind(code.address("tw_repeat")))

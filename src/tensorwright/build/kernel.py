@@ -1,0 +1,90 @@
+"""Build a kernel: from a workload and a trace to object code."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from tensorwright.base import Target
+from tensorwright.build.backend import Backend, backend_of
+from tensorwright.codegen import Signature
+from tensorwright.expr import Compute, Tensor, topological_order
+from tensorwright.loop import LoopProgram, Parameter, lower, run_passes
+from tensorwright.runtime import KernelSpec, kernel_spec
+from tensorwright.schedule import Schedulable, Trace, Workload, parse_trace, replay, state_of
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A built kernel: its object code, what it takes to call it, and how long building took."""
+
+    object_code: bytes
+    signature: Signature
+    seconds: float
+
+    @property
+    def symbol(self) -> str:
+        """The function that the object code defines."""
+        return self.signature.symbol
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What the caller passes, in order; `name` of each is the workload's."""
+        return self.signature.parameters
+
+    @property
+    def spec(self) -> KernelSpec:
+        """What a plan says about it."""
+        return kernel_spec(self.signature)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """A workload and a trace, as they travel to a process that builds.
+
+    tensors   the workload's tensors, inputs first: pickling them in this order needs no deep stack
+    outputs   which of them the caller gets     constants  names of inputs that may be packed
+    trace     text, so that what is built is what a record says
+    """
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    outputs: tuple[Compute, ...]
+    constants: frozenset[str]
+    trace: str
+    target: Target
+
+
+def build_request(workload: Workload, trace: str, target: Target) -> BuildRequest:
+    """The request to build a workload by a trace."""
+    tensors = topological_order(*workload.outputs)
+    return BuildRequest("kernel", tensors, workload.outputs, workload.constants, trace, target)
+
+
+def build(request: BuildRequest) -> Kernel:
+    """As `build_kernel`; also UsageError for a trace that does not parse."""
+    return build_kernel(request, parse_trace(request.trace), request.target, name=request.name)
+
+
+def build_kernel(
+    workload: Schedulable,
+    trace: Trace,
+    target: Target,
+    backend: Backend | None = None,
+    name: str = "kernel",
+) -> Kernel:
+    """Replay, lower, run the passes, emit and compile.
+
+    backend   the target's own where None
+    Raises:  ScheduleError for a trace that is illegal, and what the later stages raise.
+    """
+    start = time.perf_counter()
+    backend = backend or backend_of(target)
+    source = backend.emit(loop_program(workload, trace, name), target)
+    code = backend.compile(source, target)
+    return Kernel(code, source.signature, time.perf_counter() - start)
+
+
+def loop_program(workload: Schedulable, trace: Trace, name: str = "kernel") -> LoopProgram:
+    """The program that a back end gets: scheduled, lowered, after all passes."""
+    return run_passes(lower(replay(state_of(workload), trace), name))

@@ -1,0 +1,33 @@
+"""What a back end writes: the text of a kernel, and what it takes to call it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorwright.loop import Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How a kernel is called: `void symbol(ptr arguments, ptr workspace, i32 threads)`.
+
+    `arguments` points to the addresses of the parameters in order, each aligned to 64 bytes, and so
+    is `workspace`.  It holds `workspace_bytes`, shared by the call, and then
+    `local_workspace_bytes` for each thread; both are multiples of 64.
+    """
+
+    symbol: str
+    parameters: tuple[Parameter, ...]
+    workspace_bytes: int = 0
+    local_workspace_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of one kernel in the language of its back end."""
+
+    text: str
+    signature: Signature
+
+    def __str__(self) -> str:
+        return self.text

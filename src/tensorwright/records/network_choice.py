@@ -1,0 +1,86 @@
+"""The schedules that were best inside a network, kept beside the records.
+
+They are stored as a session of the store.  A choice holds until one of its workloads is measured
+again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+
+from tensorwright.base import Target, UsageError
+from tensorwright.graph import Partition
+from tensorwright.records.record import now_utc
+from tensorwright.records.session import SavedSession
+from tensorwright.records.store import RecordStore
+from tensorwright.schedule import Trace, parse_trace
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkChoice:
+    """A schedule for each workload, and what the network takes with it.
+
+    traces           (workload key, trace text)
+    before_s, now_s  median seconds of a run with the first option of each, and with the choice
+    """
+
+    traces: tuple[tuple[str, str], ...]
+    before_s: float
+    now_s: float
+
+
+def save_choice(
+    store: RecordStore,
+    parts: Partition,
+    target: Target,
+    hardware: str,
+    threads: int,
+    choice: NetworkChoice,
+) -> None:
+    """Keep a choice, replacing the one before."""
+    identity, arguments = _identity(parts, target, hardware, threads)
+    state = json.dumps({"traces": dict(choice.traces), "seconds": choice.now_s})
+    model = parts.graph.name
+    session = SavedSession(identity, f"choice in {model}", model, arguments, state)
+    before = store.session(identity)
+    if before is not None and before.id == identity:
+        session = replace(session, started=before.started, updated=now_utc())
+    store.save_session(session)
+
+
+def load_choice(
+    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
+) -> dict[str, Trace]:
+    """The traces chosen for a network, by workload key; those measured since are left out.
+
+    So are texts that this version cannot read.
+    """
+    identity, _ = _identity(parts, target, hardware, threads)
+    saved = next((each for each in store.sessions() if each.id == identity), None)
+    if saved is None:
+        return {}
+    try:
+        texts = json.loads(saved.state)["traces"]
+        chosen = {str(key): parse_trace(str(text)) for key, text in texts.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, UsageError):
+        return {}
+    still_best: dict[str, Trace] = {}
+    for key, trace in chosen.items():
+        best = store.best(workload=key, target=target.key, hardware=hardware, threads=threads)
+        if best is None or best.when <= saved.updated:
+            still_best[key] = trace
+    return still_best
+
+
+def _identity(parts: Partition, target: Target, hardware: str, threads: int) -> tuple[str, str]:
+    fields = {
+        "kind": "choice in a network",
+        "workloads": {workload.key: parts.count(workload) for workload in parts.workloads},
+        "target": target.key,
+        "hardware": hardware,
+        "threads": threads,
+    }
+    arguments = json.dumps(fields, sort_keys=True)
+    return hashlib.sha256(arguments.encode()).hexdigest()[:16], arguments
