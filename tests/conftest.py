@@ -18,10 +18,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep the user's record store, kernel cache and settings out of the tests."""
+    """Keep the user's record store, kernel cache and settings out of the tests.
+
+    All settings but the target: `TENSORWRIGHT_TARGET` says what tests that run code compile for.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TENSORWRIGHT_HOME", str(tmp_path_factory.mktemp("home")))
-        for name in ("DUMP", "DUMP_DIR", "LOG", "SEED", "TARGET", "VERIFY"):
+        for name in ("DUMP", "DUMP_DIR", "LOG", "SEED", "VERIFY"):
             patch.delenv(f"TENSORWRIGHT_{name}", raising=False)
         yield
 

@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.targets import AVX512
 from tests.unit.cli.conftest import Invoke
 from tests.unit.tuning.model_samples import made_up
 
-from tensorwright.base import Target
 from tensorwright.cli.bench.costmodel_cases import Case, cases
 
 MODULE = importlib.import_module("tensorwright.cli.bench.costmodel")  # the name is the command's
-TARGET = Target.parse("x86-64-avx512")
+TARGET = AVX512
 
 
 def test_the_workloads_are_ten_of_several_families() -> None:

@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.targets import native_target
 from tests.unit.cli.conftest import Invoke
 from tests.unit.zoo.operator_cases import small_case
 
-from tensorwright.base import detect_target
 from tensorwright.cli.bench.ops import TuneBudget, plan_rival, reach_time
 from tensorwright.peers import OpPlan
 from tensorwright.records import MemoryStore, Record, Status, detect_hardware
@@ -88,7 +88,7 @@ def test_an_unknown_peer_is_refused(invoke: Invoke) -> None:
 
 def test_how_long_our_search_took_to_be_as_fast(tmp_path: Path) -> None:
     program = operator_program(small_case("GMM.1"))
-    plan = OpPlan(detect_target(), 1, ())
+    plan = OpPlan(native_target(), 1, ())
     hardware = detect_hardware().fingerprint
     with MemoryStore() as store:
         for second, time_s in ((0, 1e-4), (2, 3e-3), (5, 2e-3), (9, 1e-3)):
@@ -109,7 +109,7 @@ def test_how_long_our_search_took_to_be_as_fast(tmp_path: Path) -> None:
 
 
 def test_metaschedule_has_a_folder_of_its_own_for_each_case(home: Path) -> None:
-    plan, budget = OpPlan(detect_target(), 2, ()), TuneBudget(0, 0, ("C2D", "GMM.2"), 64)
+    plan, budget = OpPlan(native_target(), 2, ()), TuneBudget(0, 0, ("C2D", "GMM.2"), 64)
     case = small_case("C2D.3")
     rival = plan_rival(case, plan, budget)
     assert rival is not None

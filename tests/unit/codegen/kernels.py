@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.targets import AVX2, AVX512, native_target
 
 from tensorwright.base import DType, Target
 from tensorwright.codegen.llvm import compile_module, emit
@@ -18,10 +19,7 @@ from tensorwright.runtime.buffers import address_of, empty, empty_bytes
 from tensorwright.runtime.native.jit import load_object
 from tensorwright.schedule import ForKind, Scope
 
-AVX512 = Target.parse("x86-64-avx512")
-AVX2 = Target.parse("x86-64-avx2")
-SSE2 = Target.parse("x86-64-sse2")
-NATIVE = Target.parse("native")
+NATIVE = native_target()
 TARGETS = tuple(t for t in (AVX512, AVX2) if set(t.features) <= set(NATIVE.features))
 
 i, j, k, m, n, q = (Var(name) for name in "ijkmnq")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.targets import AVX2, AVX512, NEON, SSE2, native_target
 
 from tensorwright.base import DType, InternalError, MachineError, Target
 from tensorwright.codegen.llvm import (
@@ -20,11 +21,6 @@ from tensorwright.codegen.llvm import (
     math_function,
     pipeline_key,
 )
-
-AVX512 = Target.parse("x86-64-avx512")
-AVX2 = Target.parse("x86-64-avx2")
-SSE2 = Target.parse("x86-64-sse2")
-NEON = Target.parse("aarch64-neon")
 
 ELF_MACHINE = {"x86-64": 62, "aarch64": 183}
 
@@ -149,9 +145,8 @@ define float @f(float %x) {
 
 
 def test_inline_assembly_of_the_host_is_accepted() -> None:
-    native = Target.parse("native")
     text = 'define void @f() {\n  call void asm sideeffect "nop", ""()\n  ret void\n}\n'
-    assert compile_module(text, native)[:4] == b"\x7fELF"
+    assert compile_module(text, native_target())[:4] == b"\x7fELF"
 
 
 def test_equal_inputs_give_equal_code() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.targets import AVX512
 from tests.unit.codegen.kernels import (
-    AVX512,
     F32,
     NATIVE,
     PARALLEL,

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.targets import AVX512, SSE2
 from tests.unit.codegen.kernels import (
-    AVX512,
     F32,
     SERIAL,
-    SSE2,
     TARGETS,
     VECTOR,
     buffer,

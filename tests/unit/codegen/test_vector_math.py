@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.targets import NEON, native_target
 
-from tensorwright.base import DType, InternalError, Target, detect_target
+from tensorwright.base import DType, InternalError, Target
 from tensorwright.codegen.llvm import (
     LIBM_SYMBOLS,
     MATH_FUNCTIONS,
@@ -19,7 +20,7 @@ from tensorwright.runtime import load_object
 
 MAX_ULP = 4.0
 SPECIAL = [0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0]
-NATIVE = detect_target()
+NATIVE = native_target()
 TARGETS = {name: Target.parse(f"x86-64-{name}") for name in ("sse2", "avx2", "avx512")}
 RUNNABLE = {
     name: target
@@ -197,7 +198,7 @@ def test_functions_of_two_arguments(name: str, reference: np.ufunc) -> None:
 def test_every_name_compiles_for_every_target() -> None:
     for name in MATH_FUNCTIONS:
         for dtype in (DType.F32, DType.F64):
-            for target in (TARGETS["avx2"], Target.parse("aarch64-neon")):
+            for target in (TARGETS["avx2"], NEON):
                 assert compile_module(loop_ir(name, dtype, 4, target), target)[:4] == b"\x7fELF"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.targets import AVX2, AVX512
 from tests.unit.graph import small_networks as networks
 from tests.unit.graph.partition_runner import check_partition
 from tests.unit.graph.small_networks import NETWORKS, Maker
@@ -22,8 +23,6 @@ from tensorwright.graph import (
     partition,
     verify,
 )
-
-AVX2, AVX512 = Target.parse("x86-64-avx2"), Target.parse("x86-64-avx512")
 
 
 @pytest.mark.parametrize("network", NETWORKS)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.targets import AVX512
 from tests.unit.graph import small_networks as networks
 from tests.unit.graph.partition_runner import check_partition
 from tests.unit.graph.random_graphs import graphs
@@ -32,7 +33,6 @@ from tensorwright.graph import (
     writes_of_step,
 )
 
-AVX512 = Target.parse("x86-64-avx512")
 Network = Callable[[], Graph]
 
 

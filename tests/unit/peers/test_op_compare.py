@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.targets import native_target
 from tests.unit.zoo.operator_cases import small_case
 
-from tensorwright.base import UsageError, detect_target
+from tensorwright.base import UsageError
 from tensorwright.peers import OpPlan, choose_copies, compare_case, needed_flops, require_peer
 from tensorwright.peers.comparison import operators as op_compare
 from tensorwright.peers.competitors import our_operators as op_ours
@@ -25,7 +26,7 @@ from tensorwright.zoo import (
 )
 
 FAMILIES = tuple(dict.fromkeys(case.family for case in operator_cases()))
-TARGET = detect_target()
+TARGET = native_target()
 
 
 def default_trace(program: OperatorProgram) -> str:

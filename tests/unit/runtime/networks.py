@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from tests.targets import native_target
 
-from tensorwright.base import DType, detect_target
+from tensorwright.base import DType
 from tensorwright.codegen.llvm import compile_module
 from tensorwright.loop import Role
 from tensorwright.ops import TensorType
@@ -33,7 +34,7 @@ from tensorwright.runtime import (
 COUNT = 96
 SIZE = COUNT * 4
 TENSOR = TensorType(DType.F32, (COUNT,))
-NATIVE = detect_target()
+NATIVE = native_target()
 
 
 def loop_ir(name: str, formula: str, inputs: int, count: int = COUNT) -> str:

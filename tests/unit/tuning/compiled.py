@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.targets import native_target
 from tests.unit.graph.partition_runner import random_inputs
 
-from tensorwright.base import Target, detect_target
+from tensorwright.base import Target
 from tensorwright.build import Kernel, build, build_request
 from tensorwright.graph import (
     PLAIN,
@@ -75,7 +76,7 @@ def weights(*shape: int) -> NDArray[np.float32]:
 
 def check_network(graph: Graph) -> None:
     """Run a network with the schedules by rule and compare what comes out with the interpreter."""
-    target = detect_target()
+    target = native_target()
     inputs = {name: weights(*type_.shape) for name, type_ in graph.input_types.items()}
     parts = partition(choose_layouts(simplify(graph), target))
     found = finish(parts, target, 2, MemoryStore()).run(inputs)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
-from tensorwright.base import DType, Target, detect_target
+from tests.targets import native_target
+
+from tensorwright.base import DType, Target
 from tensorwright.build import BuildRequest, Kernel
 from tensorwright.codegen import Signature
 from tensorwright.codegen.llvm import compile_module
@@ -109,7 +111,7 @@ DOUBLE = """
 
 def kernel_of(body: str = DOUBLE, count: int = SIZE, workspace_bytes: int = 0) -> Kernel:
     """A kernel for `doubled`: the body is run for %i = 0..count-1."""
-    code = compile_module(HEAD + body + TAIL.replace("COUNT", str(count)), detect_target())
+    code = compile_module(HEAD + body + TAIL.replace("COUNT", str(count)), native_target())
     parameters = (
         Parameter(Buffer("x", (SIZE,), DType.F32), Role.INPUT),
         Parameter(Buffer("y", (SIZE,), DType.F32), Role.OUTPUT),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled
 
-from tensorwright.base import detect_target
 from tensorwright.records import MemoryStore, Record, Status, best_record, best_trace
 from tensorwright.schedule import format_trace
 
-TARGET = detect_target()
+TARGET = native_target()
 
 
 def store_of(*times: tuple[str, float]) -> MemoryStore:

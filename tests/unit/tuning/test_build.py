@@ -7,9 +7,10 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled, matmul, workload_of
 
-from tensorwright.base import ScheduleError, UsageError, detect_target
+from tensorwright.base import ScheduleError, UsageError
 from tensorwright.build import Kernel, build, build_request
 from tensorwright.expr import Compute, Fn, apply, compute, placeholder
 from tensorwright.records import Status
@@ -17,7 +18,7 @@ from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning.measuring import BuildFailed, BuildStopped, ChildRunner, PoolBuilder
 from tensorwright.tuning.space import space_of
 
-TARGET = detect_target()
+TARGET = native_target()
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from tests.targets import native_target
 from tests.unit.tuning.helpers import kernel_of, matmul
 
-from tensorwright.base import DType, detect_target
+from tensorwright.base import DType
 from tensorwright.build import Kernel, build, build_request
 from tensorwright.records import Status
 from tensorwright.schedule import format_trace, state_of
@@ -37,7 +38,7 @@ def test_one_place_where_more_are_not_worth_it() -> None:
 
 
 def built(size: int) -> Kernel:
-    workload, target = matmul(size), detect_target()
+    workload, target = matmul(size), native_target()
     space = space_of(state_of(workload), target)
     return build(build_request(workload, format_trace(space.default_trace), target))
 

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from tests.targets import AVX512
 from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, matmul, numbered_space
 
-from tensorwright.base import Target
 from tensorwright.records import MemoryStore, Record, Status
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning.datasets import (
@@ -20,7 +20,7 @@ from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.space import Sketch, Space, space_of
 from tensorwright.tuning.task import Task
 
-TARGET = Target.parse("x86-64-avx512")
+TARGET = AVX512
 WORKLOAD = matmul()
 STATE = state_of(WORKLOAD)
 SETTING = CollectSetting(TARGET, "here", 2)

@@ -8,9 +8,10 @@ from math import prod
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.targets import AVX512
 from tests.unit.tuning.helpers import padded_convolution
 
-from tensorwright.base import ScheduleError, Target, UsageError
+from tensorwright.base import ScheduleError, UsageError
 from tensorwright.expr import (
     Compute,
     Fn,
@@ -49,7 +50,6 @@ from tensorwright.tuning.space.derived import (
 )
 from tensorwright.tuning.space.derived.rules import Skip
 
-AVX512 = Target.parse("x86-64-avx512")
 X = placeholder("x", (40, 48))
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tensorwright.base import Target
+from tests.targets import AVX512
+
 from tensorwright.expr import Compute, compute, max_of, placeholder, reduce_axis, select, sum_over
 from tensorwright.loop import lower
 from tensorwright.schedule import At, format_trace, initial_state, replay
 from tensorwright.tuning.space import Sketch
 from tensorwright.tuning.space.derived import derived_sketches
-
-AVX512 = Target.parse("x86-64-avx512")
 
 
 def matmul_relu() -> Compute:

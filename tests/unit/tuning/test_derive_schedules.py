@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.targets import native_target
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 from tests.unit.tuning.helpers import padded_convolution
 from tests.unit.tuning.test_space_schedules import NETWORKS, one
 
-from tensorwright.base import detect_target
 from tensorwright.expr import (
     Compute,
     Decision,
@@ -39,7 +39,7 @@ from tensorwright.schedule import format_trace, replay, state_of
 from tensorwright.tuning.space import Sketch
 from tensorwright.tuning.space.derived import derived_sketches
 
-TARGET = detect_target()
+TARGET = native_target()
 
 
 def blocked() -> Graph:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled, matmul
 
-from tensorwright.base import detect_target
 from tensorwright.records import SqliteStore, Status, best_trace
 from tensorwright.tuning.session import StopReason, tune
 from tensorwright.tuning.task import Task
@@ -14,7 +14,7 @@ from tensorwright.tuning.task import Task
 
 def test_two_workloads_are_tuned(tmp_path: Path) -> None:
     tasks = (Task(matmul(64), 2.0), Task(doubled()))
-    target = detect_target()
+    target = native_target()
     with SqliteStore(tmp_path / "records.sqlite") as store:
         result = tune(
             tasks, target=target, threads=2, store=store, trials=8, hardware="here", model="two"

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from tests.targets import native_target
 from tests.unit.tuning.evolving import BEST_S, SPACE, TASK, Oracle, record_of
 from tests.unit.tuning.helpers import matmul, number_of, numbered_space
 
-from tensorwright.base import detect_target
 from tensorwright.records import Record, Status
 from tensorwright.schedule import state_of
 from tensorwright.tuning.space import Space, space_of
@@ -80,7 +80,7 @@ def test_what_is_on_record_is_not_proposed_failures_too() -> None:
 
 
 def test_a_small_space_is_searched_whole() -> None:
-    space = numbered_space(TASK, detect_target())
+    space = numbered_space(TASK, native_target())
     strategy = search(RandomGuide(), space=space)
     found = [number_of(one.trace) for _ in range(4) for one in strategy.propose(16)]
     assert sorted(found) == list(range(1, 41))
@@ -199,7 +199,7 @@ def test_rounds_may_be_small(count: int) -> None:
 
 def test_the_proposals_of_a_real_space_are_programs_of_it() -> None:
     workload = matmul()
-    space = space_of(state_of(workload), detect_target())
+    space = space_of(state_of(workload), native_target())
     factory = EvolutionFactory(lambda task, space, seed: RandomGuide(seed), SMALL)
     found = factory(Task(workload), space, 0).propose(16)
     assert found[0] == default_candidate(space)

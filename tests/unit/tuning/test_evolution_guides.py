@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.targets import native_target
 from tests.unit.tuning.evolving import SPACE
 from tests.unit.tuning.helpers import matmul
 
-from tensorwright.base import ScheduleError, detect_target
+from tensorwright.base import ScheduleError
 from tensorwright.records import Record, Status
 from tensorwright.schedule import state_of
 from tensorwright.tuning.models import RandomModel, RooflineModel, Sample
@@ -91,7 +92,7 @@ def test_random_scores_depend_on_program_and_seed_only() -> None:
 
 def test_a_search_of_a_real_program_by_real_features() -> None:
     workload = matmul()
-    target = detect_target()
+    target = native_target()
     space = space_of(state_of(workload), target)
     options = EvolutionOptions(population=32, generations=1)
     found = []

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.targets import native_target
 from tests.unit.tuning.helpers import (
     DOUBLE,
     SIZE,
@@ -26,7 +27,7 @@ from tests.unit.tuning.helpers import (
     numbered_space,
 )
 
-from tensorwright.base import Target, detect_target
+from tensorwright.base import Target
 from tensorwright.build import BuildRequest, Kernel
 from tensorwright.records import MemoryStore, Record, SqliteStore, Status, best_record, open_store
 from tensorwright.tuning.measuring import (
@@ -221,7 +222,7 @@ def test_a_session_survives_all_faults_and_none_of_them_wins() -> None:
     with ChildRunner(OPTIONS) as runner:
         result = tune(
             [Task(doubled())],
-            target=detect_target(),
+            target=native_target(),
             threads=1,
             store=store,
             trials=100,
@@ -238,15 +239,15 @@ def test_a_session_survives_all_faults_and_none_of_them_wins() -> None:
     assert all(newest[n].error and not newest[n].times_s for n in FAULTS)
     assert all(newest[n].status.is_timed for n in newest.keys() - FAULTS.keys())
     ranked = store.top(
-        COUNT, workload="doubled", target=detect_target().key, hardware="here", threads=1
+        COUNT, workload="doubled", target=native_target().key, hardware="here", threads=1
     )
     assert not {number_of(one.trace) for one in ranked} & FAULTS.keys()
     assert number_of(result.tasks[0].trace) not in FAULTS
-    found = best_record(store, doubled(), detect_target(), "here", 1)
+    found = best_record(store, doubled(), native_target(), "here", 1)
     assert found is None or number_of(found[0].trace) not in FAULTS
 
 
-@pytest.mark.skipif(detect_target().arch != "x86-64", reason="the system call is x86-64's")
+@pytest.mark.skipif(native_target().arch != "x86-64", reason="the system call is x86-64's")
 def test_a_kernel_that_takes_all_memory(runner: ChildRunner) -> None:
     """It maps memory until none is left, and gives none back."""
     body = MMAP.replace("SIZE", str(1 << 30))

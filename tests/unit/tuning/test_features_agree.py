@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.targets import AVX512
 
-from tensorwright.base import Target
 from tensorwright.graph import Graph, GraphBuilder, Workload
 from tensorwright.pipeline import prepare
 from tensorwright.schedule import state_of
@@ -18,7 +18,7 @@ from tensorwright.tuning.space import space_of
 
 Features = NDArray[np.float32]
 
-TARGET = Target.parse("x86-64-avx512")
+TARGET = AVX512
 ZEROS = np.zeros
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.targets import AVX512
 
-from tensorwright.base import Target
 from tensorwright.expr import (
     Compute,
     Decision,
@@ -34,7 +34,7 @@ from tensorwright.tuning.space import Choice, Sketch
 
 from .address_trace import Executions, trace_addresses
 
-TARGET = Target.parse("x86-64-avx512")
+TARGET = AVX512
 
 
 def _matmul() -> Compute:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from tests.targets import native_target
 
-from tensorwright.base import detect_target
 from tensorwright.graph import GraphBuilder, Partition
 from tensorwright.pipeline import prepare
 from tensorwright.records import (
@@ -19,7 +19,7 @@ from tensorwright.schedule import format_trace, parse_trace, state_of
 from tensorwright.tuning.session.in_network import choose_in_network, options_of
 from tensorwright.tuning.space import space_of
 
-TARGET = detect_target()
+TARGET = native_target()
 
 
 def network() -> Partition:

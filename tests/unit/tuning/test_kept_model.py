@@ -7,17 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.targets import native_target
 from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered_space
 from tests.unit.tuning.model_samples import made_up
 
-from tensorwright.base import detect_target, override
+from tensorwright.base import override
 from tensorwright.records import JsonLinesStore, MemoryStore, SqliteStore
 from tensorwright.tuning.models import BoostedModel, BoostedSettings, scores_of
 from tensorwright.tuning.models.kept_model import ModelFile, model_file_of, open_model
 from tensorwright.tuning.session import Interrupt, Progress, TuneOptions, tune
 from tensorwright.tuning.task import Task
 
-TARGET = detect_target()
+TARGET = native_target()
 TESTED = made_up("a", 20, 3, 9)
 
 

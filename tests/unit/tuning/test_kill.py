@@ -16,7 +16,7 @@ from tensorwright.records import SqliteStore, Status
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import sys, time
-from tensorwright.base import detect_target
+from tests.targets import native_target
 from tensorwright.records import open_store
 from tensorwright.tuning.session import PlainLines, TuneOptions, tune
 from tensorwright.tuning.task import Task
@@ -26,7 +26,7 @@ path, pause_s = sys.argv[1], float(sys.argv[2])
 with open_store(path) as store:
     result = tune(
         [Task(doubled("one")), Task(doubled("two"))],
-        target=detect_target(), threads=1, store=store, trials=40, hardware="here",
+        target=native_target(), threads=1, store=store, trials=40, hardware="here",
         callbacks=(PlainLines(sys.stdout),), make_space=numbered_space,
         builder=FakeBuilder(), runner=FakeRunner(before=lambda count: time.sleep(pause_s)),
         options=TuneOptions(round_size=8, should_rank=False),

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.targets import AVX512
 from tests.unit.tuning.model_samples import WIDTH, made_up
 
-from tensorwright.base import RecordError, Target
+from tensorwright.base import RecordError
 from tensorwright.tuning.features import FEATURE_NAMES
 from tensorwright.tuning.models import (
     BoostedModel,
@@ -27,7 +28,7 @@ from tensorwright.tuning.models import (
 from tensorwright.tuning.models.boosted import TREES_MODULE
 
 SETTINGS = BoostedSettings(rounds=40)
-TARGET = Target.parse("x86-64-avx512")
+TARGET = AVX512
 
 
 def trained(settings: BoostedSettings = SETTINGS, count: int = 150) -> BoostedModel:

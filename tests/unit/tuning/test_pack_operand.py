@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.targets import AVX512
 
-from tensorwright.base import Target
 from tensorwright.expr import Compute, compute, placeholder, reduce_axis, sum_over
 from tensorwright.schedule import CacheRead, ComputeAt, Parallel, initial_state
 from tensorwright.tuning.space import Sketch, rule_sketches
-
-AVX512 = Target.parse("x86-64-avx512")
 
 
 def product(rows: int, inner: int, columns: int) -> Compute:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled, matmul, number_of, numbered_space
 
-from tensorwright.base import detect_target
 from tensorwright.expr import Decision
 from tensorwright.records import Record, Status
 from tensorwright.schedule import Split, parse_trace, state_of
@@ -13,7 +13,7 @@ from tensorwright.tuning.strategies import Candidate, RandomSearch
 from tensorwright.tuning.task import Task
 
 TASK = Task(doubled())
-SPACE = numbered_space(TASK, detect_target())
+SPACE = numbered_space(TASK, native_target())
 
 
 def search(seed: int = 0, space: Space = SPACE) -> RandomSearch:
@@ -65,7 +65,7 @@ def test_decisions_that_give_one_trace_count_once() -> None:
 
 def test_the_proposals_of_a_real_space_parse() -> None:
     workload = matmul()
-    target = detect_target()
+    target = native_target()
     space = space_of(state_of(workload), target)
     found = RandomSearch(Task(workload), space, 0).propose(20)
     assert parse_trace(found[0].trace) == space.default_trace

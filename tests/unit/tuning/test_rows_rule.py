@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.targets import AVX512
 
-from tensorwright.base import Target
 from tensorwright.graph import GraphBuilder, KernelCall, partition, simplify
 from tensorwright.schedule import CacheRead, ComputeAt, Parallel, Unroll, state_of
 from tensorwright.tuning.space import Sketch, rule_sketches
-
-AVX512 = Target.parse("x86-64-avx512")
 
 
 def first_sketch(operator: str, *shapes: tuple[int, ...]) -> Sketch:

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from tests.targets import native_target
 from tests.unit.tuning.helpers import (
     FakeBuilder,
     FakeRunner,
@@ -23,7 +24,6 @@ from tensorwright.base import (
     Target,
     UsageError,
     UserError,
-    detect_target,
 )
 from tensorwright.records import MemoryStore, Record, SavedSession, Status
 from tensorwright.tuning.measuring import Measurement
@@ -42,7 +42,7 @@ from tensorwright.tuning.strategies import Candidate, RandomSearch, Strategy
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling import LatencyRequirement
 
-TARGET = detect_target()
+TARGET = native_target()
 TASKS = (Task(doubled("one")), Task(doubled("two"), 3.0))
 NO_RANKING = TuneOptions(should_rank=False)
 PLAIN = TuneOptions(should_rank=False, recheck_rounds=0)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.targets import native_target
 from tests.unit.tuning.compiled import check_network, weights
 
-from tensorwright.base import DType, detect_target
+from tensorwright.base import DType
 from tensorwright.build import assemble_workload, build_cached
 from tensorwright.graph import (
     Graph,
@@ -60,7 +61,7 @@ def test_values(make: Callable[[], Graph]) -> None:
 
 
 def rule_of(graph: Graph) -> list[str]:
-    target = detect_target()
+    target = native_target()
     parts = partition(choose_layouts(simplify(graph), target))
     states = [state_of(w) for w in parts.workloads]
     return [space_of(state, target).sketches[0].name for state in states]
@@ -71,7 +72,7 @@ def test_a_reduction_that_is_spread_again_is_computed_by_rows() -> None:
 
 
 def test_long_expressions_are_not_computed_again_by_each_reader() -> None:
-    target = detect_target()
+    target = native_target()
     parts = partition(choose_layouts(simplify(enlarged()), target))
     (workload,) = parts.workloads
     space = space_of(state_of(workload), target)
@@ -91,7 +92,7 @@ def test_narrow_floats_leave_no_names_of_the_graph_in_a_workload() -> None:
 @pytest.mark.parametrize("make", GRAPHS)
 def test_values_of_every_sketch(make: Callable[[], Graph]) -> None:
     graph = make()
-    target = detect_target()
+    target = native_target()
     parts = partition(choose_layouts(simplify(graph), target))
     for each in parts.workloads:
         workload = program_workload(each.outputs)  # its constants are inputs, and not packed

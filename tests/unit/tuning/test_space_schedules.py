@@ -8,17 +8,17 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
-from tensorwright.base import DType, Target, detect_target
+from tensorwright.base import DType, Target
 from tensorwright.expr import Decision
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import format_trace, open_decisions, state_of
 from tensorwright.tuning.space import Space, rule_sketches, space_of
 
-AVX2 = Target.parse("x86-64-avx2")
-TARGETS = {"avx2": AVX2, "avx512": Target.parse("x86-64-avx512")}
-NATIVE = detect_target()
+TARGETS = {"avx2": AVX2, "avx512": AVX512}
+NATIVE = native_target()
 
 
 def _weight(builder: GraphBuilder, *shape: int, dtype: DType = DType.F32) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from tests.targets import AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_network, check_schedule, weights, workloads
 
-from tensorwright.base import Target, detect_target
+from tensorwright.base import Target
 from tensorwright.graph import Graph, GraphBuilder, choose_layouts, partition, simplify
 from tensorwright.schedule import (
     PackConstant,
@@ -31,7 +32,7 @@ from tensorwright.zoo import (
     workload_arrays,
 )
 
-TARGET = detect_target()
+TARGET = native_target()
 
 
 def enlarging() -> Graph:
@@ -84,7 +85,7 @@ def test_values(make: Callable[[], Graph]) -> None:
 
 
 def test_interleaved_phases_are_tiled_along_their_own_axes() -> None:
-    target = detect_target()
+    target = AVX512
     parts = partition(choose_layouts(simplify(enlarging()), target))
     workload = parts.workloads[0]
     trace = space_of(state_of(workload), target).default_trace
@@ -92,7 +93,7 @@ def test_interleaved_phases_are_tiled_along_their_own_axes() -> None:
 
 
 def test_the_channels_of_a_group_are_rows() -> None:
-    target = detect_target()
+    target = AVX512
     parts = partition(simplify(grouped()))
     workload = parts.workloads[-1]
     trace = space_of(state_of(workload), target).default_trace
@@ -100,7 +101,7 @@ def test_the_channels_of_a_group_are_rows() -> None:
 
 
 def test_strided_pooling_in_plain_layout_has_vectors() -> None:
-    target = detect_target()
+    target = AVX512
     for workload in partition(simplify(pooled())).workloads:
         trace = space_of(state_of(workload), target).default_trace
         assert "vectorize(" in "".join(map(str, trace))
@@ -137,7 +138,7 @@ def test_groups_of_last_channels(channels: int, outputs: int, groups: int) -> No
     ("per_group", "width"), [(64, 16), (48, 16), (24, 12), (16, 16), (8, 8), (4, 4)]
 )
 def test_vectors_of_last_channels_stay_inside_a_group(per_group: int, width: int) -> None:
-    target = Target.parse("x86-64-avx512")
+    target = AVX512
     workload = channels_last_groups(32, 4 * per_group, 4).workload
     trace = default_trace(state_of(workload), target)
     columns, lanes = next(
@@ -150,7 +151,7 @@ def test_vectors_of_last_channels_stay_inside_a_group(per_group: int, width: int
 
 @pytest.mark.parametrize(("case", "outer"), [("C3D.3", "oc_0"), ("C3D.4", "oc_0"), ("C3D.2", "d")])
 def test_constants_too_large_for_the_cache_are_read_once(case: str, outer: str) -> None:
-    target = Target.parse("x86-64-avx512")
+    target = AVX512
     workload = operator_program(find_cases([case], 1)[0]).workload
     trace = default_trace(state_of(workload), target)
     order = next(s for s in trace if isinstance(s, Reorder) and s.stage == "conv").loops
@@ -191,7 +192,7 @@ def test_padding_is_inlined_into_windows(graph: Graph, blocked: bool) -> None:
 
 
 def test_windows_read_past_the_border_by_rule() -> None:
-    wide = Target.parse("x86-64-avx512")
+    wide = AVX512
     first = {}
     for case, graph in {"few": pooled(), "many": windows(28, 32, 5)}.items():
         workload = partition(simplify(graph)).workloads[0]
@@ -225,7 +226,7 @@ def entry(size: int, channels: int, kernel: int) -> Graph:
 def test_bands_share_rows_that_windows_overlap(
     size: int, channels: int, kernel: int, banded: bool
 ) -> None:
-    wide = Target.parse("x86-64-avx512")
+    wide = AVX512
     workload = partition(choose_layouts(simplify(entry(size, channels, kernel)), wide)).workloads[0]
     state = state_of(workload)
     sketch = next(s for s in rule_sketches(state, wide) if s.name == "tile, rows outside")
@@ -281,7 +282,7 @@ def test_bands_of_a_product_compute_the_same() -> None:
 
 
 def test_columns_that_leave_the_cache_are_used_by_more_rows() -> None:
-    target = Target.parse("x86-64-avx512")
+    target = AVX512
     short = default_tile(32, 7, 7, target, column_bytes=target.l2_bytes // 100)
     long = default_tile(32, 7, 7, target, column_bytes=target.l2_bytes // 2)
     assert short == default_tile(32, 7, 7, target)

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.targets import AVX2, native_target
 from tests.unit.graph.small_networks import Maker
 from tests.unit.schedule.convolutions import blocked, channels_last, plain, volume
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
 from tensorwright import compile
-from tensorwright.base import DType, Target, detect_target
+from tensorwright.base import DType, Target
 from tensorwright.expr import Compute
 from tensorwright.graph import Graph, interpret, program_workload
 from tensorwright.loop import interpret as run_loops
@@ -29,7 +30,7 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.space import Sketch, space_of
 
-TARGET = detect_target()
+TARGET = native_target()
 NAMES = {f"winograd{tile}, {place}" for tile in (2, 4) for place in ("bands", "whole")}
 
 
@@ -78,7 +79,7 @@ def test_schedules_are_right(name: str) -> None:
 
 
 def test_it_is_right_with_fewer_registers() -> None:
-    target = Target.parse("x86-64-avx2")
+    target = AVX2
     if not set(target.features) <= set(TARGET.features):
         pytest.skip("this machine has no AVX2")
     case = case_of(EXPRESSIONS["channels last"])
