@@ -9,7 +9,7 @@ MODULES := $(wildcard src/tensorwright/__init__.py src/tensorwright/*/__init__.p
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-device check fmt golden bench docs system clean
+.PHONY: help demo test test-target test-device check fmt golden bench docs system clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ demo: $(READY)  ## tune a small network, compare it with ONNX Runtime (under 10 
 
 test: $(READY)  ## run all tests, and the examples in docstrings and pages
 	$(BIN)/python -m pytest -q --durations=10
+
+test-target: $(READY)  ## run the tests that run code of one target, for AVX2
+	TENSORWRIGHT_TARGET=x86-64-avx2 $(BIN)/python -m pytest -q -m target tests/unit/runtime tests/unit/tuning
 
 test-device: $(READY)  ## run the tests that need a graphics card
 	$(BIN)/python -m pytest -q -m device

@@ -54,6 +54,8 @@ from tensorwright.runtime import (
     time_calls,
 )
 
+pytestmark = pytest.mark.target
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -537,7 +539,7 @@ def test_properties_and_text() -> None:
     assert program.threads == 1
     assert program.constant_bytes == SIZE
     assert program.peak_memory_bytes == 4 * SIZE
-    assert repr(program) == "<Executable net: 4 steps, target native, 1 threads>"
+    assert repr(program) == f"<Executable net: 4 steps, target {NATIVE}, 1 threads>"
     assert str(program).splitlines()[1:] == [
         "  in x: f32(96)",
         "  in y: f32(96)",

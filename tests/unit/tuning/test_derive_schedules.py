@@ -39,6 +39,8 @@ from tensorwright.schedule import format_trace, replay, state_of
 from tensorwright.tuning.space import Sketch
 from tensorwright.tuning.space.derived import derived_sketches
 
+pytestmark = pytest.mark.target
+
 TARGET = native_target()
 
 

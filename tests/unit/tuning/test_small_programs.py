@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.targets import native_target
+from tests.targets import AVX512, native_target
 from tests.unit.tuning.compiled import check_network, weights
 
 from tensorwright.base import DType
@@ -22,6 +22,8 @@ from tensorwright.graph import (
 )
 from tensorwright.schedule import initial_state, state_of
 from tensorwright.tuning.space import space_of
+
+pytestmark = pytest.mark.target
 
 
 def in_one_tile() -> Graph:
@@ -61,7 +63,7 @@ def test_values(make: Callable[[], Graph]) -> None:
 
 
 def rule_of(graph: Graph) -> list[str]:
-    target = native_target()
+    target = AVX512
     parts = partition(choose_layouts(simplify(graph), target))
     states = [state_of(w) for w in parts.workloads]
     return [space_of(state, target).sketches[0].name for state in states]
@@ -72,7 +74,7 @@ def test_a_reduction_that_is_spread_again_is_computed_by_rows() -> None:
 
 
 def test_long_expressions_are_not_computed_again_by_each_reader() -> None:
-    target = native_target()
+    target = AVX512
     parts = partition(choose_layouts(simplify(enlarged()), target))
     (workload,) = parts.workloads
     space = space_of(state_of(workload), target)

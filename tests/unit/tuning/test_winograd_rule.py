@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.targets import AVX2, native_target
+from tests.targets import AVX2, AVX512, native_target
 from tests.unit.graph.small_networks import Maker
 from tests.unit.schedule.convolutions import blocked, channels_last, plain, volume
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
@@ -29,6 +29,8 @@ from tensorwright.schedule import (
     state_of,
 )
 from tensorwright.tuning.space import Sketch, space_of
+
+pytestmark = pytest.mark.target
 
 TARGET = native_target()
 NAMES = {f"winograd{tile}, {place}" for tile in (2, 4) for place in ("bands", "whole")}
@@ -105,18 +107,18 @@ def test_schedules_of_a_network_are_right() -> None:
     ids=["plain", "few channels", "groups that are no vectors"],
 )
 def test_where_it_does_not_apply(tensor: Compute) -> None:
-    assert sketches(case_of(tensor)) == {}
+    assert sketches(case_of(tensor), AVX512) == {}
 
 
 def test_a_kernel_that_is_no_constant_stays() -> None:
     workload = program_workload([channels_last((8, 8), 16, 16, DType.F32)])
-    assert sketches((workload, ())) == {}
+    assert sketches((workload, ()), AVX512) == {}
 
 
 def test_bands_do_not_read_many_weights_again() -> None:
     """16 parts of 512 x 512 weights take 16 MiB, 36 parts 36 MiB."""
     workload = program_workload([channels_last((9, 9), 512, 512, DType.F32)], frozenset({"w"}))
-    target = replace(TARGET, l2_bytes=2 << 20)
+    target = replace(AVX512, l2_bytes=2 << 20)
     assert set(sketches((workload, ()), target)) == NAMES - {"winograd4, bands"}
 
 
@@ -125,7 +127,7 @@ def test_slices_of_a_volume_share_their_transforms() -> None:
     workload = program_workload(
         [volume((16, 56, 56), 64, 64, DType.F32, block=16)], frozenset({"w"})
     )
-    target = replace(TARGET, l2_bytes=2 << 20, vector_bytes=64)
+    target = replace(AVX512, l2_bytes=2 << 20)
     found = sketches((workload, ()), target)
     assert found["winograd4, bands"].defaults["slices"] == 8
     assert found["winograd2, bands"].defaults["slices"] == 16
