@@ -72,10 +72,8 @@ class GraphBuilder:
         free = self.fresh(name) if name else self._numbered("constant")
         self._define(free, TensorType(DType.from_numpy(held.dtype), held.shape))
         self._constants[free] = held
-        self._constant_names[id(array)] = (
-            free,
-            array,
-        )  # the array is kept, so its id stays its own
+        # the array is kept, so its id stays its own
+        self._constant_names[id(array)] = (free, array)
         return free
 
     def name_of_constant(self, array: ArrayLike) -> str | None:
@@ -103,10 +101,18 @@ class GraphBuilder:
         for position in range(1, len(types)):
             wish = outputs[position] if position < len(outputs) else f"{first}.{position}"
             names.append(self.fresh(wish))
-        for name, type_ in zip(names, types, strict=True):
+        return self.append(Node(operator, draft.inputs, tuple(names), draft.attributes), types)
+
+    def append(self, node: Node, types: Sequence[TensorType]) -> tuple[str, ...]:
+        """Append a node of another graph, where its inputs have the same types; returns its
+        outputs.
+
+        Raises:  ModelError if the name of an output is taken.
+        """
+        for name, type_ in zip(node.outputs, types, strict=True):
             self._define(name, type_)
-        self._nodes.append(Node(operator, draft.inputs, tuple(names), draft.attributes))
-        return tuple(names)
+        self._nodes.append(node)
+        return node.outputs
 
     def add(
         self, operator: str, *inputs: str, output: str = "", **attributes: AttributeValue

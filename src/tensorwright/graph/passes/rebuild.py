@@ -1,13 +1,14 @@
-"""How a pass changes a graph: copy it node by node, and let a rule put something else in a node's
-place.
+"""How a pass changes a graph: walk its nodes, and let a rule put something else in a node's place.
 
     graph, count = rewrite(graph, rule)
 
 A rule gets the copy under construction and a node whose inputs already have their names in the
-copy.  It returns the
-tensors that stand for the node's outputs, or None to copy the node as it is.  Tensors that are
-copied keep their names,
-and outputs of the graph do so in any case.
+copy. It returns the tensors that stand for the node's outputs, or None to keep the node as it is.
+Tensors that are kept keep their names, and outputs of the graph do so in any case.
+
+A rule that puts nothing in place leaves the graph as it is: nothing is copied until the first
+change, and of a copy only what a rule emits has its types inferred, and what reads tensors whose
+types have changed.
 """
 
 from __future__ import annotations
@@ -26,18 +27,32 @@ Rule: TypeAlias = "Callable[[Copy, Node], Sequence[str] | None]"
 
 
 class Copy:
-    """A graph while it is being copied; mutable, lives inside `rewrite`."""
+    """A graph as far as it has been walked, and what rules have put into it; mutable, lives inside
+    `rewrite`.
+    """
 
     def __init__(self, graph: Graph) -> None:
-        self.builder = GraphBuilder(graph.name)
+        self._graph = graph
+        self._kept: list[Node] = []  # the nodes before the first change
+        self._changed: GraphBuilder | None = None
         self._producers: dict[str, Node] = {}
         self._uses = Counter(name for node in graph.nodes for name in node.inputs)
         self._uses.update(graph.outputs)
-        for name in graph.inputs:
-            self.builder.input(name, graph.types[name].shape, graph.types[name].dtype)
-        for name, array in graph.constants.items():
-            self.builder.constant(array, name)
-        self._reserved = frozenset(graph.types)
+
+    @property
+    def builder(self) -> GraphBuilder:
+        """The copy to write to; asking for it is the first change."""
+        if self._changed is None:
+            builder = GraphBuilder(self._graph.name)
+            for name in self._graph.inputs:
+                type_ = self._graph.types[name]
+                builder.input(name, type_.shape, type_.dtype)
+            for name, array in self._graph.constants.items():
+                builder.constant(array, name)
+            for node in self._kept:
+                builder.append(node, self._types_of(node))
+            self._changed = builder
+        return self._changed
 
     def producer(self, name: str) -> Node | None:
         """The node of the copy that makes a tensor."""
@@ -49,18 +64,20 @@ class Copy:
 
     def constant(self, name: str) -> Array | None:
         """The array behind a constant of the copy."""
-        return self.builder.constant_value(name)
+        if self._changed is None:
+            return self._graph.constants.get(name)
+        return self._changed.constant_value(name)
 
     def type_of(self, name: str) -> TensorType:
         """The type of a tensor of the copy."""
-        return self.builder.type_of(name)
+        return self._graph.types[name] if self._changed is None else self._changed.type_of(name)
 
     def free(self, wish: str) -> str:
         """A name that neither the old graph nor the copy has: the wish, or the wish with a number
         behind it.
         """
         name, number = wish, 0
-        while name in self._reserved or name in self.builder:
+        while name in self._graph.types or name in self.builder:
             name, number = f"{wish}.{number}", number + 1
         return name
 
@@ -82,31 +99,42 @@ class Copy:
         self._producers.update(dict.fromkeys(names, node))
         return names
 
-    def again(self, node: Node, **changes: AttributeValue) -> tuple[str, ...]:
-        """Append a node like this one under its output names, with some attributes changed."""
-        attributes = {**node.attribute_map, **changes}
-        return self.emit(node.operator, node.inputs, node.outputs, **attributes)
+    def keep(self, old: Node, node: Node) -> tuple[str, ...]:
+        """Append a node of the graph, whose inputs may have got other names."""
+        self._producers.update(dict.fromkeys(node.outputs, node))
+        if self._changed is None:
+            self._kept.append(node)
+            return node.outputs
+        before = [self._graph.types[name] for name in old.inputs]
+        if before != [self._changed.type_of(name) for name in node.inputs]:
+            return self.emit(node.operator, node.inputs, node.outputs, **node.attribute_map)
+        return self._changed.append(node, self._types_of(old))
 
     def alias(self, old: str, new: str) -> None:
         """Note that the readers of `old` now read `new`."""
         self._uses[new] += self._uses[old]
 
+    def _types_of(self, node: Node) -> tuple[TensorType, ...]:
+        return tuple(self._graph.types[name] for name in node.outputs)
+
 
 def rewrite(graph: Graph, rule: Rule) -> tuple[Graph, int]:
     """Apply a rule to every node once, in order; also how often it changed something."""
     copy = Copy(graph)
-    renamed = {name: name for name in (*graph.inputs, *graph.constants)}
+    renamed: dict[str, str] = {}
     count = 0
     for node in graph.nodes:
-        moved = replace(node, inputs=tuple(renamed[name] for name in node.inputs))
+        moved = node
+        if not renamed.keys().isdisjoint(node.inputs):
+            moved = replace(node, inputs=tuple(renamed.get(name, name) for name in node.inputs))
         results = rule(copy, moved)
         if results is None:
-            results = copy.again(moved)
+            results = copy.keep(node, moved)
         else:
             count += 1
         for old, new in zip(node.outputs, results, strict=True):
-            renamed[old] = new
             if old != new:
+                renamed[old] = new
                 copy.alias(old, new)
     if not count:
         return graph, 0
@@ -117,11 +145,11 @@ def _finish(graph: Graph, builder: GraphBuilder, renamed: dict[str, str]) -> Gra
     """Keep the names of the outputs: rename what stands for them, or add an identity where it has
     to keep its own.
     """
-    fixed = set(graph.inputs) | {name for name in graph.outputs if renamed[name] == name}
+    fixed = set(graph.inputs) | {name for name in graph.outputs if name not in renamed}
     names: dict[str, str] = {}
     outputs = []
     for old in graph.outputs:
-        new = renamed[old]
+        new = renamed.get(old, old)
         if new != old:
             if new in fixed or names.get(new, old) != old:
                 new = builder.add("identity", new, output=old)
@@ -131,4 +159,5 @@ def _finish(graph: Graph, builder: GraphBuilder, renamed: dict[str, str]) -> Gra
     for name, layout in graph.layouts.items():
         if name in builder:
             builder.set_layout(name, layout)
-    return rename_tensors(builder.finish(outputs), names)
+    finished = builder.finish(outputs)
+    return rename_tensors(finished, names) if names else finished
