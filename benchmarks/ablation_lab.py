@@ -16,6 +16,7 @@ from typing import Self
 
 from tensorwright.base import Target, detect_target
 from tensorwright.build import Kernel, build_request
+from tensorwright.processes import hold_turn
 from tensorwright.records import Record, Status
 from tensorwright.tuning.measuring import (
     BuildFailed,
@@ -24,7 +25,6 @@ from tensorwright.tuning.measuring import (
     MeasureOptions,
     PoolBuilder,
 )
-from tensorwright.tuning.measuring.measure import hold_turn
 from tensorwright.tuning.strategies import Candidate
 from tensorwright.tuning.task import Task
 

@@ -20,6 +20,7 @@ from tensorwright.base.errors import (
     UserError,
     did_you_mean,
 )
+from tensorwright.base.file_lock import hold_lock, is_same_file
 from tensorwright.base.files import atomic_writer, make_folder, output_error, write_atomically
 from tensorwright.base.knobs import (
     DUMP_STAGES,
@@ -58,6 +59,8 @@ __all__ = [
     "did_you_mean",
     "dump",
     "find_knob",
+    "hold_lock",
+    "is_same_file",
     "knobs",
     "make_folder",
     "output_error",

@@ -50,7 +50,7 @@ from tensorwright.peers.comparison.tuning_curve import (
     seconds_to_reach,
 )
 from tensorwright.peers.process.kinds import KINDS, Kind, find_kind
-from tensorwright.peers.process.process import PeerProcess, hold_turn
+from tensorwright.peers.process.process import PeerProcess
 from tensorwright.peers.process.protocol import Arrays, FailureKind, Peer, PeerFailed, PeerInfo
 
 __all__ = [
@@ -83,7 +83,6 @@ __all__ = [
     "compare_case",
     "compare_model",
     "find_kind",
-    "hold_turn",
     "make_row",
     "max_rel_error",
     "needed_flops",

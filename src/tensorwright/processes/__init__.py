@@ -1,6 +1,35 @@
-"""Worker processes: spawned, killable; the unit of work is a plain function of plain data."""
+"""Worker processes: spawned, killable; the unit of work is a plain function of plain data.
 
-from tensorwright.processes.outcomes import Died, Done, Job, Outcome, Raised, Stopped, TimedOut
-from tensorwright.processes.pool import WorkerPool, never
+Read `job.py` first (what is done and how it may end), then `pool.py`. `child.py` is one process as
+its parent sees it, `worker.py` what runs in it.
+"""
 
-__all__ = ["Died", "Done", "Job", "Outcome", "Raised", "Stopped", "TimedOut", "WorkerPool", "never"]
+from tensorwright.processes.child import Child
+from tensorwright.processes.guard import Guard
+from tensorwright.processes.job import (
+    Died,
+    Done,
+    Job,
+    Outcome,
+    Raised,
+    Stopped,
+    TimedOut,
+    never,
+)
+from tensorwright.processes.pool import WorkerPool
+from tensorwright.processes.turns import hold_turn
+
+__all__ = [
+    "Child",
+    "Died",
+    "Done",
+    "Guard",
+    "Job",
+    "Outcome",
+    "Raised",
+    "Stopped",
+    "TimedOut",
+    "WorkerPool",
+    "hold_turn",
+    "never",
+]

@@ -1,10 +1,12 @@
-"""One worker process as its parent sees it: spawned, never forked, killed when it must be."""
+"""One worker process as its parent sees it: spawned, never forked, killed when it must be.
+
+Spawned, since the first parallel region of a child forked from a process that has run OpenMP hangs.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import pickle  # for the names of its errors: what is read comes from a child that we started
 import signal
 import subprocess
 import sys
@@ -16,35 +18,31 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from tensorwright.base import InternalError
-from tensorwright.processes.outcomes import Died, Done, Job, Raised
+from tensorwright.processes.job import Died, Done, Job, Outcome, Raised, TimedOut
 
 _START_S = 60.0
 _QUIT_S = 2.0
 _TAIL_BYTES = 2000
 _MODULE = "tensorwright.processes.worker"
-_GARBLED = (
-    pickle.UnpicklingError,
-    AttributeError,
-    ImportError,
-    IndexError,
-    KeyError,
-    MemoryError,
-    TypeError,
-    ValueError,
-)
+GET_READY = Job(bool)
 
 
 class Child:
-    """A worker process with at most one job. Not for several threads.
+    """A worker process with at most one job, in a process group of its own: Ctrl-C spares it.
 
-    The process starts at once and gets ready while the caller goes on. `variables` are added to its
-    environment, unless they are set there.
+    It starts at once and does `first` while the caller goes on; `variables` are added to its
+    environment. It ends with its parent. Not for several threads.
     """
 
-    def __init__(self, variables: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        first: Job = GET_READY,
+        variables: Mapping[str, str] | None = None,
+        start_limit_s: float = _START_S,
+    ) -> None:
         ours, theirs = Pipe()
         self.connection: Connection[Any, Any] = ours
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process ends
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", _MODULE, str(theirs.fileno())],
@@ -52,94 +50,118 @@ class Child:
                 stdout=self._errors,
                 stderr=self._errors,
                 pass_fds=(theirs.fileno(),),
-                env=_environment(variables or {}),
+                env=_environment() | dict(variables or {}),
                 process_group=0,
             )
+        self.end: Died | None = None
         self.is_ready = False
-        self.deadline = time.monotonic() + _START_S
+        self.send(first, start_limit_s)
 
     @property
     def pid(self) -> int:
         """The id of the process."""
         return self._process.pid
 
+    def get_ready(self, wait_s: float = 0.0) -> bool:
+        """Whether the first job is done; waits for it so long.
+
+        Raises:  InternalError if it is not, and will not be: another process would fail, too.
+        """
+        if not self.is_ready and (self.connection.poll(wait_s) or self.is_late):
+            outcome = self.receive()
+            if not isinstance(outcome, Done):
+                self.kill()
+                raise InternalError(
+                    stage="processes",
+                    where="worker process",
+                    reason=f"it did not start: {outcome}",
+                )
+            self.is_ready = True
+        return self.is_ready
+
     def send(self, job: Job, limit_s: float) -> None:
-        """Hand over a job. A process that has died meanwhile is noticed by `receive`."""
+        """Hand over a job. A process that has ended meanwhile is noticed by `receive`."""
+        self._limit_s = limit_s
         self.deadline = time.monotonic() + limit_s
         with contextlib.suppress(OSError):
             self.connection.send(job)
 
-    def greet(self) -> None:
-        """Take the word that the process is ready.
+    @property
+    def is_late(self) -> bool:
+        """Whether the time for the job is over."""
+        return time.monotonic() > self.deadline
 
-        Raises:  InternalError if it ended instead: then another one would, too.
-        """
+    def receive(self) -> Outcome:
+        """Take the answer. Where there is none yet, the time is over: the process is ended."""
         try:
-            self.connection.recv_bytes()
-        except (EOFError, OSError):
-            raise InternalError(
-                stage="tune",
-                where="worker process",
-                reason=f"it did not start: {self._end().cause}",
-            ) from None
-        self.is_ready = True
-
-    def receive(self) -> Done | Raised | Died:
-        """Take the answer; waits for it."""
-        try:
+            if not self.connection.poll():
+                self.kill()
+                return TimedOut(self._limit_s)
             answer = self.connection.recv()
+            reason = type(answer).__name__
         except (EOFError, OSError):
             return self._end()
-        except _GARBLED as error:
-            self.kill()
-            return Died(f"the process garbled its answer ({error})", was_killed=False)
+        except Exception as error:  # noqa: BLE001 - bytes that are no pickle raise anything
+            answer, reason = None, str(error)
         if isinstance(answer, Done | Raised):
             return answer
         self.kill()
-        return Died("the process garbled its answer", was_killed=False)
+        return Died(f"the process garbled its answer ({reason})", was_killed=False)
+
+    def do(self, job: Job, limit_s: float) -> Outcome:
+        """Do a job and wait for it; afterwards the process may have ended."""
+        if self.end is not None:
+            return self.end
+        try:
+            self.get_ready(max(0.0, self.deadline - time.monotonic()))
+            self.send(job, limit_s)
+            self.connection.poll(limit_s)
+            return self.receive()
+        except BaseException:  # Ctrl-C: the answer would be taken for that of the next job
+            self.kill()
+            raise
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process, unless it has ended."""
+        self._process.send_signal(number)
 
     def kill(self) -> None:
         """End the process now, wherever it is."""
         self._process.kill()
-        self.close()
+        self._end()
 
     def close(self) -> None:
         """Let the process end by itself, soon. Closing twice does no harm."""
+        self._let_go()
+        self._end()
+
+    def _end(self) -> Died:
+        """Wait for the end and tell it in words, with the last of what the process printed."""
+        if self.end is None:
+            try:
+                code = self._process.wait(_QUIT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                code = self._process.wait()
+            cause = f"exit code {code}"
+            if code < 0:
+                cause = f"{signal.Signals(-code).name} ({signal.strsignal(-code)})"
+            size = self._errors.seek(0, os.SEEK_END)
+            self._errors.seek(max(0, size - _TAIL_BYTES))
+            tail = self._errors.read().decode(errors="replace").strip()
+            text = f"the process ended with {cause}" + (f"\n{tail}" if tail else "")
+            self.end = Died(text, was_killed=code == -signal.SIGKILL)
+            self._let_go()
+            self._errors.close()
+        return self.end
+
+    def _let_go(self) -> None:
         self.connection.close()
         if self._process.stdin is not None:
             self._process.stdin.close()
-        try:
-            self._process.wait(_QUIT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._errors.close()
-
-    def _end(self) -> Died:
-        """How the process ended, in words, with the last of what it printed."""
-        try:
-            code = self._process.wait(_QUIT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = self._process.wait()
-        cause = _signal_text(-code) if code < 0 else f"exit code {code}"
-        size = self._errors.seek(0, os.SEEK_END)
-        self._errors.seek(max(0, size - _TAIL_BYTES))
-        tail = self._errors.read().decode(errors="replace").strip()
-        self.close()
-        text = f"the process ended with {cause}" + (f"\n{tail}" if tail else "")
-        return Died(text, was_killed=code == -signal.SIGKILL)
 
 
-def _signal_text(number: int) -> str:
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-    return f"{name} ({signal.strsignal(number)})"
-
-
-def _environment(variables: Mapping[str, str]) -> dict[str, str]:
+def _environment() -> dict[str, str]:
     """The environment of the child: it finds modules where this process finds them."""
     paths = [os.path.abspath(path) for path in sys.path]  # noqa: PTH100 - "" stands for here
-    return {**variables, **os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+    return os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}

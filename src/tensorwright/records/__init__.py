@@ -7,7 +7,6 @@ file that keeps the contract, and one subclass of the conformance suite.
 
 from tensorwright.records.best import best_record, best_trace
 from tensorwright.records.exchange import WorkloadText
-from tensorwright.records.file_lock import hold_lock
 from tensorwright.records.hardware import Cache, Hardware, detect_hardware
 from tensorwright.records.json_lines_store import JsonLinesStore
 from tensorwright.records.memory_store import MemoryStore
@@ -49,7 +48,6 @@ __all__ = [
     "default_path",
     "detect_hardware",
     "from_line",
-    "hold_lock",
     "is_current",
     "load_choice",
     "now_utc",

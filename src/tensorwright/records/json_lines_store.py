@@ -14,9 +14,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tensorwright.base import OutputError, RecordError, atomic_writer, make_folder, output_error
+from tensorwright.base import (
+    OutputError,
+    RecordError,
+    atomic_writer,
+    hold_lock,
+    is_same_file,
+    make_folder,
+    output_error,
+)
 from tensorwright.records.exchange import Facts, WorkloadText, parse_lines, text_to_line
-from tensorwright.records.file_lock import hold_lock, is_same_file
 from tensorwright.records.memory_store import MemoryStore
 from tensorwright.records.ranking import Selection
 from tensorwright.records.record import Record, to_line

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 import tensorwright
-from tensorwright.base import MachineError, UsageError, override
-from tensorwright.peers import FailureKind, Kind, PeerFailed, PeerProcess, Timing, hold_turn, rotate
+from tensorwright.base import MachineError, UsageError
+from tensorwright.peers import FailureKind, Kind, PeerFailed, PeerProcess, Timing, rotate
 from tensorwright.peers.process import kinds
-from tensorwright.peers.process.guard import Guard
-from tensorwright.records import hold_lock
+from tensorwright.processes import Outcome
 
 FUNCTIONS = Path(__file__).with_name("competitors.py")
 INPUTS = {"x/0": np.arange(6, dtype=np.float32).reshape(2, 3), "file": np.array(True)}
@@ -104,7 +103,7 @@ def test_a_crash_is_a_result_with_its_last_words() -> None:
         with pytest.raises(PeerFailed) as caught:
             peer.time(1, 1)
         assert caught.value.kind == FailureKind.CRASHED
-        assert caught.value.reason.splitlines()[0] == "the process ended with SIGKILL"
+        assert caught.value.reason.splitlines()[0] == "the process ended with SIGKILL (Killed)"
         assert caught.value.reason.splitlines()[-1] == "last words"
         with pytest.raises(PeerFailed, match="the process ended"):
             peer.time(1, 1)
@@ -166,56 +165,16 @@ time.sleep(1000)
 
 
 def test_an_interrupt_ends_the_process_and_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(deadline: float) -> bytes:
+    def interrupt() -> Outcome:
         raise KeyboardInterrupt
 
     with start("add") as peer:
-        monkeypatch.setattr(peer, "_read_line", interrupt)
+        monkeypatch.setattr(peer._child, "receive", interrupt)
         with pytest.raises(KeyboardInterrupt):
             peer.bind({})
         monkeypatch.undo()
         with pytest.raises(PeerFailed, match="the process ended with SIGKILL"):
             peer.bind({})
-
-
-def test_turns_exclude_other_benchmarks(tmp_path: Path) -> None:
-    path = tmp_path / "turn.lock"
-    with (
-        override(home=str(tmp_path)),
-        hold_turn(),
-        path.open() as file,
-        pytest.raises(TimeoutError),
-    ):
-        wait_for_lock(file.fileno())
-    with path.open() as file:
-        wait_for_lock(file.fileno())
-
-
-def wait_for_lock(descriptor: int) -> None:
-    with hold_lock(descriptor, wait_s=0.02):
-        pass
-
-
-def test_the_guard_ends_a_stopped_process_when_its_pipe_closes() -> None:
-    command = [sys.executable, "-c", "import time; time.sleep(1000)"]
-    with subprocess.Popen(command, process_group=0) as process:
-        guard = Guard(process.pid)
-        process.send_signal(signal.SIGSTOP)
-        assert guard._shell is not None
-        assert guard._shell.stdin is not None
-        guard._shell.stdin.close()
-        assert process.wait(20) == -signal.SIGKILL
-        guard.close()
-        guard.close()
-
-
-def test_a_closed_guard_leaves_the_process_alone() -> None:
-    with subprocess.Popen([sys.executable], stdin=subprocess.PIPE, process_group=0) as process:
-        guard = Guard(process.pid)
-        guard.close()
-        assert process.stdin is not None
-        process.stdin.close()
-        assert process.wait(20) == 0
 
 
 def test_unknown_and_missing_kinds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 
 import pytest
 
-from tensorwright.tuning.measuring import hold_turn
 from tensorwright.tuning.session import Interrupt
 
 
@@ -36,12 +34,3 @@ def test_in_another_thread_signals_are_left_alone() -> None:
     thread.start()
     thread.join()
     assert seen == [before]
-
-
-def test_who_measures_keeps_the_others_waiting_until_they_no_longer_want_to() -> None:
-    deadline = time.monotonic() + 0.3
-    with hold_turn() as mine, hold_turn(lambda: time.monotonic() > deadline) as theirs:
-        assert mine
-        assert not theirs
-    with hold_turn() as again:
-        assert again

@@ -8,52 +8,25 @@ the runtime; a guard ends it when the benchmark dies. Turns are taken under a lo
 from __future__ import annotations
 
 import contextlib
-import os
-import selectors
 import signal
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
-import tensorwright
-from tensorwright.base import knobs, make_folder, output_error
-from tensorwright.peers.process.guard import Guard
+from tensorwright.base import InternalError
+from tensorwright.peers.process import jobs
 from tensorwright.peers.process.kinds import find_kind
 from tensorwright.peers.process.protocol import (
     Arrays,
     FailureKind,
-    Message,
     PeerFailed,
     PeerInfo,
-    decode,
-    encode,
-    read_arrays,
-    write_arrays,
+    plain_arrays,
 )
-from tensorwright.records import hold_lock
+from tensorwright.processes import Child, Done, Guard, Job, Raised, TimedOut, hold_turn
 
 _QUIT_S = 2.0
-_TAIL_LINES = 8
-
-
-@contextmanager
-def hold_turn() -> Iterator[None]:
-    """Be the only one of this user's benchmarks that measures, inside the block."""
-    path = make_folder(knobs.HOME.get()) / "turn.lock"
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise output_error(path, error) from error
-    try:
-        with hold_lock(descriptor):
-            yield
-    finally:
-        os.close(descriptor)
 
 
 class PeerProcess:
@@ -67,49 +40,36 @@ class PeerProcess:
     """
 
     def __init__(self, name: str, kind: str, limit_s: float | None = None) -> None:
-        found = find_kind(kind)
         self.name = name
-        self._limit_s = found.limit_s if limit_s is None else limit_s
+        self._limit_s = find_kind(kind).limit_s if limit_s is None else limit_s
         self._turns = 0
-        self._folder = tempfile.TemporaryDirectory(prefix="tensorwright-peer-")
-        self._errors: IO[bytes] = (Path(self._folder.name) / "errors.txt").open("w+b")
-        self._unread = b""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tensorwright.peers.process.worker", kind],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env=_environment(),
-            process_group=0,
-        )
-        self._guard = Guard(self._process.pid)
+        self._child = Child(Job(jobs.create, (kind,)), start_limit_s=self._limit_s)
+        self._guard = Guard(self._child.pid)
 
     def load(
         self, path: str, threads: int, options: Mapping[str, object] | None = None
     ) -> PeerInfo:
         """Read the model at `path` and prepare it for so many threads."""
-        answer = self._ask("load", path=path, threads=threads, options=dict(options or {}))
-        return PeerInfo(answer["version"], answer["detail"])
+        info: PeerInfo = self._ask(jobs.load, path, threads, dict(options or {}))
+        return info
 
     def bind(self, inputs: Arrays) -> None:
-        """Give the inputs of the calls to come."""
-        path = Path(self._folder.name) / "inputs.npz"
-        names = write_arrays(path, inputs)
-        self._ask("bind", arrays=str(path), names=names)
-        path.unlink()
+        """Give the inputs of the calls to come.
+
+        Raises:  ValueError for an array of objects.
+        """
+        self._ask(jobs.bind, plain_arrays(inputs))
 
     def check(self, inputs: Arrays) -> Arrays:
         """Give inputs, and return the outputs for them."""
         self.bind(inputs)
-        path = Path(self._folder.name) / "outputs.npz"
-        names = self._ask("check", arrays=str(path))["names"]
-        outputs = read_arrays(path, names)
-        path.unlink()
+        outputs: Arrays = self._ask(jobs.check)
         return outputs
 
     def time(self, number: int, repeat: int) -> tuple[float, ...]:
         """Seconds per call: `repeat` samples, each the mean of `number` calls."""
-        return tuple(self._ask("time", number=number, repeat=repeat)["seconds"])
+        samples_s: tuple[float, ...] = self._ask(jobs.time, number, repeat)
+        return samples_s
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -130,18 +90,9 @@ class PeerProcess:
         """End the process. Closing twice does no harm."""
         self._guard.close()
         self._signal("SIGCONT")
-        with contextlib.suppress(OSError):
-            self._send({"command": "quit"})
-        for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
-        try:
-            self._process.wait(_QUIT_S)
-        except subprocess.TimeoutExpired:
-            self._kill()
-        self._errors.close()
-        self._folder.cleanup()
+        with contextlib.suppress(InternalError):
+            self._child.do(Job(sys.exit), _QUIT_S)
+        self._child.close()
 
     def __enter__(self) -> Self:
         return self
@@ -149,82 +100,36 @@ class PeerProcess:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _ask(self, command: str, **arguments: Any) -> Message:
+    def _ask(self, command: Callable[..., Any], *arguments: object) -> Any:
         with self.turn():
-            return self._ask_now({"command": command, **arguments})
+            return self._ask_now(command, *arguments)
 
-    def _ask_now(self, message: Message) -> Message:
+    def _ask_now(self, command: Callable[..., Any], *arguments: object) -> Any:
         try:
-            self._send(message)
-            answer = decode(self._read_line(time.monotonic() + self._limit_s))
-        except TimeoutError:
-            self._kill()
-            reason = f"no answer to {message['command']!r} within {self._limit_s:g} s"
-            raise self._failure(FailureKind.HUNG, reason) from None
-        except (OSError, ValueError):
-            self._kill()
-            raise self._failure(FailureKind.CRASHED, self._describe_end()) from None
-        except BaseException:  # Ctrl-C: the answer would be taken for that of the next command
-            self._kill()
-            raise
-        if not answer["ok"]:
-            raise self._failure(FailureKind.REFUSED, answer["reason"])
-        return answer
-
-    def _send(self, message: Message) -> None:
-        pipe = self._process.stdin
-        if pipe is None or pipe.closed:
-            raise BrokenPipeError("the process has ended")
-        pipe.write(encode(message))
-        pipe.flush()
-
-    def _read_line(self, deadline: float) -> bytes:
-        """The next line. Raises TimeoutError, or OSError at the end of the pipe."""
-        pipe = self._process.stdout
-        if pipe is None or pipe.closed:
-            raise BrokenPipeError("the process has ended")
-        with selectors.DefaultSelector() as selector:
-            selector.register(pipe, selectors.EVENT_READ)
-            while b"\n" not in self._unread:
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise TimeoutError
-                part = os.read(pipe.fileno(), 1 << 16)
-                if not part:
-                    raise BrokenPipeError("the process has ended")
-                self._unread += part
-        line, _, self._unread = self._unread.partition(b"\n")
-        return line
+            outcome = self._child.do(Job(command, arguments), self._limit_s)
+        except InternalError as error:
+            raise self._failure(FailureKind.CRASHED, error.reason) from None
+        match outcome:
+            case Done(value):
+                return value
+            case Raised(kind, text):
+                raise self._failure(FailureKind.REFUSED, f"{kind}: {text}")
+            case TimedOut():
+                reason = f"no answer to {command.__name__!r} within {self._limit_s:g} s"
+                raise self._failure(FailureKind.HUNG, reason)
+            case _:
+                raise self._failure(FailureKind.CRASHED, str(outcome))
 
     def _park(self) -> None:
         """End the turn: a word to the runtime, then the whole process stands still."""
-        if self._process.poll() is None:
-            with contextlib.suppress(PeerFailed):
-                self._ask_now({"command": "park"})
+        with contextlib.suppress(PeerFailed):
+            self._ask_now(jobs.park)
         self._signal("SIGSTOP")
 
     def _signal(self, name: str) -> None:
         number = getattr(signal, name, None)  # Windows has no such signals
-        if number is not None and self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(number)
-
-    def _kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def _describe_end(self) -> str:
-        code = self._process.wait()
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").splitlines()[-_TAIL_LINES:]
-        cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return "\n".join([f"the process ended with {cause}", *lines])
+        if number is not None:
+            self._child.signal(number)
 
     def _failure(self, kind: FailureKind, reason: str) -> PeerFailed:
         return PeerFailed(where=f"peer {self.name}", reason=reason, kind=kind.value)
-
-
-def _environment() -> dict[str, str]:
-    """The environment of the worker: it finds the package where this process found it."""
-    source = str(Path(tensorwright.__file__).parents[1])
-    paths = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}

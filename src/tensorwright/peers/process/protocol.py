@@ -1,26 +1,13 @@
-"""What a competitor's process and the benchmark say to each other, and what a competitor must do.
+"""What a competitor must do, what it says of itself, and how it may fail.
 
-The benchmark starts `python -m tensorwright.peers.process.worker KIND` and writes one JSON
-object per line to its standard input; each is answered by one line. Arrays travel in .npz files of
-a temporary folder. Nothing is pickled.
-
-    {"command": "load", "path": P, "threads": 2, "options": {}}    -> {"ok": true, "version": V,
-                                                                       "detail": D}
-    {"command": "bind", "arrays": FILE, "names": [...]}            -> {"ok": true}
-    {"command": "check", "arrays": FILE}                           -> {"ok": true, "names": [...]}
-    {"command": "time", "number": 10, "repeat": 3}                 -> {"ok": true, "seconds": [...]}
-    {"command": "park"}                                            -> {"ok": true}
-    {"command": "quit"}                                            -> the process ends
-    a refused command                                              -> {"ok": false, "reason": TEXT}
+Its process does the jobs of `jobs.py`, asked by `process.py`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,9 +16,6 @@ from tensorwright.base import MachineError
 
 Arrays = Mapping[str, np.ndarray[Any, np.dtype[Any]]]
 """Arrays by name, in the model's order."""
-
-Message = dict[str, Any]
-"""One line of the protocol, decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,35 +69,12 @@ class PeerFailed(MachineError):
         self.kind = kind
 
 
-def encode(message: Mapping[str, object]) -> bytes:
-    """One line of the protocol."""
-    return json.dumps(message).encode() + b"\n"
-
-
-def decode(line: bytes) -> Message:
-    """The message of a line.
-
-    Raises:  ValueError if it holds no JSON object.
-    """
-    message = json.loads(line)
-    if not isinstance(message, dict):
-        raise ValueError(f"not a message: {line[:80]!r}")
-    return message
-
-
-def write_arrays(path: Path, arrays: Arrays) -> list[str]:
-    """Write the arrays by place and return their names, which may be any text.
+def plain_arrays(arrays: Arrays) -> Arrays:
+    """The arrays as they can be sent.
 
     Raises:  ValueError for an array of objects.
     """
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise ValueError(f"array {name} holds Python objects")
-    np.savez(path, *arrays.values())
-    return list(arrays)
-
-
-def read_arrays(path: Path, names: list[str]) -> Arrays:
-    """Read what `write_arrays` wrote."""
-    with np.load(path, allow_pickle=False) as file:
-        return {name: file[f"arr_{place}"] for place, name in enumerate(names)}
+    return dict(arrays)

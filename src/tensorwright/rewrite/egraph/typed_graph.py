@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tensorwright.rewrite.assumptions import Assumptions
 from tensorwright.rewrite.dims import Dim, Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewrite.egraph.egraph import EGraph, Head, Id
 from tensorwright.rewrite.egraph.matching import Match, Matcher, Value
 from tensorwright.rewrite.egraph.patterns import Trigger, Variables, trigger_of
 from tensorwright.rewrite.operators import operator_named
-from tensorwright.rewrite.prove.assumptions import Assumptions
 from tensorwright.rewrite.shapes import IllTyped, Needs
 from tensorwright.rewrite.terms import (
     Apply,

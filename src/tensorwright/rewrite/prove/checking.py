@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tensorwright.base import InternalError
+from tensorwright.processes import Done, Job, WorkerPool
 from tensorwright.rewrite.axioms import instances, load_axioms
-from tensorwright.rewrite.prove.crew import Crew, Lost
 from tensorwright.rewrite.prove.soundness import derivable
 from tensorwright.rewrite.prove.validate import QUICK, Budget, Validation, validate
 
@@ -35,22 +35,21 @@ def check_axioms(budget: Budget = QUICK, workers: int = 2) -> Iterator[Checked]:
     Raises:  InternalError where a process ended before its time.
     """
     names = sorted(instances(load_axioms()))
-    found: dict[int, Checked] = {}
-    place = 0
-    with Crew(_checked, workers, _PATIENCE_S) as crew:
-        for done, result in crew.run([(name, budget) for name in names]):
-            if isinstance(result, Lost):
-                raise InternalError(
-                    stage="rules", where=f"axiom {names[done]}", reason=result.reason
-                )
-            found[done] = result
-            while place in found:
-                yield found.pop(place)
-                place += 1
+    early: dict[int, Checked] = {}
+    turn = 0
+    with WorkerPool(workers) as pool:
+        jobs = [Job(_check_axiom, (name, budget)) for name in names]
+        for index, outcome in pool.results(jobs, _PATIENCE_S):
+            if not isinstance(outcome, Done):
+                where = f"axiom {names[index]}"
+                raise InternalError(stage="rules", where=where, reason=str(outcome))
+            early[index] = outcome.value
+            while turn in early:
+                yield early.pop(turn)
+                turn += 1
 
 
-def _checked(item: tuple[str, Budget]) -> Checked:
-    name, budget = item
+def _check_axiom(name: str, budget: Budget) -> Checked:
     axioms = load_axioms()
     own = instances(axioms)[name]
     return Checked(

@@ -17,10 +17,10 @@ from math import prod
 import numpy as np
 
 from tensorwright.expr import Array
+from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import IntShape
-from tensorwright.rewrite.prove.assumptions import assume
 from tensorwright.rewrite.prove.outcome import Proved
 from tensorwright.rewrite.prove.problem import Problem, problems_of
 from tensorwright.rewrite.prove.prover import prove

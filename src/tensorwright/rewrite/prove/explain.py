@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tensorwright.rewrite.assumptions import Assumptions
 from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
 from tensorwright.rewrite.egraph.egraph import Id
-from tensorwright.rewrite.prove.assumptions import Assumptions
 from tensorwright.rewrite.prove.instances import Instance
 from tensorwright.rewrite.prove.saturate import Application, Saturation
 from tensorwright.rewrite.terms import Apply, Input, Param, Term

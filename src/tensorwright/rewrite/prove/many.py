@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tensorwright.rewrite.prove.crew import Crew, Lost
+from tensorwright.processes import Done, Job, WorkerPool
 from tensorwright.rewrite.prove.outcome import Outcome, Unknown
 from tensorwright.rewrite.prove.prover import prove
 from tensorwright.rewrite.terms import Rule
@@ -19,14 +19,15 @@ __all__ = ["prove_all"]
 def prove_all(
     rules: Sequence[Rule], workers: int = 2, patience_s: float = 120.0, confirm: bool = True
 ) -> Iterator[tuple[int, Outcome]]:
-    """Decide rules with the shipped axioms; yields (place, outcome) as they are decided.
+    """Decide rules with the shipped axioms; yields (index, outcome) as they are decided.
 
     Raises:  MachineError where Z3 is wanted and is not installed.
     """
     task = prove if confirm else _prove_without_z3
-    with Crew(task, workers, patience_s) as crew:
-        for place, found in crew.run(rules):
-            yield place, Unknown(rules[place], found.reason) if isinstance(found, Lost) else found
+    with WorkerPool(workers) as pool:
+        for index, outcome in pool.results([Job(task, (rule,)) for rule in rules], patience_s):
+            answer = outcome.value if isinstance(outcome, Done) else None
+            yield index, answer or Unknown(rules[index], str(outcome))
 
 
 def _prove_without_z3(rule: Rule) -> Outcome:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import product
 
 from tensorwright.base import UsageError
+from tensorwright.rewrite.assumptions import Assumptions, assume
 from tensorwright.rewrite.dims import Extent, Shape, Size, atoms_of
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import operator_named
-from tensorwright.rewrite.prove.assumptions import Assumptions, assume
 from tensorwright.rewrite.shapes import IllTyped, Needs
 from tensorwright.rewrite.terms import (
     AtLeast,

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from tensorwright.base import InternalError
-from tensorwright.rewrite.prove.crew import Crew, Lost
+from tensorwright.processes import Done, Job, Outcome, WorkerPool
 from tensorwright.rewrite.prune.derivation import QUICK_LIMITS, same_power
 from tensorwright.rewrite.prune.examine import (
     Answer,
@@ -121,16 +122,12 @@ def select_rules(
 
     Raises:  MachineError where Z3 is missing; OutputError where verdicts cannot be written.
     """
-    store = Verdicts(verdicts)
     ordered = sorted(filter(_has_tensors, candidates), key=selection_order)
-    selector = _Selector(kept, store, progress, len(ordered), names)
-    try:
-        with Crew[Question, Examined](examine, workers, patience_s) as crew:
-            for start in range(0, len(ordered), BATCH):
-                selector.batch(ordered[start : start + BATCH], crew)
-            selector.minimise(len(kept), crew)
-    finally:
-        store.close()
+    with WorkerPool(workers) as pool, closing(Verdicts(verdicts)) as store:
+        selector = _Selector(kept, store, pool, patience_s, progress, len(ordered), names)
+        for start in range(0, len(ordered), BATCH):
+            selector.batch(ordered[start : start + BATCH])
+        selector.minimise(len(kept))
     return selector.result()
 
 
@@ -148,13 +145,9 @@ def minimise_rules(
 
     Raises:  OutputError where verdicts cannot be written.
     """
-    store = Verdicts(verdicts)
-    selector = _Selector(rules, store, lambda each: None, len(rules))
-    try:
-        with Crew[Question, Examined](examine, workers, patience_s) as crew:
-            selector.minimise(0, crew)
-    finally:
-        store.close()
+    with WorkerPool(workers) as pool, closing(Verdicts(verdicts)) as store:
+        selector = _Selector(rules, store, pool, patience_s)
+        selector.minimise(0)
     return selector.result()
 
 
@@ -163,12 +156,16 @@ class _Selector:
         self,
         kept: Sequence[Rule],
         verdicts: Verdicts,
-        progress: Callable[[Progress], None],
-        total: int,
+        pool: WorkerPool,
+        patience_s: float,
+        progress: Callable[[Progress], None] = lambda each: None,
+        total: int = 0,
         names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.kept = list(kept)
         self.verdicts = verdicts
+        self.pool = pool
+        self.patience_s = patience_s
         self.report = progress
         self.total = total
         self.names = names
@@ -180,12 +177,12 @@ class _Selector:
         self.refuted: list[Rule] = []
         self.unknown: list[tuple[Rule, str]] = []
 
-    def batch(self, rules: Sequence[Rule], crew: Crew[Question, Examined]) -> None:
+    def batch(self, rules: Sequence[Rule]) -> None:
         """Drop what is implied, then prove a basis of the others, until none is left."""
         waiting = list(rules)
         while waiting:
             kept = Kept(tuple(self.kept))
-            answers = self._answers([Question(rule, kept) for rule in waiting], crew)
+            answers = self._answers([Question(rule, kept) for rule in waiting])
             still_open = []
             for rule, answer in zip(waiting, answers, strict=True):
                 if isinstance(answer, Implied):
@@ -193,7 +190,7 @@ class _Selector:
                 else:
                     still_open.append(rule)
             basis, waiting = self._split(still_open)
-            answers = self._answers([Question(rule, None) for rule in basis], crew)
+            answers = self._answers([Question(rule, None) for rule in basis])
             for rule, answer in zip(basis, answers, strict=True):
                 self._settle(rule, answer)
 
@@ -217,36 +214,32 @@ class _Selector:
         self.derive_s += time.perf_counter() - start
         return basis, later
 
-    def _answers(
-        self,
-        questions: Sequence[Question],
-        crew: Crew[Question, Examined],
-        *,
-        each_counts: bool = False,
-    ) -> list[Answer]:
+    def _answers(self, questions: Sequence[Question], *, each_counts: bool = False) -> list[Answer]:
         answers = {n: self.verdicts.get(each) for n, each in enumerate(questions)}
         unknown = [number for number, answer in answers.items() if answer is None]
         if each_counts:
             self.done += len(questions) - len(unknown)
         if unknown and self.resumed is None:
             self.resumed = self.done
-        for place, found in crew.run([questions[number] for number in unknown]):
-            question = questions[unknown[place]]
-            answer = self._answer(question, found)
-            answers[unknown[place]] = answer
+        jobs = [Job(examine, (questions[number],)) for number in unknown]
+        for index, outcome in self.pool.results(jobs, self.patience_s):
+            question = questions[unknown[index]]
+            answer = self._answer(question, outcome)
+            answers[unknown[index]] = answer
             self.verdicts.put(question, answer)
             self.done += each_counts
             self._tell()
         return [answer for answer in answers.values() if answer is not None]
 
-    def _answer(self, question: Question, found: Examined | Lost) -> Answer:
-        if isinstance(found, Lost):
-            return Fails(found.reason, is_refuted=False, is_lost=True)
+    def _answer(self, question: Question, outcome: Outcome) -> Answer:
+        if not isinstance(outcome, Done):
+            return Fails(str(outcome), is_refuted=False, is_lost=True)
+        examined: Examined = outcome.value
         if question.kept is None:
-            self.prove_s += found.time_s
+            self.prove_s += examined.time_s
         else:
-            self.derive_s += found.time_s
-        return found.answer
+            self.derive_s += examined.time_s
+        return examined.answer
 
     def _tell(self) -> None:
         here = self.done - (self.resumed or 0)
@@ -276,7 +269,7 @@ class _Selector:
         name = unused_name(name, {each.name for each in self.kept})
         self.kept.append(replace(proved, name=name))
 
-    def minimise(self, known: int, crew: Crew[Question, Examined]) -> None:
+    def minimise(self, known: int) -> None:
         """Drop rules that others of no more operators imply, the last first; `known` ones stay.
 
         What all the others together do not imply is not implied by fewer of them.  A derivation
@@ -286,7 +279,7 @@ class _Selector:
         kept = Kept(tuple(self.kept))
         self.done, self.total, self.resumed = 0, len(new), None
         questions = [Question(rule, kept, rule.name) for rule in new]
-        answers = self._answers(questions, crew, each_counts=True)
+        answers = self._answers(questions, each_counts=True)
         dropped: set[str] = set()
         for rule, answer in reversed(list(zip(new, answers, strict=True))):
             if not isinstance(answer, Implied):

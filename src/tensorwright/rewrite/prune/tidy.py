@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
-from tensorwright.rewrite.prove.assumptions import assume
 from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact, Rank, Rule
 
 __all__ = ["resized_fact", "tidied"]

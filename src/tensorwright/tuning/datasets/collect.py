@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from tensorwright.base import Target
 from tensorwright.build import Kernel, build_request
-from tensorwright.processes import never
+from tensorwright.processes import hold_turn, never
 from tensorwright.records import Record, RecordStore
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import Builder, BuildFailed, BuildStopped
-from tensorwright.tuning.measuring.measure import Runner, hold_turn
+from tensorwright.tuning.measuring.measure import Runner
 from tensorwright.tuning.measuring.timing import Measurement
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.random_search import RandomSearch

@@ -7,7 +7,7 @@ from tensorwright.tuning.measuring.builder import (
     BuildStopped,
     PoolBuilder,
 )
-from tensorwright.tuning.measuring.measure import ChildRunner, hold_turn
+from tensorwright.tuning.measuring.measure import ChildRunner
 from tensorwright.tuning.measuring.timing import Measurement, MeasureOptions
 
 __all__ = [
@@ -19,5 +19,4 @@ __all__ = [
     "MeasureOptions",
     "Measurement",
     "PoolBuilder",
-    "hold_turn",
 ]

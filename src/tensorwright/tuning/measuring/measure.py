@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, Self
 
-from tensorwright.base import OutputError, TensorwrightError, knobs, make_folder
+from tensorwright.base import TensorwrightError
 from tensorwright.build import Kernel
 from tensorwright.processes import (
     Died,
@@ -26,7 +25,7 @@ from tensorwright.processes import (
     WorkerPool,
     never,
 )
-from tensorwright.records import Status, hold_lock
+from tensorwright.records import Status
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.expected_results import Reference, make_reference
 from tensorwright.tuning.measuring.timing import (
@@ -38,7 +37,6 @@ from tensorwright.tuning.measuring.timing import (
 )
 
 _PREPARE_S = 300.0
-_LOCK_TICK_S = 0.2
 _BINDING = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}
 # Measured beside one busy process on two cores: regions of two threads that should last 0.1 ms take
 # 7 ms for seconds on end, because both threads are kept on one core; bound to cores, they do not.
@@ -71,7 +69,9 @@ class ChildRunner:
     def __init__(self, options: MeasureOptions | None = None, seed: int = 0) -> None:
         self._options = options or MeasureOptions()
         self._seed = seed
-        self._pool = WorkerPool(1, Job(limit_process, (self._options.memory_bytes,)), _BINDING)
+        first = Job(limit_process, (self._options.memory_bytes,))
+        variables = {name: os.environ.get(name, usual) for name, usual in _BINDING.items()}
+        self._pool = WorkerPool(1, first, variables)
         self._folder = tempfile.TemporaryDirectory(prefix="tensorwright-tune-")
         self._references: dict[str, Reference | str] = {}
         self._prepared = ""
@@ -160,28 +160,3 @@ def _measurements(outcome: Outcome, count: int) -> list[Measurement]:
         case Stopped():
             return []
     return [failure] * count
-
-
-@contextmanager
-def hold_turn(should_stop: Callable[[], bool] = never) -> Iterator[bool]:
-    """Be the only one of this user's tuners and benchmarks that measures, inside the block.
-
-    Gives False, and does not hold the turn, where `should_stop` turned true while waiting.
-    """
-    try:
-        path = make_folder(knobs.HOME.get()) / "turn.lock"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except (OSError, OutputError):
-        yield True  # nobody can take turns with us there
-        return
-    try:
-        while not should_stop():
-            try:
-                with hold_lock(descriptor, _LOCK_TICK_S):
-                    yield True
-                    return
-            except TimeoutError:
-                continue
-        yield False
-    finally:
-        os.close(descriptor)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tensorwright.build import Kernel, build_request
+from tensorwright.processes import hold_turn
 from tensorwright.records import Record, RecordStore, Status
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, BuildStopped
-from tensorwright.tuning.measuring.measure import hold_turn
 from tensorwright.tuning.session.budget import Activity, Budget
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.progress import Callback, Phase, Progress, TaskRow

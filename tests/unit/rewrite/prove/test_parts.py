@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tensorwright.base import DType
 from tensorwright.expr import Fn
+from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import parse_size
 from tensorwright.rewrite.egraph.egraph import EGraph
-from tensorwright.rewrite.prove.assumptions import assume
 from tensorwright.rewrite.prove.polynomials import Polynomials
 from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact
 

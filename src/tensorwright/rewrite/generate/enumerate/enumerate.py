@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import UsageError
-from tensorwright.rewrite.generate.crew import work
 from tensorwright.rewrite.generate.enumerate.absorb import Equalities, absorb
 from tensorwright.rewrite.generate.enumerate.blocks import (
     Block,
@@ -53,6 +52,7 @@ from tensorwright.rewrite.generate.enumerate.sharing import families
 from tensorwright.rewrite.generate.enumerate.state import begin, restore, save
 from tensorwright.rewrite.generate.enumerate.store import ValueStore
 from tensorwright.rewrite.generate.fingerprint.kernels import SAMPLES
+from tensorwright.rewrite.generate.parallel import map_chunks
 from tensorwright.rewrite.generate.preset import Preset
 from tensorwright.rewrite.generate.progress import Meter, Say
 
@@ -181,7 +181,7 @@ class _Session:
         located = [(n, tuple(b.located(row) for b in chunk)) for n, chunk in enumerate(chunks)]
         results: dict[int, NDArray[Any]] = {}
         job = KeysJob(self.store, _ALL, self.seed)
-        for number, found in work(job, located, self._crew_for(plan)):
+        for number, found in map_chunks(job, located, self._workers_for(plan)):
             results[number] = found
             meter.add(efforts[number])
         parts = [_batch(plan, chunk, results.pop(n)) for n, chunk in enumerate(chunks)]
@@ -189,9 +189,9 @@ class _Session:
         first = len(self.table)
         self.equal.append(absorb(self.table, batch, level, self.family, is_last=False))
         self.counts.append(len(batch))
-        self._compute(first, self._crew_for(plan))
+        self._compute(first, self._workers_for(plan))
 
-    def _crew_for(self, plan: Plan) -> int:
+    def _workers_for(self, plan: Plan) -> int:
         return self.workers if sum(map(len, plan.blocks)) > _FEW else 1
 
     def _compute(self, first: int, workers: int) -> None:
@@ -204,7 +204,7 @@ class _Session:
         early: dict[int, NDArray[Any]] = {}
         turn = 0
         at = first
-        for number, found in work(_ValuesJob(self.store), located, workers):
+        for number, found in map_chunks(_ValuesJob(self.store), located, workers):
             early[number] = found
             while turn in early:
                 own = early.pop(turn)
@@ -218,7 +218,7 @@ class _Session:
         sizes = sizes_of(self.table, self.equal, level - 1)
         graphs = graphs_of_stored(sizes) + plan.graphs(smallest(self.table, sizes))
         two_outputs = plan.two_output_graphs(sizes)
-        workers = self._crew_for(plan)
+        workers = self._workers_for(plan)
         passes = LastLevel(plan, self.store, self.folder, self.seed, workers, self.say)
         batch = passes.run()
         self.counts.append(passes.applications)

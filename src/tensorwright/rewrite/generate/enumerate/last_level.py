@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewrite.generate.crew import work
 from tensorwright.rewrite.generate.enumerate.blocks import (
     Block,
     Chunk,
@@ -37,6 +36,7 @@ from tensorwright.rewrite.generate.enumerate.classes import (
 )
 from tensorwright.rewrite.generate.enumerate.plan import Plan
 from tensorwright.rewrite.generate.enumerate.store import ValueStore
+from tensorwright.rewrite.generate.parallel import map_chunks
 from tensorwright.rewrite.generate.progress import Meter, Say
 
 __all__ = ["KeysJob", "LastLevel", "repeated_words"]
@@ -95,7 +95,7 @@ class LastLevel:
         meter = Meter(self.say, f"level {self.plan.level}, fingerprints", total, done)
         job = KeysJob(self.store, (0,), self.seed)
         chunks = [(n, self._located(self.chunks[n])) for n in todo]
-        for number, result in work(job, chunks, self.workers):
+        for number, result in map_chunks(job, chunks, self.workers):
             self.folder.save(names[number], {"word": result[:, 0]})
             meter.add(efforts[number])
 
@@ -113,7 +113,7 @@ class LastLevel:
         for number in empty:
             self.folder.save(results[number], _columns((), np.zeros((0, 2), np.uint64)))
         chunks = [(n, self._located(chosen[n][0])) for n in todo if chosen[n][0]]
-        for number, second in work(job, chunks, self.workers):
+        for number, second in map_chunks(job, chunks, self.workers):
             blocks, first = chosen[number]
             key = np.stack([first, second[:, 0]], axis=1)
             self.folder.save(results[number], _columns(blocks, key))

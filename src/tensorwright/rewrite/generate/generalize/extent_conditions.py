@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
+from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import Dim, Extent
 from tensorwright.rewrite.generate.generalize.random_shapes import Trial
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import IntShape
-from tensorwright.rewrite.prove.assumptions import assume
 from tensorwright.rewrite.shapes import IllTyped
 from tensorwright.rewrite.terms import (
     Condition,

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import Dim
 from tensorwright.rewrite.generate.generalize.extent_conditions import tied
 from tensorwright.rewrite.generate.generalize.random_shapes import (
@@ -23,7 +24,6 @@ from tensorwright.rewrite.generate.generalize.size_inference import closed_rules
 from tensorwright.rewrite.generate.generalize.widening import Found
 from tensorwright.rewrite.meaning import infer, instantiate, symbolic_shape
 from tensorwright.rewrite.operators import IntShape
-from tensorwright.rewrite.prove.assumptions import assume
 from tensorwright.rewrite.prove.conditions import without_needless_ranks
 from tensorwright.rewrite.shapes import IllTyped, Needs
 from tensorwright.rewrite.terms import Condition, Equal, Rank, Rule, canonical_rule, input_names

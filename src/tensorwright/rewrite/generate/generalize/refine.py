@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
-from tensorwright.rewrite.generate.crew import work
 from tensorwright.rewrite.generate.generalize.generalize import alike, generalize_alike
 from tensorwright.rewrite.generate.generalize.widening import Found, widened
+from tensorwright.rewrite.generate.parallel import map_chunks
 from tensorwright.rewrite.generate.progress import Meter, Say
 from tensorwright.rewrite.generate.sieve.random_inputs import Evaluator
 from tensorwright.rewrite.operators import IntShape
@@ -88,7 +88,7 @@ class Refinery:
         parts = [(n, tuple(items[at : at + count])) for n, at in enumerate(starts)]
         meter = Meter(self.say, label, len(parts))
         found: dict[int, tuple[Result, ...]] = {}
-        for number, result in work(job, parts, self.workers if len(parts) > _FEW else 1):
+        for number, result in map_chunks(job, parts, self.workers if len(parts) > _FEW else 1):
             found[number] = result
             meter.add(1)
         return tuple(chain.from_iterable(found[number] for number in sorted(found)))

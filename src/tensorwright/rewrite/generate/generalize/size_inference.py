@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
+from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import Dim, Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import IntShape, operator_named
-from tensorwright.rewrite.prove.assumptions import assume
 from tensorwright.rewrite.shapes import IllTyped, Needs
 from tensorwright.rewrite.terms import (
     Apply,

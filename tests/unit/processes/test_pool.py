@@ -13,9 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.base import InternalError
-from tensorwright.processes import Job, WorkerPool
-from tensorwright.processes.outcomes import Died, Done, Raised, Stopped, TimedOut
+from tensorwright.base import InternalError, MachineError
+from tensorwright.processes import Died, Done, Job, Raised, Stopped, TimedOut, WorkerPool
+
+
+def refuse(reason: str) -> None:
+    raise MachineError(stage="rules", where="here", reason=reason)
+
+
+def garble(text: bytes) -> None:
+    """Write what is no answer where answers are expected."""
+    (descriptor,) = (int(name) for name in sys.argv[1:])
+    os.write(descriptor, len(text).to_bytes(4, "big") + text)
+    time.sleep(60)
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +82,64 @@ def test_stopping_abandons_what_is_under_way(pool: WorkerPool) -> None:
     assert outcomes == [Stopped()] * 3
     assert time.monotonic() - start < 5
     assert pool.run([Job(operator.add, (1, 1))], 10) == [Done(2)]
+
+
+def test_results_come_with_their_indices_and_failures_among_them(pool: WorkerPool) -> None:
+    jobs = [Job(operator.add, (1, 1)), Job(time.sleep, (60,)), Job(os._exit, (3,))]
+    outcomes = dict(pool.results([*jobs, Job(operator.truediv, (1, 0))], 0.5))
+    assert outcomes[0] == Done(2)
+    assert str(outcomes[1]) == "no answer within 0.5 seconds"
+    assert str(outcomes[2]) == "the process ended with exit code 3"
+    assert str(outcomes[3]).startswith("ZeroDivisionError: division by zero\nTraceback")
+
+
+def test_an_error_of_ours_is_raised_again(pool: WorkerPool) -> None:
+    with pytest.raises(MachineError) as caught:
+        list(pool.results([Job(refuse, ("no",))], 10))
+    assert caught.value == MachineError(stage="rules", where="here", reason="no")
+    (outcome,) = pool.run([Job(refuse, ("no",))], 10)
+    assert outcome == Raised("MachineError", str(caught.value), error=caught.value)
+
+
+def test_a_caller_that_leaves_takes_the_work_along(pool: WorkerPool) -> None:
+    for _, outcome in pool.results([Job(operator.add, (1, 1)), Job(time.sleep, (60,))]):
+        assert outcome == Done(2)
+        break
+    assert pool.run([Job(operator.add, (2, 2))] * 3, 10) == [Done(4)] * 3
+
+
+@pytest.mark.parametrize("answer", [b"no pickle", b"I7\n.", b"cno_such_module\nname\n."])
+def test_a_garbled_answer_is_an_outcome(pool: WorkerPool, answer: bytes) -> None:
+    garbled, other = pool.run([Job(garble, (answer,)), Job(operator.add, (1, 1))], 10)
+    assert isinstance(garbled, Died)
+    assert garbled.cause.startswith("the process garbled its answer (")
+    assert other == Done(2)
+
+
+def test_no_more_processes_start_than_there_are_jobs() -> None:
+    with WorkerPool(3) as pool:
+        pool.run([Job(operator.add, (1, 1))], 10)
+        assert len(pool._children) == 1
+        pool.start()
+        assert len(pool._children) == 3
+
+
+def test_variables_and_the_first_job_reach_every_process() -> None:
+    first = Job(os.chdir, ("/",))
+    with WorkerPool(1, first, {"A_VARIABLE": "here"}) as pool:
+        for _ in range(2):
+            assert pool.run([Job(os.getenv, ("A_VARIABLE",)), Job(os.getcwd)], 10) == [
+                Done("here"),
+                Done("/"),
+            ]
+            pool.replace()
+
+
+def test_ctrl_c_spares_the_workers(pool: WorkerPool) -> None:
+    (outcome,) = pool.run([Job(os.getpgrp)], 10)
+    assert isinstance(outcome, Done)
+    assert outcome.value != os.getpgrp()
+    assert pool.run([Job(signal.raise_signal, (signal.SIGINT,))], 10) == [Done(None)]
 
 
 def test_a_pool_whose_workers_cannot_start_says_so() -> None:

@@ -1,0 +1,57 @@
+"""What the process of a competitor does: jobs on the one competitor that it holds."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+from tensorwright.peers.process.kinds import create_peer, find_kind
+from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, plain_arrays
+
+_held: list[Peer] = []
+
+
+def create(kind: str) -> None:
+    """Make the competitor; the first job of its process."""
+    _held[:] = [create_peer(find_kind(kind))]
+
+
+def load(path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
+    """As `Peer.load`."""
+    return _held[0].load(path, threads, options)
+
+
+def bind(inputs: Arrays) -> None:
+    """As `Peer.bind`."""
+    _held[0].bind(inputs)
+
+
+def check() -> Arrays:
+    """As `Peer.run`.
+
+    Raises:  ValueError for an output of objects.
+    """
+    return plain_arrays(_held[0].run())
+
+
+def time(number: int, repeat: int) -> tuple[float, ...]:
+    """Seconds per `Peer.call`: `repeat` samples, each the mean of `number` calls."""
+    call = _held[0].call
+    seconds = []
+    gc.disable()
+    try:
+        for _ in range(repeat):
+            start = perf_counter()
+            for _ in range(number):
+                call()
+            seconds.append((perf_counter() - start) / number)
+    finally:
+        gc.enable()
+    return tuple(seconds)
+
+
+def park() -> None:
+    """As `Peer.park`."""
+    _held[0].park()

@@ -1,0 +1,60 @@
+"""Chunks of work in worker processes, or in this one where that is quicker.
+
+What a chunk gives depends on the chunk alone, so the number of workers changes no result:
+
+    map_chunks(KeysJob(store), [(0, chunk), (1, chunk), ...], workers=2)    yields (1, keys), ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from tensorwright.base import MachineError
+from tensorwright.processes import Done, Job, WorkerPool
+
+__all__ = ["map_chunks"]
+
+Chunk = TypeVar("Chunk")
+Result = TypeVar("Result")
+_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+def map_chunks(
+    function: Callable[[Chunk], Result], chunks: Sequence[tuple[int, Chunk]], workers: int
+) -> Iterator[tuple[int, Result]]:
+    """Yield (number, result) of numbered chunks as they are done, in any order.
+
+    function  plain, of plain data: it goes to each process once, and its arguments and results
+              travel between processes
+
+    Raises:  MachineError where a worker ends before its chunk does.
+    """
+    if workers < 2 or len(chunks) < 2:
+        for number, chunk in chunks:
+            yield number, function(chunk)
+        return
+    jobs = [Job(_call_kept, (chunk,)) for _, chunk in chunks]
+    with WorkerPool(workers, Job(_keep, (function,)), _ONE_THREAD) as pool:
+        for index, outcome in pool.results(jobs):
+            if not isinstance(outcome, Done):
+                raise MachineError(
+                    stage="rules",
+                    where="a worker process",
+                    reason="it ended before its work was done; perhaps there was not enough "
+                    f"memory: {outcome}",
+                    remedy="run again with --resume and fewer workers",
+                )
+            yield chunks[index][0], outcome.value
+
+
+_kept: list[Callable[[Any], Any]] = []
+"""In a worker process: the function of its chunks."""
+
+
+def _keep(function: Callable[[Any], Any]) -> None:
+    _kept[:] = [function]
+
+
+def _call_kept(chunk: object) -> object:
+    return _kept[0](chunk)

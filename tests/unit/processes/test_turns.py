@@ -1,0 +1,46 @@
+"""Turns of measuring exclude each other."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tensorwright.base import hold_lock, override
+from tensorwright.processes import hold_turn
+
+
+def test_turns_exclude_other_benchmarks(tmp_path: Path) -> None:
+    path = tmp_path / "turn.lock"
+    with (
+        override(home=str(tmp_path)),
+        hold_turn(),
+        path.open() as file,
+        pytest.raises(TimeoutError),
+    ):
+        wait_for_lock(file.fileno())
+    with path.open() as file:
+        wait_for_lock(file.fileno())
+
+
+def wait_for_lock(descriptor: int) -> None:
+    with hold_lock(descriptor, wait_s=0.02):
+        pass
+
+
+def test_an_error_ends_the_turn_and_is_passed_on(tmp_path: Path) -> None:
+    with override(home=str(tmp_path)):
+        with pytest.raises(TimeoutError, match="of the caller"), hold_turn():
+            raise TimeoutError("of the caller")
+        with hold_turn() as again:
+            assert again
+
+
+def test_who_measures_keeps_the_others_waiting_until_they_no_longer_want_to() -> None:
+    deadline = time.monotonic() + 0.3
+    with hold_turn() as mine, hold_turn(lambda: time.monotonic() > deadline) as theirs:
+        assert mine
+        assert not theirs
+    with hold_turn() as again:
+        assert again
