@@ -101,7 +101,7 @@ def need_unscheduled(step: object, state: ScheduleState, stage: Stage) -> None:
     nothing.
     """
     is_packed = any(reader == stage.name for _, reader in state.packed)
-    hints = stage.init_at or stage.prefetches or stage.intrinsic
+    hints = stage.init_at or stage.prefetches or stage.intrinsic or stage.skips
     changed = stage.relations or stage.marks or stage.placement != AtRoot()
     if changed or hints or is_packed or stage.loops != own_loops(stage.tensor):
         raise refuse(

@@ -232,6 +232,7 @@ ALL = {
     "matmul": matmul(),
     "matmul_relu": matmul(with_relu=True),
     "chain": chain(),
+    "scaled": scaled(),
     "blur": blur(),
     "conv": conv(5, channels=2, filters=3),
     "conv_strided": conv(6, 2, channels=2, filters=2),

@@ -11,17 +11,20 @@ from tensorwright.base import InternalError, ScheduleError
 from tensorwright.expr import Decision, Index, decisions_of
 from tensorwright.loop import For, bind_decisions, interpret, lower, verify, walk
 from tensorwright.schedule import (
+    PRIMITIVES,
     Bind,
     CacheRead,
     CacheWrite,
     ComputeAt,
     ComputeInline,
     DecomposeReduction,
+    FoldConstant,
     ForKind,
     Fuse,
     PackConstant,
     Parallel,
     Prefetch,
+    PrefetchNext,
     Primitive,
     Reorder,
     ReverseComputeAt,
@@ -32,8 +35,10 @@ from tensorwright.schedule import (
     Split,
     Stage,
     Tail,
+    Tensorize,
     Trace,
     Unroll,
+    UseAlgorithm,
     Vectorize,
     bind,
     format_trace,
@@ -49,9 +54,10 @@ _SETTINGS = {"deadline": None, "derandomize": True, "phases": (Phase.generate,)}
 class _Drawer:
     """Draws steps that name what exists; whether they are legal, their own check says."""
 
-    def __init__(self, draw: st.DrawFn, *, symbolic: bool) -> None:
+    def __init__(self, draw: st.DrawFn, *, symbolic: bool, rare_share: int) -> None:
         self.draw = draw
         self.symbolic = symbolic
+        self.rare_share = rare_share
         self.values: dict[str, int] = {}
 
     def pick(self, items: tuple[str, ...]) -> str:
@@ -66,13 +72,24 @@ class _Drawer:
         self.values[name] = number
         return Decision(name)
 
-    def step(self, state: ScheduleState) -> Primitive | None:
+    def steps(self, state: ScheduleState) -> tuple[Primitive, ...]:
+        """The next step; none where what was drawn names nothing."""
         stage = self.draw(st.sampled_from(state.stages))
         if not stage.loops:
-            return None
-        loop = self.pick(stage.loops)
+            return ()
+        kind = self.draw(st.integers(0, 17 + self.rare_share))
+        if kind >= 18:
+            rare = [step for each in state.stages for step in _rare(state, each)]
+            kinds = sorted({type(step) for step in rare}, key=str)
+            if not kinds:
+                return ()
+            chosen = self.draw(st.sampled_from(kinds))
+            return (self.draw(st.sampled_from([s for s in rare if type(s) is chosen])),)
+        step = self.step(state, stage, self.pick(stage.loops), kind)
+        return (step,) if step is not None else ()
+
+    def step(self, state: ScheduleState, stage: Stage, loop: str, kind: int) -> Primitive | None:
         name = stage.name
-        kind = self.draw(st.integers(0, 17))
         if kind <= 3:
             factors = (self.factor(),) if kind else (self.factor(), self.factor())
             return Split(name, loop, factors, self.draw(st.sampled_from(Tail)))
@@ -109,29 +126,61 @@ class _Drawer:
             return self.draw(st.sampled_from((CacheWrite(name), PackConstant(read, name))))
         if kind == 16:
             return self.draw(st.sampled_from((Rfactor(name, loop), DecomposeReduction(name, loop))))
-        ahead = Prefetch(name, read, loop, self.factor())
-        return self.draw(st.sampled_from((ahead, SkipZeros(name, read, loop))))
+        return Prefetch(name, read, loop, self.factor())
+
+
+def _rare(state: ScheduleState, stage: Stage) -> list[Primitive]:
+    """The legal steps on a stage that are hardly ever legal where they are drawn blindly."""
+    name = stage.name
+    steps: list[Primitive] = [
+        UseAlgorithm(name, "winograd2"),
+        FoldConstant(name),
+        ComputeInline(name),
+        ReverseComputeInline(name),
+        *(Rfactor(name, loop) for loop in stage.reduce_loops),
+    ]
+    for read in dict.fromkeys(reads_of(stage.tensor)):
+        steps += [SkipZeros(name, read, axis.name) for axis in stage.tensor.reduce_axes]
+        steps += [PrefetchNext(name, read, loop) for loop in stage.loops]
+    return [step for step in steps if _is_legal(step, state)]
+
+
+def _is_legal(step: Primitive, state: ScheduleState) -> bool:
+    try:
+        step.check(state)
+    except ScheduleError:
+        return False
+    return True
+
+
+def _tensorized(stage: Stage) -> tuple[Primitive, ...]:
+    """An intrinsic in the place of the innermost loops, made ready: legal for products of bytes."""
+    name, loops = stage.name, stage.loops
+    packed = tuple(PackConstant(read, name) for read in reads_of(stage.tensor))
+    split = Split(name, loops[-2:][0], (16,)), Split(name, loops[-1], (4,))
+    order = tuple(f"{loop}_{part}" for part in "oi" for loop in loops[-2:])
+    place = Reorder(name, (*loops[:-2], *order))
+    return (*packed, *split, place, Tensorize(name, order[-2], "dot4_u8i8_i32"))
 
 
 @st.composite
 def schedules(
-    draw: st.DrawFn, *, symbolic: bool = False
+    draw: st.DrawFn, *, symbolic: bool = False, rare_share: int = 3
 ) -> tuple[Expression, Trace, dict[str, int]]:
-    """An expression, a legal trace for it and values of the trace's decisions."""
+    """An expression, a legal trace for it and values of the trace's decisions.
+
+    rare_share   draws of steps that are seldom legal, for each 18 of others
+    """
     expression = ALL[draw(st.sampled_from(sorted(ALL)))]
-    drawer = _Drawer(draw, symbolic=symbolic)
+    drawer = _Drawer(draw, symbolic=symbolic, rare_share=rare_share)
     state = expression.state
     steps: list[Primitive] = []
-    for _ in range(draw(st.integers(1, 14))):
-        step = drawer.step(state)
-        if step is None:
-            continue
-        try:
-            step.check(state)
-        except ScheduleError:
-            continue
-        state = step.apply(state)
-        steps.append(step)
+    for number in range(draw(st.integers(1, 14))):
+        is_tensorized = not number and not draw(st.integers(0, 3))
+        for step in _tensorized(state.stages[-1]) if is_tensorized else drawer.steps(state):
+            if _is_legal(step, state):
+                state = step.apply(state)
+                steps.append(step)
     return expression, tuple(steps), drawer.values
 
 
@@ -141,6 +190,18 @@ def test_a_legal_trace_keeps_the_meaning(case: tuple[Expression, Trace, dict[str
     expression, trace, _ = case
     assert parse_trace(format_trace(trace)) == trace
     check_program(expression, lower(replay(expression.state, trace)))
+
+
+def test_every_primitive_is_drawn_where_it_is_legal() -> None:
+    legal: set[type] = set()
+
+    @settings(max_examples=400, **_SETTINGS)
+    @given(schedules(rare_share=18))
+    def collect(case: tuple[Expression, Trace, dict[str, int]]) -> None:
+        legal.update(map(type, case[1]))
+
+    collect()
+    assert legal == set(PRIMITIVES)
 
 
 @settings(max_examples=80, **_SETTINGS)

@@ -25,7 +25,7 @@ from tests.unit.schedule.expressions import (
 )
 
 from tensorwright.base import DType, ScheduleError
-from tensorwright.expr import cast, compute, placeholder, reduce_axis, sum_over
+from tensorwright.expr import cast, compute, placeholder, reduce_axis, select, sum_over
 from tensorwright.schedule import (
     PRIMITIVES,
     Bind,
@@ -77,6 +77,13 @@ def three() -> Expression:
     p = compute("p", (4,), lambda i: x[i] + 1.0)
     q = compute("q", (4,), lambda i: y[i] + 1.0)
     return Expression((compute("z", (4,), lambda i: p[i] + q[i]),))
+
+
+def longer() -> Expression:
+    """z is p and two zeros."""
+    x = placeholder("x", (4,))
+    p = compute("p", (4,), lambda i: x[i] + 1.0)
+    return Expression((compute("z", (6,), lambda i: select(i < 4, p[i], 0.0)),))
 
 
 def packed_twice() -> Expression:
@@ -264,6 +271,12 @@ CASES: dict[str, Case] = {
         ReverseComputeInline("d"),
     ),
     "reverse_inline_shifted_reads": (blur(), (), ReverseComputeInline("b")),
+    "reverse_compute_at_what_is_longer": (longer(), (), ReverseComputeAt("z", "p", "i")),
+    "reverse_compute_at_empty_tiles": (
+        matmul(6, 7, 5, with_relu=True),
+        (Split("c", "i", (2, 6)),),
+        ReverseComputeAt("relu", "c", "i_1"),
+    ),
     "cache_read_what_is_not_read": (chain(), (), CacheRead("p", "z")),
     "cache_read_twice": (two_outputs(), (CacheRead("x", "d"),), CacheRead("x", "d")),
     "cache_read_in_no_order": (matmul(), (), CacheRead("a", "c", order=(0, 0))),
@@ -282,6 +295,7 @@ CASES: dict[str, Case] = {
     "cache_write_what_is_scheduled": (matmul(), (Split("c", "i", (2,)),), CacheWrite("c")),
     "cache_write_what_is_reordered": (matmul(), (Reorder("c", ("j", "i")),), CacheWrite("c")),
     "cache_write_what_packs": (matmul(), (PackConstant("b", "c"),), CacheWrite("c")),
+    "cache_write_what_skips_terms": (conv(), (SkipZeros("y", "pad", "kh"),), CacheWrite("y")),
     "rfactor_a_spatial_loop": (matmul(), (), Rfactor("c", "i")),
     "rfactor_the_only_loop": (matmul(), (), Rfactor("c", "k")),
     "rfactor_what_is_scheduled": (

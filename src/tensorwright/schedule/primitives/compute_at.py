@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorwright.expr import Load, Var, loads_of
+from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.execution import Scope
 from tensorwright.schedule.primitive import (
     is_inside,
@@ -14,7 +15,7 @@ from tensorwright.schedule.primitive import (
     need_stage,
     refuse,
 )
-from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, Stage
+from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, SplitRelation, Stage
 from tensorwright.schedule.tails import need_whole_tiles
 from tensorwright.schedule.text import step_text
 
@@ -115,6 +116,12 @@ class ReverseComputeAt:
         if overlapping and stage.tensor.reduction is not None:
             reason = f"{self.stage} folds, and the tiles of {overlapping[0]} overlap"
             raise refuse(self, state, reason, "split with tail guard", here)
+        empty = _loop_with_empty_tiles(state, host, around)
+        if empty:
+            # Theorem: tiles as long as the axis start at its beginning, so readers of the second,
+            # in which nothing is computed, would read all of it.
+            reason = f"tiles of {empty} lie beyond the end of the axis"
+            raise refuse(self, state, reason, "split by less", here)
         order = [s.name for s in state.stages]
         for load in loads_of(stage.tensor.body):
             other = load.source.name
@@ -125,11 +132,11 @@ class ReverseComputeAt:
     def _check_indices(self, state: ScheduleState, stage: Stage, loads: list[Load]) -> None:
         # Theorem: where the reader's element [i] reads only the operand's element [i] (in some
         # order of the axes), the readers of a tile are the box with the tile's own ranges; boxes of
-        # all tiles cover the reader.
+        # all tiles cover the reader, whose axes are as long as those of the operand.
         if len({load.indices for load in loads}) > 1:
             reason = f"{self.stage} reads {self.host} in several places"
             raise refuse(self, state, reason, "", (self.stage, ""))
-        own = {axis.var for axis in stage.tensor.axes}
+        own = {axis.var: axis.extent for axis in stage.tensor.axes}
         for load in loads:
             axes = [index for index in load.indices if isinstance(index, Var) and index in own]
             if len(axes) != len(load.indices) or len(set(axes)) != len(axes):
@@ -140,6 +147,14 @@ class ReverseComputeAt:
                     "",
                     (self.stage, ""),
                 )
+            longer = [
+                str(index)
+                for index, extent in zip(load.indices, load.source.shape, strict=True)
+                if isinstance(index, Var) and own[index] != extent
+            ]
+            if longer:
+                reason = f"{self.stage} is not as long as {self.host} along {longer[0]}"
+                raise refuse(self, state, reason, "", (self.stage, ""))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the reader placed; an operand that nothing else reads becomes local."""
@@ -150,3 +165,23 @@ class ReverseComputeAt:
         if readers == {self.stage} and self.host not in state.outputs:
             changed = changed.with_stage(replace(host, scope=Scope.LOCAL))
         return changed
+
+
+def _loop_with_empty_tiles(state: ScheduleState, host: Stage, around: tuple[str, ...]) -> str:
+    """A loop of some whose tiles, as long as an axis or longer, begin beyond its end; "" if none.
+
+    The outermost loop of a split has no such tiles.
+    """
+    extents = analyse(state).nests[host.name].extents
+    for relation in host.relations:
+        if not isinstance(relation, SplitRelation):
+            continue
+        tile = 1
+        for child, factor in zip(relation.children[::-1], relation.factors[::-1], strict=False):
+            whole, is_repeated = extents.get(relation.parent), factor != 1
+            if not isinstance(whole, int) or not isinstance(factor, int):
+                break
+            if child in around and is_repeated and tile >= whole:
+                return child
+            tile *= factor
+    return ""

@@ -62,11 +62,13 @@ def _axes_of(stage: Stage, conditions: tuple[Condition, ...]) -> list[Axis]:
 
 
 def _saved(conditions: tuple[Condition, ...], axes: list[Axis]) -> float:
-    """The part of the terms that is skipped; 0 for images so long that it is next to nothing."""
+    """The part of the terms that is skipped; 0 for images so long that it is next to nothing, and
+    for those without elements.
+    """
     count = 1
     for axis in axes:
         count *= extent_of(axis.extent)
-    if count > _MOST_PAIRS:
+    if not 0 < count <= _MOST_PAIRS:
         return 0.0
     kept = 0
     for place in product(*(range(extent_of(axis.extent)) for axis in axes)):

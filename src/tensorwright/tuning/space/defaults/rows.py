@@ -299,12 +299,12 @@ def _default_block(builder: SketchBuilder, split: int) -> int:
     """
     state = builder.state
     axes = state.stages[-1].tensor.axes
-    sizes = divisors(extent_of(axes[split].extent), 8)
+    sizes = divisors(extent_of(axes[split].extent), 8) or (1,)
     if any(_is_product(stage) for stage in state.stages):
         return max(sizes)
     rows = prod(extent_of(axis.extent) for axis in axes[: split + 1])
-    points_of_row = max(points(stage.tensor) for stage in state.stages) // rows
-    most = min(4, rows // _FEW_BLOCKS, _ROWS_BYTES // (4 * points_of_row))
+    points_of_row = max(points(stage.tensor) for stage in state.stages) // max(1, rows)
+    most = min(4, rows // _FEW_BLOCKS, _ROWS_BYTES // (4 * max(1, points_of_row)))
     return max(n for n in sizes if n <= max(1, most))
 
 

@@ -27,7 +27,7 @@ from tensorwright.schedule import (
     UseAlgorithm,
     find_convolution,
 )
-from tensorwright.tuning.space.axes.roles import extent_of, group_size
+from tensorwright.tuning.space.axes.roles import extent_of, group_size, points
 from tensorwright.tuning.space.axes.steps import inline_elementwise, lanes_for
 from tensorwright.tuning.space.axes.winograd_roles import Case, Place, find_roles
 from tensorwright.tuning.space.defaults.winograd_sizes import weight_bytes
@@ -49,7 +49,7 @@ def winograd_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...
     if len(folding) != 1 or len(state.outputs) != 1:
         return ()
     (anchor,) = folding
-    found = find_convolution(anchor.tensor)
+    found = find_convolution(anchor.tensor) if points(anchor.tensor) else None
     if found is None or not _is_suitable(state, anchor, found, lanes_for(target, anchor)):
         return ()
     built = (

@@ -1,0 +1,76 @@
+"""Programs with an extent of 0: every rule, the default and the derived sketches get through."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+from tests.unit.tuning.helpers import padded_convolution
+
+from tensorwright.base import Target
+from tensorwright.expr import (
+    Compute,
+    compute,
+    exp,
+    max_of,
+    max_over,
+    placeholder,
+    reduce_axis,
+    sum_over,
+    topological_order,
+)
+from tensorwright.loop import lower
+from tensorwright.schedule import initial_state, replay
+from tensorwright.tuning.space import default_trace, space_of
+
+TARGET = Target.parse("x86-64-avx512")
+
+
+def product(m: int, n: int, k: int) -> Compute:
+    a, b, r = placeholder("a", (m, k)), placeholder("b", (k, n)), reduce_axis("r", k)
+    c = compute("c", (m, n), lambda i, j: sum_over(a[i, r] * b[r, j], r))
+    return compute("y", (m, n), lambda i, j: max_of(c[i, j], 0.0))
+
+
+def attention(heads: int, rows: int, columns: int) -> Compute:
+    q, k = placeholder("q", (heads, rows, 16)), placeholder("k", (heads, columns, 16))
+    r, j, t = reduce_axis("r", 16), reduce_axis("j", columns), reduce_axis("t", columns)
+    shape = heads, rows, columns
+    s = compute("s", shape, lambda h, i, c: sum_over(q[h, i, r] * k[h, c, r], r))
+    top = compute("top", (heads, rows), lambda h, i: max_over(s[h, i, j], j))
+    e = compute("e", shape, lambda h, i, c: exp(s[h, i, c] - top[h, i]))
+    total = compute("total", (heads, rows), lambda h, i: sum_over(e[h, i, t], t))
+    return compute("y", shape, lambda h, i, c: e[h, i, c] / total[h, i])
+
+
+def transposed(a: int, b: int, c: int) -> Compute:
+    x = placeholder("x", (a, b, c))
+    return compute("y", (b, c, a), lambda i, j, h: x[h, i, j])
+
+
+def total(a: int, b: int, c: int) -> Compute:
+    x = placeholder("x", (a, b, c))
+    h, i, j = reduce_axis("h", a), reduce_axis("i", b), reduce_axis("j", c)
+    return compute("y", (), lambda: sum_over(x[h, i, j], h, i, j))
+
+
+def convolution(images: int, size: int, filters: int) -> Compute:
+    return padded_convolution((images, size, size, 16), filters)
+
+
+@pytest.mark.parametrize("make", [product, attention, transposed, total, convolution])
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_every_sketch_can_be_made_and_lowered(
+    make: Callable[[int, int, int], Compute], is_constant: bool
+) -> None:
+    for kept in itertools.product((False, True), repeat=3):
+        if all(kept):
+            continue
+        output = make(*(n if is_kept else 0 for n, is_kept in zip((2, 32, 48), kept, strict=True)))
+        names = {tensor.name for tensor in topological_order(output)}
+        constants = frozenset({"b", "k", "w"}) & names if is_constant else frozenset()
+        state = initial_state((output,), constants)
+        lower(replay(state, default_trace(state, TARGET)))
+        for sketch in space_of(state, TARGET).sketches:
+            lower(replay(state, sketch.bound(sketch.defaults)))
