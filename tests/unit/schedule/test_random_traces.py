@@ -54,10 +54,9 @@ _SETTINGS = {"deadline": None, "derandomize": True, "phases": (Phase.generate,)}
 class _Drawer:
     """Draws steps that name what exists; whether they are legal, their own check says."""
 
-    def __init__(self, draw: st.DrawFn, *, symbolic: bool, rare_share: int) -> None:
+    def __init__(self, draw: st.DrawFn, *, symbolic: bool) -> None:
         self.draw = draw
         self.symbolic = symbolic
-        self.rare_share = rare_share
         self.values: dict[str, int] = {}
 
     def pick(self, items: tuple[str, ...]) -> str:
@@ -73,76 +72,118 @@ class _Drawer:
         return Decision(name)
 
     def steps(self, state: ScheduleState) -> tuple[Primitive, ...]:
-        """The next step; none where what was drawn names nothing."""
+        """The next step; none where what was drawn names nothing.
+
+        Some are hardly ever legal where they are drawn blindly: of these a legal one is drawn.
+        """
         stage = self.draw(st.sampled_from(state.stages))
         if not stage.loops:
             return ()
-        kind = self.draw(st.integers(0, 17 + self.rare_share))
-        if kind >= 18:
-            rare = [step for each in state.stages for step in _rare(state, each)]
-            kinds = sorted({type(step) for step in rare}, key=str)
-            if not kinds:
-                return ()
-            chosen = self.draw(st.sampled_from(kinds))
-            return (self.draw(st.sampled_from([s for s in rare if type(s) is chosen])),)
-        step = self.step(state, stage, self.pick(stage.loops), kind)
+        kind = self.draw(st.sampled_from(KINDS))
+        if kind is Tensorize:
+            return _tensorized(stage)
+        if kind in RARE:
+            legal = [
+                step
+                for each in state.stages
+                for step in _rare(kind, each)
+                if _is_legal(step, state)
+            ]
+            return (self.draw(st.sampled_from(legal)),) if legal else ()
+        step = self.step(kind, state, stage, self.pick(stage.loops))
         return (step,) if step is not None else ()
 
-    def step(self, state: ScheduleState, stage: Stage, loop: str, kind: int) -> Primitive | None:
+    def step(self, kind: type, state: ScheduleState, stage: Stage, loop: str) -> Primitive | None:
+        """A step of the loops of one stage."""
         name = stage.name
-        if kind <= 3:
-            factors = (self.factor(),) if kind else (self.factor(), self.factor())
+        if kind is Split:
+            factors = (self.factor(),) if self.draw(st.integers(0, 3)) else (self.factor(),) * 2
             return Split(name, loop, factors, self.draw(st.sampled_from(Tail)))
-        if kind == 4:
+        if kind is Fuse:
             at = stage.loops.index(loop)
             return Fuse(name, stage.loops[at : at + self.draw(st.integers(2, 3))])
-        if kind in (5, 6):
+        if kind is Reorder:
             return Reorder(name, tuple(self.draw(st.permutations(stage.loops))))
-        if kind == 7:
-            mark = self.draw(st.sampled_from((Unroll, Vectorize, Parallel)))
-            step: Primitive = mark(name, loop)
+        if kind in (Unroll, Vectorize, Parallel, Rfactor, DecomposeReduction):
+            step: Primitive = kind(name, loop)
             return step
-        if kind == 8:
-            return Bind(name, loop, self.draw(st.sampled_from((ForKind.BLOCK_X, ForKind.THREAD_X))))
-        if kind in (9, 10, 11):
+        if kind is Bind:
+            index = self.draw(st.sampled_from((ForKind.BLOCK_X, ForKind.THREAD_X)))
+            return Bind(name, loop, index)
+        if kind in (ComputeAt, ReverseComputeAt):
             host = self.draw(st.sampled_from(state.stages))
-            return ComputeAt(name, host.name, self.pick(host.loops)) if host.loops else None
-        return self.other(state, stage, loop, kind)
+            if not host.loops:
+                return None
+            step = kind(name, host.name, self.pick(host.loops))
+            return step
+        return self.of_operand(kind, state, stage, loop)
 
-    def other(self, state: ScheduleState, stage: Stage, loop: str, kind: int) -> Primitive | None:
+    def of_operand(
+        self, kind: type, state: ScheduleState, stage: Stage, loop: str
+    ) -> Primitive | None:
+        """A step about a tensor or one that it reads."""
         name = stage.name
         read = self.pick(tuple(reads_of(stage.tensor)))
-        if kind == 12:
-            host = self.draw(st.sampled_from(state.stages))
-            return ReverseComputeAt(name, host.name, self.pick(host.loops)) if host.loops else None
-        if kind == 13:
-            return self.draw(st.sampled_from((ComputeInline(name), ReverseComputeInline(name))))
-        if kind == 14:
+        if kind is CacheRead:
             tensors = (*state.inputs, *(s.tensor for s in state.stages))
             rank = next(len(t.shape) for t in tensors if t.name == read)
             order = tuple(self.draw(st.permutations(range(rank))))
             return CacheRead(read, name, order=self.draw(st.sampled_from(((), order))))
-        if kind == 15:
-            return self.draw(st.sampled_from((CacheWrite(name), PackConstant(read, name))))
-        if kind == 16:
-            return self.draw(st.sampled_from((Rfactor(name, loop), DecomposeReduction(name, loop))))
-        return Prefetch(name, read, loop, self.factor())
+        if kind is CacheWrite:
+            return CacheWrite(name)
+        if kind is PackConstant:
+            return PackConstant(read, name)
+        return Prefetch(name, read, loop, self.factor()) if kind is Prefetch else None
 
 
-def _rare(state: ScheduleState, stage: Stage) -> list[Primitive]:
-    """The legal steps on a stage that are hardly ever legal where they are drawn blindly."""
+WEIGHTS: dict[type, int] = {
+    Split: 8,
+    Fuse: 2,
+    Reorder: 4,
+    Unroll: 1,
+    Vectorize: 1,
+    Parallel: 1,
+    Bind: 2,
+    ComputeAt: 6,
+    ReverseComputeAt: 2,
+    ComputeInline: 1,
+    ReverseComputeInline: 1,
+    CacheRead: 2,
+    CacheWrite: 1,
+    Rfactor: 1,
+    DecomposeReduction: 1,
+    PackConstant: 1,
+    Tensorize: 1,
+    Prefetch: 1,
+    PrefetchNext: 1,
+    UseAlgorithm: 1,
+    FoldConstant: 1,
+    SkipZeros: 1,
+}
+"""How often each kind of step is drawn."""
+KINDS = tuple(kind for kind, weight in WEIGHTS.items() for _ in range(weight))
+RARE = (ComputeInline, ReverseComputeInline, PrefetchNext, UseAlgorithm, FoldConstant, SkipZeros)
+
+
+def _rare(kind: type, stage: Stage) -> list[Primitive]:
+    """All steps of a kind on a stage, legal or not."""
     name = stage.name
-    steps: list[Primitive] = [
-        UseAlgorithm(name, "winograd2"),
-        FoldConstant(name),
-        ComputeInline(name),
-        ReverseComputeInline(name),
-        *(Rfactor(name, loop) for loop in stage.reduce_loops),
-    ]
-    for read in dict.fromkeys(reads_of(stage.tensor)):
-        steps += [SkipZeros(name, read, axis.name) for axis in stage.tensor.reduce_axes]
-        steps += [PrefetchNext(name, read, loop) for loop in stage.loops]
-    return [step for step in steps if _is_legal(step, state)]
+    if kind is UseAlgorithm:
+        return [UseAlgorithm(name, "winograd2")]
+    if kind in (SkipZeros, PrefetchNext):
+        loops = stage.loops if kind is PrefetchNext else [a.name for a in stage.tensor.reduce_axes]
+        return [kind(name, read, loop) for read in reads_of(stage.tensor) for loop in loops]
+    return [kind(name)]
+
+
+def _tensorized(stage: Stage) -> tuple[Primitive, ...]:
+    """An intrinsic in the place of the innermost loops, made ready: legal for products of bytes."""
+    name, loops = stage.name, stage.loops
+    packed = tuple(PackConstant(read, name) for read in reads_of(stage.tensor))
+    split = Split(name, loops[-2:][0], (16,)), Split(name, loops[-1], (4,))
+    order = tuple(f"{loop}_{part}" for part in "oi" for loop in loops[-2:])
+    place = Reorder(name, (*loops[:-2], *order))
+    return (*packed, *split, place, Tensorize(name, order[-2], "dot4_u8i8_i32"))
 
 
 def _is_legal(step: Primitive, state: ScheduleState) -> bool:
@@ -165,19 +206,15 @@ def _tensorized(stage: Stage) -> tuple[Primitive, ...]:
 
 @st.composite
 def schedules(
-    draw: st.DrawFn, *, symbolic: bool = False, rare_share: int = 3
+    draw: st.DrawFn, *, symbolic: bool = False
 ) -> tuple[Expression, Trace, dict[str, int]]:
-    """An expression, a legal trace for it and values of the trace's decisions.
-
-    rare_share   draws of steps that are seldom legal, for each 18 of others
-    """
+    """An expression, a legal trace for it and values of the trace's decisions."""
     expression = ALL[draw(st.sampled_from(sorted(ALL)))]
-    drawer = _Drawer(draw, symbolic=symbolic, rare_share=rare_share)
+    drawer = _Drawer(draw, symbolic=symbolic)
     state = expression.state
     steps: list[Primitive] = []
-    for number in range(draw(st.integers(1, 14))):
-        is_tensorized = not number and not draw(st.integers(0, 3))
-        for step in _tensorized(state.stages[-1]) if is_tensorized else drawer.steps(state):
+    for _ in range(draw(st.integers(1, 14))):
+        for step in drawer.steps(state):
             if _is_legal(step, state):
                 state = step.apply(state)
                 steps.append(step)
@@ -192,16 +229,23 @@ def test_a_legal_trace_keeps_the_meaning(case: tuple[Expression, Trace, dict[str
     check_program(expression, lower(replay(expression.state, trace)))
 
 
-def test_every_primitive_is_drawn_where_it_is_legal() -> None:
+def test_every_primitive_is_drawn() -> None:
+    assert set(WEIGHTS) == set(PRIMITIVES)
+
+
+def test_what_is_rarely_legal_is_legal_somewhere() -> None:
     legal: set[type] = set()
-
-    @settings(max_examples=400, **_SETTINGS)
-    @given(schedules(rare_share=18))
-    def collect(case: tuple[Expression, Trace, dict[str, int]]) -> None:
-        legal.update(map(type, case[1]))
-
-    collect()
-    assert legal == set(PRIMITIVES)
+    packed = replay(ALL["matmul"].state, (PackConstant("b", "c"),))
+    for state in (*(each.state for each in ALL.values()), packed):
+        for stage in state.stages:
+            steps = [step for kind in RARE for step in _rare(kind, stage)]
+            legal.update(type(step) for step in steps if _is_legal(step, state))
+    assert legal == set(RARE)
+    state = ALL["bytes_product"].state
+    *ready, last = _tensorized(state.stages[-1])
+    for step in ready:
+        state = step.apply(state) if _is_legal(step, state) else state
+    last.check(state)
 
 
 @settings(max_examples=80, **_SETTINGS)
