@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -105,8 +107,7 @@ class _Drawer:
         if kind is Reorder:
             return Reorder(name, tuple(self.draw(st.permutations(stage.loops))))
         if kind in (Unroll, Vectorize, Parallel, Rfactor, DecomposeReduction):
-            step: Primitive = kind(name, loop)
-            return step
+            return cast(Primitive, kind(name, loop))
         if kind is Bind:
             index = self.draw(st.sampled_from((ForKind.BLOCK_X, ForKind.THREAD_X)))
             return Bind(name, loop, index)
@@ -114,8 +115,7 @@ class _Drawer:
             host = self.draw(st.sampled_from(state.stages))
             if not host.loops:
                 return None
-            step = kind(name, host.name, self.pick(host.loops))
-            return step
+            return cast(Primitive, kind(name, host.name, self.pick(host.loops)))
         return self.of_operand(kind, state, stage, loop)
 
     def of_operand(
