@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tensorwright.base import Target as Target
     from tensorwright.base import TensorwrightError as TensorwrightError
     from tensorwright.base import override as override
-    from tensorwright.pipeline import tune as tune
+    from tensorwright.search import tune as tune
 
 __version__ = "0.1.0"
 
@@ -29,10 +29,10 @@ _PUBLIC = {
     "TensorwrightError": "tensorwright.base",
     "compile": "tensorwright.pipeline",
     "load": "tensorwright.runtime",
-    "optimize": "tensorwright.pipeline",
+    "optimize": "tensorwright.search",
     "override": "tensorwright.base",
     "program": "tensorwright.graph",
-    "tune": "tensorwright.pipeline",
+    "tune": "tensorwright.search",
 }
 
 __all__ = [  # noqa: PLE0604 - computed, so that the table above is the one home

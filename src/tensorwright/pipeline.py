@@ -1,9 +1,20 @@
 """The whole pipeline on one screen: from a model to an executable.
 
-    model -> import -> simplify -> choose layouts -> partition -> a schedule for each workload
-          -> loop programs -> machine code -> executable
+    stage        what does it                                  from                to
+    import       graph.load_onnx                               model               Graph
+    simplify     graph.simplify                                Graph               Graph
+    lay out      graph.choose_layouts                          Graph               Graph
+    partition    graph.partition                               Graph               Partition
+    schedule     records.best_trace, space.default_trace       Workload            Trace
+    replay       schedule.replay                               Trace               ScheduleState
+    lower        loop.lower                                    ScheduleState       LoopProgram
+    passes       loop.run_passes                               LoopProgram         LoopProgram
+    emit         Backend.emit                                  LoopProgram         Source
+    compile      Backend.compile                               Source              Kernel
+    assemble     build.assemble                                Partition, Kernels  Executable
 
-`optimize` is `compile` with a search for better schedules in between (`search.py`).
+`prepare` is the first four, `choose` the fifth, for each workload; the four after it are `build`,
+through its cache.  `search.py` puts a search for better schedules in between.
 """
 
 from __future__ import annotations
@@ -33,19 +44,13 @@ from tensorwright.graph import (
     simplify,
 )
 from tensorwright.records import RecordStore, best_trace, detect_hardware, load_choice, open_store
-from tensorwright.runtime import Executable
+from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import Trace, format_trace, state_of
-from tensorwright.search import Search, search, search_tasks, thread_count
-from tensorwright.tuning import Task
-from tensorwright.tuning.measuring import MeasureOptions
-from tensorwright.tuning.session import Callback, TuneOptions
 from tensorwright.tuning.space import default_trace
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
 Shapes: TypeAlias = Mapping[str, Sequence[int]]
 Records: TypeAlias = RecordStore | str | os.PathLike[str]
-
-_PATIENCE = 20  # rounds without a gain, where no budget is given
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,85 +92,10 @@ def compile(
     workload = as_program(model, constants)
     with opened(records) as store:
         if workload is not None:
-            return _compile_program(workload, machine, threads, store, constants, trace)
+            return compile_program(workload, machine, threads, store, constants, trace)
         _refuse_for_models(trace, constants)
         parts = prepare(cast(Model, model), machine, input_shapes)
         return finish(parts, machine, threads, store, on_kernel)
-
-
-def optimize(
-    model: Model,
-    *,
-    minutes: float | None = None,
-    trials: int | None = None,
-    target: str | Target | None = None,
-    threads: int | None = None,
-    records: Records | None = None,
-    input_shapes: Shapes | None = None,
-    seed: int | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> Executable:
-    """Tune a model on this machine and compile it with the best schedules found.
-
-    minutes, trials   the budget: whichever is spent first; 10 minutes where both are None
-    records           where every measurement is kept; the default store where None
-    callbacks         told of the progress; `tune.choose_callbacks` makes the usual ones
-    The other arguments are those of `compile`.
-    Raises:  as `compile`, and RecordError for a store that cannot be used.
-    """
-    machine = parse_target(target)
-    parts = prepare(model, machine, input_shapes)
-    with opened(records, create=True) as store:
-        search(parts, machine, threads, store, Search(minutes, trials, seed, tuple(callbacks)))
-        return finish(parts, machine, threads, store)
-
-
-def tune(
-    expression: Program,
-    *,
-    constants: Constants | None = None,
-    minutes: float | None = None,
-    trials: int | None = None,
-    target: str | Target | None = None,
-    threads: int | None = None,
-    records: Records | None = None,
-    seed: int | None = None,
-    callbacks: Sequence[Callback] = (),
-    options: TuneOptions | None = None,
-    measuring: MeasureOptions | None = None,
-) -> Executable:
-    """Tune a tensor expression on this machine, and return what computes it.
-
-    expression  a tensor, several, or what `program` makes of them
-    constants   values of inputs that stay the same from call to call; the executable has them
-    minutes, trials   where both are None: 10 minutes, or 20 rounds without a gain
-    options     patience and the like                measuring   how candidates are measured
-    The other arguments are those of `optimize`.
-    Raises:  UsageError for anything else than an expression, and as `optimize`.
-    """
-    machine = parse_target(target)
-    workload = as_program(expression, constants)
-    if workload is None:
-        raise UsageError(
-            stage="tune",
-            where=f"argument of type {type(expression).__name__}",
-            reason="it is no tensor expression",
-            remedy="tensorwright.optimize tunes models",
-        )
-    check_constants(workload, constants)
-    if options is None and minutes is None and trials is None:
-        options = TuneOptions(patience=_PATIENCE)
-    with opened(records, create=True) as store:
-        search_tasks(
-            [Task(workload)],
-            machine,
-            threads,
-            store,
-            Search(minutes, trials, seed, tuple(callbacks), options=options),
-            name=workload.name,
-            measuring=measuring,
-        )
-        return _compile_program(workload, machine, threads, store, constants)
 
 
 def prepare(model: Model, target: Target, input_shapes: Shapes | None = None) -> Partition:
@@ -182,7 +112,7 @@ def finish(
     on_kernel: Callable[[Scheduled, int, int], None] | None = None,
 ) -> Executable:
     """Choose a schedule for each workload, build the kernels and put them together."""
-    count = thread_count(threads)
+    count = usable_threads(threads)
     kernels: dict[str, Kernel] = {}
     together = load_choice(store, parts, target, detect_hardware().fingerprint, count)
     chosen = [
@@ -195,6 +125,25 @@ def finish(
         kernels[scheduled.workload.key] = build_cached(scheduled.workload, scheduled.trace, target)
     sources = (("schedules", _schedules_text(chosen)),)
     return assemble(parts, kernels, target, threads, sources)
+
+
+def compile_program(
+    workload: Workload,
+    target: Target,
+    threads: int | None,
+    store: RecordStore,
+    constants: Constants | None,
+    trace: Trace | None = None,
+) -> Executable:
+    """As `finish`, for a tensor expression.
+
+    constants   values of inputs that stay the same     trace   its schedule; `choose` where None
+    """
+    values = check_constants(workload, constants)
+    if trace is None:
+        trace = choose(workload, target, usable_threads(threads), store).trace
+    kernel = build_cached(workload, trace, target)
+    return assemble_workload(workload, kernel, target, threads, values)
 
 
 def choose(
@@ -263,18 +212,3 @@ def _refuse_for_models(trace: Trace | None, constants: Constants | None) -> None
             reason="a model has its own constants",
             remedy="give a tensor expression",
         )
-
-
-def _compile_program(
-    workload: Workload,
-    target: Target,
-    threads: int | None,
-    store: RecordStore,
-    constants: Constants | None,
-    trace: Trace | None = None,
-) -> Executable:
-    values = check_constants(workload, constants)
-    if trace is None:
-        trace = choose(workload, target, thread_count(threads), store).trace
-    built = build_cached(workload, trace, target)
-    return assemble_workload(workload, built, target, threads, values)

@@ -9,10 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tensorwright.base import Target, knobs
-from tensorwright.graph import Partition
+from tensorwright.base import Target, UsageError, knobs
+from tensorwright.graph import Constants, Partition, Program, as_program, check_constants
+from tensorwright.pipeline import (
+    Model,
+    Records,
+    Shapes,
+    compile_program,
+    finish,
+    opened,
+    parse_target,
+    prepare,
+)
 from tensorwright.records import NetworkChoice, RecordStore, detect_hardware, save_choice
-from tensorwright.runtime import usable_threads
+from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import MeasureOptions
@@ -22,12 +32,15 @@ from tensorwright.tuning.session import (
     TuneResult,
     choose_in_network,
     options_of,
-    tune,
+)
+from tensorwright.tuning.session import (
+    tune as tune_tasks,
 )
 from tensorwright.tuning.space import default_trace
 from tensorwright.tuning.task_scheduling import Objective
 
 DEFAULT_MINUTES = 10.0
+_PATIENCE = 20  # rounds without a gain, where no budget is given
 _SHARE = 0.03  # of the time of the search, for each comparison inside the network
 
 
@@ -37,7 +50,7 @@ class Search:
 
     minutes, trials   the budget: whichever is spent first; 10 minutes where both are None
     seed              of every random choice; the knob `seed` where None
-    The others are those of `tune.tune`.
+    The others are those of `tuning.session.tune`.
     """
 
     minutes: float | None = None
@@ -46,6 +59,81 @@ class Search:
     callbacks: tuple[Callback, ...] = ()
     options: TuneOptions | None = None
     objective: Objective | None = None
+
+
+def optimize(
+    model: Model,
+    *,
+    minutes: float | None = None,
+    trials: int | None = None,
+    target: str | Target | None = None,
+    threads: int | None = None,
+    records: Records | None = None,
+    input_shapes: Shapes | None = None,
+    seed: int | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> Executable:
+    """Tune a model on this machine and compile it with the best schedules found.
+
+    minutes, trials   the budget: whichever is spent first; 10 minutes where both are None
+    records           where every measurement is kept; the default store where None
+    callbacks         told of the progress; `tuning.session.choose_callbacks` makes the usual ones
+    The other arguments are those of `compile`.
+    Raises:  as `compile`, and RecordError for a store that cannot be used.
+    """
+    machine = parse_target(target)
+    parts = prepare(model, machine, input_shapes)
+    with opened(records, create=True) as store:
+        search(parts, machine, threads, store, Search(minutes, trials, seed, tuple(callbacks)))
+        return finish(parts, machine, threads, store)
+
+
+def tune(
+    expression: Program,
+    *,
+    constants: Constants | None = None,
+    minutes: float | None = None,
+    trials: int | None = None,
+    target: str | Target | None = None,
+    threads: int | None = None,
+    records: Records | None = None,
+    seed: int | None = None,
+    callbacks: Sequence[Callback] = (),
+    options: TuneOptions | None = None,
+    measuring: MeasureOptions | None = None,
+) -> Executable:
+    """Tune a tensor expression on this machine, and return what computes it.
+
+    expression  a tensor, several, or what `program` makes of them
+    constants   values of inputs that stay the same from call to call; the executable has them
+    minutes, trials   where both are None: 10 minutes, or 20 rounds without a gain
+    options     patience and the like                measuring   how candidates are measured
+    The other arguments are those of `optimize`.
+    Raises:  UsageError for anything else than an expression, and as `optimize`.
+    """
+    machine = parse_target(target)
+    workload = as_program(expression, constants)
+    if workload is None:
+        raise UsageError(
+            stage="tune",
+            where=f"argument of type {type(expression).__name__}",
+            reason="it is no tensor expression",
+            remedy="tensorwright.optimize tunes models",
+        )
+    check_constants(workload, constants)
+    if options is None and minutes is None and trials is None:
+        options = TuneOptions(patience=_PATIENCE)
+    with opened(records, create=True) as store:
+        search_tasks(
+            [Task(workload)],
+            machine,
+            threads,
+            store,
+            Search(minutes, trials, seed, tuple(callbacks), options=options),
+            name=workload.name,
+            measuring=measuring,
+        )
+        return compile_program(workload, machine, threads, store, constants)
 
 
 def search(
@@ -87,10 +175,10 @@ def search_tasks(
     minutes = how.minutes
     if minutes is None and how.trials is None:
         minutes = DEFAULT_MINUTES
-    return tune(
+    return tune_tasks(
         tasks,
         target=target,
-        threads=thread_count(threads),
+        threads=usable_threads(threads),
         store=store,
         trials=how.trials,
         minutes=minutes,
@@ -112,7 +200,7 @@ def choose_together(
     limit_s   about so long each of two comparisons may take
     None where there is nothing to choose.
     """
-    count = thread_count(threads)
+    count = usable_threads(threads)
     hardware = detect_hardware().fingerprint
     options: dict[str, tuple[str, ...]] = {}
     for workload in parts.workloads:
@@ -140,11 +228,3 @@ def as_in_network(*networks: Partition) -> MeasureOptions:
     """Measure with constants that come from as far away as in the largest of some networks."""
     sizes = [sum(each.nbytes for each in n.graph.constants.values()) for n in networks]
     return MeasureOptions(cold_bytes=max(sizes, default=0))
-
-
-def thread_count(threads: int | None) -> int:
-    """How many threads kernels use: those asked for, else those of the knob `threads`.
-
-    Raises:  MachineError where more are asked for than there are.
-    """
-    return usable_threads(threads or knobs.THREADS.get(), is_demanded=threads is not None)

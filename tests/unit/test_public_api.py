@@ -75,6 +75,21 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert run(code) == "[]"
 
 
+def test_compiling_loads_no_tuner() -> None:
+    code = (
+        "import sys, tensorwright\n"
+        "from tensorwright.expr import compute, placeholder\n"
+        "from tensorwright.base import DType\n"
+        "x = placeholder('x', (64,), DType.F32)\n"
+        "tensorwright.compile(compute('y', (64,), lambda i: x[i] + 1.0))\n"
+        "others = [m for m in sys.modules if m.startswith('tensorwright.tuning.')\n"
+        "          and m != 'tensorwright.tuning.task']\n"
+        "print([m for m in others if not m.startswith('tensorwright.tuning.space')]\n"
+        "      + [m for m in ('tensorwright.processes', 'lightgbm') if m in sys.modules])"
+    )
+    assert run(code) == "[]"
+
+
 def test_the_version_is_that_of_the_project() -> None:
     project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["project"]
     assert project["version"] == tensorwright.__version__

@@ -30,6 +30,7 @@ from tensorwright.base.knobs import (
     find_knob,
     override,
 )
+from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
 from tensorwright.base.printer import HERE, Printer
 from tensorwright.base.target import TARGETS, Target, detect_target
 
@@ -41,6 +42,7 @@ __all__ = [
     "DType",
     "InputError",
     "InternalError",
+    "Kinds",
     "Knob",
     "MachineError",
     "ModelError",
@@ -59,11 +61,14 @@ __all__ = [
     "did_you_mean",
     "dump",
     "find_knob",
+    "from_data",
     "hold_lock",
     "is_same_file",
+    "kinds_of",
     "knobs",
     "make_folder",
     "output_error",
     "override",
+    "to_data",
     "write_atomically",
 ]

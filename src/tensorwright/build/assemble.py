@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tensorwright.base import DType, Target, knobs
+from tensorwright.base import DType, Target
 from tensorwright.build.kernel import Kernel
 from tensorwright.expr import Tensor
 from tensorwright.graph import (
@@ -74,7 +74,7 @@ def assemble(
     network = Network(
         graph.name,
         target,
-        usable_threads(threads or knobs.THREADS.get()),
+        usable_threads(threads),
         tuple(_spec(graph, name) for name in graph.inputs),
         tuple(_spec(graph, name) for name in graph.outputs),
         constants.specs,
@@ -118,7 +118,7 @@ def assemble_workload(
     label = workload.name
     names = tuple(parameter.name for parameter in built.parameters)
     call = RunKernel(0, names, label, work(workload.outputs), _moved_bytes(workload))
-    count = usable_threads(threads or knobs.THREADS.get())
+    count = usable_threads(threads)
     network = Network(label, target, count, inputs, outputs, specs, (built.spec,), (call,), ())
     return Executable(make_plan(network), (built.object_code,), tuple(packed), threads=threads)
 

@@ -1,8 +1,7 @@
-"""Build through the kernel cache, without doing the passes and the code again.
+"""Build through the kernel cache: what was built before is read, and nothing else is done.
 
-The cache of `runtime` is keyed by the text of the code; here an entry is keyed by what that text
-comes from: workload, trace, target and this compiler's own sources.  A hit costs one lowering, for
-the packings of the constants.
+An entry is keyed by all that a kernel comes from: workload, trace, target, the back end's compiler
+and this package's own sources.  It holds the kernel's signature as JSON and its object code.
 """
 
 from __future__ import annotations
@@ -14,30 +13,35 @@ import struct
 import time
 from pathlib import Path
 
-from tensorwright.base import Target, knobs
+from tensorwright.base import Target, from_data, kinds_of, knobs, to_data
 from tensorwright.build.backend import backend_of
 from tensorwright.build.kernel import Kernel, build_kernel
 from tensorwright.codegen import Signature
-from tensorwright.loop import lower
+from tensorwright.expr import EXPRESSION_KINDS
+from tensorwright.loop import Buffer, Packing, Parameter, Role
 from tensorwright.runtime import default_cache
-from tensorwright.schedule import Trace, Workload, format_trace, replay, state_of
+from tensorwright.schedule import Scope, Trace, Workload, format_trace
 
 _HEAD = struct.Struct("<I")
-_SOURCES = ("base", "expr", "schedule", "loop", "codegen", "build")
+_KINDS = {**EXPRESSION_KINDS, **kinds_of(Signature, Parameter, Buffer, Packing, Role, Scope)}
+SOURCES = ("base", "expr", "schedule", "loop", "codegen", "build")
+"""The folders whose code turns a trace into object code."""
 
 
 def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
     """As `build_kernel`, from the cache on the disk if it is there (knob `kernel_cache`)."""
     if not knobs.KERNEL_CACHE.get():
         return build_kernel(workload, trace, target)
+    start = time.perf_counter()
     cache = default_cache()
     key = _key(workload, trace, target)
-    found = cache.get(key)
-    if found is not None:
-        return _restore(workload, trace, found)
-    built = build_kernel(workload, trace, target)
-    cache.put(key, _pack(built))
-    return built
+    entry = cache.get(key)
+    if entry is not None:
+        signature, object_code = _unpack(entry)
+        return Kernel(object_code, signature, time.perf_counter() - start)
+    kernel = build_kernel(workload, trace, target)
+    cache.put(key, _pack(kernel))
+    return kernel
 
 
 @functools.cache
@@ -45,39 +49,25 @@ def compiler_digest() -> str:
     """A digest of the sources that turn a trace into code."""
     digest = hashlib.sha256()
     root = Path(__file__).parent.parent
-    for folder in _SOURCES:
+    for folder in SOURCES:
         for path in sorted((root / folder).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 def _key(workload: Workload, trace: Trace, target: Target) -> str:
-    parts = (
-        compiler_digest(),
-        backend_of(target).key(),
-        target.key,
-        workload.key,
-        format_trace(trace),
-    )
+    compiler = compiler_digest(), backend_of(target).key()
+    parts = (*compiler, target.key, workload.key, format_trace(trace))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _pack(built: Kernel) -> bytes:
-    head = json.dumps(
-        {
-            "symbol": built.symbol,
-            "workspace": built.signature.workspace_bytes,
-            "local_workspace": built.signature.local_workspace_bytes,
-        }
-    ).encode()
-    return _HEAD.pack(len(head)) + head + built.object_code
+def _pack(kernel: Kernel) -> bytes:
+    head = json.dumps(to_data(kernel.signature)).encode()
+    return _HEAD.pack(len(head)) + head + kernel.object_code
 
 
-def _restore(workload: Workload, trace: Trace, data: bytes) -> Kernel:
-    start = time.perf_counter()
-    (size,) = _HEAD.unpack_from(data)
-    head = json.loads(data[_HEAD.size : _HEAD.size + size])
-    state = replay(state_of(workload), trace)
-    parameters = lower(state).parameters
-    signature = Signature(head["symbol"], parameters, head["workspace"], head["local_workspace"])
-    return Kernel(data[_HEAD.size + size :], signature, time.perf_counter() - start)
+def _unpack(entry: bytes) -> tuple[Signature, bytes]:
+    (size,) = _HEAD.unpack_from(entry)
+    end = _HEAD.size + size
+    signature: Signature = from_data(json.loads(entry[_HEAD.size : end]), _KINDS)
+    return signature, entry[end:]

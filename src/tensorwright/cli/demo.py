@@ -37,7 +37,8 @@ from tensorwright.peers import (
 )
 from tensorwright.pipeline import finish, opened, parse_target, prepare
 from tensorwright.records import MemoryStore, RecordStore
-from tensorwright.search import Search, search, thread_count
+from tensorwright.runtime import usable_threads
+from tensorwright.search import Search, search
 from tensorwright.tuning.session import choose_callbacks
 from tensorwright.zoo import random_inputs
 
@@ -73,7 +74,7 @@ def command(
     Example: tensorwright demo --minutes 1
     """
     drawn = seed_of(seed)
-    count = thread_count(threads)
+    count = usable_threads(threads)
     target = parse_target(None)
     start = time.monotonic()
     graph = read_graph(model, seed=drawn)

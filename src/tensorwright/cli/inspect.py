@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import Target, UsageError, did_you_mean, knobs
+from tensorwright.base import Target, UsageError, did_you_mean
 from tensorwright.build import backend_of, loop_program
 from tensorwright.cli.arguments.models import Shapes, is_executable, read_graph
 from tensorwright.cli.arguments.options import (
@@ -65,7 +65,7 @@ def command(
     machine = parse_target(target)
     parts = prepare(read_graph(model, input_shapes, seed_of(seed)), machine)
     workloads = select(parts.workloads, wanted)
-    count = usable_threads(threads or knobs.THREADS.get())
+    count = usable_threads(threads)
     if "graph" in stages:
         click.echo(str(parts.graph))
     if "layouts" in stages:

@@ -85,6 +85,7 @@ from tensorwright.expr.intrinsics import (
     tanh,
     trunc,
 )
+from tensorwright.expr.kinds import EXPRESSION_KINDS
 from tensorwright.expr.simplify import simplify, simplify_condition, without_division
 from tensorwright.expr.tensor import (
     Axis,
@@ -141,6 +142,7 @@ from tensorwright.expr.value import (
 )
 
 __all__ = [
+    "EXPRESSION_KINDS",
     "NUMPY",
     "And",
     "Apply",

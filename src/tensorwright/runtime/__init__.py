@@ -39,7 +39,7 @@ from tensorwright.runtime.plan.plan import (
     TensorSpec,
     TypedRef,
 )
-from tensorwright.runtime.plan.plan_json import plan_from_json, plan_to_json
+from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
 from tensorwright.runtime.plan.plan_verify import verify_plan
 from tensorwright.runtime.plan.planner import HostCall, KernelCall, Network, kernel_spec, make_plan
 from tensorwright.runtime.timing import calls_per_sample, measure, time_calls
@@ -92,9 +92,9 @@ __all__ = [
     "measure_bandwidth",
     "measure_peak",
     "openmp_runtime",
-    "plan_from_json",
+    "plan_from_data",
     "plan_memory",
-    "plan_to_json",
+    "plan_to_data",
     "read_container",
     "set_spin",
     "time_calls",

@@ -22,7 +22,6 @@ from tensorwright.base import (
     Target,
     UnsupportedError,
     UsageError,
-    knobs,
 )
 from tensorwright.ops import Array, HostFunction, operator
 from tensorwright.runtime.buffers import Maker, empty, is_kernel_ready, kernel_ready
@@ -76,14 +75,13 @@ class Executable:
         sources   texts to keep in a saved file, from which it can be built for another processor
         hosts     NumPy functions of the operators that run on the host; those of `ops` where None
         Raises:  UsageError for fewer than one thread;
-                 MachineError if several threads are demanded and there is no libgomp;
+                 MachineError if several threads are asked for and there is no libgomp;
                  UnsupportedError for a host step whose operator has no host function;
                  InternalError if plan, objects and constants do not fit together.
         """
         verify_plan(plan)
         _check_constants(plan, constants)
-        wanted = knobs.THREADS.get() if threads is None else knobs.THREADS.read(threads)
-        self._threads = usable_threads(wanted, is_demanded=threads is not None)
+        self._threads = usable_threads(threads)
         ready = tuple(kernel_ready(array) for array in constants)
         self._contents = Contents(plan, tuple(objects), ready, tuple(sources))
         self._program = load_program(plan, self._contents.objects)

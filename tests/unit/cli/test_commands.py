@@ -209,14 +209,14 @@ def test_bench_wants_models_and_a_peer_that_exists(invoke: Invoke, model: Path) 
 def test_bench_tunes_first(
     invoke: Invoke, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tensorwright import pipeline
+    from tensorwright import search as searching
 
     asked: list[float] = []
 
     def search(*arguments: Any) -> Any:
         *others, how = arguments
         asked.append(how.minutes)
-        return pipeline.search(*others, replace(how, minutes=None, trials=2))
+        return searching.search(*others, replace(how, minutes=None, trials=2))
 
     models = importlib.import_module("tensorwright.cli.bench.models")
     monkeypatch.setattr(models, "search", search)

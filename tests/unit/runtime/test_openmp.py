@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.base import MachineError
+from tensorwright.base import MachineError, override
 from tensorwright.runtime import OpenMP, Origin, find_openmp, openmp_runtime, usable_threads
 from tensorwright.runtime.native import openmp
 from tensorwright.runtime.native.openmp import OPENMP_SYMBOLS, loaded_libraries
@@ -96,16 +96,17 @@ def test_a_file_that_is_no_library_is_passed_over(
 
 @pytest.mark.usefixtures("without_openmp")
 def test_without_a_runtime_one_thread_and_one_warning() -> None:
-    with pytest.warns(RuntimeWarning, match="no libgomp found: programs run on one thread"):
-        assert usable_threads(4) == 1
-    assert usable_threads(4) == 1  # a second warning would be an error
-    assert usable_threads(1, is_demanded=True) == 1
+    with override(threads=4):
+        with pytest.warns(RuntimeWarning, match="no libgomp found: programs run on one thread"):
+            assert usable_threads() == 1
+        assert usable_threads() == 1  # a second warning would be an error
+    assert usable_threads(1) == 1
 
 
 @pytest.mark.usefixtures("without_openmp")
 def test_threads_that_were_demanded_are_refused() -> None:
     with pytest.raises(MachineError) as caught:
-        usable_threads(4, is_demanded=True)
+        usable_threads(4)
     assert caught.value == MachineError(
         stage="runtime",
         where="4 threads",
@@ -118,6 +119,8 @@ def test_threads_that_were_demanded_are_refused() -> None:
 def test_threads_are_as_wanted_with_a_runtime() -> None:
     assert openmp_runtime() is not None
     assert usable_threads(3) == 3
+    with override(threads=2):
+        assert usable_threads() == 2
 
 
 @pytest.mark.parametrize(("spin", "policy"), [(True, "ACTIVE"), (False, "PASSIVE")])

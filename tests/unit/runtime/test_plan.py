@@ -18,8 +18,8 @@ from tensorwright.runtime import (
     OutputRef,
     Plan,
     TypedRef,
-    plan_from_json,
-    plan_to_json,
+    plan_from_data,
+    plan_to_data,
     verify_plan,
 )
 
@@ -41,6 +41,14 @@ ODD = plan(
         )
     ]
 )
+
+
+def plan_to_json(plan: Plan) -> str:
+    return json.dumps(plan_to_data(plan), allow_nan=False)
+
+
+def plan_from_json(text: str) -> Plan:
+    return plan_from_data(json.loads(text))
 
 
 @pytest.mark.parametrize("shown", [CHAIN, HOSTED, ODD], ids="kernels hosted odd".split())

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from tensorwright.base import MachineError
+from tensorwright.base import MachineError, knobs
 
 OPENMP_SYMBOLS = (
     "GOMP_parallel",
@@ -98,15 +98,17 @@ def openmp_runtime() -> OpenMP | None:
         return _State.found
 
 
-def usable_threads(wanted: int, is_demanded: bool = False) -> int:
-    """How many threads a program may use: `wanted`, or 1 without a runtime.
+def usable_threads(asked: int | None = None) -> int:
+    """How many threads kernels use: those asked for, else those of the knob `threads`.
 
-    `is_demanded` says that a person asked for that number, and did not just leave the default.
-    Raises:  MachineError if more than one was demanded and there is no libgomp.
+    Where there is no runtime, the knob counts as 1.
+    Raises:  UsageError for fewer than one; MachineError if more than one are asked for and there is
+             no libgomp.
     """
+    wanted = knobs.THREADS.get() if asked is None else knobs.THREADS.read(asked)
     if wanted <= 1 or openmp_runtime() is not None:
         return wanted
-    if is_demanded:
+    if asked is not None:
         raise MachineError(
             stage="runtime",
             where=f"{wanted} threads",

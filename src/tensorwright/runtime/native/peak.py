@@ -31,7 +31,7 @@ def measure_peak(target: Target, threads: int = 1, dtype: DType = DType.F32) -> 
              several threads are asked for and there is no libgomp.
     """
     _check_runs_here(target)
-    threads = usable_threads(threads, is_demanded=True)
+    threads = usable_threads(threads)
     chains = 12 if target.vector_registers < 32 else 24
     lanes = target.lanes(dtype)
     code = load_ir(_fma_loop(lanes, chains, dtype), ("measure",), target)
@@ -50,7 +50,7 @@ def measure_bandwidth(target: Target, threads: int = 1, size_bytes: int = 1 << 2
     Raises:  as `measure_peak`.
     """
     _check_runs_here(target)
-    threads = usable_threads(threads, is_demanded=True)
+    threads = usable_threads(threads)
     lanes = target.lanes(DType.F32)
     step = lanes * 8
     per_thread = max(step, size_bytes // (4 * threads) // step * step)

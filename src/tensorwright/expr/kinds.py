@@ -1,0 +1,27 @@
+"""All classes that a tensor expression is made of, for whoever writes and reads one as data."""
+
+from __future__ import annotations
+
+from tensorwright.base import DType, Kinds, kinds_of
+from tensorwright.expr.condition import And, Compare, Not, Or, Relation
+from tensorwright.expr.functions import Fn
+from tensorwright.expr.index import (
+    Decision,
+    Element,
+    ExactDiv,
+    FloorDiv,
+    Max,
+    Min,
+    Mod,
+    Poly,
+    Var,
+)
+from tensorwright.expr.tensor import Axis, Combiner, Compute, Placeholder, Reduction
+from tensorwright.expr.value import Apply, Cast, Const, FromIndex, Load, Select
+
+EXPRESSION_KINDS: Kinds = kinds_of(
+    *(Var, Decision, Poly, ExactDiv, FloorDiv, Mod, Min, Max, Element),
+    *(Compare, Relation, And, Or, Not),
+    *(Const, Load, FromIndex, Apply, Fn, Select, Cast),
+    *(Axis, Combiner, Reduction, Placeholder, Compute, DType),
+)
