@@ -104,7 +104,7 @@ def _told(found: Derived) -> str:
         if chain:
             lines.append(f"  {term_text(chain[0].before)}")
         for step in chain:
-            lines.append(f"    by {step.axiom}" + ("" if step.forward else ", from right to left"))
+            lines.append(f"    by {step.rule}" + ("" if step.forward else ", from right to left"))
             lines.append(f"  {term_text(step.after)}")
     return "\n".join(lines)
 

@@ -3,7 +3,7 @@
 Read `axiom.py` first, then `linear.rules`.
 """
 
-from tensorwright.rewrite.axioms.axiom import Axiom, instances, parse_axioms, variables_of
+from tensorwright.rewrite.axioms.axiom import Axiom, instances, parse_axioms
 from tensorwright.rewrite.axioms.files import AXIOM_FILES, load_axioms, set_hash
 
 __all__ = [
@@ -13,5 +13,4 @@ __all__ = [
     "load_axioms",
     "parse_axioms",
     "set_hash",
-    "variables_of",
 ]

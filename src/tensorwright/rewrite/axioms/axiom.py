@@ -30,12 +30,12 @@ from itertools import permutations
 from typing import TypeAlias
 
 from tensorwright.base import UsageError
-from tensorwright.rewrite.dims import Dim, atoms_of
+from tensorwright.rewrite.egraph import variables_of
 from tensorwright.rewrite.operators import operator_named
-from tensorwright.rewrite.terms import Apply, Rank, Rule, Term, applications, input_names
+from tensorwright.rewrite.terms import Apply, Rule, Term, applications
 from tensorwright.rewrite.text import parse_rule, parse_term, rule_text
 
-__all__ = ["Axiom", "instances", "parse_axioms", "variables_of"]
+__all__ = ["Axiom", "instances", "parse_axioms"]
 
 _AXES = ("0", "1", "2", "3")
 _FLAGS = frozenset({"forward", "shortcut"})
@@ -56,53 +56,26 @@ Choice: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 """Parameter variables, and the values that they take together."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Axiom:
     """An equality that is taken as true.
 
-    name           of the line in the file; all instances of one line share it
-    rule           its sides and its condition; names with an underscore are parameter variables
-    triggers       terms at which it is tried: each binds all variables
-    reassociating  whether it holds over the reals and not over floats
-    shortcut       whether it follows from the others, and is there to make proofs short
+    rule      what it says; names with an underscore are parameter variables
+    triggers  terms at which it is tried: each binds all variables
+    shortcut  whether it follows from the others, and is there to make proofs short
     """
 
-    name: str
     rule: Rule
-    triggers: tuple[Term, ...]
-    reassociating: bool = False
+    triggers: tuple[Apply, ...]
     shortcut: bool = False
 
+    @property
+    def name(self) -> str:
+        """The name of the line in the file; all instances of one line share it."""
+        return self.rule.name
+
     def __str__(self) -> str:
-        return rule_text(self.rule) + ("  [reassociating]" if self.reassociating else "")
-
-
-def variables_of(*terms: Term) -> frozenset[str]:
-    """The inputs and parameter variables that a match of some terms binds."""
-    found = {name for name in input_names(*terms) if not name.startswith("_")}
-    found -= _only_in_sizes(terms)
-    for each in applications(*terms):
-        found.update(p for p in each.params if isinstance(p, str) and p.startswith("_"))
-    return frozenset(found)
-
-
-def _only_in_sizes(terms: Iterable[Term]) -> set[str]:
-    applied = applications(*terms)
-    sized = {
-        extent.name
-        for each in applied
-        for param in each.params
-        if isinstance(param, Dim)
-        for extent in atoms_of(param)
-    }
-    direct = {name for each in applied for name in _direct(each)}
-    return sized - direct
-
-
-def _direct(term: Apply) -> Iterator[str]:
-    for arg in term.args:
-        if not isinstance(arg, Apply):
-            yield arg.name
+        return rule_text(self.rule)
 
 
 def parse_axioms(text: str, origin: str) -> tuple[Axiom, ...]:
@@ -197,10 +170,8 @@ def _parse_axiom(line: str, triggers: tuple[str, ...], origin: str) -> Axiom:
     if not tried:
         raise _fault(origin, line, "neither side binds all of its variables; add a line `on TERM`")
     return Axiom(
-        name=rule.name,
-        rule=replace(rule, stamp="", reassociating=False),
+        rule=replace(rule, stamp=""),
         triggers=tuple(tried),
-        reassociating=rule.reassociating,
         shortcut="shortcut" in flags,
     )
 
@@ -233,11 +204,6 @@ def instances(axioms: Iterable[Axiom]) -> dict[str, tuple[Axiom, ...]]:
     for axiom in axioms:
         found.setdefault(axiom.name, []).append(axiom)
     return {name: tuple(each) for name, each in found.items()}
-
-
-def ranks_of(axiom: Axiom) -> dict[str, int]:
-    """The ranks that the condition asks for."""
-    return {fact.name: fact.rank for fact in axiom.rule.condition if isinstance(fact, Rank)}
 
 
 def _fault(origin: str, line: str, reason: str) -> UsageError:

@@ -1,82 +1,94 @@
 """Find the instances of patterns in an e-graph.
 
+    relu(relu(?x))                         looked for at relu(n3); n3's class is {n3, relu(n1)}
+    the class of n3 has one relu           below the pattern's outer relu: the node relu(n1)
+    Match(nodes=(n1,), values=(), sizes=())
+
 What a head (an operator with its parameters) makes of a pattern's parameters is found out once.
 A match is three tuples: the classes of the tensor variables, the values of the parameter variables
-(numbered, so that they compare fast), and the sizes that are known only when all is bound.
+(numbered, so that they compare fast), and the sizes that can be compared only when all is bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Generic, NamedTuple, TypeAlias
 
 from tensorwright.rewrite.dims import Dim
+from tensorwright.rewrite.egraph.analysis import Data, Scope, Value
 from tensorwright.rewrite.egraph.egraph import EGraph, Head, Id
-from tensorwright.rewrite.egraph.patterns import NodePattern, Trigger, Variables
+from tensorwright.rewrite.egraph.patterns import (
+    NodePattern,
+    RootPattern,
+    Variables,
+    is_parameter_variable,
+)
 from tensorwright.rewrite.terms import Param
 
-__all__ = ["Match", "Matcher", "Value"]
+__all__ = ["Match", "Matcher"]
 
-Value: TypeAlias = "Param | tuple[Param, ...]"
 _FREE = Id(-1)
 
-Waiting: TypeAlias = tuple[tuple[Dim, Param], ...]
-Partial: TypeAlias = tuple[tuple[Id, ...], tuple[int, ...], Waiting]
+Sizes: TypeAlias = tuple[tuple[Dim, Param], ...]
+"""Sizes in a pattern with the parameters that they must be equal to."""
+Partial: TypeAlias = tuple[tuple[Id, ...], tuple[int, ...], Sizes]
+Bindings: TypeAlias = "tuple[tuple[tuple[int, int], ...], Sizes]"
+"""(place, number of the value) for each parameter variable, and the sizes to be compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """What the variables of a pattern stand for, by their places.
 
-    values   numbers of parameter values, see `Matcher.value`
-    waiting  sizes in the pattern with the parameters that they must be equal to
+    values  numbers of parameter values, see `Matcher.value`
+    sizes   those in the pattern with the parameters that they must be equal to
     """
 
     nodes: tuple[Id, ...]
     values: tuple[int, ...]
-    waiting: Waiting
+    sizes: Sizes
 
 
-Fitted: TypeAlias = "tuple[tuple[tuple[int, int], ...], Waiting]"
-"""(place, number of the value) for each parameter variable, and what waits."""
-
-
-class Matcher:
+class Matcher(Generic[Data]):
     """Looks for patterns in a graph."""
 
-    def __init__(self, graph: EGraph) -> None:
+    def __init__(self, graph: EGraph[Data]) -> None:
         self._graph = graph
         self._numbers: dict[Value, int] = {}
         self._values: list[Value] = []
-        self._fitted: dict[tuple[int, Head], Fitted | None] = {}
-
-    def number(self, value: Value) -> int:
-        """The number of a parameter, or of several."""
-        known = self._numbers.get(value)
-        if known is None:
-            known = self._numbers[value] = len(self._values)
-            self._values.append(value)
-        return known
+        self._bindings: dict[tuple[int, Head], Bindings | None] = {}
 
     def value(self, number: int) -> Value:
-        """The parameter of this number."""
+        """The parameter, or several, of this number."""
         return self._values[number]
 
-    def at(self, trigger: Trigger, name: Id) -> Iterator[Match]:
+    def values(self, variables: Variables, match: Match) -> dict[str, Value]:
+        """What the parameter variables stand for, by name."""
+        return dict(zip(variables.params, map(self.value, match.values), strict=True))
+
+    def scope(self, variables: Variables, match: Match) -> Scope[Data]:
+        """What the variables stand for, tensor variables for the data of their classes."""
+        data = map(self._graph.data, match.nodes)
+        return Scope(self.values(variables, match), dict(zip(variables.tensors, data, strict=True)))
+
+    def sizes_agree(self, variables: Variables, match: Match) -> bool:
+        """Whether the sizes in the pattern are what stands in their place."""
+        if not match.sizes:
+            return True
+        scope = self.scope(variables, match)
+        return all(self._graph.analysis.size(size, scope) == param for size, param in match.sizes)
+
+    def at(self, pattern: RootPattern, name: Id) -> list[Match]:
         """The ways in which a node is an instance of a pattern."""
-        variables = trigger.variables
+        variables = pattern.variables
         start = ((_FREE,) * len(variables.tensors), (-1,) * len(variables.params), ())
-        for nodes, values, waiting in self._node(trigger.pattern, variables, name, start):
-            yield Match(nodes, values, waiting)
+        return [Match(*each) for each in self._node(pattern.node, variables, name, start)]
 
     def _class(
         self, pattern: NodePattern, variables: Variables, name: Id, partial: Partial
     ) -> list[Partial]:
-        found: list[Partial] = []
+        matches: list[Partial] = []
         for member in self._graph.members(name, pattern.operator):
-            found += self._node(pattern, variables, member, partial)
-        return found
+            matches += self._node(pattern, variables, member, partial)
+        return matches
 
     def _node(
         self, pattern: NodePattern, variables: Variables, name: Id, partial: Partial
@@ -84,32 +96,34 @@ class Matcher:
         graph = self._graph
         head = graph.head_of(name)
         key = (pattern.number, head)
-        if key not in self._fitted:
-            self._fitted[key] = self._fit(pattern, variables, head)
-        fitted = self._fitted[key]
-        if fitted is None:
+        if key not in self._bindings:
+            self._bindings[key] = self._bind_params(pattern, variables, head)
+        bindings = self._bindings[key]
+        if bindings is None:
             return []
-        nodes, values, waiting = partial
-        for place, value in fitted[0]:
+        nodes, values, sizes = partial
+        for place, value in bindings[0]:
             bound = values[place]
             if bound < 0:
                 values = (*values[:place], value, *values[place + 1 :])
             elif bound != value:
                 return []
-        found: list[Partial] = [(nodes, values, waiting + fitted[1])]
+        matches: list[Partial] = [(nodes, values, sizes + bindings[1])]
         for arg, child in zip(pattern.args, graph.children(name), strict=True):
             if isinstance(arg, int):
-                found = _bound(found, arg, graph.find(child))
+                matches = _bind(matches, arg, graph.find(child))
             else:
-                found = [
-                    more for each in found for more in self._class(arg, variables, child, each)
+                matches = [
+                    more for each in matches for more in self._class(arg, variables, child, each)
                 ]
-            if not found:
+            if not matches:
                 break
-        return found
+        return matches
 
-    def _fit(self, pattern: NodePattern, variables: Variables, head: Head) -> Fitted | None:
-        """Bind parameter variables; a last variable takes all that are left; sizes wait."""
+    def _bind_params(
+        self, pattern: NodePattern, variables: Variables, head: Head
+    ) -> Bindings | None:
+        """Bind parameter variables; a last variable takes all that are left; sizes come later."""
         operator, actual = self._graph.parts(head)
         wanted = pattern.params
         if operator != pattern.operator or len(wanted) > len(actual):
@@ -117,28 +131,34 @@ class Matcher:
         if not wanted and actual:
             return None
         bound: dict[int, int] = {}
-        later: list[tuple[Dim, Param]] = []
+        sizes: list[tuple[Dim, Param]] = []
         for place, param in enumerate(wanted):
             value: Value = actual[place]
             if place == len(wanted) - 1 and len(actual) > len(wanted):
                 value = actual[place:]
-            if isinstance(param, str) and param.startswith("_"):
-                number = self.number(value)
+            if isinstance(param, str) and is_parameter_variable(param):
+                number = self._number(value)
                 if bound.setdefault(variables.params.index(param), number) != number:
                     return None
             elif isinstance(value, tuple):
                 return None
             elif isinstance(param, Dim):
-                later.append((param, value))
+                sizes.append((param, value))
             elif param != value:
                 return None
-        return tuple(bound.items()), tuple(later)
+        return tuple(bound.items()), tuple(sizes)
+
+    def _number(self, value: Value) -> int:
+        number = self._numbers.setdefault(value, len(self._values))
+        if number == len(self._values):
+            self._values.append(value)
+        return number
 
 
-def _bound(found: list[Partial], place: int, leader: Id) -> list[Partial]:
+def _bind(partials: list[Partial], place: int, leader: Id) -> list[Partial]:
     """The partial matches in which a tensor variable is, or becomes, a class."""
     kept: list[Partial] = []
-    for partial in found:
+    for partial in partials:
         nodes = partial[0]
         if nodes[place] == _FREE:
             nodes = (*nodes[:place], leader, *nodes[place + 1 :])

@@ -1,33 +1,63 @@
-"""Patterns of axioms in the form in which a matcher uses them: variables are numbered.
+"""Rewrites, and patterns in the form in which a matcher uses them: variables are numbered.
 
-A pattern has tensor variables and parameter variables, each with a place in a tuple.  All patterns
-of an axiom share the numbering, so that a match at one of its terms fills the places for both of
-its sides.
+    matmul(?x, transpose[_p](?y))        tensors (x, y), parameters (_p)
+    a NodePattern over places            matmul(0, transpose[_p](1))
+    at matmul(?a, transpose[1, 0](?b))   it matches with nodes (a, b) and the value (1, 0)
+
+A pattern has tensor variables and parameter variables, each with a place in a tuple: the sorted
+names.  A last parameter variable takes all parameters that are left.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 from typing import TypeAlias
 
-from tensorwright.rewrite.axioms import Axiom, variables_of
-from tensorwright.rewrite.terms import Apply, Input, Param, Term, applications, operator_names
+from tensorwright.rewrite.terms import (
+    Apply,
+    Input,
+    Param,
+    Rule,
+    Term,
+    applications,
+    operator_names,
+)
 
 __all__ = [
-    "AxiomPattern",
     "NodePattern",
     "Pattern",
+    "Rewrite",
+    "RootPattern",
     "Trigger",
     "Variables",
-    "Way",
-    "trigger_of",
-    "ways_of",
+    "is_parameter_variable",
+    "rewrite_of",
+    "variables_of",
 ]
 
 _NUMBERS = count()
+
+
+def is_parameter_variable(param: Param) -> bool:
+    """Whether a parameter of a pattern is a variable: its name begins with an underscore."""
+    return isinstance(param, str) and param.startswith("_")
+
+
+def variables_of(*terms: Term) -> frozenset[str]:
+    """The inputs and parameter variables that a match of some terms binds.
+
+    An input of which only sizes speak is not bound: `y` in `pad[y.0](?x)`.
+    """
+    applied = applications(*terms)
+    names = {term.name for term in terms if isinstance(term, Input)}
+    for each in applied:
+        names.update(arg.name for arg in each.args if isinstance(arg, Input))
+        names.update(str(param) for param in each.params if is_parameter_variable(param))
+    return frozenset(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,53 +86,98 @@ Pattern: TypeAlias = int | NodePattern
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trigger:
-    """A pattern to be looked for.
+class RootPattern:
+    """A term to be looked for, with variables of its own.
 
     depth  how many levels of classes below the root a change of which may give a new match
     """
 
-    pattern: NodePattern
+    term: Apply
+    node: NodePattern
     variables: Variables
     depth: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AxiomPattern:
-    """An axiom as patterns; its triggers have the same variables.
+class Trigger:
+    """Terms at which a rewrite is tried where all of them match together.
 
-    number     its own
-    operators  those of both sides
+    growth  how many operators the larger side has more than they; 0 where there are several
     """
 
-    number: int
-    axiom: Axiom
-    operators: frozenset[str]
-    variables: Variables
-    left: Pattern
-    right: Pattern
+    patterns: tuple[RootPattern, ...]
+    growth: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Way:
-    """An axiom tried at one of its triggers."""
+class Rewrite:
+    """A rule that makes terms equal wherever one of its triggers matches.
 
-    axiom: AxiomPattern
-    trigger: Trigger
+    number       its own
+    rule         what it says; names of parameters with an underscore are variables
+    operators    those of both sides
+    left, right  the sides as patterns over `variables`
+    triggers     each binds all variables
+    """
+
+    number: int
+    rule: Rule
+    operators: frozenset[str]
+    variables: Variables
+    left: tuple[Pattern, ...]
+    right: tuple[Pattern, ...]
+    triggers: tuple[Trigger, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the rule."""
+        return self.rule.name
 
 
-def variables_in(*terms: Term) -> Variables:
-    """The variables of some terms, sorted."""
+def rewrite_of(rule: Rule, triggers: Sequence[Sequence[Apply]]) -> Rewrite:
+    """A rule with the terms at which it is to be tried.
+
+    Raises:  ValueError where a group of them does not bind the variables of the rule.
+    """
+    names = variables_of(*rule.left, *rule.right)
+    if not triggers or any(variables_of(*terms) != names for terms in triggers):
+        raise ValueError(f"a trigger of rewrite {rule.name} does not bind just its variables")
+    variables = _variables_in(*rule.left, *rule.right)
+    largest = max(len(applications(root)) for root in (*rule.left, *rule.right))
+    return Rewrite(
+        number=next(_NUMBERS),
+        rule=rule,
+        operators=operator_names(*rule.left, *rule.right),
+        variables=variables,
+        left=tuple(_pattern(root, variables) for root in rule.left),
+        right=tuple(_pattern(root, variables) for root in rule.right),
+        triggers=tuple(
+            Trigger(
+                tuple(map(_root_pattern, terms)),
+                largest - len(applications(*terms)) if len(terms) == 1 else 0,
+            )
+            for terms in triggers
+        ),
+    )
+
+
+@lru_cache(maxsize=1 << 15)
+def _root_pattern(term: Apply) -> RootPattern:
+    """A term as a pattern; the same for all rewrites that look for it."""
+    variables = _variables_in(term)
+    is_repeated = any(times > 1 for times in Counter(_leaves(term)).values())
+    return RootPattern(
+        term=term,
+        node=_node_pattern(term, variables),
+        variables=variables,
+        depth=_height(term) - 1 + is_repeated,
+    )
+
+
+def _variables_in(*terms: Term) -> Variables:
     names = variables_of(*terms)
-    params = tuple(sorted(name for name in names if name.startswith("_")))
-    return Variables(tuple(sorted(names - set(params))), params)
-
-
-def trigger_of(term: Apply, variables: Variables | None = None) -> Trigger:
-    """A term as a pattern to be looked for."""
-    own = variables_in(term) if variables is None else variables
-    repeated = any(times > 1 for times in Counter(_leaves(term)).values())
-    return Trigger(_node_pattern(term, own), own, _height(term) - 1 + repeated)
+    params = tuple(sorted(filter(is_parameter_variable, names)))
+    return Variables(tuple(sorted(names.difference(params))), params)
 
 
 def _pattern(term: Term, variables: Variables) -> Pattern:
@@ -126,39 +201,3 @@ def _leaves(term: Term) -> list[str]:
     if isinstance(term, Input):
         return [term.name]
     return [name for arg in term.args for name in _leaves(arg)]
-
-
-def _ways(axiom: Axiom) -> tuple[tuple[int, Way], ...]:
-    """An axiom at every trigger, with the number of operators that the sides have more than it."""
-    left, right = axiom.rule.left[0], axiom.rule.right[0]
-    variables = variables_in(left, right)
-    sides = (_pattern(left, variables), _pattern(right, variables))
-    operators = operator_names(left, right)
-    pattern = AxiomPattern(next(_NUMBERS), axiom, operators, variables, *sides)
-    largest = max(len(applications(side)) for side in (left, right))
-    return tuple(
-        (largest - len(applications(each)), Way(pattern, trigger_of(each, variables)))
-        for each in axiom.triggers
-        if isinstance(each, Apply)
-    )
-
-
-_KEPT = 20_000
-_known: dict[int, tuple[Axiom, tuple[tuple[int, Way], ...]]] = {}
-
-
-def ways_of(axioms: Iterable[Axiom]) -> tuple[Way, ...]:
-    """Every axiom at every trigger, those that shrink terms first.
-
-    What was made for an axiom is kept by its identity: comparing axioms takes longer.
-    """
-    found: list[tuple[int, Way]] = []
-    for axiom in axioms:
-        known = _known.get(id(axiom))
-        if known is None:
-            if len(_known) >= _KEPT:
-                _known.clear()
-            known = _known[id(axiom)] = (axiom, _ways(axiom))
-        found += known[1]
-    found.sort(key=lambda entry: entry[0])
-    return tuple(way for _, way in found)

@@ -19,6 +19,7 @@ import numpy as np
 from tensorwright.expr import Array
 from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of
+from tensorwright.rewrite.egraph import Limits
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.prove.outcome import Proved
@@ -26,7 +27,6 @@ from tensorwright.rewrite.prove.problem import Problem, problems_of
 from tensorwright.rewrite.prove.prover import prove
 from tensorwright.rewrite.prove.refute import refute, try_inputs
 from tensorwright.rewrite.prove.sampling import fits, kernel_inputs, shapes_at
-from tensorwright.rewrite.prove.saturate import Limits
 from tensorwright.rewrite.shapes import IllTyped
 from tensorwright.rewrite.terms import Equal, Fact, Rank, Rule, applications
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tensorwright.rewrite.axioms import Axiom
 from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
+from tensorwright.rewrite.egraph import Rewrite, Value
 from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.terms import (
     AtLeast,
@@ -28,17 +28,17 @@ Values = Mapping[str, tuple[Param, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An axiom at given ranks and parameters, and the two terms that it says are equal.
+    """A rewrite at given ranks and parameters, and the two terms that it says are equal.
 
     ranks   of the tensors that its variables stand for
     args    those tensors
     params  what its parameter variables stand for
     """
 
-    axiom: Axiom
+    rewrite: Rewrite
     ranks: tuple[tuple[str, int], ...]
     args: tuple[tuple[str, Term], ...]
-    params: tuple[tuple[str, Param | tuple[Param, ...]], ...]
+    params: tuple[tuple[str, Value], ...]
     left: Term
     right: Term
 
@@ -67,7 +67,7 @@ def size_parameter(operator: str, place: int) -> bool:
 
 def opened(instance: Instance) -> OpenAxiom:
     """Generalise an instance: what can be a variable of the axiom is one."""
-    rule = instance.axiom.rule
+    rule = instance.rewrite.rule
     fixed = _fixed(rule.left[0]) | _fixed(rule.right[0])
     values: dict[str, tuple[Param, ...]] = {}
     sizes: list[str] = []
@@ -80,11 +80,13 @@ def opened(instance: Instance) -> OpenAxiom:
         sizes += names
         values[name] = tuple(Dim.of(Extent(each, 0)) for each in names)
     return OpenAxiom(
-        name=instance.axiom.name,
+        name=rule.name,
         left=filled(rule.left[0], values),
         right=filled(rule.right[0], values),
         facts=tuple(_put(f, values) for f in rule.condition if not isinstance(f, Rank)),
-        triggers=tuple(filled(each, values) for each in instance.axiom.triggers),
+        triggers=tuple(
+            filled(trigger.patterns[0].term, values) for trigger in instance.rewrite.triggers
+        ),
         ranks=instance.ranks,
         sizes=tuple(sizes),
     )
@@ -103,9 +105,8 @@ def sizes_of(instance: Instance) -> dict[str, Param]:
     return found
 
 
-def concrete_rule(axiom: Axiom, values: Values) -> Rule:
-    """The rule that an axiom is for given parameters."""
-    rule = axiom.rule
+def concrete_rule(rule: Rule, values: Values) -> Rule:
+    """The rule that an axiom's is for given parameters."""
     facts = (f if isinstance(f, Rank) else _put(f, values) for f in rule.condition)
     return replace(
         rule,

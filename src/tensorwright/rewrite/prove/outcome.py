@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tensorwright.rewrite.prove.explain import Step
+from tensorwright.rewrite.egraph import Chain
 from tensorwright.rewrite.prove.refute import Counterexample
 from tensorwright.rewrite.terms import Rule
 from tensorwright.rewrite.text import term_text
@@ -26,7 +26,7 @@ class Proved:
 
     rule: Rule
     axioms: tuple[str, ...]
-    chains: tuple[tuple[Step, ...], ...]
+    chains: tuple[Chain, ...]
     reassociating: bool
     ranks: int
     resources: int
@@ -40,7 +40,7 @@ class Proved:
                 lines.append(f"  {term_text(chain[0].before)}")
             for step in chain:
                 way = "" if step.forward else ", read from right to left"
-                lines.append(f"    by {step.axiom}{way}")
+                lines.append(f"    by {step.rule}{way}")
                 lines.append(f"  {term_text(step.after)}")
         return "\n".join(lines)
 
@@ -60,7 +60,6 @@ class Refuted:
 class Unknown:
     """Neither proved nor refuted.
 
-    agreed  at how many shapes both sides were evaluated and agreed
     reason  what ended the search for a proof
     """
 

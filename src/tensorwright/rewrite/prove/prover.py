@@ -13,12 +13,13 @@ from types import ModuleType
 
 from tensorwright.base import MachineError
 from tensorwright.rewrite.axioms import Axiom, load_axioms, set_hash
-from tensorwright.rewrite.prove.explain import Step, chains_of, instances_of
+from tensorwright.rewrite.egraph import Chain, Limits, Saturated
+from tensorwright.rewrite.prove.explain import chains_of, instances_of
 from tensorwright.rewrite.prove.instances import Instance
 from tensorwright.rewrite.prove.outcome import Outcome, Proved, Refuted, Unknown
 from tensorwright.rewrite.prove.problem import Problem, problems_of
 from tensorwright.rewrite.prove.refute import has_values, refute
-from tensorwright.rewrite.prove.saturate import Limits, Saturation, saturate
+from tensorwright.rewrite.prove.saturate import Saturation, saturate
 from tensorwright.rewrite.terms import Rule, operator_names
 
 __all__ = ["PROVER_VERSION", "prove", "stamp_of", "stamped"]
@@ -47,7 +48,7 @@ class _Part:
     """A proof at one choice of ranks."""
 
     instances: tuple[Instance, ...]
-    chains: tuple[tuple[Step, ...], ...]
+    chains: tuple[Chain, ...]
     resources: int
 
 
@@ -81,9 +82,9 @@ def prove(
     instances = [instance for part in parts for instance in part.instances]
     return Proved(
         rule=rule,
-        axioms=tuple(sorted({instance.axiom.name for instance in instances})),
+        axioms=tuple(sorted({instance.rewrite.name for instance in instances})),
         chains=parts[0].chains,
-        reassociating=any(instance.axiom.reassociating for instance in instances),
+        reassociating=any(instance.rewrite.rule.reassociating for instance in instances),
         ranks=len(parts),
         resources=sum(part.resources for part in parts),
     )
@@ -100,12 +101,13 @@ def _prove_at(
     if not found.is_proved:
         return f"{_ended(found)} ({ranks})"
     instances = instances_of(found)
+    chains = chains_of(found.runner, found.goal, problem.known)
     if smt is None:
-        return _Part(instances, chains_of(found), 0)
+        return _Part(instances, chains, 0)
     answer = smt.prove_with_z3(problem, instances)
     if not answer.is_proved:
         return f"Z3 did not confirm the proof: {answer.reason} ({ranks})"
-    return _Part(instances, chains_of(found), answer.resources)
+    return _Part(instances, chains, answer.resources)
 
 
 def _saturated(
@@ -121,8 +123,8 @@ def _saturated(
 
 
 def _ended(found: Saturation) -> str:
-    nodes = len(found.graph.graph)
-    if found.is_complete:
+    nodes = found.stop.nodes
+    if isinstance(found.stop, Saturated):
         return f"the axioms say nothing more after {nodes} terms"
     return f"no proof within the limits, {nodes} terms"
 

@@ -11,9 +11,10 @@ import random
 from collections.abc import Sequence
 
 from tensorwright.rewrite.axioms import Axiom
+from tensorwright.rewrite.egraph import Limits
 from tensorwright.rewrite.prove.instances import concrete_rule
 from tensorwright.rewrite.prove.problem import problems_of
-from tensorwright.rewrite.prove.saturate import Limits, saturate
+from tensorwright.rewrite.prove.saturate import saturate
 from tensorwright.rewrite.prove.validate import random_values
 from tensorwright.rewrite.terms import Rule
 from tensorwright.rewrite.text import parse_rules
@@ -89,7 +90,7 @@ def _typical(axiom: Axiom) -> Rule | None:
     """The axiom as a rule, at the first of some values of its parameters that fit and say much."""
     chance = random.Random(1)
     for _ in range(60):
-        rule = concrete_rule(axiom, random_values(axiom, chance, 3))
+        rule = concrete_rule(axiom.rule, random_values(axiom, chance, 3))
         if rule.left != rule.right and problems_of(rule):
             return rule
     return None

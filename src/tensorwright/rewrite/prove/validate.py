@@ -18,8 +18,9 @@ from math import prod
 import numpy as np
 
 from tensorwright.expr import FieldDomain, SymbolicDomain, residues
-from tensorwright.rewrite.axioms import Axiom, variables_of
+from tensorwright.rewrite.axioms import Axiom
 from tensorwright.rewrite.dims import Extent, Size, atoms_of
+from tensorwright.rewrite.egraph import variables_of
 from tensorwright.rewrite.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewrite.operators import IntShape, Parameter, operator_named
 from tensorwright.rewrite.prove.instances import concrete_rule
@@ -136,7 +137,7 @@ def _samples(
         axiom = axioms[attempt % len(axioms)]
         largest = budget.largest + attempt // 150
         volume = budget.volume * (1 + attempt // 1000)
-        rule = concrete_rule(axiom, random_values(axiom, chance, largest))
+        rule = concrete_rule(axiom.rule, random_values(axiom, chance, largest))
         problems = known.get(rule)
         if problems is None:
             problems = known[rule] = problems_of(rule)
@@ -156,7 +157,7 @@ def _fours(
     """Shapes whose extents are 4: kernels 3, one extent 8 or images 5 where 4 does not fit."""
     for attempt in range(400):
         axiom = axioms[attempt % len(axioms)]
-        rule = concrete_rule(axiom, random_values(axiom, chance, 3 + attempt // 60))
+        rule = concrete_rule(axiom.rule, random_values(axiom, chance, 3 + attempt // 60))
         for problem in reversed(problems_of(rule)):
             for shapes in _of_fours(problem, rule):
                 yield rule, shapes

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
-from tensorwright.rewrite.prove import Limits, Proved, Refuted, prove, stamped
+from tensorwright.rewrite.egraph import Limits
+from tensorwright.rewrite.prove import Proved, Refuted, prove, stamped
 from tensorwright.rewrite.prune.derivation import same_power
 from tensorwright.rewrite.prune.ruleset import RuleSet, larger_side, rule_set
 from tensorwright.rewrite.prune.tidy import tidied

@@ -1,4 +1,4 @@
-"""Rules as they are applied: those of one root as axioms, those of several as joint patterns.
+"""Rules as they are applied: as rewrites of one root or of several.
 
 A rule can be applied in a direction if the side that is looked for binds every input of the other.
 It is reversible if both sides have the same inputs: then each use can be undone by another.
@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tensorwright.rewrite.axioms import Axiom, variables_of
 from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
+from tensorwright.rewrite.egraph import Rewrite, rewrite_of, variables_of
 from tensorwright.rewrite.prove.problem import names_in
 from tensorwright.rewrite.prune.tidy import resized_fact
 from tensorwright.rewrite.terms import (
@@ -27,51 +27,40 @@ from tensorwright.rewrite.terms import (
     operator_names,
 )
 
-__all__ = ["Joint", "RuleSet", "larger_side", "rule_set", "usable_directions"]
-
-
-@dataclass(frozen=True, slots=True)
-class Joint:
-    """A rule of several roots in one direction: all patterns are looked for together."""
-
-    rule: Rule
-    patterns: tuple[Apply, ...]
-    is_reversible: bool
+__all__ = ["RuleSet", "larger_side", "rule_set", "usable_directions"]
 
 
 @dataclass(frozen=True, slots=True)
 class Usable:
     """A rule made ready for use.
 
-    name          that of the rule
-    axiom         one for a rule of one root; None where neither direction can be applied
-    joint         for a rule of several roots one for each direction that can be applied
-    count         operators of the larger side
-    operators     those of both sides
+    name       that of the rule
+    rewrite    None where neither direction can be applied
+    roots      how many roots a side has
+    count      operators of the larger side
+    operators  those of both sides
     """
 
     name: str
-    axiom: Axiom | None
-    joint: tuple[Joint, ...]
+    rewrite: Rewrite | None
     is_reversible: bool
+    roots: int
     count: int
     operators: frozenset[str]
 
 
 class RuleSet:
-    """Rules ready for use; an axiom or a joint pattern has the name of its rule.
+    """Rules ready for use; a rewrite has the name of its rule.
 
-    axioms      of all rules of one root that can be applied
+    rewrites    of all rules that can be applied
     reversible  those among them that are reversible
-    joint       the rules of several roots, once for each direction
     """
 
     def __init__(self, usable: Iterable[Usable]) -> None:
         self._usable = tuple(usable)
-        found = [(each, each.axiom) for each in self._usable if each.axiom is not None]
-        self.axioms = tuple(axiom for _, axiom in found)
-        self.reversible = tuple(axiom for each, axiom in found if each.is_reversible)
-        self.joint = tuple(joint for each in self._usable for joint in each.joint)
+        pairs = [(each, each.rewrite) for each in self._usable if each.rewrite is not None]
+        self.rewrites = tuple(rewrite for _, rewrite in pairs)
+        self.reversible = tuple(rewrite for each, rewrite in pairs if each.is_reversible)
 
     def __len__(self) -> int:
         return len(self._usable)
@@ -86,7 +75,7 @@ class RuleSet:
 
     def of_one_root(self) -> RuleSet:
         """The rules of one root."""
-        return RuleSet(each for each in self._usable if not each.joint)
+        return RuleSet(each for each in self._usable if each.roots == 1)
 
     def without(self, name: str) -> RuleSet:
         """The rules with other names."""
@@ -104,15 +93,24 @@ def rule_set(rules: Iterable[Rule]) -> RuleSet:
 
 @lru_cache(maxsize=4096)
 def _usable(rule: Rule) -> Usable:
-    is_joint = len(rule.left) > 1
     return Usable(
         name=rule.name,
-        axiom=None if is_joint else _axiom(rule),
-        joint=_joints(rule) if is_joint else (),
-        is_reversible=_is_reversible(rule),
+        rewrite=_rewrite(rule),
+        is_reversible=variables_of(*rule.left) == variables_of(*rule.right),
+        roots=len(rule.left),
         count=larger_side(rule),
         operators=operator_names(*rule.left, *rule.right),
     )
+
+
+def _rewrite(rule: Rule) -> Rewrite | None:
+    """A rule that is tried at each side from which it can be applied."""
+    opened = _with_size_variables(rule) if len(rule.left) == 1 else rule
+    sides = zip((opened.left, opened.right), usable_directions(opened), strict=True)
+    triggers = [
+        [root for root in side if isinstance(root, Apply)] for side, is_usable in sides if is_usable
+    ]
+    return rewrite_of(opened, triggers) if triggers else None
 
 
 def larger_side(rule: Rule) -> int:
@@ -136,17 +134,6 @@ def _named_in_sizes(rule: Rule) -> set[str]:
     """The names in the condition, and those that only sizes speak of."""
     found = {name for fact in rule.condition for name in names_in(fact)}
     return found | set(input_names(*rule.left, *rule.right))
-
-
-def _is_reversible(rule: Rule) -> bool:
-    return variables_of(*rule.left) == variables_of(*rule.right)
-
-
-def _axiom(rule: Rule) -> Axiom | None:
-    opened = _with_size_variables(rule)
-    sides = zip((opened.left, opened.right), usable_directions(opened), strict=True)
-    triggers = tuple(side[0] for side, is_usable in sides if is_usable)
-    return Axiom(rule.name, opened, triggers) if triggers else None
 
 
 def _with_size_variables(rule: Rule) -> Rule:
@@ -192,13 +179,3 @@ def _opened(term: Term, sizes: Callable[[Extent], Size]) -> Term:
         is_variable = len(atoms) == 1 and atoms[0].name.startswith("_")
         params.append(atoms[0].name if is_variable and size == Dim.of(atoms[0]) else size)
     return replace(term, params=tuple(params), args=tuple(_opened(arg, sizes) for arg in term.args))
-
-
-def _joints(rule: Rule) -> tuple[Joint, ...]:
-    is_reversible = _is_reversible(rule)
-    found = []
-    for side, is_usable in zip((rule.left, rule.right), usable_directions(rule), strict=True):
-        if is_usable:
-            patterns = tuple(each for each in side if isinstance(each, Apply))
-            found.append(Joint(rule, patterns, is_reversible))
-    return tuple(found)

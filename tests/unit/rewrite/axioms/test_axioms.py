@@ -8,7 +8,8 @@ import pytest
 
 from tensorwright.base import UsageError
 from tensorwright.rewrite import axioms as package
-from tensorwright.rewrite.axioms import instances, load_axioms, parse_axioms, set_hash, variables_of
+from tensorwright.rewrite.axioms import instances, load_axioms, parse_axioms, set_hash
+from tensorwright.rewrite.egraph import variables_of
 from tensorwright.rewrite.prove import Budget, derivable, validate
 from tensorwright.rewrite.terms import Input
 

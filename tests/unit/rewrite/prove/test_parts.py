@@ -1,4 +1,4 @@
-"""The parts of the prover: what is known of extents, classes of terms, polynomials."""
+"""The parts of the prover: what is known of extents, polynomials."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from tensorwright.base import DType
 from tensorwright.expr import Fn
 from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import parse_size
-from tensorwright.rewrite.egraph.egraph import EGraph
 from tensorwright.rewrite.prove.polynomials import Polynomials
 from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact
 
@@ -54,28 +53,6 @@ def test_a_number_that_is_divided_is_a_product() -> None:
     assert not known.entails(Divides(2, parse_size("x.0 + 1")))
 
 
-def test_congruence_and_its_explanation() -> None:
-    graph = EGraph()
-    a, b, c = (graph.add("?", (name,), ()) for name in "abc")
-    one, other = (graph.add("f", (), (leaf,)) for leaf in (a, c))
-    assert not graph.are_equal(one, other)
-    graph.union(a, b, 7)
-    graph.union(c, b, 8)
-    assert graph.are_equal(one, other)
-    assert [link.reason for link in graph.explain(one, other)] == [None]
-    assert [link.reason for link in graph.explain(a, c)] == [7, 8]
-
-
-def test_a_term_that_is_congruent_when_it_comes() -> None:
-    graph = EGraph()
-    a, b = (graph.add("?", (name,), ()) for name in "ab")
-    one = graph.add("f", (1,), (a,))
-    graph.union(a, b, 0)
-    other = graph.add("f", (1,), (b,))
-    assert graph.are_equal(one, other)
-    assert list(graph.with_operator("f")) == [one]
-
-
 def test_normal_forms() -> None:
     terms = Polynomials()
     x, y = terms.atom("x"), terms.atom("y")
@@ -110,16 +87,3 @@ def test_what_divides_each_other_is_equal() -> None:
     known = assume([Divides(a, 1)])
     assert known is not None
     assert known.entails(Equal(a, 1))
-
-
-def test_nodes_tell_when_they_came() -> None:
-    graph = EGraph()
-    a, b = (graph.add("?", (name,), ()) for name in "ab")
-    one = graph.add("f", (), (a,))
-    graph.clock = 5
-    other = graph.add("f", (), (b,))
-    graph.union(a, b, 0)
-    assert (graph.born(one), graph.born(other)) == (0, 5)
-    assert graph.changed(graph.find(a)) == 5
-    assert graph.with_operator("f") == (one,)
-    assert list(graph.members(other)) == [one]

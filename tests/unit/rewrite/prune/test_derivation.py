@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tensorwright.rewrite import Rule, condition_text, parse_rule, parse_rules
-from tensorwright.rewrite.prove import Limits
+from tensorwright.rewrite.egraph import Limits
 from tensorwright.rewrite.prune import derive, rule_set, same_power, sides_key, systematic_name
 from tensorwright.rewrite.prune.naming import unused_name
 from tensorwright.rewrite.prune.tidy import tidied
@@ -32,7 +32,7 @@ def test_a_rule_follows_from_others_by_name() -> None:
     found = derive(parse_rule(MERGE), rule_set(named(FIRST, SECOND, SPREAD)))
     assert found is not None
     assert found.names == ("r0", "r1", "r2")
-    assert [step.axiom for step in found.chains[0]] == ["r0", "r2"]
+    assert [step.rule for step in found.chains[0]] == ["r0", "r2"]
 
 
 def test_nothing_follows_from_nothing() -> None:
