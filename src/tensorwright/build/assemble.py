@@ -20,23 +20,25 @@ from tensorwright.graph import (
     Graph,
     HostCall,
     KernelCall,
+    Layout,
     Partition,
     Workload,
     physical_shape,
     to_physical,
 )
-from tensorwright.loop import Packing, Role, pack
+from tensorwright.loop import Packing, pack
 from tensorwright.ops import Array, TensorType, work
 from tensorwright.runtime import (
+    Call,
     Executable,
+    HostStep,
     Inside,
+    KernelStep,
     Network,
     TensorSpec,
     make_plan,
     usable_threads,
 )
-from tensorwright.runtime import HostCall as RunOnHost
-from tensorwright.runtime import KernelCall as RunKernel
 
 
 def assemble(
@@ -53,30 +55,33 @@ def assemble(
     sources   texts to keep with it (the schedules, for people)
     """
     graph = partition.graph
-    constants = _Constants(graph)
+    constants = _Constants(graph.constants, graph.layouts)
     keys = [workload.key for workload in partition.workloads]
-    calls: list[RunKernel | RunOnHost] = []
+    calls: list[Call] = []
     parts: list[tuple[str, Inside]] = []
     for step in partition.steps:
         match step:
-            case KernelCall(workload):
-                calls.append(_run_kernel(step, keys.index(workload.key), kernels, constants))
+            case KernelCall(workload, inputs, outputs):
+                names = dict(zip((t.name for t in workload.inputs), inputs, strict=True))
+                names |= dict(zip((t.name for t in workload.outputs), outputs, strict=True))
+                number = keys.index(workload.key)
+                calls.append(_call(workload, number, kernels[workload.key], names, constants))
             case HostCall(node):
-                inputs = tuple(constants.plain(name) for name in node.inputs)
+                read = tuple(constants.argument(name) for name in node.inputs)
                 label = f"{node.operator} on the host"
-                calls.append(RunOnHost(node.operator, node.attributes, inputs, node.outputs, label))
+                calls.append(HostStep(node.operator, node.attributes, read, node.outputs, label))
             case AliasCall(output, source, offset):
-                parts.append((output, Inside(constants.plain(source), offset)))
+                parts.append((output, Inside(constants.argument(source), offset)))
             case ConcatInPlace(output, pieces):
                 parts += [(name, Inside(output, offset)) for name, offset in pieces]
     for name in graph.outputs:
-        constants.plain(name)
+        constants.argument(name)
     network = Network(
         graph.name,
         target,
         usable_threads(threads),
-        tuple(_spec(graph, name) for name in graph.inputs),
-        tuple(_spec(graph, name) for name in graph.outputs),
+        tuple(_spec(name, graph.types[name]) for name in graph.inputs),
+        tuple(_spec(name, graph.types[name]) for name in graph.outputs),
         constants.specs,
         tuple(kernels[key].spec for key in keys),
         tuple(calls),
@@ -90,92 +95,56 @@ def assemble(
 
 def assemble_workload(
     workload: Workload,
-    built: Kernel,
+    kernel: Kernel,
     target: Target,
     threads: int | None,
-    constants: Mapping[str, Array] | None = None,
+    values: Mapping[str, Array] | None = None,
 ) -> Executable:
     """The executable of one workload, whose inputs are the caller's but for its constants.
 
-    constants   a value for each of them, of its type
+    values   of the constants, each of its type
     """
-    values = constants or {}
-    packed: list[Array] = []
-    given = [parameter for parameter in built.parameters if parameter.name in values]
-    for parameter in given:
-        array = values[parameter.name]
-        if parameter.packing is not None:
-            array = pack(array, parameter.packing)
-        packed.append(np.ascontiguousarray(array))
-    specs = tuple(
-        TensorSpec(parameter.name, DType.from_numpy(array.dtype), array.shape)
-        for parameter, array in zip(given, packed, strict=True)
+    constants = _Constants(values or {}, {})
+    names = {parameter.name: parameter.name for parameter in kernel.parameters}
+    call = _call(workload, 0, kernel, names, constants)
+    inputs = _specs(workload.inputs, workload.input_types)
+    network = Network(
+        workload.name,
+        target,
+        usable_threads(threads),
+        tuple(spec for spec in inputs if spec.name not in constants.arrays),
+        _specs(workload.outputs, workload.output_types),
+        constants.specs,
+        (kernel.spec,),
+        (call,),
+        (),
     )
-    inputs = tuple(
-        spec for spec in _border(workload.inputs, workload.input_types) if spec.name not in values
-    )
-    outputs = _border(workload.outputs, workload.output_types)
-    label = workload.name
-    names = tuple(parameter.name for parameter in built.parameters)
-    call = RunKernel(0, names, label, work(workload.outputs), _moved_bytes(workload))
-    count = usable_threads(threads)
-    network = Network(label, target, count, inputs, outputs, specs, (built.spec,), (call,), ())
-    return Executable(make_plan(network), (built.object_code,), tuple(packed), threads=threads)
-
-
-def _border(tensors: Sequence[Tensor], types: Sequence[TensorType]) -> tuple[TensorSpec, ...]:
-    return tuple(
-        TensorSpec(tensor.name, each.dtype, each.shape)
-        for tensor, each in zip(tensors, types, strict=True)
-    )
-
-
-def _run_kernel(
-    step: KernelCall, kernel: int, kernels: Mapping[str, Kernel], constants: _Constants
-) -> RunKernel:
-    workload = step.workload
-    names = _arguments(step, kernels[workload.key], constants)
-    moved = _moved_bytes(workload)
-    return RunKernel(kernel, names, workload.name, work(workload.outputs), moved)
-
-
-def _moved_bytes(workload: Workload) -> int:
-    return sum(t.size_bytes for t in (*workload.input_types, *workload.output_types))
-
-
-def _spec(graph: Graph, name: str) -> TensorSpec:
-    found = graph.types[name]
-    return TensorSpec(name, found.dtype, found.shape)
-
-
-def _stored_type(graph: Graph, name: str) -> TensorType:
-    found = graph.types[name]
-    return TensorType(found.dtype, physical_shape(found.shape, graph.layouts.get(name, PLAIN)))
+    arrays = tuple(constants.packed.values())
+    return Executable(make_plan(network), (kernel.object_code,), arrays, threads=threads)
 
 
 class _Constants:
-    """The constants that kernels read, each packing of each constant once; mutable."""
+    """The constants that steps read, each packing of each constant once; mutable."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, arrays: Mapping[str, Array], layouts: Mapping[str, Layout]) -> None:
+        self.arrays = arrays
         self.packed: dict[str, Array] = {}
-        self.names: dict[tuple[str, Packing | None], str] = {}
+        self._layouts = layouts
+        self._names: dict[tuple[str, Packing | None], str] = {}
 
-    def plain(self, name: str) -> str:
-        """The name under which a tensor is known to the plan; a constant is kept as it is."""
-        return self.argument(name, None) if name in self.graph.constants else name
-
-    def argument(self, name: str, packing: Packing | None) -> str:
-        """The name of a constant, packed as asked."""
-        known = self.names.get((name, packing))
-        if known is not None:
-            return known
-        array = to_physical(self.graph.constants[name], self.graph.layouts.get(name, PLAIN))
-        label = name if packing is None else f"{name}#{len(self.names)}"
+    def argument(self, name: str, packing: Packing | None = None) -> str:
+        """The plan's name of a tensor; a constant is kept, packed as asked."""
+        if name not in self.arrays:
+            return name
+        label = self._names.get((name, packing))
+        if label is not None:
+            return label
+        array = to_physical(self.arrays[name], self._layouts.get(name, PLAIN))
+        label = name if packing is None else f"{name}#{len(self._names)}"
         self.packed[label] = np.ascontiguousarray(
             array if packing is None else pack(array, packing)
         )
-        self.names[name, packing] = label
+        self._names[name, packing] = label
         return label
 
     @property
@@ -187,16 +156,31 @@ class _Constants:
         )
 
 
-def _arguments(step: KernelCall, built: Kernel, constants: _Constants) -> tuple[str, ...]:
-    """The tensors of a call in the order of the kernel's parameters."""
-    workload = step.workload
-    tensors = dict(zip((t.name for t in workload.inputs), step.inputs, strict=True))
-    tensors |= dict(zip((t.name for t in workload.outputs), step.outputs, strict=True))
-    names: list[str] = []
-    for parameter in built.parameters:
-        tensor = tensors[parameter.name]
-        if parameter.role is Role.CONSTANT:
-            names.append(constants.argument(tensor, parameter.packing))
-        else:
-            names.append(constants.plain(tensor))
-    return tuple(names)
+def _call(
+    workload: Workload,
+    number: int,
+    kernel: Kernel,
+    names: Mapping[str, str],
+    constants: _Constants,
+) -> KernelStep[str]:
+    """The call of kernel `number`; `names` are those of its tensors outside of the workload."""
+    arguments = tuple(
+        constants.argument(names[parameter.name], parameter.packing)
+        for parameter in kernel.parameters
+    )
+    moved_bytes = sum(t.size_bytes for t in (*workload.input_types, *workload.output_types))
+    return KernelStep(number, arguments, workload.name, work(workload.outputs), moved_bytes)
+
+
+def _specs(tensors: Sequence[Tensor], types: Sequence[TensorType]) -> tuple[TensorSpec, ...]:
+    pairs = zip(tensors, types, strict=True)
+    return tuple(_spec(tensor.name, kind) for tensor, kind in pairs)
+
+
+def _spec(name: str, kind: TensorType) -> TensorSpec:
+    return TensorSpec(name, kind.dtype, kind.shape)
+
+
+def _stored_type(graph: Graph, name: str) -> TensorType:
+    kind = graph.types[name]
+    return TensorType(kind.dtype, physical_shape(kind.shape, graph.layouts.get(name, PLAIN)))

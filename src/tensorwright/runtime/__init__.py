@@ -27,6 +27,7 @@ from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ArgumentSpec,
     BufferRef,
+    Call,
     ConstantRef,
     CopyStep,
     HostStep,
@@ -41,7 +42,7 @@ from tensorwright.runtime.plan.plan import (
 )
 from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
 from tensorwright.runtime.plan.plan_verify import verify_plan
-from tensorwright.runtime.plan.planner import HostCall, KernelCall, Network, kernel_spec, make_plan
+from tensorwright.runtime.plan.planner import Network, kernel_spec, make_plan
 from tensorwright.runtime.timing import calls_per_sample, measure, time_calls
 
 __all__ = [
@@ -51,17 +52,16 @@ __all__ = [
     "Bound",
     "BufferRef",
     "CacheCounts",
+    "Call",
     "CallLoop",
     "ConstantRef",
     "Contents",
     "CopyStep",
     "Executable",
-    "HostCall",
     "HostStep",
     "InputRef",
     "Inside",
     "KernelCache",
-    "KernelCall",
     "KernelSpec",
     "KernelStep",
     "Lifetime",

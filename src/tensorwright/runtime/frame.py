@@ -192,7 +192,7 @@ class Frame:
             case HostSegment(_, step):
                 self._run_host(step)
 
-    def _run_host(self, step: HostStep) -> None:
+    def _run_host(self, step: HostStep[TypedRef]) -> None:
         arguments = tuple([self._view(typed) for typed in step.inputs])
         for array in arguments:
             array.flags.writeable = False

@@ -112,11 +112,13 @@ def arena(slot: int) -> ArenaRef:
     return ArenaRef(slot * SIZE, SIZE)
 
 
-def double(source: BufferRef, destination: BufferRef, label: str = "double") -> KernelStep:
+def double(
+    source: BufferRef, destination: BufferRef, label: str = "double"
+) -> KernelStep[BufferRef]:
     return KernelStep(0, (source, destination), label, COUNT, 2 * SIZE)
 
 
-def add(a: BufferRef, b: BufferRef, destination: BufferRef) -> KernelStep:
+def add(a: BufferRef, b: BufferRef, destination: BufferRef) -> KernelStep[BufferRef]:
     return KernelStep(1, (a, b, destination), "add", COUNT, 3 * SIZE)
 
 

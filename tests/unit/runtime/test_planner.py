@@ -30,10 +30,9 @@ from tensorwright.runtime import (
     ConstantRef,
     CopyStep,
     Executable,
-    HostCall,
+    HostStep,
     InputRef,
     Inside,
-    KernelCall,
     KernelStep,
     Network,
     OutputRef,
@@ -58,12 +57,12 @@ def network(*calls: Any, outputs: tuple[str, ...] = ("z",), **changes: Any) -> N
     )
 
 
-def double(source: str, destination: str) -> KernelCall:
-    return KernelCall(0, (source, destination), f"{destination}=2{source}")
+def double(source: str, destination: str) -> KernelStep[str]:
+    return KernelStep(0, (source, destination), f"{destination}=2{source}")
 
 
-def add(a: str, b: str, destination: str) -> KernelCall:
-    return KernelCall(1, (a, b, destination), f"{destination}={a}+{b}", 96, 1152)
+def add(a: str, b: str, destination: str) -> KernelStep[str]:
+    return KernelStep(1, (a, b, destination), f"{destination}={a}+{b}", 96, 1152)
 
 
 def test_a_chain_takes_turns_in_the_arena() -> None:
@@ -84,7 +83,7 @@ def test_producers_write_straight_into_a_concatenation() -> None:
         network(
             double("x", "t0"),
             double("y", "t1"),
-            HostCall("total", (), ("pair",), ("z",), "total"),
+            HostStep("total", (), ("pair",), ("z",), "total"),
             parts=(("t0", Inside("pair", 0)), ("t1", Inside("pair", SIZE))),
         )
     )
@@ -133,7 +132,7 @@ def test_outputs_that_nothing_writes_are_copied() -> None:
         network(
             double("x", "t0"),
             double("y", "t1"),
-            HostCall("total", (), ("pair",), ("z",), "total"),
+            HostStep("total", (), ("pair",), ("z",), "total"),
             outputs=("t0", "x", "w", "z", "again"),
             parts=(
                 ("t0", Inside("pair", 0)),
@@ -195,7 +194,7 @@ def test_emitted_kernels_run() -> None:
             (tensor("y"),),
             (),
             tuple(kernel_spec(source.signature) for source in sources),
-            (KernelCall(0, ("x", "t"), "first"), KernelCall(1, ("t", "y"), "second")),
+            (KernelStep(0, ("x", "t"), "first"), KernelStep(1, ("t", "y"), "second")),
             (("t", TENSOR),),
         )
     )
@@ -215,7 +214,7 @@ def test_an_unbound_kernel_has_no_size() -> None:
 def networks(draw: st.DrawFn) -> Network:
     """Random sums: each call reads two earlier tensors; some results are outputs or parts."""
     names = ["x", "y", "w"]
-    calls: list[KernelCall] = []
+    calls: list[KernelStep[str]] = []
     parts: list[tuple[str, Inside]] = []
     outputs = []
     types = []
@@ -254,7 +253,7 @@ def test_random_networks_compute_what_they_say(drawn: Network) -> None:
     inputs = chain_inputs()
     values: dict[str, Any] = {**inputs, "w": weights()}
     for call in drawn.calls:
-        assert isinstance(call, KernelCall)
+        assert isinstance(call, KernelStep)
         a, b, result = call.arguments
         values[result] = values[a] + values[b]
         values["alias" + result[1:]] = values[result]

@@ -37,6 +37,7 @@ from tensorwright.runtime.plan.plan import (
     OutputRef,
     Plan,
     Step,
+    TypedRef,
 )
 
 _SLOTS = "steps refs bases arguments workspace threads begin end clock ticks".split()
@@ -166,7 +167,7 @@ class HostSegment:
     """Step `index` runs in Python."""
 
     index: int
-    step: HostStep
+    step: HostStep[TypedRef]
 
 
 Segment = NativeSegment | HostSegment

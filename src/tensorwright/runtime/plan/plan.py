@@ -13,13 +13,15 @@ of a kernel is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from tensorwright.base import DType, Printer, Target
 from tensorwright.loop import Role
 from tensorwright.ops import AttributeValue, TensorType
 
 Attributes: TypeAlias = tuple[tuple[str, AttributeValue], ...]
+Place = TypeVar("Place")
+"""Where an argument lies: a tensor's name, and a reference once memory is planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +127,11 @@ class KernelSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelStep:
+class KernelStep(Generic[Place]):
     """Call `kernels[kernel]`. flops and bytes_moved are what the step must do at least."""
 
     kernel: int
-    arguments: tuple[BufferRef, ...]
+    arguments: tuple[Place, ...]
     label: str
     flops: int = 0
     bytes_moved: int = 0
@@ -146,17 +148,18 @@ class CopyStep:
 
 
 @dataclass(frozen=True, slots=True)
-class HostStep:
+class HostStep(Generic[Place]):
     """Run an operator's NumPy implementation; attributes are complete and sorted."""
 
     operator: str
     attributes: Attributes
-    inputs: tuple[TypedRef, ...]
-    outputs: tuple[TypedRef, ...]
+    inputs: tuple[Place, ...]
+    outputs: tuple[Place, ...]
     label: str
 
 
-Step: TypeAlias = KernelStep | CopyStep | HostStep
+Call: TypeAlias = KernelStep[str] | HostStep[str]
+Step: TypeAlias = KernelStep[BufferRef] | CopyStep | HostStep[TypedRef]
 
 
 @dataclass(frozen=True, slots=True)

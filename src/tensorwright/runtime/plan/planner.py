@@ -1,7 +1,7 @@
 """From calls on named tensors to a plan: lifetimes, places in the arena, references.
 
     Network("net", target, 2, inputs, outputs, constants, kernels, types=(("t1", type), ...),
-            calls=(KernelCall(0, ("x", "w", "t1"), "conv"), KernelCall(1, ("t1", "y"), "relu")),
+            calls=(KernelStep(0, ("x", "w", "t1"), "conv"), KernelStep(1, ("t1", "y"), "relu")),
             parts=(("t1", Inside("t3", 4096)),))
 
 A tensor is an input, an output, a constant, or an intermediate one, which lives in the arena from
@@ -24,8 +24,8 @@ from tensorwright.runtime.plan.arena import Inside, Lifetime, plan_memory
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ArgumentSpec,
-    Attributes,
     BufferRef,
+    Call,
     ConstantRef,
     CopyStep,
     HostStep,
@@ -39,31 +39,6 @@ from tensorwright.runtime.plan.plan import (
     TypedRef,
 )
 from tensorwright.runtime.plan.plan_verify import verify_plan
-
-
-@dataclass(frozen=True, slots=True)
-class KernelCall:
-    """Call kernel number `kernel` on tensors, in the order of its parameters."""
-
-    kernel: int
-    arguments: tuple[str, ...]
-    label: str
-    flops: int = 0
-    bytes_moved: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class HostCall:
-    """Run an operator's NumPy implementation; attributes are complete and sorted."""
-
-    operator: str
-    attributes: Attributes
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    label: str
-
-
-Call = KernelCall | HostCall
 
 
 def kernel_spec(signature: Signature) -> KernelSpec:
@@ -199,9 +174,9 @@ class _Table:
 
 def _names(call: Call) -> tuple[str, ...]:
     match call:
-        case KernelCall(_, arguments):
+        case KernelStep(_, arguments):
             return arguments
-        case HostCall(_, _, inputs, outputs):
+        case HostStep(_, _, inputs, outputs):
             return (*inputs, *outputs)
 
 
@@ -230,10 +205,10 @@ def _with_parents(table: _Table, name: str) -> Iterator[str]:
 
 def _step(table: _Table, call: Call) -> Step:
     match call:
-        case KernelCall(kernel, arguments, label, flops, bytes_moved):
+        case KernelStep(kernel, arguments, label, flops, bytes_moved):
             refs = tuple(table.ref(name) for name in arguments)
             return KernelStep(kernel, refs, label, flops, bytes_moved)
-        case HostCall(operator, attributes, inputs, outputs, label):
+        case HostStep(operator, attributes, inputs, outputs, label):
             typed = [
                 tuple(TypedRef(table.ref(name), table.type(name)) for name in names)
                 for names in (inputs, outputs)
