@@ -16,11 +16,17 @@ from tensorwright.records import Record, Status
 from tensorwright.schedule import state_of
 from tensorwright.tuning.models import RandomModel, RooflineModel, Sample
 from tensorwright.tuning.space import Sketch, space_of
-from tensorwright.tuning.strategies import ModelGuide, Outcome, RandomGuide, make_atlas, sample
+from tensorwright.tuning.strategies import (
+    ModelGuide,
+    Outcome,
+    RandomGuide,
+    make_space_tables,
+    sample,
+)
 from tensorwright.tuning.strategies.evolution import EvolutionOptions, evolution_by
 from tensorwright.tuning.task import Task
 
-ATLAS = make_atlas(SPACE)
+ATLAS = make_space_tables(SPACE)
 DRAWN = sample(ATLAS, 60, np.random.default_rng(0))
 
 

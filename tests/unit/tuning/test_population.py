@@ -15,7 +15,7 @@ from tensorwright.tuning.strategies import (
     Population,
     cross,
     everything,
-    make_atlas,
+    make_space_tables,
     mutate,
     neighbourhood,
     sample,
@@ -23,7 +23,7 @@ from tensorwright.tuning.strategies import (
 from tensorwright.tuning.strategies.neighbours import neighbour_pairs
 from tensorwright.tuning.strategies.population import candidate_at
 
-ATLAS = make_atlas(SPACE)
+ATLAS = make_space_tables(SPACE)
 seeds = st.integers(0, 2**32 - 1)
 examples = settings(deadline=None, derandomize=True, max_examples=25)
 
@@ -67,7 +67,7 @@ def test_samples_are_of_the_allowed_sketches() -> None:
 def test_where_hardly_anything_is_valid_fewer_come_back() -> None:
     choices = tuple(Choice.of(f"t{n}", tuple(range(1, 200)), 1) for n in range(4))
     narrow = Sketch("s", (), choices, (Limit(tuple(c.names[0] for c in choices), 1),))
-    assert len(sample(make_atlas(Space((narrow,))), 100, np.random.default_rng(0))) < 5
+    assert len(sample(make_space_tables(Space((narrow,))), 100, np.random.default_rng(0))) < 5
 
 
 @given(seeds)

@@ -25,7 +25,7 @@ from tensorwright.schedule import state_of
 from tensorwright.tuning.features import Plan, lower_sketch
 from tensorwright.tuning.models import BoostedModel, Features, Sample, make_model
 from tensorwright.tuning.space import space_of
-from tensorwright.tuning.strategies import Population, make_atlas, sample
+from tensorwright.tuning.strategies import Population, make_space_tables, sample
 
 DEFAULT_WORKLOAD = "conv 3x3 256 14x14"
 _SAMPLES = 512  # so many candidates with made-up times train the model
@@ -75,9 +75,9 @@ def bench_scoring(case: Case, target: Target, count: int, seed: int) -> dict[str
     """Draw candidates, train a model on made-up times, and score the candidates."""
     state = state_of(case.workload)
     space = space_of(state, target)
-    atlas = make_atlas(space)
+    tables = make_space_tables(space)
     random = np.random.default_rng(seed)
-    drawn = sample(atlas, count, random)
+    drawn = sample(tables, count, random)
     model = make_model(target, 1, seed)
 
     def features_of(population: Population, parts: Parts) -> list[Features]:

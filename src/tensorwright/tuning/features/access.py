@@ -20,7 +20,7 @@ from tensorwright.tuning.features.columns import (
     smaller,
     total_of,
 )
-from tensorwright.tuning.features.loop_dependence import Motion, Variables
+from tensorwright.tuning.features.loop_dependence import LoopDependence, Variables
 from tensorwright.tuning.features.operations import Access
 
 __all__ = ["LINE_BYTES", "BufferUse", "LoopBox", "buffer_uses"]
@@ -89,7 +89,7 @@ class _Dimension:
     extent: Cell
     spread: Cell
     places: int
-    motions: tuple[Motion | None, ...]
+    dependences: tuple[LoopDependence | None, ...]
 
 
 def buffer_uses(
@@ -122,7 +122,7 @@ def _use(
     footprints = [_Footprint.of(dimension, loops) for dimension in dimensions]
     weight = any_flag([access.weight for access in accesses])
     moved = [
-        [_moves(dimension.motions[n], loops.extents[n]) for dimension in dimensions]
+        [_moves(dimension.dependences[n], loops.extents[n]) for dimension in dimensions]
         for n in range(len(loops))
     ]
     return BufferUse(
@@ -149,20 +149,20 @@ def _dimension(
     low, high = firsts[0], firsts[0]
     for first in firsts[1:]:
         low, high = smaller(low, first), larger(high, first)
-    motions: list[Motion | None] = []
+    dependences: list[LoopDependence | None] = []
     for var in loops.variables:
-        found = [variables.motion(i, var) for i in distinct if var in variables.free(i)]
-        motion = found[0] if found else None
+        found = [variables.dependence(i, var) for i in distinct if var in variables.free(i)]
+        dependence = found[0] if found else None
         for other in found[1:]:
-            motion = _wider(motion, other)
-        motions.append(motion)
-    return _Dimension(extent, high - low, len(distinct), tuple(motions))
+            dependence = _wider(dependence, other)
+        dependences.append(dependence)
+    return _Dimension(extent, high - low, len(distinct), tuple(dependences))
 
 
-def _wider(one: Motion | None, other: Motion) -> Motion:
+def _wider(one: LoopDependence | None, other: LoopDependence) -> LoopDependence:
     if one is None:
         return other
-    return Motion(
+    return LoopDependence(
         larger(one.span, other.span),
         smaller(one.low, other.low),
         larger(one.high, other.high),
@@ -170,11 +170,11 @@ def _wider(one: Motion | None, other: Motion) -> Motion:
     )
 
 
-def _moves(motion: Motion | None, extent: Cell) -> Cell:
+def _moves(dependence: LoopDependence | None, extent: Cell) -> Cell:
     """1 where a dimension moves with a loop."""
-    if motion is None:
+    if dependence is None:
         return 0
-    return above(extent, 1) if motion.is_strict else above(motion.span, 0)
+    return above(extent, 1) if dependence.is_strict else above(dependence.span, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,18 +189,18 @@ class _Footprint:
 
     @classmethod
     def of(cls, dimension: _Dimension, loops: LoopBox) -> _Footprint:
-        """Add up the motions of the loops, innermost first; nothing exceeds the buffer."""
+        """Add up the dependences of the loops, innermost first; nothing exceeds the buffer."""
         width: Cell = 1 + dimension.spread
         points: Cell = dimension.places
         boxes = [smaller(width, dimension.extent)]
         counts = [smaller(boxes[0], points)]
-        for motion, extent in zip(
-            reversed(dimension.motions), reversed(loops.extents), strict=True
+        for dependence, extent in zip(
+            reversed(dimension.dependences), reversed(loops.extents), strict=True
         ):
-            if motion is not None:
-                width = width + motion.span
+            if dependence is not None:
+                width = width + dependence.span
                 points = points * (
-                    extent if motion.is_strict else choose(above(motion.span, 0), extent, 1)
+                    extent if dependence.is_strict else choose(above(dependence.span, 0), extent, 1)
                 )
                 boxes.append(smaller(width, dimension.extent))
                 counts.append(smaller(boxes[-1], points))
@@ -215,9 +215,9 @@ def _stride(dimensions: list[_Dimension], loop: int, extent: Cell) -> Cell:
     distance: Cell = 0
     size: Cell = 1
     for dimension in reversed(dimensions):
-        motion = dimension.motions[loop]
-        if motion is not None:
-            distance = distance + motion.span * size
+        dependence = dimension.dependences[loop]
+        if dependence is not None:
+            distance = distance + dependence.span * size
         size = size * dimension.extent
     return divided(distance, larger(extent - 1, 1))
 

@@ -1,8 +1,9 @@
 """Arithmetic on numbers or on columns of numbers, by the same functions.
 
 A column stands for one number per candidate.  Arithmetic on plain numbers gives plain numbers at
-once; arithmetic on a column appends a step to its tape, where each different step is taken once,
-and gives the column of the results.  A tape runs on the columns of any candidates, again and again.
+once; arithmetic on a column adds a step to its graph, where each different step stands once, and
+gives the column of the results.  Its program runs on the columns of any candidates, again and
+again.
 
 All columns hold float64: integers below 2**52 are exact in it, their floored quotients too.
 """
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 __all__ = [
     "Cell",
     "Column",
-    "Tape",
+    "ColumnGraph",
     "above",
     "absolute",
     "choose",
@@ -39,24 +40,24 @@ _Operation: TypeAlias = Callable[..., Any]
 
 _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _FLOOR, _MINIMUM, _MAXIMUM = range(7)
 _ABSOLUTE, _ABOVE, _SAME, _CHOOSE = range(7, 11)
-_BITS = 24  # of a place: a program has some thousand steps
+_BITS = 24  # of a register: a program has some thousand steps
 _MASK = (1 << _BITS) - 1
 _THIRD = 3 * _BITS
 
 
 class Column:
-    """One number per candidate: a place on a tape."""
+    """One number per candidate: the result of a step of a graph."""
 
-    __slots__ = ("place", "tape")
+    __slots__ = ("graph", "register")
 
-    def __init__(self, tape: Tape, place: int) -> None:
-        self.tape = tape
-        self.place = place
+    def __init__(self, graph: ColumnGraph, register: int) -> None:
+        self.graph = graph
+        self.register = register
 
     def __add__(self, other: Cell) -> Cell:
         if other.__class__ is not Column and other == 0:
             return self
-        return self.tape.step(_ADD, self, other)
+        return self.graph.step(_ADD, self, other)
 
     __radd__ = __add__
 
@@ -65,10 +66,10 @@ class Column:
             return 0
         if other.__class__ is not Column and other == 0:
             return self
-        return self.tape.step(_SUBTRACT, self, other)
+        return self.graph.step(_SUBTRACT, self, other)
 
     def __rsub__(self, other: float) -> Cell:
-        return self.tape.step(_SUBTRACT, other, self)
+        return self.graph.step(_SUBTRACT, other, self)
 
     def __mul__(self, other: Cell) -> Cell:
         if other.__class__ is not Column:
@@ -76,7 +77,7 @@ class Column:
                 return 0
             if other == 1:
                 return self
-        return self.tape.step(_MULTIPLY, self, other)
+        return self.graph.step(_MULTIPLY, self, other)
 
     __rmul__ = __mul__
 
@@ -89,26 +90,26 @@ def _is(cell: Cell, number: int) -> bool:
     return cell.__class__ is not Column and cell == number
 
 
-def _tape_of(a: Cell, b: Cell) -> Tape | None:
+def _graph_of(a: Cell, b: Cell) -> ColumnGraph | None:
     if isinstance(a, Column):
-        return a.tape
-    return b.tape if isinstance(b, Column) else None
+        return a.graph
+    return b.graph if isinstance(b, Column) else None
 
 
 def divided(a: Cell, b: Cell) -> Cell:
     """a / b."""
-    tape = _tape_of(a, b)
-    if tape is None:
+    graph = _graph_of(a, b)
+    if graph is None:
         return a / b  # type: ignore[operator]
-    return a if _is(b, 1) or _is(a, 0) else tape.step(_DIVIDE, a, b)
+    return a if _is(b, 1) or _is(a, 0) else graph.step(_DIVIDE, a, b)
 
 
 def floored(a: Cell, b: Cell) -> Cell:
     """floor(a / b) for integers, b > 0."""
-    tape = _tape_of(a, b)
-    if tape is None:
+    graph = _graph_of(a, b)
+    if graph is None:
         return a // b  # type: ignore[operator]
-    return a if _is(b, 1) or _is(a, 0) else tape.step(_FLOOR, tape.step(_DIVIDE, a, b))
+    return a if _is(b, 1) or _is(a, 0) else graph.step(_FLOOR, graph.step(_DIVIDE, a, b))
 
 
 def rounded_up(a: Cell, b: Cell) -> Cell:
@@ -123,39 +124,39 @@ def remainder(a: Cell, b: Cell) -> Cell:
 
 def smaller(a: Cell, b: Cell) -> Cell:
     """The smaller of two."""
-    tape = _tape_of(a, b)
-    if tape is None:
+    graph = _graph_of(a, b)
+    if graph is None:
         return min(a, b)  # type: ignore[type-var]
-    return a if a is b else tape.step(_MINIMUM, a, b)
+    return a if a is b else graph.step(_MINIMUM, a, b)
 
 
 def larger(a: Cell, b: Cell) -> Cell:
     """The larger of two."""
-    tape = _tape_of(a, b)
-    if tape is None:
+    graph = _graph_of(a, b)
+    if graph is None:
         return max(a, b)  # type: ignore[type-var]
-    return a if a is b else tape.step(_MAXIMUM, a, b)
+    return a if a is b else graph.step(_MAXIMUM, a, b)
 
 
 def absolute(a: Cell) -> Cell:
     """The magnitude of a number."""
-    return a.tape.step(_ABSOLUTE, a) if isinstance(a, Column) else abs(a)
+    return a.graph.step(_ABSOLUTE, a) if isinstance(a, Column) else abs(a)
 
 
 def above(a: Cell, b: Cell) -> Cell:
     """1 where a > b, else 0."""
-    tape = _tape_of(a, b)
-    if tape is None:
+    graph = _graph_of(a, b)
+    if graph is None:
         return int(a > b)  # type: ignore[operator]
-    return 0 if a is b else tape.step(_ABOVE, a, b)
+    return 0 if a is b else graph.step(_ABOVE, a, b)
 
 
 def same(a: Cell, b: Cell) -> Cell:
     """1 where a = b, else 0."""
-    tape = _tape_of(a, b)
-    if tape is None:
+    graph = _graph_of(a, b)
+    if graph is None:
         return int(a == b)
-    return 1 if a is b else tape.step(_SAME, a, b)
+    return 1 if a is b else graph.step(_SAME, a, b)
 
 
 def either(a: Cell, b: Cell) -> Cell:
@@ -181,7 +182,7 @@ def choose(flag: Cell, a: Cell, b: Cell) -> Cell:
         return a
     if _is(b, 0):
         return flag * a
-    return flag.tape.step(_CHOOSE, flag, a, b)
+    return flag.graph.step(_CHOOSE, flag, a, b)
 
 
 def _is_above(a: _Array, b: _Array) -> _Array:
@@ -227,8 +228,8 @@ def product_of(cells: Sequence[Cell]) -> Cell:
     return product
 
 
-class Tape:
-    """Steps of arithmetic on columns; grows while formulas are written, then runs.
+class ColumnGraph:
+    """Steps of arithmetic on columns; grows while formulas are written.
 
     Mutable until its last formula is written.
     """
@@ -236,11 +237,11 @@ class Tape:
     def __init__(self) -> None:
         self._columns: dict[str, Column] = {}
         self._numbers: dict[float, int] = {}
-        self._known: dict[int, Column] = {}  # by operation and operands, packed into one number
-        self._size = 1  # the place 0 stands for an operand that is not there
+        self._steps: dict[int, Column] = {}  # by operation and operands, packed into one number
+        self._size = 1  # the register 0 stands for an operand that is not there
 
     def column(self, name: str) -> Column:
-        """The column that is given under a name when the tape runs."""
+        """The column that is given under a name when the program runs."""
         if name not in self._columns:
             self._columns[name] = Column(self, self._size)
             self._size += 1
@@ -249,57 +250,61 @@ class Tape:
     def step(self, operation: int, a: Cell, b: Cell | None = None, c: Cell | None = None) -> Column:
         """The result of an operation on columns and numbers."""
         key = operation << 2 * _BITS
-        key |= (a.place if isinstance(a, Column) else self._place_of(a)) << _BITS
+        key |= (a.register if isinstance(a, Column) else self._register_of(a)) << _BITS
         if b is not None:
-            key |= b.place if isinstance(b, Column) else self._place_of(b)
+            key |= b.register if isinstance(b, Column) else self._register_of(b)
             if c is not None:
-                key |= (c.place if isinstance(c, Column) else self._place_of(c)) << _THIRD
-        found = self._known.get(key)
+                key |= (c.register if isinstance(c, Column) else self._register_of(c)) << _THIRD
+        found = self._steps.get(key)
         if found is None:
-            found = self._known[key] = Column(self, self._size)
+            found = self._steps[key] = Column(self, self._size)
             self._size += 1
         return found
 
-    def _place_of(self, number: float) -> int:
-        place = self._numbers.get(number)
-        if place is None:
-            place = self._numbers[number] = self._size
+    def _register_of(self, number: float) -> int:
+        register = self._numbers.get(number)
+        if register is None:
+            register = self._numbers[number] = self._size
             self._size += 1
-        return place
+        return register
 
-    def recording(self, results: Sequence[Column]) -> Recording:
+    def program(self, results: Sequence[Column]) -> ColumnProgram:
         """What computes some columns, without the steps that they do not need.
 
-        Each step is kept with the places that nothing needs after it: their memory is used again.
+        Each step is kept with the registers that nothing needs after it: their memory is free.
         """
-        wanted = [column.place for column in results]
+        wanted = [column.register for column in results]
         live = bytearray(self._size)
-        for place in wanted:
-            live[place] = 1
+        for register in wanted:
+            live[register] = 1
         live[0] = 1
         steps: list[_Step] = []
-        for key, column in reversed(self._known.items()):
-            if live[column.place]:
+        for key, column in reversed(self._steps.items()):
+            if live[column.register]:
                 a, b = key >> _BITS & _MASK, key & _MASK
                 c = key >> _THIRD
                 ends: list[int] = []
-                for place in (a, b, c):
-                    if not live[place]:
-                        live[place] = 1
-                        ends.append(place)
+                for register in (a, b, c):
+                    if not live[register]:
+                        live[register] = 1
+                        ends.append(register)
                 operation = _FUNCTIONS[key >> 2 * _BITS & _MASK]
-                steps.append((operation, a, b, c, column.place, tuple(ends)))
+                steps.append((operation, a, b, c, column.register, tuple(ends)))
         steps.reverse()
-        used = tuple((n, column.place) for n, column in self._columns.items() if live[column.place])
-        numbers = tuple((number, place) for number, place in self._numbers.items() if live[place])
-        return Recording(self._size, used, numbers, tuple(steps), tuple(wanted))
+        used = tuple(
+            (n, column.register) for n, column in self._columns.items() if live[column.register]
+        )
+        numbers = tuple(
+            (number, register) for number, register in self._numbers.items() if live[register]
+        )
+        return ColumnProgram(self._size, used, numbers, tuple(steps), tuple(wanted))
 
 
 _Step: TypeAlias = "tuple[_Operation, int, int, int, int, tuple[int, ...]]"
-"""Operation, places of three operands or 0, place of the result, places that are free after it."""
+"""Operation, registers of three operands or 0, that of the result, those that are free after it."""
 
 
-class Recording:
+class ColumnProgram:
     """The steps that compute some columns; immutable."""
 
     __slots__ = ("_names", "_numbers", "_size", "_steps", "_wanted")
@@ -324,17 +329,17 @@ class Recording:
     def run(self, columns: Mapping[str, NDArray[Any]]) -> list[Any]:
         """The results for the candidates whose decisions are given."""
         values: list[Any] = [None] * self._size
-        for name, place in self._names:
-            values[place] = np.asarray(columns[name], np.float64)
-        for number, place in self._numbers:
-            values[place] = np.float64(number)
-        for operation, a, b, c, place, ends in self._steps:
+        for name, register in self._names:
+            values[register] = np.asarray(columns[name], np.float64)
+        for number, register in self._numbers:
+            values[register] = np.float64(number)
+        for operation, a, b, c, register, ends in self._steps:
             if c:
-                values[place] = operation(values[a], values[b], values[c])
+                values[register] = operation(values[a], values[b], values[c])
             elif b:
-                values[place] = operation(values[a], values[b])
+                values[register] = operation(values[a], values[b])
             else:
-                values[place] = operation(values[a])
+                values[register] = operation(values[a])
             for end in ends:
                 values[end] = None
-        return [values[place] for place in self._wanted]
+        return [values[register] for register in self._wanted]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tensorwright.base import Target
 from tensorwright.loop import LoopProgram, lower
 from tensorwright.schedule import ScheduleState, Trace, replay
-from tensorwright.tuning.features.columns import Cell, Column, Recording, Tape
+from tensorwright.tuning.features.columns import Cell, Column, ColumnGraph, ColumnProgram
 from tensorwright.tuning.features.curve import intensity_curves
 from tensorwright.tuning.features.formulas import StatementFormulas, formulas_of
 from tensorwright.tuning.features.names import BUFFER_FIELDS, BUFFERS, CURVE_POINTS, FEATURE_NAMES
@@ -38,8 +38,8 @@ class Plan:
     """
 
     def __init__(self, program: LoopProgram) -> None:
-        tape = Tape()
-        found = formulas_of(program, tape)
+        graph = ColumnGraph()
+        found = formulas_of(program, graph)
         self.statements = len(found)
         self._results: list[Column] = []
         self._result_places: dict[int, int] = {}
@@ -49,7 +49,7 @@ class Plan:
         self._curves = _Table((2, levels, self.statements))
         for n, each in enumerate(found):
             self._place(n, each, levels)
-        self._recording: Recording = tape.recording(self._results)
+        self._program: ColumnProgram = graph.program(self._results)
 
     def _place(self, n: int, found: StatementFormulas, levels: int) -> None:
         for name, cell in found.scalars.items():
@@ -66,17 +66,17 @@ class Plan:
         if not isinstance(cell, Column):
             table.numbers[place] = cell
             return
-        if cell.place not in self._result_places:
-            self._result_places[cell.place] = len(self._results)
+        if cell.register not in self._result_places:
+            self._result_places[cell.register] = len(self._results)
             self._results.append(cell)
-        table.columns.append((place, self._result_places[cell.place]))
+        table.columns.append((place, self._result_places[cell.register]))
 
     def __len__(self) -> int:
-        return len(self._recording)
+        return len(self._program)
 
     def run(self, columns: Mapping[str, NDArray[Any]], count: int) -> Features:
         """The features of `count` candidates.  Shapes:  (count, statements, 164) f32."""
-        results = self._recording.run(columns)
+        results = self._program.run(columns)
         found = self._scalars.filled(results, count)
         for n, table in enumerate(self._buffers):
             rows = _ordered(table, results, count)

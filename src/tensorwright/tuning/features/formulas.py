@@ -10,7 +10,7 @@ from tensorwright.schedule import ForKind
 from tensorwright.tuning.features.access import LINE_BYTES, BufferUse, LoopBox, buffer_uses
 from tensorwright.tuning.features.columns import (
     Cell,
-    Tape,
+    ColumnGraph,
     above,
     choose,
     divided,
@@ -20,7 +20,11 @@ from tensorwright.tuning.features.columns import (
     smaller,
     total_of,
 )
-from tensorwright.tuning.features.loop_annotations import LoopKinds, gpu_features, mark_features
+from tensorwright.tuning.features.loop_annotations import (
+    LoopKinds,
+    annotation_features,
+    gpu_features,
+)
 from tensorwright.tuning.features.loop_dependence import Variables
 from tensorwright.tuning.features.operations import Operations, operations_of
 from tensorwright.tuning.features.statements import Statement, statements_of
@@ -42,13 +46,13 @@ class StatementFormulas:
     curve: tuple[tuple[Cell, Cell], ...]
 
 
-def formulas_of(program: LoopProgram, tape: Tape) -> tuple[StatementFormulas, ...]:
+def formulas_of(program: LoopProgram, graph: ColumnGraph) -> tuple[StatementFormulas, ...]:
     """The formulas of all statements of a program, in order."""
     shapes: dict[Buffer, tuple[Cell, ...]] = {}
     nests: list[_Nest] = []
     touching: dict[Buffer, list[Statement]] = {}
     for statement in statements_of(program):
-        nest = _Nest(statement, tape)
+        nest = _Nest(statement, graph)
         nest.find_shape(shapes)
         nests.append(nest)
     for nest in nests:
@@ -65,9 +69,9 @@ class _Nest:
     kinds: LoopKinds
     touched: tuple[Cell, ...]
 
-    def __init__(self, statement: Statement, tape: Tape) -> None:
+    def __init__(self, statement: Statement, graph: ColumnGraph) -> None:
         self.statement = statement
-        self.variables = Variables(tape)
+        self.variables = Variables(graph)
         for loop in statement.loops:
             self.variables.add(loop.var, loop.extent)
         for guard in statement.guards:
@@ -92,7 +96,7 @@ class _Nest:
             width: Cell = 1
             for var in inside:
                 if var in self.variables.free(index):
-                    width = width + self.variables.motion(index, var).span
+                    width = width + self.variables.dependence(index, var).span
             used = smaller(self.variables.first(extent), width)
             for guard in self.statement.guards:
                 limit = self.variables.limit(index, guard, inside)
@@ -131,7 +135,7 @@ class _Nest:
         """All features of the statement."""
         runs = self.loops.inside[0]
         scalars = {name: count * runs for name, count in self._counts().items()}
-        scalars |= mark_features(self.kinds)
+        scalars |= annotation_features(self.kinds)
         scalars |= gpu_features(self.kinds)
         scalars |= self._allocation()
         scalars["outer_prod"] = runs

@@ -15,9 +15,9 @@ from tensorwright.tuning.features.columns import (
 )
 from tensorwright.tuning.features.names import POSITIONS
 
-__all__ = ["MARKS", "LoopKinds", "gpu_features", "mark_features"]
+__all__ = ["ANNOTATIONS", "LoopKinds", "annotation_features", "gpu_features"]
 
-MARKS = {
+ANNOTATIONS = {
     "vector": ForKind.VECTOR,
     "unroll": ForKind.UNROLLED,
     "parallel": ForKind.PARALLEL,
@@ -75,15 +75,15 @@ class LoopKinds:
         return found
 
 
-def mark_features(loops: LoopKinds) -> dict[str, Cell]:
+def annotation_features(loops: LoopKinds) -> dict[str, Cell]:
     """Number, product, innermost extent and position of the loops that run in each way."""
     found: dict[str, Cell] = {}
-    for mark, kind in MARKS.items():
+    for name, kind in ANNOTATIONS.items():
         marked = [n for n, each in enumerate(loops.kinds) if each is kind]
         number = total_of([loops.present[n] for n in marked])
-        found[f"{mark}_num"] = number
+        found[f"{name}_num"] = number
         some = any_flag([loops.present[n] for n in marked])
-        found[f"{mark}_prod"] = some * product_of([loops.extents[n] for n in marked])
+        found[f"{name}_prod"] = some * product_of([loops.extents[n] for n in marked])
         length: Cell = 0
         position: dict[str, Cell] = dict.fromkeys(POSITIONS, 0)
         position["none"] = 1
@@ -92,10 +92,11 @@ def mark_features(loops: LoopKinds) -> dict[str, Cell]:
             length = choose(there, loops.extents[n], length)
             own = loops.position(n)
             position = {
-                name: choose(there, own.get(name, 0), before) for name, before in position.items()
+                place: choose(there, own.get(place, 0), before)
+                for place, before in position.items()
             }
-        found[f"{mark}_len"] = length
-        found |= {f"{mark}_type_{name}": flag for name, flag in position.items()}
+        found[f"{name}_len"] = length
+        found |= {f"{name}_type_{place}": flag for place, flag in position.items()}
     return found
 
 

@@ -41,7 +41,7 @@ from tensorwright.expr import (
 )
 from tensorwright.tuning.features.columns import (
     Cell,
-    Tape,
+    ColumnGraph,
     above,
     absolute,
     either,
@@ -52,13 +52,13 @@ from tensorwright.tuning.features.columns import (
     smaller,
 )
 
-__all__ = ["Motion", "Truth", "Variables"]
+__all__ = ["ConditionBounds", "LoopDependence", "Variables"]
 
 _LAST = 0  # the number of the last iteration as a point; others are numbered as they are found
 
 
 @dataclass(frozen=True, slots=True)
-class Motion:
+class LoopDependence:
     """How far an expression moves over one loop.
 
     span       the greatest distance from its value at the first iteration
@@ -73,7 +73,7 @@ class Motion:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class ConditionBounds:
     """What is known of a condition over all iterations; both 0: it depends.
 
     open_count  so many comparisons in it depend on the iteration
@@ -87,14 +87,14 @@ class Truth:
 class Variables:
     """Evaluates expressions at iterations of loops; mutable, one per program."""
 
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
+    def __init__(self, graph: ColumnGraph) -> None:
+        self.graph = graph
         self.extents: dict[Var, Cell] = {}
         self._values: dict[tuple[int, str, int], Cell] = {}  # by id: `_kept` holds the nodes
-        self._motions: dict[tuple[int, str], Motion] = {}
+        self._dependences: dict[tuple[int, str], LoopDependence] = {}
         self._free: dict[int, frozenset[Var]] = {}
         self._kept: list[Index] = []
-        self._turns: list[Cell] = [0]
+        self._wraps: list[Cell] = [0]
 
     def add(self, var: Var, extent: Index) -> Cell:
         """Make a loop known; gives its number of iterations."""
@@ -120,7 +120,7 @@ class Variables:
                 if any(extent is not self.extents[var] for var, extent in shorter.items()):
                     self.extents |= shorter
                     self._values.clear()
-                    self._motions.clear()
+                    self._dependences.clear()
             case _:
                 pass
 
@@ -132,7 +132,7 @@ class Variables:
         rest = self.first(right) - self.first(left) - least
         for other in sorted(self.free(left) | self.free(right), key=str):
             if other != var:
-                rest = rest + self._gap_motion(left, right, other)[1]
+                rest = rest + self._gap_range(left, right, other)[1]
         step = self._value(coefficient, None, 0)
         return smaller(self.extents[var], 1 + floored(larger(rest, 0), step))
 
@@ -158,7 +158,7 @@ class Variables:
                         continue
                     most = self.first(right) - self.first(left)
                     for var in sorted((self.free(left) | self.free(right)) - set(inner), key=str):
-                        most = most + self._gap_motion(left, right, var)[1]
+                        most = most + self._gap_range(left, right, var)[1]
                     count = larger(most + (0 if relation is Relation.LT else 1), 1)
                     found = count if found is None else smaller(found, count)
                 case _:
@@ -177,55 +177,55 @@ class Variables:
             self._kept.append(index)
         return found
 
-    def motion(self, index: Index, var: Var) -> Motion:
+    def dependence(self, index: Index, var: Var) -> LoopDependence:
         """How far an expression moves with a loop that occurs in it."""
         key = id(index), var.name
-        found = self._motions.get(key)
+        found = self._dependences.get(key)
         if found is None:
-            found = self._motions[key] = self._motion(index, var)
+            found = self._dependences[key] = self._dependence(index, var)
             self._kept.append(index)
         return found
 
-    def _motion(self, index: Index, var: Var) -> Motion:
+    def _dependence(self, index: Index, var: Var) -> LoopDependence:
         start = self.first(index)
         step = coefficient_of(index, var)
         if step is not None:
             distance = self._value(step, None, 0) * (self.extents[var] - 1)
-            return Motion(distance, 0, distance, is_strict=True)
+            return LoopDependence(distance, 0, distance, is_strict=True)
         low: Cell = 0
         high: Cell = 0
         for point in self._points(var, index):
             distance = self._value(index, var, point) - start
             low, high = smaller(low, distance), larger(high, distance)
-        return Motion(larger(high, absolute(low)), low, high, is_strict=False)
+        return LoopDependence(larger(high, absolute(low)), low, high, is_strict=False)
 
-    def truth(self, condition: Condition) -> Truth:
+    def condition_bounds(self, condition: Condition) -> ConditionBounds:
         """Whether a condition holds in all iterations, in none, or in some."""
         match condition:
             case bool():
-                return Truth(int(condition), 1 - int(condition), 0)
+                return ConditionBounds(int(condition), 1 - int(condition), 0)
             case Compare(relation, left, right):
                 return self._comparison(relation, left, right)
             case Not(part):
-                found = self.truth(part)
-                return Truth(found.never, found.always, found.open_count)
+                found = self.condition_bounds(part)
+                return ConditionBounds(found.never, found.always, found.open_count)
             case And(parts) | Or(parts):
-                found = self.truth(parts[0])
+                found = self.condition_bounds(parts[0])
                 always, never, count = found.always, found.never, found.open_count
                 for part in parts[1:]:
-                    other = self.truth(part)
+                    other = self.condition_bounds(part)
                     count = count + other.open_count
                     if isinstance(condition, And):
                         always, never = always * other.always, either(never, other.never)
                     else:
                         always, never = either(always, other.always), never * other.never
-                return Truth(always, never, count)
+                return ConditionBounds(always, never, count)
 
-    def _comparison(self, relation: Relation, left: Index, right: Index) -> Truth:
-        """The truth of left relation right, from the range of right - left."""
+    def _comparison(self, relation: Relation, left: Index, right: Index) -> ConditionBounds:
+        """The bounds of left relation right, from the range of right - left."""
         low = high = self.first(right) - self.first(left)
         for var in sorted(self.free(left) | self.free(right), key=str):
-            near, far = self._gap_motion(left, right, var)
+            near, far = self._gap_range(left, right, var)
             low, high = low + near, high + far
         match relation:
             case Relation.LT:
@@ -236,16 +236,16 @@ class Variables:
                 always, never = same(low, 0) * same(high, 0), either(above(low, 0), above(0, high))
             case Relation.NE:
                 always, never = either(above(low, 0), above(0, high)), same(low, 0) * same(high, 0)
-        return Truth(always, never, 1 - either(always, never))
+        return ConditionBounds(always, never, 1 - either(always, never))
 
-    def _gap_motion(self, left: Index, right: Index, var: Var) -> tuple[Cell, Cell]:
+    def _gap_range(self, left: Index, right: Index, var: Var) -> tuple[Cell, Cell]:
         """The least and the greatest distance of right - left from its first value."""
         if var not in self.free(left):
-            motion = self.motion(right, var)
-            return motion.low, motion.high
+            dependence = self.dependence(right, var)
+            return dependence.low, dependence.high
         if var not in self.free(right):
-            motion = self.motion(left, var)
-            return 0 - motion.high, 0 - motion.low
+            dependence = self.dependence(left, var)
+            return 0 - dependence.high, 0 - dependence.low
         low: Cell = 0
         high: Cell = 0
         start = self.first(right) - self.first(left)
@@ -270,9 +270,9 @@ class Variables:
     def _compute(self, index: Index, var: Var | None, point: int) -> Cell:
         match index:
             case Var():
-                return self._place(index, point) if index == var else 0
+                return self._iteration(index, point) if index == var else 0
             case Decision(name):
-                return self.tape.column(name)
+                return self.graph.column(name)
             case Poly(terms):
                 total: Cell = 0
                 for monomial, coefficient in terms:
@@ -298,31 +298,31 @@ class Variables:
                 return total
         raise InternalError(stage="tune", where=f"index {index}", reason="has no features")
 
-    def _place(self, var: Var, point: int) -> Cell:
-        return self._turns[point] if point else self.extents[var] - 1
+    def _iteration(self, var: Var, point: int) -> Cell:
+        return self._wraps[point] if point else self.extents[var] - 1
 
     def _points(self, var: Var, *expressions: Index) -> list[int]:
         """The iterations at which expressions of a loop are looked at, besides the first."""
         found = [_LAST]
-        for remainder_of in (each for index in expressions for each in _remainders_in(index)):
-            if var in self.free(remainder_of.dividend):
-                turn = self._turn(remainder_of, var)
-                if turn is not None:
-                    self._turns.append(turn)
-                    found.append(len(self._turns) - 1)
+        for modulo in (each for index in expressions for each in _remainders_in(index)):
+            if var in self.free(modulo.dividend):
+                wrap = self._wrap(modulo, var)
+                if wrap is not None:
+                    self._wraps.append(wrap)
+                    found.append(len(self._wraps) - 1)
         return found
 
-    def _turn(self, remainder_of: Mod, var: Var) -> Cell | None:
+    def _wrap(self, modulo: Mod, var: Var) -> Cell | None:
         """The last iteration before a remainder of c*var, or of c*var // d, starts again."""
-        dividend, period = remainder_of.dividend, self._value(remainder_of.divisor, None, 0)
+        dividend, period = modulo.dividend, self._value(modulo.divisor, None, 0)
         if isinstance(dividend, FloorDiv):
             period = period * self._value(dividend.divisor, None, 0)
             dividend = dividend.dividend
         step = coefficient_of(dividend, var)
         if step is None:
             return None
-        turn = floored(period - 1, self._value(step, None, 0))
-        return smaller(self.extents[var] - 1, turn)
+        wrap = floored(period - 1, self._value(step, None, 0))
+        return smaller(self.extents[var] - 1, wrap)
 
 
 def _remainders_in(index: Index) -> Iterator[Mod]:

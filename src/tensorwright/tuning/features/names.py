@@ -6,12 +6,12 @@ Source:   Zheng et al., Ansor, OSDI 2020, section 5.2 and appendix B.
 from __future__ import annotations
 
 __all__ = [
+    "ANNOTATION_FIELDS",
     "BUFFERS",
     "BUFFER_FIELDS",
     "CURVE_POINTS",
     "FEATURE_NAMES",
     "GPU_KINDS",
-    "MARK_FIELDS",
     "OPERATION_CLASSES",
     "POSITIONS",
 ]
@@ -30,7 +30,7 @@ POSITIONS = (
     "outer_reduce",
     "mixed",
 )
-MARK_FIELDS = ("num", "prod", "len", *(f"type_{position}" for position in POSITIONS))
+ANNOTATION_FIELDS = ("num", "prod", "len", *(f"type_{position}" for position in POSITIONS))
 GPU_KINDS = (*(f"{kind}_{axis}" for kind in ("block", "thread") for axis in "xyz"), "vthread")
 BUFFER_FIELDS = (
     "read",
@@ -58,7 +58,11 @@ FEATURE_NAMES: tuple[str, ...] = (
     *(f"int_{name}" for name in OPERATION_CLASSES),
     "bool_op",
     "select_op",
-    *(f"{mark}_{field}" for mark in ("vector", "unroll", "parallel") for field in MARK_FIELDS),
+    *(
+        f"{kind}_{field}"
+        for kind in ("vector", "unroll", "parallel")
+        for field in ANNOTATION_FIELDS
+    ),
     "is_gpu",
     *(f"{kind}_len" for kind in GPU_KINDS),
     *(f"buffer{n}_{field}" for n in range(BUFFERS) for field in BUFFER_FIELDS),

@@ -59,7 +59,7 @@ def operations_of(statement: Statement, variables: Variables) -> Operations:
     store = statement.store
     found.accesses.append(Access(store.buffer, store.indices, is_store=True, weight=1))
     for guard in statement.guards:
-        count = variables.truth(guard).open_count
+        count = variables.condition_bounds(guard).open_count
         found.add("int_cmp", count)
         found.add("bool_op", count)
     _count(store.value, 1, variables, found)
@@ -74,11 +74,11 @@ def _count(value: Value, weight: Cell, variables: Variables, found: Operations) 
                 found.accesses.append(access)
             return
         case Select(condition, then, otherwise) if not isinstance(condition, ValueExpr):
-            truth = variables.truth(condition)
-            found.add("int_cmp", weight * truth.open_count)
-            found.add("select_op", weight * (1 - truth.always - truth.never))
-            _count(then, weight * (1 - truth.never), variables, found)
-            _count(otherwise, weight * (1 - truth.always), variables, found)
+            bounds = variables.condition_bounds(condition)
+            found.add("int_cmp", weight * bounds.open_count)
+            found.add("select_op", weight * (1 - bounds.always - bounds.never))
+            _count(then, weight * (1 - bounds.never), variables, found)
+            _count(otherwise, weight * (1 - bounds.always), variables, found)
             return
         case Select():
             found.add("select_op", weight)

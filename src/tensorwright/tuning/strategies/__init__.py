@@ -6,7 +6,7 @@ from tensorwright.tuning.strategies.history import Outcome
 from tensorwright.tuning.strategies.model_guide import ModelGuide, ModelGuides
 from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.random_search import RandomSearch
-from tensorwright.tuning.strategies.space_tables import make_atlas
+from tensorwright.tuning.strategies.space_tables import make_space_tables
 from tensorwright.tuning.strategies.strategy import Candidate, Strategy
 from tensorwright.tuning.strategies.variation import (
     cross,
@@ -29,7 +29,7 @@ __all__ = [
     "Strategy",
     "cross",
     "everything",
-    "make_atlas",
+    "make_space_tables",
     "mutate",
     "neighbourhood",
     "sample",

@@ -22,7 +22,7 @@ from tensorwright.tuning.strategies.guide import Guide
 from tensorwright.tuning.strategies.history import History
 from tensorwright.tuning.strategies.population import Population, candidate_at
 from tensorwright.tuning.strategies.selection import find_new
-from tensorwright.tuning.strategies.space_tables import Atlas, make_atlas
+from tensorwright.tuning.strategies.space_tables import SpaceTables, make_space_tables
 from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.strategies.variation import sample
 from tensorwright.tuning.task import Task
@@ -42,8 +42,8 @@ class BeamSearch:
     def __init__(
         self, task: Task, space: Space, seed: int, guide: Guide, width: int = _WIDTH
     ) -> None:
-        self.atlas = make_atlas(space)
-        self.history = History(self.atlas)
+        self.tables = make_space_tables(space)
+        self.history = History(self.tables)
         self.guide = guide
         self.width = width
         self._seeds = (seed, zlib.crc32(task.workload.key.encode()))
@@ -52,10 +52,10 @@ class BeamSearch:
         """As `Strategy.propose`."""
         self.guide.refresh()
         random = np.random.default_rng((*self._seeds, self.history.known))
-        found = self._take(self.atlas.starts(), 1)
+        found = self._take(self.tables.starts(), 1)
         guesses = int(np.ceil(_RANDOM_SHARE * count))
         found += self._take(self._grow(random), count - len(found) - guesses)
-        drawn = find_new(sample(self.atlas, 4 * count, random), self.history.keys)
+        drawn = find_new(sample(self.tables, 4 * count, random), self.history.keys)
         return tuple(found + self._take(drawn, count - len(found)))
 
     def observe(self, records: Sequence[Record]) -> None:
@@ -65,7 +65,7 @@ class BeamSearch:
     def _take(self, programs: Population, count: int) -> list[Candidate]:
         found: list[Candidate] = []
         for sketch, genes in zip(programs.sketch, programs.genes, strict=True):
-            candidate = candidate_at(self.atlas.space, int(sketch), genes)
+            candidate = candidate_at(self.tables.space, int(sketch), genes)
             if len(found) < count and not self.history.knows(candidate.trace):
                 self.history.note(candidate.trace, int(sketch), genes)
                 found.append(candidate)
@@ -73,13 +73,13 @@ class BeamSearch:
 
     def _grow(self, random: Generator) -> Population:
         """Complete programs that are not known, the most promising first."""
-        sketches = np.arange(len(self.atlas.family))
+        sketches = np.arange(len(self.tables.family))
         alive = sketches[~np.isin(sketches, self.history.dropped)]
         alive = np.sort(random.permutation(alive)[: self.width])
-        beam = Population(alive.astype(np.int32), self.atlas.defaults[alive])
-        for position in range(self.atlas.width):
-            grown = _extended(self.atlas, beam, position, random)
-            if position == self.atlas.width - 1:
+        beam = Population(alive.astype(np.int32), self.tables.defaults[alive])
+        for position in range(self.tables.width):
+            grown = _extended(self.tables, beam, position, random)
+            if position == self.tables.width - 1:
                 grown = find_new(grown, self.history.keys)
             scores = self.guide.scores(grown)
             best = np.argsort(-scores, kind="stable")
@@ -87,12 +87,14 @@ class BeamSearch:
         return beam
 
 
-def _extended(atlas: Atlas, beam: Population, position: int, random: Generator) -> Population:
+def _extended(
+    tables: SpaceTables, beam: Population, position: int, random: Generator
+) -> Population:
     """Every program of the beam with every row of its next choice, if it keeps to the limits."""
-    rows = np.minimum(atlas.counts[beam.sketch, position], _MOST_ROWS)
+    rows = np.minimum(tables.counts[beam.sketch, position], _MOST_ROWS)
     parents = np.repeat(np.arange(len(beam)), rows)
     offset = np.arange(len(parents)) - np.repeat(np.cumsum(rows) - rows, rows)
-    counts = atlas.counts[beam.sketch, position][parents]
+    counts = tables.counts[beam.sketch, position][parents]
     is_whole = counts <= _MOST_ROWS
     drawn = (random.random(len(parents)) * counts).astype(np.int64)
     grown = beam.take(parents)
@@ -100,7 +102,7 @@ def _extended(atlas: Atlas, beam: Population, position: int, random: Generator) 
     genes[:, position] = np.where(is_whole, offset, drawn)
     both = Population.joined([beam, Population(grown.sketch, genes)])
     both = both.take(both.first_of_each())
-    return both.take(atlas.valid(both))
+    return both.take(tables.valid(both))
 
 
 class BeamFactory:

@@ -13,7 +13,7 @@ from tensorwright.records import Record, Status
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.population import Genes, Keys, Population
-from tensorwright.tuning.strategies.space_tables import Atlas
+from tensorwright.tuning.strategies.space_tables import SpaceTables
 
 _GAIN = 0.99  # a time below this share of the best so far is a gain, and not noise
 _FAILURES = 4  # a sketch that failed so often and never ran is not tried again
@@ -34,8 +34,8 @@ class Outcome:
 class History:
     """Grows with the records; a function of their order and of nothing else."""
 
-    def __init__(self, atlas: Atlas) -> None:
-        self._atlas = atlas
+    def __init__(self, tables: SpaceTables) -> None:
+        self._tables = tables
         self._places: dict[str, Place | None] = {}
         self._times: dict[str, float] = {}
         self._fails: dict[int, int] = {}
@@ -62,7 +62,7 @@ class History:
     @property
     def counts(self) -> NDArray[np.int64]:
         """How many programs of each sketch are on record."""
-        found = np.zeros(len(self._atlas.family), np.int64)
+        found = np.zeros(len(self._tables.family), np.int64)
         for trace in self._times:
             place = self._places.get(trace)
             if place is not None:
@@ -104,7 +104,7 @@ class History:
         known.sort(key=lambda pair: pair[0])
         found = known[:count]
         if not found:
-            return Population.empty(self._atlas.width), np.empty(0)
+            return Population.empty(self._tables.width), np.empty(0)
         sketch = np.array([place[0] for _, place in found], np.int32)
         genes = np.array([place[1] for _, place in found], np.int64)
         return Population(sketch, genes), np.array([time_s for time_s, _ in found])
@@ -132,11 +132,11 @@ class History:
     def _locate(self, record: Record) -> Place | None:
         """Where a program stands in the space; None where it is not of it."""
         if record.trace not in self._places:
-            place = locate(self._atlas.space, record.trace, dict(record.decisions))
+            place = locate(self._tables.space, record.trace, dict(record.decisions))
             if place is None:
                 self._places[record.trace] = None
             else:
-                padded = np.zeros(self._atlas.width, np.int64)
+                padded = np.zeros(self._tables.width, np.int64)
                 padded[: len(place[1])] = place[1]
                 self.note(record.trace, place[0], padded)
         return self._places[record.trace]

@@ -46,7 +46,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Atlas:
+class SpaceTables:
     """The tables of a space.
 
     Cells, shapes (sketches, width); beyond a sketch's own choices: one row, slot and node last
@@ -122,7 +122,7 @@ class Atlas:
         return Population(np.arange(count, dtype=np.int32), self.defaults.copy())
 
 
-def make_atlas(space: Space, weights: Weights | None = None) -> Atlas:
+def make_space_tables(space: Space, weights: Weights | None = None) -> SpaceTables:
     """The tables of a space, at least one sketch."""
     return _Maker(space, weights or Weights()).make()
 
@@ -145,7 +145,7 @@ class _Maker:
         self.rows = 1
         self.backs = 1
 
-    def make(self) -> Atlas:
+    def make(self) -> SpaceTables:
         shape = (len(self.space.sketches), self.width)
         slots = max(len(values) for values in self.values)
         nodes = max(len(stages) for stages in self.stages)
@@ -164,7 +164,7 @@ class _Maker:
         degree = np.concatenate(self.degree)
         target = np.concatenate([*self.target, np.zeros(1, np.int64)])
         kin = self._kin()
-        return Atlas(
+        return SpaceTables(
             self.space, counts, defaults, base, slot, node, back,
             degree, np.cumsum(degree) - degree, target,
             np.concatenate(self.common), np.concatenate(self.gene_of),

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tensorwright.tuning.strategies.population import Population
-from tensorwright.tuning.strategies.space_tables import Atlas
+from tensorwright.tuning.strategies.space_tables import SpaceTables
 
 _SAMPLE_ROUNDS = 40
 _RETRIES = 4
@@ -20,7 +20,7 @@ Mask = NDArray[np.bool_]
 
 
 def sample(
-    atlas: Atlas, count: int, random: Generator, allowed: NDArray[np.int64] | None = None
+    tables: SpaceTables, count: int, random: Generator, allowed: NDArray[np.int64] | None = None
 ) -> Population:
     """Candidates drawn from all within the limits: a family, a sketch of it, then its choices.
 
@@ -29,17 +29,17 @@ def sample(
     Each of the three is drawn uniformly, by rejection. Fewer than `count` come back where hardly
     anything keeps to the limits; equal ones may be among them.
     """
-    everything = np.arange(len(atlas.family)) if allowed is None else allowed
-    families = atlas.family[everything]
+    everything = np.arange(len(tables.family)) if allowed is None else allowed
+    families = tables.family[everything]
     shares = 1.0 / np.bincount(families)[families]
     chances = shares / shares.sum()
     drawn = random.choice(everything, size=count, p=chances).astype(np.int32)
-    genes = np.zeros((count, atlas.width), np.int64)
+    genes = np.zeros((count, tables.width), np.int64)
     open_rows = np.arange(count)
     for _ in range(_SAMPLE_ROUNDS):
         sketch = drawn[open_rows]
-        genes[open_rows] = _uniform(atlas.counts[sketch], random)
-        is_valid = atlas.valid(Population(sketch, genes[open_rows]))
+        genes[open_rows] = _uniform(tables.counts[sketch], random)
+        is_valid = tables.valid(Population(sketch, genes[open_rows]))
         open_rows = open_rows[~is_valid]
         if not len(open_rows):
             break
@@ -48,7 +48,9 @@ def sample(
     return Population(drawn, genes).take(kept)
 
 
-def mutate(atlas: Atlas, parents: Population, random: Generator, leap: float = 0.2) -> Population:
+def mutate(
+    tables: SpaceTables, parents: Population, random: Generator, leap: float = 0.2
+) -> Population:
     """A child for each parent that differs in one decision: a choice, or where a stage is computed.
 
     leap   the share of mutations that draw any row of the choice; the others take a neighbour
@@ -59,8 +61,8 @@ def mutate(atlas: Atlas, parents: Population, random: Generator, leap: float = 0
     children = Population(parents.sketch.copy(), parents.genes.copy())
     open_rows = np.arange(len(parents))
     for _ in range(_RETRIES):
-        tried = _mutate_once(atlas, parents.take(open_rows), random, leap)
-        is_valid = atlas.valid(tried)
+        tried = _mutate_once(tables, parents.take(open_rows), random, leap)
+        is_valid = tables.valid(tried)
         good = open_rows[is_valid]
         children.sketch[good] = tried.sketch[is_valid]
         children.genes[good] = tried.genes[is_valid]
@@ -70,38 +72,42 @@ def mutate(atlas: Atlas, parents: Population, random: Generator, leap: float = 0
     return children
 
 
-def _mutate_once(atlas: Atlas, parents: Population, random: Generator, leap: float) -> Population:
+def _mutate_once(
+    tables: SpaceTables, parents: Population, random: Generator, leap: float
+) -> Population:
     count = np.arange(len(parents))
     drawn = random.random((4, len(parents)))
-    position = (drawn[0][:, None] >= atlas.chances[parents.sketch]).sum(axis=1)
-    moves = position >= atlas.width
-    position = np.minimum(position, atlas.width - 1)
+    position = (drawn[0][:, None] >= tables.chances[parents.sketch]).sum(axis=1)
+    moves = position >= tables.width
+    position = np.minimum(position, tables.width - 1)
     genes = parents.genes.copy()
     old = genes[count, position]
-    row = atlas.base[parents.sketch, position] + old
-    degree = atlas.degree[row]
+    row = tables.base[parents.sketch, position] + old
+    degree = tables.degree[row]
     step = (drawn[1] * degree).astype(np.int64)
-    near = atlas.target[np.minimum(atlas.start[row] + step, len(atlas.target) - 1)]
-    rows = atlas.counts[parents.sketch, position]
+    near = tables.target[np.minimum(tables.start[row] + step, len(tables.target) - 1)]
+    rows = tables.counts[parents.sketch, position]
     other = (drawn[1] * (rows - 1)).astype(np.int64)
     far = np.where(rows > 1, other + (other >= old), old)
     genes[count, position] = np.where((degree == 0) | (drawn[2] < leap), far, near)
-    sketch = np.where(moves, _sibling(atlas, parents, drawn[3]), parents.sketch).astype(np.int32)
-    moved = atlas.carried(parents, sketch)
+    sketch = np.where(moves, _sibling(tables, parents, drawn[3]), parents.sketch).astype(np.int32)
+    moved = tables.carried(parents, sketch)
     return Population(sketch, np.where(moves[:, None], moved, genes))
 
 
-def _sibling(atlas: Atlas, parents: Population, drawn: NDArray[np.float64]) -> NDArray[np.int64]:
+def _sibling(
+    tables: SpaceTables, parents: Population, drawn: NDArray[np.float64]
+) -> NDArray[np.int64]:
     """For each parent another sketch of its family; its own where it is alone."""
-    others = atlas.siblings[parents.sketch]
+    others = tables.siblings[parents.sketch]
     place = (drawn * others).astype(np.int64)
-    place += (place >= atlas.place[parents.sketch]) & (others > 0)
-    found: NDArray[np.int64] = atlas.members[atlas.family[parents.sketch], place]
+    place += (place >= tables.place[parents.sketch]) & (others > 0)
+    found: NDArray[np.int64] = tables.members[tables.family[parents.sketch], place]
     return found
 
 
 def cross(
-    atlas: Atlas,
+    tables: SpaceTables,
     first: Population,
     second: Population,
     random: Generator,
@@ -120,20 +126,20 @@ def cross(
              the best found in 200 to 256 trials was as fast, 2 and 6 % faster with crossover; with
              another setting of the restarts 5 % slower. That is what other seeds give, too.
     """
-    is_kin = atlas.family[first.sketch] == atlas.family[second.sketch]
+    is_kin = tables.family[first.sketch] == tables.family[second.sketch]
     genes = first.genes.copy()
-    other = atlas.carried(second.take(is_kin), first.sketch[is_kin])
-    nodes = _groups(atlas, first.sketch, random.random(len(first)) < by_choice)
+    other = tables.carried(second.take(is_kin), first.sketch[is_kin])
+    nodes = _groups(tables, first.sketch, random.random(len(first)) < by_choice)
     open_rows = np.flatnonzero(is_kin)
     given = np.zeros_like(genes)
     given[open_rows] = other
     for _ in range(_RETRIES):
         if not len(open_rows):
             break
-        coins = random.random((len(open_rows), max(atlas.nodes, atlas.width + 1))) < 0.5
+        coins = random.random((len(open_rows), max(tables.nodes, tables.width + 1))) < 0.5
         takes = np.take_along_axis(coins, nodes[open_rows], axis=1)
         tried = np.where(takes, given[open_rows], genes[open_rows])
-        is_valid = atlas.valid(Population(first.sketch[open_rows], tried))
+        is_valid = tables.valid(Population(first.sketch[open_rows], tried))
         differs = np.any(tried != first.genes[open_rows], axis=1)
         differs &= np.any(tried != given[open_rows], axis=1)
         good = is_valid & differs
@@ -144,50 +150,50 @@ def cross(
     return Population(first.sketch.copy(), genes), took
 
 
-def _groups(atlas: Atlas, sketch: NDArray[np.int32], is_alone: Mask) -> NDArray[np.int64]:
+def _groups(tables: SpaceTables, sketch: NDArray[np.int32], is_alone: Mask) -> NDArray[np.int64]:
     """What is inherited together: the nodes, or the choices where there is but one node."""
-    nodes = atlas.node[sketch]
-    real = np.where(nodes < atlas.nodes - 1, nodes, -1)
+    nodes = tables.node[sketch]
+    real = np.where(nodes < tables.nodes - 1, nodes, -1)
     is_one = real.max(axis=1) <= 0
-    alone = np.broadcast_to(np.arange(atlas.width), nodes.shape)
+    alone = np.broadcast_to(np.arange(tables.width), nodes.shape)
     return np.where((is_one | is_alone)[:, None], alone, nodes)
 
 
-def neighbourhood(atlas: Atlas, sketch: int, genes: NDArray[np.int64]) -> Population:
+def neighbourhood(tables: SpaceTables, sketch: int, genes: NDArray[np.int64]) -> Population:
     """All candidates one step from this one: a choice at a neighbouring row, or a sibling sketch.
 
     Shapes:  genes (width,)
     """
     found: list[NDArray[np.int64]] = []
-    for position in range(len(atlas.space.sketches[sketch].choices)):
-        row = atlas.base[sketch, position] + genes[position]
-        near = atlas.target[atlas.start[row] : atlas.start[row] + atlas.degree[row]]
+    for position in range(len(tables.space.sketches[sketch].choices)):
+        row = tables.base[sketch, position] + genes[position]
+        near = tables.target[tables.start[row] : tables.start[row] + tables.degree[row]]
         steps = np.tile(genes, (len(near), 1))
         steps[:, position] = near
         found.append(steps)
-    steps = np.concatenate([np.empty((0, atlas.width), np.int64), *found])
+    steps = np.concatenate([np.empty((0, tables.width), np.int64), *found])
     own = Population(np.full(len(steps), sketch, np.int32), steps)
-    members = atlas.members[atlas.family[sketch], : atlas.siblings[sketch] + 1]
+    members = tables.members[tables.family[sketch], : tables.siblings[sketch] + 1]
     others = members[members != sketch].astype(np.int32)
     here = Population(np.full(len(others), sketch, np.int32), np.tile(genes, (len(others), 1)))
-    moved = Population(others, atlas.carried(here, others))
+    moved = Population(others, tables.carried(here, others))
     both = Population.joined([own, moved])
-    return both.take(atlas.valid(both))
+    return both.take(tables.valid(both))
 
 
 def _uniform(counts: NDArray[np.int64], random: Generator) -> NDArray[np.int64]:
     return (random.random(counts.shape) * counts).astype(np.int64)
 
 
-def everything(atlas: Atlas, most: int) -> Population:
+def everything(tables: SpaceTables, most: int) -> Population:
     """All programs of the sketches, as many as hold no more than `most` together, in order."""
-    parts = [Population.empty(atlas.width)]
-    for number, counts in enumerate(atlas.counts):
+    parts = [Population.empty(tables.width)]
+    for number, counts in enumerate(tables.counts):
         size = float(np.prod(counts.astype(np.float64)))
         if size > most:
             continue
         most -= int(size)
         genes = np.stack(np.unravel_index(np.arange(int(size)), tuple(counts)), axis=1)
         whole = Population(np.full(len(genes), number, np.int32), genes.astype(np.int64))
-        parts.append(whole.take(atlas.valid(whole)))
+        parts.append(whole.take(tables.valid(whole)))
     return Population.joined(parts)

@@ -13,14 +13,14 @@ from tensorwright.tuning.strategies.guide import Guide
 from tensorwright.tuning.strategies.history import History
 from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.selection import find_new
-from tensorwright.tuning.strategies.space_tables import Atlas
+from tensorwright.tuning.strategies.space_tables import SpaceTables
 from tensorwright.tuning.strategies.variation import neighbourhood
 
 _NEAR = 1.15  # programs that are so many times slower than the best are no centres
 
 
 def propose_neighbours(
-    atlas: Atlas, history: History, guide: Guide, count: int, centres: int
+    tables: SpaceTables, history: History, guide: Guide, count: int, centres: int
 ) -> Population:
     """Up to `count` unknown programs one step from the best, in the guide's order.
 
@@ -30,14 +30,14 @@ def propose_neighbours(
     known = history.keys
     found: list[Population] = []
     for one in np.flatnonzero(times_s <= _NEAR * np.min(times_s, initial=np.inf)):
-        around = neighbourhood(atlas, int(programs.sketch[one]), programs.genes[one])
+        around = neighbourhood(tables, int(programs.sketch[one]), programs.genes[one])
         around = around.take(~np.isin(around.sketch, history.dropped))
         around = find_new(around, known)
         scores = guide.scores(around)
         best = np.argsort(-scores, kind="stable")[np.isfinite(np.sort(-scores))]
         found.append(around.take(best))
     if not found:
-        return Population.empty(atlas.width)
+        return Population.empty(tables.width)
     return _shared_out(found, count)
 
 

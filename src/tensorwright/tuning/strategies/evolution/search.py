@@ -26,7 +26,7 @@ from tensorwright.tuning.strategies.guide import Guide
 from tensorwright.tuning.strategies.history import History
 from tensorwright.tuning.strategies.population import Population, candidate_at
 from tensorwright.tuning.strategies.selection import draw_parents, find_new, pick_diverse
-from tensorwright.tuning.strategies.space_tables import make_atlas
+from tensorwright.tuning.strategies.space_tables import make_space_tables
 from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.strategies.variation import cross, everything, mutate, sample
 from tensorwright.tuning.task import Task
@@ -54,8 +54,8 @@ class EvolutionarySearch:
         options: EvolutionOptions | None = None,
     ) -> None:
         self.options = options or EvolutionOptions()
-        self.atlas = make_atlas(space, self.options.weights)
-        self.history = History(self.atlas)
+        self.tables = make_space_tables(space, self.options.weights)
+        self.history = History(self.tables)
         self.guide = guide
         self._seeds = (seed, zlib.crc32(task.workload.key.encode()))
 
@@ -63,7 +63,7 @@ class EvolutionarySearch:
         """As `Strategy.propose`."""
         self.guide.refresh()
         random = self._generator()
-        found = self._take(self.atlas.starts(), count)
+        found = self._take(self.tables.starts(), count)
         room = count - len(found)
         found += self._take(self._refined(self._refine_count(room)), self._refine_count(room))
         room = count - len(found)
@@ -89,7 +89,7 @@ class EvolutionarySearch:
         for sketch, genes in zip(programs.sketch, programs.genes, strict=True):
             if len(found) >= count:
                 break
-            candidate = candidate_at(self.atlas.space, int(sketch), genes)
+            candidate = candidate_at(self.tables.space, int(sketch), genes)
             if not self.history.knows(candidate.trace):
                 self.history.note(candidate.trace, int(sketch), genes)
                 found.append(candidate)
@@ -108,15 +108,15 @@ class EvolutionarySearch:
 
     def _refined(self, count: int) -> Population:
         if not count:
-            return Population.empty(self.atlas.width)
+            return Population.empty(self.tables.width)
         return propose_neighbours(
-            self.atlas, self.history, self.guide, _SPARE * count, self.options.centres
+            self.tables, self.history, self.guide, _SPARE * count, self.options.centres
         )
 
     def _promising(self, random: Generator, count: int) -> Population:
         """The best of an evolution, unlike each other, best first."""
-        if len(self.history.dropped) == len(self.atlas.family):
-            return Population.empty(self.atlas.width)
+        if len(self.history.dropped) == len(self.tables.family):
+            return Population.empty(self.tables.width)
         judged, scores = self._evolve(random)
         scores = scores[judged.first_of_each()]
         judged = judged.take(judged.first_of_each())
@@ -152,12 +152,12 @@ class EvolutionarySearch:
 
         In a restart: those that were tried least, without the best one.
         """
-        everything = np.arange(len(self.atlas.family))
+        everything = np.arange(len(self.tables.family))
         alive = everything[~np.isin(everything, self.history.dropped)]
         best, _ = self.history.best(_SEEDED)
         if self._is_restart:
             tried = self.history.counts
-            has_room = 2 * tried < np.prod(self.atlas.counts.astype(np.float64), axis=1)
+            has_room = 2 * tried < np.prod(self.tables.counts.astype(np.float64), axis=1)
             others = alive[has_room[alive] & ~np.isin(alive, best.sketch[:1])]
             least = others[np.argsort(tried[others], kind="stable")]
             if len(least):
@@ -174,7 +174,7 @@ class EvolutionarySearch:
         options = self.options
         best, _ = self.history.best(round(options.measured_share * options.population))
         best = best.take(np.isin(best.sketch, allowed))
-        drawn = sample(self.atlas, options.population - len(best), random, allowed)
+        drawn = sample(self.tables, options.population - len(best), random, allowed)
         both = Population.joined([best, drawn])
         return both.take(both.first_of_each())
 
@@ -184,10 +184,10 @@ class EvolutionarySearch:
         options = self.options
         crossed = round(options.cross_share * options.population)
         drawn = draw_parents(scores, options.population - crossed, options.pressure, random)
-        mutated = mutate(self.atlas, parents.take(drawn), random, options.leap)
+        mutated = mutate(self.tables, parents.take(drawn), random, options.leap)
         first = draw_parents(scores, crossed, options.pressure, random)
         second = self._partners(parents, scores, first, random)
-        children, took = cross(self.atlas, parents.take(first), parents.take(second), random)
+        children, took = cross(self.tables, parents.take(first), parents.take(second), random)
         return Population.joined([mutated, children.take(took)])
 
     def _partners(
@@ -198,7 +198,7 @@ class EvolutionarySearch:
         random: Generator,
     ) -> NDArray[np.int64]:
         """For each parent another of its family."""
-        families = self.atlas.family[parents.sketch]
+        families = self.tables.family[parents.sketch]
         found = first.copy()
         for family in np.unique(families[first]):
             own = np.flatnonzero(families == family)
@@ -209,15 +209,15 @@ class EvolutionarySearch:
 
     def _sample(self, count: int, random: Generator) -> Population:
         """Programs drawn at random that are not known."""
-        everything = np.arange(len(self.atlas.family))
+        everything = np.arange(len(self.tables.family))
         alive = everything[~np.isin(everything, self.history.dropped)]
         if not len(alive):
-            return Population.empty(self.atlas.width)
-        return find_new(sample(self.atlas, count, random, alive), self.history.keys)
+            return Population.empty(self.tables.width)
+        return find_new(sample(self.tables, count, random, alive), self.history.keys)
 
     def _rest(self, random: Generator) -> Population:
         """What a small space still holds, in random order."""
-        whole = everything(self.atlas, _LARGEST_LISTED)
+        whole = everything(self.tables, _LARGEST_LISTED)
         new = find_new(whole.take(~np.isin(whole.sketch, self.history.dropped)), self.history.keys)
         return new.take(random.permutation(len(new)))
 

@@ -13,7 +13,7 @@ from tensorwright.expr import Decision, Index, Relation, Var, all_of, compare, m
 from tensorwright.tuning.features.columns import (
     Cell,
     Column,
-    Tape,
+    ColumnGraph,
     above,
     absolute,
     choose,
@@ -62,12 +62,12 @@ def _compute(steps: list[tuple[int, int, int]], start: list[Cell]) -> list[Cell]
 def test_columns_hold_what_each_candidate_has(
     steps: list[tuple[int, int, int]], rows: list[tuple[int, int]]
 ) -> None:
-    tape = Tape()
+    graph = ColumnGraph()
     numbers: list[Cell] = [0, 1, 7]
-    cells = _compute(steps, [tape.column("x"), tape.column("y"), *numbers])
+    cells = _compute(steps, [graph.column("x"), graph.column("y"), *numbers])
     results = [cell for cell in cells if isinstance(cell, Column)]
     table = np.array(rows)
-    found = tape.recording(results).run({"x": table[:, 0], "y": table[:, 1]})
+    found = graph.program(results).run({"x": table[:, 0], "y": table[:, 1]})
     columns = iter(found)
     for n, cell in enumerate(cells):
         expected = [_compute(steps, [x, y, *numbers])[n] for x, y in rows]
@@ -76,17 +76,17 @@ def test_columns_hold_what_each_candidate_has(
 
 
 def test_equal_steps_are_taken_once_and_dead_ones_never() -> None:
-    tape = Tape()
-    x = tape.column("x")
+    graph = ColumnGraph()
+    x = graph.column("x")
     twice, again = x * 3 + 1, x * 3 + 1
     assert twice is again
     assert isinstance(twice, Column)
     divided(x, 7)  # nobody asks for it
-    assert len(tape.recording([twice])) == 2
+    assert len(graph.program([twice])) == 2
 
 
 def test_numbers_are_computed_at_once() -> None:
-    x = Tape().column("x")
+    x = ColumnGraph().column("x")
     assert x * 0 == 0
     assert x * 1 is x
     assert x + 0 is x
@@ -109,33 +109,33 @@ def test_numbers_are_computed_at_once() -> None:
     ],
 )
 def test_spans_over_twelve_iterations(index: Index, span: int) -> None:
-    variables = Variables(Tape())
+    variables = Variables(ColumnGraph())
     variables.add(Var("i"), 12)
     variables.add(Var("j"), 5)
     moving = Var("i") in variables.free(index)
-    assert (variables.motion(index, Var("i")).span if moving else 0) == span
+    assert (variables.dependence(index, Var("i")).span if moving else 0) == span
 
 
 def test_conditions_are_decided_where_they_are_certain() -> None:
-    variables = Variables(Tape())
+    variables = Variables(ColumnGraph())
     i = Var("i")
     variables.add(i, 12)
 
-    def truth(relation: Relation, left: Index, right: Index) -> tuple[Cell, Cell, Cell]:
-        found = variables.truth(compare(relation, left, right))
+    def bounds(relation: Relation, left: Index, right: Index) -> tuple[Cell, Cell, Cell]:
+        found = variables.condition_bounds(compare(relation, left, right))
         return found.always, found.never, found.open_count
 
-    assert truth(Relation.LT, i, 12) == (1, 0, 0)
-    assert truth(Relation.LT, i, 11) == (0, 0, 1)
-    assert truth(Relation.LT, i * 2 + 5, 5) == (0, 1, 0)
-    assert truth(Relation.LE, 0, i) == (1, 0, 0)
-    assert truth(Relation.EQ, i, 3) == (0, 0, 1)
+    assert bounds(Relation.LT, i, 12) == (1, 0, 0)
+    assert bounds(Relation.LT, i, 11) == (0, 0, 1)
+    assert bounds(Relation.LT, i * 2 + 5, 5) == (0, 1, 0)
+    assert bounds(Relation.LE, 0, i) == (1, 0, 0)
+    assert bounds(Relation.EQ, i, 3) == (0, 0, 1)
     both = all_of(compare(Relation.LT, i, 12), compare(Relation.LT, i, 4))
-    assert variables.truth(both).open_count == 1
+    assert variables.condition_bounds(both).open_count == 1
 
 
 def test_loops_are_cut_off_by_what_never_runs() -> None:
-    variables = Variables(Tape())
+    variables = Variables(ColumnGraph())
     i, j = Var("i"), Var("j")
     variables.add(i, 8)
     variables.add(j, 40)
@@ -144,11 +144,11 @@ def test_loops_are_cut_off_by_what_never_runs() -> None:
 
 
 def test_open_extents_move_with_their_decisions() -> None:
-    tape = Tape()
-    variables = Variables(tape)
+    graph = ColumnGraph()
+    variables = Variables(graph)
     i = Var("i")
     variables.add(i, Decision("tile"))
-    span = variables.motion(i * Decision("step"), i).span
+    span = variables.dependence(i * Decision("step"), i).span
     assert isinstance(span, Column)
-    (found,) = tape.recording([span]).run({"tile": np.array([1, 4]), "step": np.array([7, 3])})
+    (found,) = graph.program([span]).run({"tile": np.array([1, 4]), "step": np.array([7, 3])})
     assert found.tolist() == [0, 9]
