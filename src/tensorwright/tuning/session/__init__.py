@@ -1,5 +1,6 @@
 """A tuning session: rounds of proposing, building and measuring. Read `session.py` first."""
 
+from tensorwright.tuning.session.arguments import Budget, Parts, Search, Setting, TuneOptions
 from tensorwright.tuning.session.in_network import choose_in_network, options_of
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.progress import (
@@ -11,10 +12,14 @@ from tensorwright.tuning.session.progress import (
     TaskRow,
     choose_callbacks,
 )
-from tensorwright.tuning.session.result import StopReason, TaskResult, TuneOptions, TuneResult
+from tensorwright.tuning.session.result import StopReason, TaskResult, TuneResult
 from tensorwright.tuning.session.session import tune
 
 __all__ = [
+    "Budget",
+    "Parts",
+    "Search",
+    "Setting",
     "Callback",
     "Interrupt",
     "LiveTable",

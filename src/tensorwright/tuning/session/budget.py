@@ -1,4 +1,4 @@
-"""What a session may still spend, and where its time goes."""
+"""What a session has spent of its budget, and where its time goes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
 
-from tensorwright.tuning.session.result import Setting
+from tensorwright.tuning.session.arguments import Budget
 from tensorwright.tuning.session.saved_state import Spent
 
 
@@ -19,14 +19,14 @@ class Activity(Enum):
     MEASURE = "measure"
 
 
-class Budget:
+class Spending:
     """Counts trials and seconds over all runs of a session; mutable.
 
     reserve_s   of the seconds, kept for the ranking at the end
     """
 
-    def __init__(self, setting: Setting, spent: Spent, reserve_s: float) -> None:
-        self._setting = setting
+    def __init__(self, budget: Budget, spent: Spent, reserve_s: float) -> None:
+        self._budget = budget
         self._spent = spent
         self._reserve_s = reserve_s
         self._started = time.monotonic()
@@ -51,18 +51,18 @@ class Budget:
     @property
     def is_late(self) -> bool:
         """Whether the minutes are spent, but for the reserve."""
-        seconds = self._setting.seconds
+        seconds = self._budget.seconds
         return seconds is not None and self.elapsed_s >= seconds - self._reserve_s
 
     @property
     def is_spent(self) -> bool:
         """Whether no further round may begin."""
-        trials = self._setting.trials
+        trials = self._budget.trials
         return self.is_late or (trials is not None and self.trials >= trials)
 
     def room(self, size: int) -> int:
         """How many candidates a round of `size` may have; at least one."""
-        trials = self._setting.trials
+        trials = self._budget.trials
         return size if trials is None else max(1, min(size, trials - self.trials))
 
     @contextmanager

@@ -18,7 +18,7 @@ from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.measuring.measure import Runner
 from tensorwright.tuning.measuring.timing import Measurement
-from tensorwright.tuning.session.result import Setting
+from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.strategy import StrategyFactory
@@ -31,7 +31,7 @@ _MOST_RANKINGS = 3
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The replaceable parts of a session."""
+    """The parts that a session works with."""
 
     builder: Builder
     runner: Runner

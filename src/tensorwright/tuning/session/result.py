@@ -1,4 +1,4 @@
-"""How a session is set up and what comes of it, as values."""
+"""What comes of a session, as values."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
-from tensorwright.base import Target
 from tensorwright.tuning.task import Task
-
-ROUND_SIZE = 16
 
 
 class StopReason(Enum):
@@ -19,29 +16,6 @@ class StopReason(Enum):
     INTERRUPTED = "interrupted"
     EXHAUSTED = "nothing is left to try"
     NO_GAIN = "the last rounds gained nothing"
-
-
-@dataclass(frozen=True, slots=True)
-class TuneOptions:
-    """How a session goes about it; the defaults are meant to be right.
-
-    round_size      candidates of a round
-    should_resume   whether an unfinished session of the same arguments goes on
-    should_rank     whether the best few are measured again at the end
-    patience        rounds without a gain of the whole after which the session ends; never where 0
-    task_patience   rounds without a gain after which a workload gets none any more; never where 0
-    recheck_rounds  the best schedule of a workload is measured again after so many rounds; never
-                    where 0
-    seeds           most schedules from elsewhere that are tried for a workload before the search
-    """
-
-    round_size: int = ROUND_SIZE
-    should_resume: bool = True
-    should_rank: bool = True
-    patience: int = 0
-    task_patience: int = 0
-    recheck_rounds: int = 8
-    seeds: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +84,3 @@ class TuneResult:
             f"stopped after {self.trials} trials, all of them kept; "
             f"run the same command again to go on (session {self.session})"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What records of the session have in common, and its budget."""
-
-    target: Target
-    threads: int
-    hardware: str
-    seed: int
-    model: str
-    trials: int | None
-    seconds: float | None

@@ -10,16 +10,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tensorwright.base import knobs
 from tensorwright.build import Kernel, build_request
 from tensorwright.processes import hold_turn
 from tensorwright.records import Record, RecordStore, Status
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, BuildStopped
-from tensorwright.tuning.session.budget import Activity, Budget
+from tensorwright.tuning.session.arguments import Search, Setting
+from tensorwright.tuning.session.budget import Activity, Spending
 from tensorwright.tuning.session.interrupt import Interrupt
-from tensorwright.tuning.session.progress import Callback, Phase, Progress, TaskRow
+from tensorwright.tuning.session.progress import Phase, Progress, TaskRow
 from tensorwright.tuning.session.ranking import Ranking, Tools, renewed
-from tensorwright.tuning.session.result import Setting, StopReason, TuneOptions, TuneResult
+from tensorwright.tuning.session.result import StopReason, TuneResult
 from tensorwright.tuning.session.saved_state import (
     Spent,
     load_spent,
@@ -49,23 +51,24 @@ class Session:
         tasks: tuple[Task, ...],
         setting: Setting,
         store: RecordStore,
+        search: Search,
         tools: Tools,
-        callbacks: tuple[Callback, ...],
-        interrupt: Interrupt,
-        options: TuneOptions,
+        name: str,
     ) -> None:
         self.setting = setting
         self.store = store
+        self.search = search
+        self.seed = seed_of(search)
         self.tools = tools
-        self.callbacks = callbacks
-        self.interrupt = interrupt
-        self.options = options
+        self.name = name
+        self.interrupt = search.interrupt or Interrupt()
+        self.options = search.options
         self.arguments = session_arguments(
-            tasks, setting.target.key, setting.hardware, setting.threads, setting.seed
+            tasks, setting.target.key, setting.hardware, setting.threads, self.seed
         )
         self.identity = session_id(self.arguments)
-        spent = load_spent(store, self.identity) if options.should_resume else Spent()
-        self.budget = Budget(setting, spent, self._reserve_s(len(tasks)))
+        spent = load_spent(store, self.identity) if self.options.should_resume else Spent()
+        self.budget = Spending(search.budget, spent, self._reserve_s(len(tasks)))
         self.rounds = spent.rounds
         self.idle_rounds = spent.idle_rounds
         self.begun = spent.begun  # candidates of a round that was cut short
@@ -103,7 +106,9 @@ class Session:
             trials=dict(spent.counts).get(key, 0),
             history=dict(spent.histories).get(key, ()),
         )
-        return open_search(state, self.tools, self.store, self.setting, self.options.seeds)
+        return open_search(
+            state, self.tools, self.store, self.setting, self.seed, self.options.seeds
+        )
 
     # Rounds
 
@@ -266,7 +271,7 @@ class Session:
             status=status,
             error=error.encode(errors="replace").decode(),
             decisions=candidate.decisions,
-            seed=self.setting.seed,
+            seed=self.seed,
             round=self.rounds,
         )
 
@@ -310,9 +315,10 @@ class Session:
 
     def _reserve_s(self, tasks: int) -> float:
         """What the ranking at the end will take."""
-        if self.setting.seconds is None or not self.options.should_rank:
+        seconds = self.search.budget.seconds
+        if seconds is None or not self.options.should_rank:
             return 0.0
-        return min(_RESERVE_SHARE * self.setting.seconds, _RESERVE_PER_TASK_S * tasks)
+        return min(_RESERVE_SHARE * seconds, _RESERVE_PER_TASK_S * tasks)
 
     def _save(self, *, is_finished: bool) -> None:
         states = [search.state for search in self.searches]
@@ -326,7 +332,7 @@ class Session:
             self.idle_rounds,
             self.begun,
         )
-        save_spent(self.store, self.identity, self.setting.model, self.arguments, spent)
+        save_spent(self.store, self.identity, self.name, self.arguments, spent)
 
     def _tell(self, phase: Phase) -> None:
         budget = self.budget
@@ -337,16 +343,21 @@ class Session:
             budget.elapsed_s,
             budget.trials_here,
             budget.elapsed_here_s,
-            self.setting.trials,
-            self.setting.seconds,
+            self.search.budget.trials,
+            self.search.budget.seconds,
             tuple(_row(search.state) for search in self.searches),
             budget.seconds(Activity.SEARCH),
             budget.seconds(Activity.BUILD),
             budget.seconds(Activity.MEASURE),
             self.drift,
         )
-        for callback in self.callbacks:
+        for callback in self.search.callbacks:
             callback.on_progress(progress)
+
+
+def seed_of(search: Search) -> int:
+    """The seed of a search: the knob `seed` where it says none."""
+    return knobs.SEED.get() if search.seed is None else search.seed
 
 
 def _is_suspicious(fresh: Record, before: Record) -> bool:

@@ -7,29 +7,27 @@ the default among them. `rounds.py` is how.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
 from tensorwright.base import MachineError, Target, UsageError, detect_target
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import state_of
-from tensorwright.tuning.measuring.builder import Builder, PoolBuilder
-from tensorwright.tuning.measuring.measure import ChildRunner, Runner
+from tensorwright.tuning.measuring.builder import PoolBuilder
+from tensorwright.tuning.measuring.measure import ChildRunner
 from tensorwright.tuning.measuring.timing import MeasureOptions
 from tensorwright.tuning.models.kept_model import model_file_of, open_model
-from tensorwright.tuning.session.interrupt import Interrupt
-from tensorwright.tuning.session.progress import Callback
+from tensorwright.tuning.session.arguments import Parts, Search, Setting
 from tensorwright.tuning.session.ranking import Tools
-from tensorwright.tuning.session.result import Setting, TuneOptions, TuneResult
-from tensorwright.tuning.session.rounds import Session
+from tensorwright.tuning.session.result import TuneResult
+from tensorwright.tuning.session.rounds import Session, seed_of
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import space_of
 from tensorwright.tuning.strategies.evolution.standard import evolution_by
-from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
-from tensorwright.tuning.task_scheduling.objective import Objective, TotalLatency
+from tensorwright.tuning.task_scheduling.objective import TotalLatency
 from tensorwright.tuning.task_scheduling.scheduler import Scheduler
 
 
@@ -41,79 +39,66 @@ def make_space(task: Task, target: Target) -> Space:
 
 def tune(
     tasks: Sequence[Task],
-    *,
-    target: Target,
-    threads: int,
+    setting: Setting,
     store: RecordStore,
-    trials: int | None = None,
-    minutes: float | None = None,
-    seed: int = 0,
-    model: str = "",
-    hardware: str = "",
-    callbacks: Sequence[Callback] = (),
-    interrupt: Interrupt | None = None,
-    options: TuneOptions | None = None,
-    objective: Objective | None = None,
+    search: Search,
+    *,
+    name: str = "",
     measuring: MeasureOptions | None = None,
-    builder: Builder | None = None,
-    runner: Runner | None = None,
-    scheduler: Scheduler | None = None,
-    make_strategy: StrategyFactory | None = None,
-    make_space: Callable[[Task, Target], Space] = make_space,
-    keeps_model: bool = False,
+    parts: Parts | None = None,
 ) -> TuneResult:
     """Search for fast schedules of some workloads until the budget is spent.
 
-    trials, minutes   the budget over all runs of the session; whichever is spent first
-    model             what is tuned, for people            hardware   of this machine where ""
-    interrupt         lets another thread stop the session; Ctrl-C does so in the main thread
-    objective         what the scheduler makes small; the weighted sum of all times where None
-    measuring         how candidates are measured, where no runner is given
-    builder, runner   closed by the caller if given; else workers of the session's own
-    make_strategy     the search of each task; evolution under one learned cost model where None
-    keeps_model       whether that model starts from what earlier sessions learned, and is kept for
-                      later ones, in a file beside the store (`kept_model.py`)
+    setting     where: target, threads, machine        search   how long and how, and who is told
+    name        what is tuned, for people
+    measuring   how candidates are measured, where no runner is given
+    parts       what takes the place of the usual builder, runner, strategy, ...
 
     Tasks of equal workloads count as one, with the sum of their weights.
     Raises:  UsageError without a budget, MachineError for a target that cannot run here,
              RecordError and OutputError as the store.
     """
-    if trials is None and minutes is None:
+    if search.budget.is_open:
         raise UsageError(
             stage="tune",
             where="budget",
             reason="neither trials nor minutes are given",
             remedy="give one of them",
         )
-    check_runs_here(target)
-    seconds = None if minutes is None else 60.0 * minutes
-    machine = hardware or detect_hardware().fingerprint
-    setting = Setting(target, threads, machine, seed, model, trials, seconds)
-    asked = interrupt or Interrupt()
+    check_runs_here(setting.target)
+    setting = replace(setting, hardware=setting.hardware or detect_hardware().fingerprint)
+    own, seed, target = parts or Parts(), seed_of(search), setting.target
     with ExitStack() as owned:
-        for callback in callbacks:
+        for callback in search.callbacks:
             owned.callback(callback.close)
-        if builder is None:
+        if own.builder is None:
             builder = owned.enter_context(PoolBuilder())
             builder.start()
-        if runner is None:
+            own = replace(own, builder=builder)
+        if own.runner is None:
             runner = owned.enter_context(ChildRunner(measuring, seed))
             runner.start()
-        chosen = options or TuneOptions()
-        if scheduler is None:
-            scheduler = GradientScheduler(
-                objective or TotalLatency(), patience=chosen.task_patience, seed=seed
-            )
-        file = model_file_of(store, target, threads, machine) if keeps_model else None
-        model_used = open_model(target, threads, seed, file)
-        if make_strategy is None:
-            make_strategy = evolution_by(model_used.learned, target)
-        tools = Tools(builder, runner, scheduler, make_strategy, make_space)
-        owned.enter_context(asked.on_ctrl_c())
-        session = Session(merge(tasks), setting, store, tools, tuple(callbacks), asked, chosen)
+            own = replace(own, runner=runner)
+        file = model_file_of(store, target, setting.threads, setting.hardware)
+        model = open_model(target, setting.threads, seed, file if search.keeps_model else None)
+        tools = Tools(
+            own.builder,
+            own.runner,
+            own.scheduler or _usual_scheduler(search, seed),
+            own.make_strategy or evolution_by(model.learned, target),
+            own.make_space or make_space,
+        )
+        session = Session(merge(tasks), setting, store, search, tools, name)
+        owned.enter_context(session.interrupt.on_ctrl_c())
         result = session.run()
-        model_used.keep()
+        model.keep()
         return result
+
+
+def _usual_scheduler(search: Search, seed: int) -> Scheduler:
+    return GradientScheduler(
+        search.objective or TotalLatency(), patience=search.options.task_patience, seed=seed
+    )
 
 
 def check_runs_here(target: Target) -> None:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from tensorwright.base import TensorwrightError
 from tensorwright.records import Record, RecordStore, Status, WorkloadText
 from tensorwright.tuning.session.ranking import Tools
-from tensorwright.tuning.session.result import Setting, TaskResult
+from tensorwright.tuning.session.arguments import Setting
+from tensorwright.tuning.session.result import TaskResult
 from tensorwright.tuning.session.seeds import seeds_of
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
 from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright.tuning.strategies.strategy import Candidate, Strategy
-from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 
 _MOST_FAILURES = 48  # after so many trials without a good one, a workload is given up
@@ -101,35 +101,32 @@ class TaskSearch:
 
 
 def open_search(
-    state: TaskState, tools: Tools, store: RecordStore, setting: Setting, seeds: int
+    state: TaskState, tools: Tools, store: RecordStore, setting: Setting, seed: int, count: int
 ) -> TaskSearch:
     """Make the strategy of a task, and tell it what is on record.
 
-    seeds   most schedules from elsewhere that are to be tried
+    seed    of its random choices
+    count   most schedules from elsewhere that are to be tried
     """
     task = state.task
     key = task.workload.key
     search = TaskSearch(state, texts=[WorkloadText(key, str(task.workload))])
     try:
-        _add_strategy(search, task, tools, setting)
+        space = tools.make_space(task, setting.target)
+        search.default = default_candidate(space)
+        search.strategy = tools.make_strategy(task, space, seed)
     except TensorwrightError as error:
         state.error = f"no schedule space: {error}"
         state.is_exhausted = True
         return search
     known = records_of(store, setting, key)
     _tell(search, known)
-    search.seeds = seeds_of(store, setting, task.workload, seeds) if seeds else ()
-    search.seeds = tuple(each for each in search.seeds if each.trace != search.default_trace)
+    seeds = seeds_of(store, setting, task.workload, count) if count else ()
+    search.seeds = tuple(each for each in seeds if each.trace != search.default_trace)
     search.read_times(store, setting)
     if known and not math.isfinite(state.best_s):
         state.error = failure_text(known[-1])
     return search
-
-
-def _add_strategy(search: TaskSearch, task: Task, tools: Tools, setting: Setting) -> None:
-    space = tools.make_space(task, setting.target)
-    search.default = default_candidate(space)
-    search.strategy = tools.make_strategy(task, space, setting.seed)
 
 
 def _tell(search: TaskSearch, known: Sequence[Record]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tensorwright.records import Record, RecordStore, Status, is_current, rank
-from tensorwright.tuning.session.result import Setting
+from tensorwright.tuning.session.arguments import Setting
 
 
 def records_of(store: RecordStore, setting: Setting, workload: str) -> tuple[Record, ...]:

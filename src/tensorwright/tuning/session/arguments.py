@@ -1,0 +1,105 @@
+"""What a session is given, in groups: where it measures, how long, how it searches, by what parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tensorwright.base import Target
+from tensorwright.tuning.measuring.builder import Builder
+from tensorwright.tuning.measuring.measure import Runner
+from tensorwright.tuning.session.interrupt import Interrupt
+from tensorwright.tuning.session.progress import Callback
+from tensorwright.tuning.space.sketch import Space
+from tensorwright.tuning.strategies.strategy import StrategyFactory
+from tensorwright.tuning.task import Task
+from tensorwright.tuning.task_scheduling.objective import Objective
+from tensorwright.tuning.task_scheduling.scheduler import Scheduler
+
+ROUND_SIZE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the records of a session have in common; `hardware` is this machine's where ""."""
+
+    target: Target
+    threads: int
+    hardware: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What may be spent, over all runs of a session: whichever is spent first."""
+
+    minutes: float | None = None
+    trials: int | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """The minutes, in seconds."""
+        return None if self.minutes is None else 60.0 * self.minutes
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is no limit at all."""
+        return self.minutes is None and self.trials is None
+
+
+@dataclass(frozen=True, slots=True)
+class TuneOptions:
+    """How a session goes about it; the defaults are meant to be right.
+
+    round_size      candidates of a round
+    should_resume   whether an unfinished session of the same arguments goes on
+    should_rank     whether the best few are measured again at the end
+    patience        rounds without a gain of the whole after which the session ends; never where 0
+    task_patience   rounds without a gain after which a workload gets none any more; never where 0
+    recheck_rounds  the best schedule of a workload is measured again after so many rounds; never
+                    where 0
+    seeds           most schedules from elsewhere that are tried for a workload before the search
+    """
+
+    round_size: int = ROUND_SIZE
+    should_resume: bool = True
+    should_rank: bool = True
+    patience: int = 0
+    task_patience: int = 0
+    recheck_rounds: int = 8
+    seeds: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How to search, and who is told.
+
+    seed         of every random choice; the knob `seed` where None
+    objective    what the scheduler makes small; the weighted sum of all times where None
+    interrupt    lets another thread stop the session; Ctrl-C does so in the main thread
+    keeps_model  whether the cost model starts from what earlier sessions learned, and is kept for
+                 later ones, in a file beside the store (`kept_model.py`)
+    """
+
+    budget: Budget = Budget()
+    seed: int | None = None
+    callbacks: tuple[Callback, ...] = ()
+    options: TuneOptions = TuneOptions()
+    objective: Objective | None = None
+    interrupt: Interrupt | None = None
+    keeps_model: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Parts of a session that take the place of the usual ones, where they are given.
+
+    builder, runner   closed by the caller; else workers of the session's own
+    make_strategy     the search of each task; else evolution under one learned cost model
+    make_space        the schedules of each task; else sketches by rule and derived ones
+    """
+
+    builder: Builder | None = None
+    runner: Runner | None = None
+    scheduler: Scheduler | None = None
+    make_strategy: StrategyFactory | None = None
+    make_space: Callable[[Task, Target], Space] | None = None
