@@ -7,9 +7,9 @@ often each workload runs, constants that come from memory, and a last comparison
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-from tensorwright.base import Target, UsageError, knobs
+from tensorwright.base import Target, UsageError
 from tensorwright.graph import Constants, Partition, Program, as_program, check_constants
 from tensorwright.pipeline import (
     Model,
@@ -27,7 +27,10 @@ from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.session import (
+    Budget,
     Callback,
+    Search,
+    Setting,
     TuneOptions,
     TuneResult,
     choose_in_network,
@@ -37,28 +40,10 @@ from tensorwright.tuning.session import (
     tune as tune_tasks,
 )
 from tensorwright.tuning.space import default_trace
-from tensorwright.tuning.task_scheduling import Objective
 
 DEFAULT_MINUTES = 10.0
 _PATIENCE = 20  # rounds without a gain, where no budget is given
 _SHARE = 0.03  # of the time of the search, for each comparison inside the network
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """How to search, and who is told.
-
-    minutes, trials   the budget: whichever is spent first; 10 minutes where both are None
-    seed              of every random choice; the knob `seed` where None
-    The others are those of `tuning.session.tune`.
-    """
-
-    minutes: float | None = None
-    trials: int | None = None
-    seed: int | None = None
-    callbacks: tuple[Callback, ...] = ()
-    options: TuneOptions | None = None
-    objective: Objective | None = None
 
 
 def optimize(
@@ -84,7 +69,8 @@ def optimize(
     machine = parse_target(target)
     parts = prepare(model, machine, input_shapes)
     with opened(records, create=True) as store:
-        search(parts, machine, threads, store, Search(minutes, trials, seed, tuple(callbacks)))
+        how = Search(Budget(minutes, trials), seed, tuple(callbacks))
+        search(parts, setting_of(machine, threads), store, how)
         return finish(parts, machine, threads, store)
 
 
@@ -121,98 +107,79 @@ def tune(
             remedy="tensorwright.optimize tunes models",
         )
     check_constants(workload, constants)
-    if options is None and minutes is None and trials is None:
-        options = TuneOptions(patience=_PATIENCE)
+    budget = Budget(minutes, trials)
+    usual = TuneOptions(patience=_PATIENCE if budget.is_open else 0)
+    how = Search(budget, seed, tuple(callbacks), options or usual)
     with opened(records, create=True) as store:
         search_tasks(
             [Task(workload)],
-            machine,
-            threads,
+            setting_of(machine, threads),
             store,
-            Search(minutes, trials, seed, tuple(callbacks), options=options),
+            how,
             name=workload.name,
             measuring=measuring,
         )
         return compile_program(workload, machine, threads, store, constants)
 
 
-def search(
-    parts: Partition, target: Target, threads: int | None, store: RecordStore, how: Search
-) -> TuneResult:
+def setting_of(target: Target, threads: int | None) -> Setting:
+    """This machine, with as many threads as kernels shall use; the knob `threads` where None."""
+    return Setting(target, usable_threads(threads), detect_hardware().fingerprint)
+
+
+def search(parts: Partition, setting: Setting, store: RecordStore, how: Search) -> TuneResult:
     """Measure schedules of every workload; what has been measured is in the store.
 
     At last the best of each are compared inside the network, and the choice is kept there too.
     """
+    measuring = as_in_network(parts)
     result = search_tasks(
-        tasks_of(parts),
-        target,
-        threads,
-        store,
-        how,
-        name=parts.graph.name,
-        measuring=as_in_network(parts),
+        tasks_of(parts), setting, store, how, name=parts.graph.name, measuring=measuring
     )
     if not result.is_interrupted:
-        choose_together(parts, target, threads, store, _SHARE * result.elapsed_s)
+        choose_together(parts, setting, store, _SHARE * result.elapsed_s)
     return result
 
 
 def search_tasks(
     tasks: Sequence[Task],
-    target: Target,
-    threads: int | None,
+    setting: Setting,
     store: RecordStore,
     how: Search,
     *,
     name: str = "",
     measuring: MeasureOptions | None = None,
 ) -> TuneResult:
-    """As `search`, for workloads of several networks and programs.
+    """As `search`, for workloads of several networks and programs; 10 minutes without a budget.
 
     name        what is tuned, for people
     measuring   how candidates are measured
     """
-    minutes = how.minutes
-    if minutes is None and how.trials is None:
-        minutes = DEFAULT_MINUTES
-    return tune_tasks(
-        tasks,
-        target=target,
-        threads=usable_threads(threads),
-        store=store,
-        trials=how.trials,
-        minutes=minutes,
-        seed=knobs.SEED.get() if how.seed is None else how.seed,
-        model=name,
-        callbacks=how.callbacks,
-        options=how.options,
-        objective=how.objective,
-        measuring=measuring,
-        keeps_model=True,
-    )
+    budget = Budget(DEFAULT_MINUTES) if how.budget.is_open else how.budget
+    how = replace(how, budget=budget, keeps_model=True)
+    return tune_tasks(tasks, setting, store, how, name=name, measuring=measuring)
 
 
 def choose_together(
-    parts: Partition, target: Target, threads: int | None, store: RecordStore, limit_s: float
+    parts: Partition, setting: Setting, store: RecordStore, limit_s: float
 ) -> NetworkChoice | None:
     """Compare the best schedules of all workloads inside the network, and keep what is chosen.
 
     limit_s   about so long each of two comparisons may take
     None where there is nothing to choose.
     """
-    count = usable_threads(threads)
-    hardware = detect_hardware().fingerprint
+    target, threads, hardware = setting.target, setting.threads, setting.hardware
     options: dict[str, tuple[str, ...]] = {}
     for workload in parts.workloads:
         by_rule = default_trace(state_of(workload), target)
         options[workload.key] = options_of(
-            store, workload, target, hardware, count, format_trace(by_rule)
+            store, workload, target, hardware, threads, format_trace(by_rule)
         )
     if all(len(traces) == 1 for traces in options.values()):
         return None
-    choice = choose_in_network(parts, options, target, count, limit_s)
+    choice = choose_in_network(parts, options, target, threads, limit_s)
     if choice is not None:
-        save_choice(store, parts, target, hardware, count, choice)
+        save_choice(store, parts, target, hardware, threads, choice)
     return choice
 
 

@@ -38,8 +38,8 @@ from tensorwright.peers import (
 from tensorwright.pipeline import finish, opened, parse_target, prepare
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import usable_threads
-from tensorwright.search import Search, search
-from tensorwright.tuning.session import choose_callbacks
+from tensorwright.search import search, setting_of
+from tensorwright.tuning.session import Budget, Search, choose_callbacks
 from tensorwright.zoo import random_inputs
 
 MODEL = "light:squeezenet"
@@ -85,8 +85,8 @@ def command(
         with MemoryStore() as nothing:
             finish(parts, target, count, nothing).save(folder / "default.tw")
         with opened(records, create=True) as store:
-            how = Search(minutes, seed=drawn, callbacks=choose_callbacks(quiet))
-            result = search(parts, target, count, store, how)
+            how = Search(Budget(minutes), drawn, callbacks=choose_callbacks(quiet))
+            result = search(parts, setting_of(target, count), store, how)
             finish(parts, target, count, store).save(folder / "tuned.tw")
             error = check(model, drawn, count, store)
         onnx.save(read_proto(model, seed=drawn), folder / "model.onnx")

@@ -28,8 +28,8 @@ from tensorwright.cli.summary import ending, print_untuned, print_workloads
 from tensorwright.pipeline import finish, opened, parse_target, prepare
 from tensorwright.records import default_path
 from tensorwright.runtime import Executable
-from tensorwright.search import Search, search
-from tensorwright.tuning.session import choose_callbacks
+from tensorwright.search import search, setting_of
+from tensorwright.tuning.session import Budget, Search, choose_callbacks
 
 
 @click.command()
@@ -68,8 +68,8 @@ def command(
     again = resume_command(ctx.meta.get(ARGUMENTS, ()))
     with opened(records, create=True) as store:
         try:
-            how = Search(minutes, trials, seed, choose_callbacks(quiet))
-            result = search(parts, machine, threads, store, how)
+            how = Search(Budget(minutes, trials), seed, choose_callbacks(quiet))
+            result = search(parts, setting_of(machine, threads), store, how)
             if result.is_interrupted:
                 click.echo(f"stopped; writing {output} from the best so far ...", err=True)
             executable = finish(parts, machine, threads, store)

@@ -25,10 +25,10 @@ from tensorwright.cli.summary import ending, print_untuned, print_workloads
 from tensorwright.graph import Partition
 from tensorwright.pipeline import opened, parse_target, prepare
 from tensorwright.records import default_path
-from tensorwright.search import Search, as_in_network, search_tasks, tasks_of
+from tensorwright.search import as_in_network, search_tasks, setting_of, tasks_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import MeasureOptions
-from tensorwright.tuning.session import TuneOptions, choose_callbacks
+from tensorwright.tuning.session import Budget, Search, TuneOptions, choose_callbacks
 from tensorwright.tuning.task_scheduling import (
     LatencyRequirement,
     MeanSpeedUp,
@@ -100,16 +100,16 @@ def command(
         wanted(tuple(NetworkTimes(name, (1.0,), (1e-3,)) for name in names))
     measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*networks)
     how = Search(
-        minutes,
-        trials,
+        Budget(minutes, trials),
         seed,
         choose_callbacks(quiet),
-        options=TuneOptions(patience=patience or 0),
+        TuneOptions(patience=patience or 0),
         objective=wanted,
     )
     name = " ".join(programs)
     with opened(records, create=True) as store:
-        result = search_tasks(tasks, machine, threads, store, how, name=name, measuring=measuring)
+        setting = setting_of(machine, threads)
+        result = search_tasks(tasks, setting, store, how, name=name, measuring=measuring)
     if not quiet:
         print_workloads(result.tasks)
     click.echo(f"{ending(result)}; kept in {records or default_path()}")

@@ -8,7 +8,7 @@ from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled, matmul
 
 from tensorwright.records import SqliteStore, Status, best_trace
-from tensorwright.tuning.session import StopReason, tune
+from tensorwright.tuning.session import Budget, Search, Setting, StopReason, tune
 from tensorwright.tuning.task import Task
 
 
@@ -16,9 +16,8 @@ def test_two_workloads_are_tuned(tmp_path: Path) -> None:
     tasks = (Task(matmul(64), 2.0), Task(doubled()))
     target = native_target()
     with SqliteStore(tmp_path / "records.sqlite") as store:
-        result = tune(
-            tasks, target=target, threads=2, store=store, trials=8, hardware="here", model="two"
-        )
+        search = Search(Budget(trials=8))
+        result = tune(tasks, Setting(target, 2, "here"), store, search, name="two")
         assert result.reason in (StopReason.BUDGET_SPENT, StopReason.EXHAUSTED)
         for one in result.tasks:
             assert one.error == ""

@@ -37,7 +37,15 @@ from tensorwright.tuning.measuring import (
     Measurement,
     MeasureOptions,
 )
-from tensorwright.tuning.session import StopReason, TuneOptions, tune
+from tensorwright.tuning.session import (
+    Budget,
+    Parts,
+    Search,
+    Setting,
+    StopReason,
+    TuneOptions,
+    tune,
+)
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.task import Task
 
@@ -222,15 +230,10 @@ def test_a_session_survives_all_faults_and_none_of_them_wins() -> None:
     with ChildRunner(OPTIONS) as runner:
         result = tune(
             [Task(doubled())],
-            target=native_target(),
-            threads=1,
-            store=store,
-            trials=100,
-            hardware="here",
-            builder=FaultyBuilder(),
-            runner=runner,
-            make_space=small_space,
-            options=TuneOptions(round_size=COUNT),
+            Setting(native_target(), 1, "here"),
+            store,
+            Search(Budget(trials=100), 0, options=TuneOptions(round_size=COUNT)),
+            parts=Parts(FaultyBuilder(), runner, make_space=small_space),
         )
     assert result.reason is StopReason.EXHAUSTED
     newest: dict[int, Record] = {number_of(one.trace): one for one in store.query()}

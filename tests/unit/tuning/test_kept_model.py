@@ -15,7 +15,16 @@ from tensorwright.base import override
 from tensorwright.records import JsonLinesStore, MemoryStore, SqliteStore
 from tensorwright.tuning.models import BoostedModel, BoostedSettings, scores_of
 from tensorwright.tuning.models.kept_model import ModelFile, model_file_of, open_model
-from tensorwright.tuning.session import Interrupt, Progress, TuneOptions, tune
+from tensorwright.tuning.session import (
+    Budget,
+    Interrupt,
+    Parts,
+    Progress,
+    Search,
+    Setting,
+    TuneOptions,
+    tune,
+)
 from tensorwright.tuning.task import Task
 
 TARGET = native_target()
@@ -109,19 +118,18 @@ def test_the_file_lies_beside_the_store(tmp_path: Path) -> None:
 def session(folder: Path, trials: int = 80, **changes: object) -> list[tuple[str, str]]:
     """What a session of learned search measured, in order."""
     runner = FakeRunner()
+    options = TuneOptions(should_rank=False, recheck_rounds=0)
     with SqliteStore(folder / "records.sqlite") as store:
         tune(
             [Task(doubled("one"))],
-            target=TARGET,
-            threads=2,
-            store=store,
-            trials=trials,
-            hardware="here",
-            builder=FakeBuilder(),
-            runner=runner,
-            options=TuneOptions(should_rank=False, recheck_rounds=0),
-            make_space=lambda task, target: numbered_space(task, target, 2000),
-            **changes,  # type: ignore[arg-type]
+            Setting(TARGET, 2, "here"),
+            store,
+            Search(Budget(trials=trials), 0, options=options, **changes),  # type: ignore[arg-type]
+            parts=Parts(
+                FakeBuilder(),
+                runner,
+                make_space=lambda task, target: numbered_space(task, target, 2000),
+            ),
         )
     return runner.measured
 

@@ -18,7 +18,8 @@ PROGRAM = """
 import sys, time
 from tests.targets import native_target
 from tensorwright.records import open_store
-from tensorwright.tuning.session import PlainLines, TuneOptions, tune
+from tensorwright.tuning.session import Budget, Parts, PlainLines, Search, Setting
+from tensorwright.tuning.session import TuneOptions, tune
 from tensorwright.tuning.task import Task
 from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered_space
 
@@ -26,10 +27,16 @@ path, pause_s = sys.argv[1], float(sys.argv[2])
 with open_store(path) as store:
     result = tune(
         [Task(doubled("one")), Task(doubled("two"))],
-        target=native_target(), threads=1, store=store, trials=40, hardware="here",
-        callbacks=(PlainLines(sys.stdout),), make_space=numbered_space,
-        builder=FakeBuilder(), runner=FakeRunner(before=lambda count: time.sleep(pause_s)),
-        options=TuneOptions(round_size=8, should_rank=False),
+        Setting(native_target(), 1, "here"),
+        store,
+        Search(
+            Budget(trials=40), 0, (PlainLines(sys.stdout),),
+            TuneOptions(round_size=8, should_rank=False),
+        ),
+        parts=Parts(
+            FakeBuilder(), FakeRunner(before=lambda count: time.sleep(pause_s)),
+            make_space=numbered_space,
+        ),
     )
 print(result.reason.name, result.trials)
 print(result.resume_text)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 from tests.targets import native_target
@@ -28,14 +29,17 @@ from tensorwright.base import (
 from tensorwright.records import MemoryStore, Record, SavedSession, Status
 from tensorwright.tuning.measuring import Measurement
 from tensorwright.tuning.session import (
+    Budget,
     Interrupt,
+    Parts,
     Progress,
+    Search,
+    Setting,
     StopReason,
     TuneOptions,
     TuneResult,
     tune,
 )
-from tensorwright.tuning.session.result import Setting
 from tensorwright.tuning.session.seeds import seeds_of
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies import Candidate, RandomSearch, Strategy
@@ -61,20 +65,28 @@ class Listener:
 
 
 def run(store: MemoryStore, **changes: object) -> TuneResult:
-    arguments: dict[str, object] = {
+    """A session; `changes` are fields of what it is given, whichever group they are in."""
+    given: dict[str, Any] = {
         "target": TARGET,
         "threads": 2,
-        "store": store,
-        "trials": 30,
         "hardware": "here",
+        "trials": 30,
+        "seed": 0,
         "builder": FakeBuilder(),
         "runner": FakeRunner(),
         "make_space": numbered_space,
         "make_strategy": RandomSearch,
         "options": NO_RANKING,
-    }
-    tasks = changes.pop("tasks", TASKS)
-    return tune(tasks, **(arguments | changes))  # type: ignore[arg-type]
+    } | changes
+
+    def group(kind: type) -> Any:
+        names = [field.name for field in fields(kind)]
+        return kind(**{name: given[name] for name in names if name in given})
+
+    setting, budget, parts = group(Setting), group(Budget), group(Parts)
+    search = replace(group(Search), budget=budget)
+    tasks, name = given.get("tasks", TASKS), given.get("name", "")
+    return tune(tasks, setting, store, search, name=name, parts=parts)
 
 
 def traces(store: MemoryStore, workload: str | None = None) -> list[str]:
@@ -562,7 +574,7 @@ def test_seeds_are_tried_once() -> None:
 
 
 def setting(hardware: str) -> Setting:
-    return Setting(TARGET, 2, hardware, 0, "", 10, None)
+    return Setting(TARGET, 2, hardware)
 
 
 # Drift

@@ -48,8 +48,8 @@ from tensorwright.peers import (
 from tensorwright.pipeline import Scheduled, finish, opened, parse_target, prepare
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import KernelStep
-from tensorwright.search import Search, search
-from tensorwright.tuning.session import choose_callbacks
+from tensorwright.search import search, setting_of
+from tensorwright.tuning.session import Budget, Search, choose_callbacks
 from tensorwright.zoo import random_inputs
 
 TOLERANCE = 1e-4
@@ -260,8 +260,8 @@ def _run(
 def _tune(name: str, parts: Partition, plan: Plan, store: RecordStore) -> None:
     """Spend what is left of the model's minutes. Raises KeyboardInterrupt after an interrupt."""
     click.echo(f"{name}: tuning, {plan.minutes:g} minutes in all", err=True)
-    how = Search(plan.minutes, seed=plan.seed, callbacks=choose_callbacks(is_quiet=False))
-    result = search(parts, plan.target, plan.threads, store, how)
+    how = Search(Budget(plan.minutes), plan.seed, choose_callbacks(is_quiet=False))
+    result = search(parts, setting_of(plan.target, plan.threads), store, how)
     click.echo(f"{name}: {result.trials} trials in {result.elapsed_s:.0f} s", err=True)
     if result.is_interrupted:
         click.echo(result.resume_text, err=True)

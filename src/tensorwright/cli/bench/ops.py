@@ -42,7 +42,7 @@ from tensorwright.pipeline import choose, opened, parse_target
 from tensorwright.records import Record, RecordStore, Status, detect_hardware, now_utc
 from tensorwright.schedule import format_trace
 from tensorwright.tuning import Task
-from tensorwright.tuning.session import TuneOptions, tune
+from tensorwright.tuning.session import Budget, Search, Setting, TuneOptions, tune
 from tensorwright.zoo import OperatorCase, OperatorProgram, find_cases, operator_program
 
 SUITES = ("ansor",)
@@ -249,13 +249,10 @@ def tune_case(
     start = time.monotonic()
     tune(
         [Task(program.workload)],
-        target=plan.target,
-        threads=plan.threads,
-        store=store,
-        trials=rest,
-        seed=budget.seed,
-        model=f"ansor:{program.case.name}",
-        options=TuneOptions(should_resume=False),
+        Setting(plan.target, plan.threads),
+        store,
+        Search(Budget(trials=rest), budget.seed, options=TuneOptions(should_resume=False)),
+        name=f"ansor:{program.case.name}",
     )
     return time.monotonic() - start
 

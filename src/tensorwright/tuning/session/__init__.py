@@ -17,15 +17,15 @@ from tensorwright.tuning.session.session import tune
 
 __all__ = [
     "Budget",
-    "Parts",
-    "Search",
-    "Setting",
     "Callback",
     "Interrupt",
     "LiveTable",
+    "Parts",
     "Phase",
     "PlainLines",
     "Progress",
+    "Search",
+    "Setting",
     "StopReason",
     "TaskResult",
     "TaskRow",

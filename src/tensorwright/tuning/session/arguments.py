@@ -1,4 +1,4 @@
-"""What a session is given, in groups: where it measures, how long, how it searches, by what parts."""
+"""What a session is given, in groups: where, how long, how it searches, by what parts."""
 
 from __future__ import annotations
 

@@ -71,19 +71,18 @@ def tune(
     with ExitStack() as owned:
         for callback in search.callbacks:
             owned.callback(callback.close)
-        if own.builder is None:
+        builder, runner = own.builder, own.runner
+        if builder is None:
             builder = owned.enter_context(PoolBuilder())
             builder.start()
-            own = replace(own, builder=builder)
-        if own.runner is None:
+        if runner is None:
             runner = owned.enter_context(ChildRunner(measuring, seed))
             runner.start()
-            own = replace(own, runner=runner)
         file = model_file_of(store, target, setting.threads, setting.hardware)
         model = open_model(target, setting.threads, seed, file if search.keeps_model else None)
         tools = Tools(
-            own.builder,
-            own.runner,
+            builder,
+            runner,
             own.scheduler or _usual_scheduler(search, seed),
             own.make_strategy or evolution_by(model.learned, target),
             own.make_space or make_space,

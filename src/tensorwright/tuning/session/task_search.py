@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from tensorwright.base import TensorwrightError
 from tensorwright.records import Record, RecordStore, Status, WorkloadText
-from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.arguments import Setting
+from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.result import TaskResult
 from tensorwright.tuning.session.seeds import seeds_of
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
