@@ -10,14 +10,14 @@ The names below are loaded when first used, so that importing the package stays 
 import importlib
 from typing import TYPE_CHECKING
 
+from tensorwright.version import __version__
+
 if TYPE_CHECKING:
     from tensorwright.base import DType as DType
     from tensorwright.base import Target as Target
     from tensorwright.base import TensorwrightError as TensorwrightError
     from tensorwright.base import override as override
     from tensorwright.search import tune as tune
-
-__version__ = "0.1.0"
 
 # Public name -> the module that defines it. No file of this folder may bear one of these names:
 # importing a submodule binds it in the package, where it would hide the public name. That is why

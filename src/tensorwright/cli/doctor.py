@@ -11,7 +11,6 @@ from importlib import metadata
 
 import click
 
-from tensorwright import __version__
 from tensorwright.base import MachineError, TensorwrightError, detect_target, knobs
 from tensorwright.records import default_path, detect_hardware, open_store
 from tensorwright.runtime import (
@@ -21,6 +20,7 @@ from tensorwright.runtime import (
     measure_peak,
     openmp_runtime,
 )
+from tensorwright.version import __version__
 
 _NEEDED = ("llvmlite", "numpy", "onnx", "ml_dtypes", "click", "rich")
 _EXTRAS = (

@@ -10,9 +10,9 @@ import warnings
 
 import click
 
-from tensorwright import __version__
 from tensorwright.base import InternalError, MachineError, TensorwrightError, did_you_mean, knobs
 from tensorwright.cli.registry import COMMANDS
+from tensorwright.version import __version__
 
 ARGUMENTS = "tensorwright.arguments"
 """Key of the context's `meta` under which the whole command line is kept."""

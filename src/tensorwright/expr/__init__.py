@@ -1,30 +1,32 @@
 """Tensor expressions. Read `tensor.py` first, then `value.py`, `index.py` and `bounds.py`.
 
-Conditions on indices are in `condition.py`; `simplify.py` uses what `bounds.py` proves;
-`evaluate.py` gives expressions a meaning over a number domain (`domain.py`).
+Conditions on indices are built and walked in `condition.py`; `simplify.py` uses what `bounds.py`
+proves; `evaluation/evaluate.py` gives expressions a meaning over a number domain (`domain.py`).
 """
 
 from tensorwright.expr.bounds import Bounds, Range, interval, is_nonnegative
 from tensorwright.expr.canonical import canonical_text, structural_key
 from tensorwright.expr.condition import (
-    And,
-    Compare,
-    Condition,
-    Not,
-    Or,
-    Relation,
     all_of,
     any_of,
-    compare,
+    comparisons_of,
+    condition_sides,
+    conjuncts,
+    map_comparisons,
+    map_condition,
     negate,
 )
 from tensorwright.expr.evaluation.domain import Array, Domain
 from tensorwright.expr.evaluation.evaluate import evaluate
 from tensorwright.expr.evaluation.field_domain import FieldDomain, residues
 from tensorwright.expr.evaluation.numpy_domain import NUMPY, NumpyDomain
+from tensorwright.expr.evaluation.points import evaluate_condition, evaluate_index
 from tensorwright.expr.evaluation.symbolic_domain import SymbolicDomain, Terms
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.index import (
+    And,
+    Compare,
+    Condition,
     Decision,
     Element,
     ExactDiv,
@@ -34,9 +36,13 @@ from tensorwright.expr.index import (
     Max,
     Min,
     Mod,
+    Not,
+    Or,
     Poly,
+    Relation,
     Var,
     ceil_div,
+    compare,
     exact_div,
     floor_div,
     maximum,
@@ -112,7 +118,6 @@ from tensorwright.expr.tensor import (
 )
 from tensorwright.expr.traversal import (
     atoms_of,
-    condition_sides,
     decisions_of,
     free_vars,
     map_elements,
@@ -134,6 +139,7 @@ from tensorwright.expr.value import (
     cast,
     children,
     constant,
+    indices_of,
     loads_of,
     map_loads,
     rebuild,
@@ -207,8 +213,10 @@ __all__ = [
     "children",
     "clip",
     "compare",
+    "comparisons_of",
     "compute",
     "condition_sides",
+    "conjuncts",
     "constant",
     "cos",
     "decisions_of",
@@ -216,6 +224,8 @@ __all__ = [
     "equal",
     "erf",
     "evaluate",
+    "evaluate_condition",
+    "evaluate_index",
     "exact_div",
     "exp",
     "expm1",
@@ -225,6 +235,7 @@ __all__ = [
     "fmod",
     "free_vars",
     "identity_of",
+    "indices_of",
     "interval",
     "is_inf",
     "is_nan",
@@ -236,6 +247,8 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "map_comparisons",
+    "map_condition",
     "map_elements",
     "map_loads",
     "max_of",

@@ -11,8 +11,10 @@ import hashlib
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, assert_never
 
-from tensorwright.expr.condition import And, Compare, Condition, Not, Or
 from tensorwright.expr.index import (
+    And,
+    Compare,
+    Condition,
     Decision,
     Element,
     ExactDiv,
@@ -22,11 +24,13 @@ from tensorwright.expr.index import (
     Max,
     Min,
     Mod,
+    Not,
+    Or,
     Poly,
     Var,
 )
 from tensorwright.expr.tensor import Compute, Placeholder, Tensor
-from tensorwright.expr.value import Apply, Cast, Const, FromIndex, Load, Select, Value
+from tensorwright.expr.value import Apply, Cast, Const, FromIndex, Load, Select, Value, ValueExpr
 
 __all__ = ["canonical_text", "structural_key"]
 
@@ -101,10 +105,10 @@ class _Writer:
             case Cast(operand, dtype):
                 return f"cast({self.value(operand)}):{dtype}"
             case Select(condition, then, otherwise):
-                if isinstance(condition, (bool, Compare, And, Or, Not)):
-                    chosen = self.condition(condition)
-                else:
+                if isinstance(condition, ValueExpr):
                     chosen = self.value(condition)
+                else:
+                    chosen = self.condition(condition)
                 return f"select({chosen}, {self.value(then)}, {self.value(otherwise)})"
         assert_never(value)
 

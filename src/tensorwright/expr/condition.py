@@ -1,103 +1,28 @@
-"""Conditions on index expressions: comparisons, and what joins them.
+"""Conditions on index expressions: how they are built, walked and changed.
 
-Grammar
-    c ::= bool | Compare(<, <=, ==, !=; e, e) | And(c, ...) | Or(c, ...) | Not(c)
+Their nodes are in `index.py`. What is certain without any bounds is decided when it is built, so a
+condition that holds always is True itself.
 
-The other two comparisons are these with swapped sides. What is certain without any bounds is
-decided when it is built, so a condition that holds always is True itself.
+    all_of(i >= 0, j < 4, True)                 i >= 0 and j < 4, whose `conjuncts` are the two
+    map_condition(i < n, lambda side: side*2)   i*2 < n*2
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterator
 
-if TYPE_CHECKING:  # its operators build comparisons, so it imports this module
-    from tensorwright.expr.index import Index
+from tensorwright.expr.index import And, Compare, Condition, Index, Not, Or, Relation, compare
 
 __all__ = [
-    "And",
-    "Compare",
-    "Condition",
-    "Not",
-    "Or",
-    "Relation",
     "all_of",
     "any_of",
-    "compare",
+    "comparisons_of",
+    "condition_sides",
+    "conjuncts",
+    "map_comparisons",
+    "map_condition",
     "negate",
 ]
-
-
-class Relation(Enum):
-    """The comparisons of the index sort; the other two are these with swapped sides."""
-
-    LT = "<"
-    LE = "<="
-    EQ = "=="
-    NE = "!="
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """A comparison of two index expressions."""
-
-    relation: Relation
-    left: Index
-    right: Index
-
-    def __str__(self) -> str:
-        return f"{self.left} {self.relation.value} {self.right}"
-
-
-@dataclass(frozen=True, slots=True)
-class And:
-    """All of the parts; build with `all_of`."""
-
-    parts: tuple[Condition, ...]
-
-    def __str__(self) -> str:
-        return " and ".join(f"({p})" if isinstance(p, Or) else str(p) for p in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Or:
-    """Any of the parts; build with `any_of`."""
-
-    parts: tuple[Condition, ...]
-
-    def __str__(self) -> str:
-        return " or ".join(f"({p})" if isinstance(p, And) else str(p) for p in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """The negation; build with `negate`."""
-
-    part: Condition
-
-    def __str__(self) -> str:
-        return f"not ({self.part})"
-
-
-Condition: TypeAlias = bool | Compare | And | Or | Not
-
-
-def compare(relation: Relation, left: Index, right: Index) -> Condition:
-    """Compare two index expressions; decided at once when the difference is a constant."""
-    difference = left - right
-    if not isinstance(difference, int):
-        return Compare(relation, left, right)
-    match relation:
-        case Relation.LT:
-            return difference < 0
-        case Relation.LE:
-            return difference <= 0
-        case Relation.EQ:
-            return difference == 0
-        case Relation.NE:
-            return difference != 0
 
 
 def all_of(*parts: Condition) -> Condition:
@@ -147,3 +72,49 @@ def negate(condition: Condition) -> Condition:
             return any_of(*(negate(part) for part in parts))
         case Or(parts):
             return all_of(*(negate(part) for part in parts))
+
+
+def conjuncts(condition: Condition) -> tuple[Condition, ...]:
+    """The conditions that hold together exactly where this one does."""
+    return condition.parts if isinstance(condition, And) else (condition,)
+
+
+def comparisons_of(condition: Condition) -> Iterator[Compare]:
+    """Every comparison in a condition."""
+    match condition:
+        case Compare():
+            yield condition
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from comparisons_of(part)
+        case Not(part):
+            yield from comparisons_of(part)
+
+
+def condition_sides(condition: Condition) -> Iterator[Index]:
+    """Every index expression compared somewhere in a condition."""
+    for comparison in comparisons_of(condition):
+        yield comparison.left
+        yield comparison.right
+
+
+def map_comparisons(condition: Condition, change: Callable[[Compare], Condition]) -> Condition:
+    """The condition with every comparison replaced, simplified again on the way up."""
+    match condition:
+        case bool():
+            return condition
+        case Compare():
+            return change(condition)
+        case And(parts):
+            return all_of(*(map_comparisons(part, change) for part in parts))
+        case Or(parts):
+            return any_of(*(map_comparisons(part, change) for part in parts))
+        case Not(part):
+            return negate(map_comparisons(part, change))
+
+
+def map_condition(condition: Condition, on_index: Callable[[Index], Index]) -> Condition:
+    """The condition with both sides of every comparison changed."""
+    return map_comparisons(
+        condition, lambda each: compare(each.relation, on_index(each.left), on_index(each.right))
+    )

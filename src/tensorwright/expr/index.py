@@ -1,8 +1,11 @@
 """Index expressions: exact integers over loop variables and named positive decisions.
 
+Conditions are here, too: a comparison is of two indices, and `<` of two indices makes one.
+
 Grammar
     e ::= int | Var | Decision | Poly | ExactDiv(e, e) | FloorDiv(e, e) | Mod(e, e)
         | Min(e, e) | Max(e, e) | Element(source, (e, ...))
+    c ::= bool | Compare(<, <=, ==, !=; e, e) | And(c, ...) | Or(c, ...) | Not(c)
 
 Semantics.  Integers are unbounded.  A `Decision` is a positive integer that a search chooses; a
 `Var` gets its range from a `Bounds` table, never from the node.  Division rounds towards minus
@@ -20,13 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from math import gcd
 from typing import Any, TypeAlias, TypeGuard
 
-from tensorwright.expr.condition import Condition, Relation, compare
-
 __all__ = [
+    "And",
+    "Compare",
+    "Condition",
     "Decision",
     "Element",
     "ExactDiv",
@@ -36,9 +41,13 @@ __all__ = [
     "Max",
     "Min",
     "Mod",
+    "Not",
+    "Or",
     "Poly",
+    "Relation",
     "Var",
     "ceil_div",
+    "compare",
     "divide_terms",
     "exact_div",
     "floor_div",
@@ -219,6 +228,76 @@ class Element(IndexExpr):
 
     def __str__(self) -> str:
         return f"{self.source.name}[{', '.join(map(str, self.indices))}]"
+
+
+class Relation(Enum):
+    """The comparisons of the index sort; the other two are these with swapped sides."""
+
+    LT = "<"
+    LE = "<="
+    EQ = "=="
+    NE = "!="
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison of two index expressions."""
+
+    relation: Relation
+    left: Index
+    right: Index
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation.value} {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of the parts; build with `all_of`."""
+
+    parts: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(f"({p})" if isinstance(p, Or) else str(p) for p in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any of the parts; build with `any_of`."""
+
+    parts: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(f"({p})" if isinstance(p, And) else str(p) for p in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The negation; build with `negate`."""
+
+    part: Condition
+
+    def __str__(self) -> str:
+        return f"not ({self.part})"
+
+
+Condition: TypeAlias = bool | Compare | And | Or | Not
+
+
+def compare(relation: Relation, left: Index, right: Index) -> Condition:
+    """Compare two index expressions; decided at once when the difference is a constant."""
+    difference = left - right
+    if not isinstance(difference, int):
+        return Compare(relation, left, right)
+    match relation:
+        case Relation.LT:
+            return difference < 0
+        case Relation.LE:
+            return difference <= 0
+        case Relation.EQ:
+            return difference == 0
+        case Relation.NE:
+            return difference != 0
 
 
 def exact_div(dividend: Index, divisor: Index) -> Index:

@@ -10,12 +10,22 @@ from dataclasses import replace
 from itertools import pairwise
 
 from tensorwright.expr.bounds import Bounds, Range
-from tensorwright.expr.condition import And, Compare, Condition, Not, Or
-from tensorwright.expr.index import Element, ExactDiv, FloorDiv, Index, Max, Min, Mod, Poly, Var
+from tensorwright.expr.index import (
+    Condition,
+    Element,
+    ExactDiv,
+    FloorDiv,
+    Index,
+    Max,
+    Min,
+    Mod,
+    Poly,
+    Var,
+)
 from tensorwright.expr.simplify import simplify, simplify_condition
 from tensorwright.expr.tensor import Axis, Compute, Reduction
-from tensorwright.expr.traversal import condition_sides, substitute, substitute_condition
-from tensorwright.expr.value import FromIndex, Load, Select, Value, children, rebuild
+from tensorwright.expr.traversal import substitute, substitute_condition
+from tensorwright.expr.value import Value, children, indices_of, rebuild
 
 __all__ = ["refine_axes"]
 
@@ -82,17 +92,8 @@ def _find_divisors(value: Value, divisors: dict[Var, set[int]], seen: set[int]) 
     if id(value) in seen:
         return
     seen.add(id(value))
-    match value:
-        case Load(_, indices):
-            for index in indices:
-                _index_divisors(index, divisors)
-        case FromIndex(index, _):
-            _index_divisors(index, divisors)
-        case Select(Compare() | And() | Or() | Not() as condition, _, _):
-            for side in condition_sides(condition):
-                _index_divisors(side, divisors)
-        case _:
-            pass
+    for index in indices_of(value):
+        _index_divisors(index, divisors)
     for child in children(value):
         _find_divisors(child, divisors, seen)
 

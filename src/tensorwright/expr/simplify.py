@@ -9,19 +9,9 @@ from functools import lru_cache
 from math import gcd
 
 from tensorwright.expr.bounds import Bounds, Range, interval, is_nonnegative, ranges_in
-from tensorwright.expr.condition import (
-    And,
-    Compare,
-    Condition,
-    Not,
-    Or,
-    Relation,
-    all_of,
-    any_of,
-    compare,
-    negate,
-)
+from tensorwright.expr.condition import map_comparisons
 from tensorwright.expr.index import (
+    Condition,
     Decision,
     Element,
     ExactDiv,
@@ -32,7 +22,9 @@ from tensorwright.expr.index import (
     Min,
     Mod,
     Poly,
+    Relation,
     Var,
+    compare,
     divide_terms,
     exact_div,
     floor_div,
@@ -167,19 +159,12 @@ def _common_factor(value: Index, divisor: Index) -> int:
 
 def simplify_condition(condition: Condition, bounds: Bounds) -> Condition:
     """An equal, simpler condition under `bounds`; comparisons that are certain are decided."""
-    match condition:
-        case bool():
-            return condition
-        case Compare(relation, left, right):
-            return _simplify_comparison(
-                relation, simplify(left, bounds), simplify(right, bounds), bounds
-            )
-        case And(parts):
-            return all_of(*(simplify_condition(part, bounds) for part in parts))
-        case Or(parts):
-            return any_of(*(simplify_condition(part, bounds) for part in parts))
-        case Not(part):
-            return negate(simplify_condition(part, bounds))
+    return map_comparisons(
+        condition,
+        lambda each: _simplify_comparison(
+            each.relation, simplify(each.left, bounds), simplify(each.right, bounds), bounds
+        ),
+    )
 
 
 def _simplify_comparison(

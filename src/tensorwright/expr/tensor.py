@@ -28,9 +28,8 @@ from enum import Enum
 from typing import TypeAlias
 
 from tensorwright.base import DType
-from tensorwright.expr.condition import Condition
 from tensorwright.expr.functions import Fn
-from tensorwright.expr.index import Index, Var
+from tensorwright.expr.index import Condition, Index, Var
 from tensorwright.expr.value import (
     Const,
     FromIndex,

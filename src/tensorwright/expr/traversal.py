@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tensorwright.expr.condition import (
-    And,
-    Compare,
-    Condition,
-    Not,
-    Or,
-    all_of,
-    any_of,
-    compare,
-    negate,
-)
+from tensorwright.expr.condition import map_condition
 from tensorwright.expr.index import (
+    Condition,
     Decision,
     Element,
     ExactDiv,
@@ -38,7 +29,6 @@ from tensorwright.expr.index import (
 
 __all__ = [
     "atoms_of",
-    "condition_sides",
     "decisions_of",
     "free_vars",
     "map_elements",
@@ -78,21 +68,6 @@ def free_vars(*expressions: Index) -> frozenset[Var]:
 def decisions_of(*expressions: Index) -> frozenset[Decision]:
     """The decisions that occur in some of the expressions."""
     return frozenset(a for e in expressions for a in atoms_of(e) if isinstance(a, Decision))
-
-
-def condition_sides(condition: Condition) -> Iterator[Index]:
-    """Every index expression compared somewhere in a condition."""
-    match condition:
-        case bool():
-            return
-        case Compare(_, left, right):
-            yield left
-            yield right
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from condition_sides(part)
-        case Not(part):
-            yield from condition_sides(part)
 
 
 def substitute(expression: Index, mapping: Mapping[Any, Index]) -> Index:
@@ -144,14 +119,4 @@ def _rebuilt(expression: IndexExpr, again: Callable[[Index], Index]) -> Index:
 
 def substitute_condition(condition: Condition, mapping: Mapping[Any, Index]) -> Condition:
     """`substitute` on both sides of every comparison."""
-    match condition:
-        case bool():
-            return condition
-        case Compare(relation, left, right):
-            return compare(relation, substitute(left, mapping), substitute(right, mapping))
-        case And(parts):
-            return all_of(*(substitute_condition(part, mapping) for part in parts))
-        case Or(parts):
-            return any_of(*(substitute_condition(part, mapping) for part in parts))
-        case Not(part):
-            return negate(substitute_condition(part, mapping))
+    return map_condition(condition, lambda side: substitute(side, mapping))

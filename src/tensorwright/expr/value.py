@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tensorwright.base import DType
-from tensorwright.expr.condition import And, Compare, Condition, Not, Or
+from tensorwright.expr.condition import condition_sides
 from tensorwright.expr.functions import Fn
-from tensorwright.expr.index import Element, Index, Var
-from tensorwright.expr.traversal import atoms_of, condition_sides, substitute, substitute_condition
+from tensorwright.expr.index import Condition, Element, Index, Var
+from tensorwright.expr.traversal import atoms_of, substitute, substitute_condition
 
 __all__ = [
     "Apply",
@@ -267,6 +267,19 @@ def children(value: Value) -> tuple[Value, ...]:
             return ()
 
 
+def indices_of(value: Value) -> tuple[Index, ...]:
+    """The index expressions of the node itself, without those of its operands."""
+    match value:
+        case Load(_, indices):
+            return indices
+        case FromIndex(index, _):
+            return (index,)
+        case Select(condition, _, _) if not isinstance(condition, ValueExpr):
+            return tuple(condition_sides(condition))
+        case _:
+            return ()
+
+
 def rebuild(
     value: Value,
     on_load: Callable[[Load], Value],
@@ -294,7 +307,7 @@ def rebuild(
             case Cast(operand, dtype):
                 return Cast(go(operand), dtype)
             case Select(condition, then, otherwise):
-                if isinstance(condition, (bool, Compare, And, Or, Not)):
+                if not isinstance(condition, ValueExpr):
                     chosen = on_condition(condition)
                     if isinstance(chosen, bool):
                         return go(then if chosen else otherwise)
@@ -333,18 +346,10 @@ def _collect_loads(value: Value, seen: set[int], found: list[Load]) -> None:
     if id(value) in seen:
         return
     seen.add(id(value))
-    match value:
-        case Load(_, indices):
-            found.append(value)
-            for index in indices:
-                _collect_elements(index, found)
-        case FromIndex(index, _):
-            _collect_elements(index, found)
-        case Select(condition, _, _) if not isinstance(condition, (bool, ValueExpr)):
-            for side in condition_sides(condition):
-                _collect_elements(side, found)
-        case _:
-            pass
+    if isinstance(value, Load):
+        found.append(value)
+    for index in indices_of(value):
+        _collect_elements(index, found)
     for child in children(value):
         _collect_loads(child, seen, found)
 

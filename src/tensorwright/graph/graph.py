@@ -4,6 +4,16 @@ Grammar
     graph ::= Graph(name, inputs, constants, nodes, outputs)
     node  ::= Node(operator, inputs, attributes, outputs)    every tensor has one definition
 
+Text form, which `parse.py` reads back
+    graph     ::= "graph" name NEWLINE (line NEWLINE)*
+    line      ::= "input" name ":" type | "constant" name ":" type "=" digest
+                | name ("," name)* "=" operator "(" (name | key "=" value) ("," ...)* ")" ":" type
+                ("," type)*
+                | "output" name ("," name)*
+    type      ::= dtype "(" (int ("," int)*)? ")" ("layout" "(" ... ")")?
+    value     ::= int | float | True | False | "text" | dtype | "(" value ("," value)* ","? ")"
+    name      ::= letters, digits, "_", "." and "/" as they are; anything else as a JSON string
+
 Semantics.  A graph is a pure function of its inputs.  Shapes and dtypes are static; the types of
 all tensors follow from the inputs, the constants and the operators' shape rules, and are kept in
 `types`.  A layout says how a tensor lies in memory and nothing about its meaning: shapes and axes
@@ -12,13 +22,16 @@ of operators are always those of the plain tensor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import html
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from tensorwright.base import ModelError
-from tensorwright.graph.printing import format_graph, format_layout, format_node, graph_to_html
+from tensorwright.base import ModelError, Printer
+from tensorwright.graph.printing import digest, format_name, format_value
 from tensorwright.ops import Array, AttributeValue, TensorType
+
+_HTML_NODES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +78,16 @@ class Node:
         """How messages call it: the operator and its first output."""
         return f"node {self.outputs[0]} ({self.operator})"
 
+    def text(self, types: Iterable[str] = ()) -> str:
+        """`y = conv(x, w, strides=(1, 1))`, with the types of the outputs behind it if given."""
+        arguments = [format_name(name) for name in self.inputs]
+        arguments += [f"{key}={format_value(value)}" for key, value in self.attributes]
+        left = ", ".join(map(format_name, self.outputs))
+        right = f"{self.operator}({', '.join(arguments)})"
+        return " : ".join(filter(None, [f"{left} = {right}", ", ".join(types)]))
+
     def __str__(self) -> str:
-        return format_node(self)
+        return self.text()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +111,13 @@ class Layout:
         return self.block == 1 and not self.order
 
     def __str__(self) -> str:
-        return format_layout(self)
+        """`plain`, or what differs from it: `layout(axis=1, block=16)`."""
+        parts = []
+        if self.block != 1:
+            parts += [f"axis={self.axis}", f"block={self.block}"]
+        if self.order:
+            parts.append(f"order={format_value(self.order)}")
+        return f"layout({', '.join(parts)})" if parts else "plain"
 
 
 PLAIN = Layout()
@@ -139,7 +166,31 @@ class Graph:
         return {name: tuple(nodes) for name, nodes in readers.items()}
 
     def __str__(self) -> str:
-        return format_graph(self)
+        page = Printer()
+        with page.block(f"graph {format_name(self.name)}"):
+            for name in self.inputs:
+                page.line(f"input {format_name(name)}: {self._typed(name)}")
+            for name, array in self.constants.items():
+                page.line(f"constant {format_name(name)}: {self._typed(name)} = {digest(array)}")
+            for node in self.nodes:
+                page.line(node.text(map(self._typed, node.outputs)))
+            page.line(f"output {', '.join(map(format_name, self.outputs))}".rstrip())
+        return str(page)
+
+    def _typed(self, name: str) -> str:
+        layout = self.layouts.get(name, PLAIN)
+        return f"{self.types[name]}" + ("" if layout.is_plain else f" {layout}")
 
     def _repr_html_(self) -> str:
-        return graph_to_html(self)
+        """A small page for notebooks: the signature, and the first nodes folded away."""
+        rows = [f"{self.name}: {len(self.nodes)} nodes, {len(self.constants)} constants"]
+        rows += [f"input {name}: {self.types[name]}" for name in self.inputs]
+        rows += [f"output {name}: {self.types[name]}" for name in self.outputs]
+        nodes = [
+            node.text(str(self.types[name]) for name in node.outputs)
+            for node in self.nodes[:_HTML_NODES]
+        ]
+        if len(self.nodes) > _HTML_NODES:
+            nodes.append(f"... and {len(self.nodes) - _HTML_NODES} more")
+        head, body = html.escape("\n".join(rows)), html.escape("\n".join(nodes))
+        return f"<details><summary><pre>{head}</pre></summary><pre>{body}</pre></details>"

@@ -7,35 +7,28 @@ Every index is simplified under the ranges of all axes, so that (c_o*16 + c_i)//
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from tensorwright.expr import (
-    And,
     Axis,
-    Compare,
     Compute,
     Condition,
     Const,
     Element,
     Index,
     Load,
-    Not,
-    Or,
     Range,
     Tensor,
     Value,
     Var,
-    all_of,
-    any_of,
-    compare,
     floor_div,
+    map_condition,
     map_elements,
     mod,
-    negate,
     rebuild,
     simplify,
     simplify_condition,
@@ -152,25 +145,10 @@ def physical_compute(
 
     def on_condition(condition: Condition) -> Condition:
         decided = simplify_condition(substitute_condition(condition, substitution), bounds)
-        return _map_sides(decided, lambda side: map_elements(side, on_element))
+        return map_condition(decided, lambda side: map_elements(side, on_element))
 
     body = rebuild(tensor.body, on_load, on_index, on_condition)
     return replace(tensor, axes=axes, body=body)
-
-
-def _map_sides(condition: Condition, change: Callable[[Index], Index]) -> Condition:
-    """The condition with both sides of every comparison changed."""
-    match condition:
-        case bool():
-            return condition
-        case Compare(relation, left, right):
-            return compare(relation, change(left), change(right))
-        case And(parts):
-            return all_of(*(_map_sides(part, change) for part in parts))
-        case Or(parts):
-            return any_of(*(_map_sides(part, change) for part in parts))
-        case Not(part):
-            return negate(_map_sides(part, change))
 
 
 def physical_indices(indices: tuple[Index, ...], layout: Layout) -> tuple[Index, ...]:

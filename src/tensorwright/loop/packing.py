@@ -7,6 +7,7 @@ that is derived from the constant is computed first, by the evaluator.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, NoReturn
 
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 
 from tensorwright.base import InternalError
 from tensorwright.expr import (
-    And,
     Compare,
     Compute,
     Condition,
@@ -26,13 +26,15 @@ from tensorwright.expr import (
     Relation,
     Var,
     all_of,
+    conjuncts,
+    evaluate_condition,
+    evaluate_index,
     interval,
     simplify_condition,
     terms_of,
     topological_order,
 )
 from tensorwright.expr import evaluate as evaluate_tensors
-from tensorwright.loop.grids import evaluate, evaluate_condition, open_grid
 from tensorwright.loop.ir import Packing
 
 __all__ = ["pack"]
@@ -135,7 +137,7 @@ def _strided(
     packed = as_strided(padded[start], shape, strides).copy(order="C")
     rest = _beyond_padding(valid, packing, array.shape)
     if rest is not True:
-        outside = np.broadcast_to(~evaluate_condition(rest, open_grid(_sizes(packing))), shape)
+        outside = np.broadcast_to(~_condition_on(_grid(_sizes(packing)), rest), shape)
         packed[outside] = 0
     return packed
 
@@ -145,7 +147,7 @@ def _beyond_padding(valid: Condition, packing: Packing, shape: tuple[int, ...]) 
     padded: set[Index] = set()
     for index, extent in zip(packing.indices, shape, strict=True):
         padded |= {index - extent, -1 - index}
-    parts = valid.parts if isinstance(valid, And) else (valid,)
+    parts = conjuncts(valid)
     return all_of(*(part for part in parts if _violation(part) not in padded))
 
 
@@ -171,11 +173,11 @@ def _gathered(
     rows = max(1, _BLOCK_ELEMENTS // max(1, prod(shape[1:])))
     for start in range(0, shape[0] if shape else 1, rows):
         block = range(start, min(start + rows, shape[0])) if shape else None
-        grid = open_grid(_sizes(packing), block)
+        grid = _grid(_sizes(packing), block)
         offset: Any = np.int64(0)
-        inside: Any = evaluate_condition(valid, grid)
+        inside: Any = _condition_on(grid, valid)
         for index, extent in zip(packing.indices, array.shape, strict=True):
-            place = evaluate(index, grid)
+            place = evaluate_index(index, grid.__getitem__)
             if not _stays_inside(index, extent, packing):
                 inside = inside & (place >= 0) & (place < extent)
                 place = np.clip(place, 0, extent - 1)
@@ -183,6 +185,22 @@ def _gathered(
         target = packed[block.start : block.stop] if block is not None else packed
         np.copyto(target, flat[offset], where=inside)
     return packed
+
+
+def _grid(
+    axes: Sequence[tuple[Var, int]], first: range | None = None
+) -> dict[Var, NDArray[np.int64]]:
+    """The values of each variable, along a dimension of its own; `first` are the first one's."""
+    grid = {}
+    for n, (var, extent) in enumerate(axes):
+        values = range(extent) if n or first is None else first
+        along = tuple(len(values) if m == n else 1 for m in range(len(axes)))
+        grid[var] = np.arange(values.start, values.stop, dtype=np.int64).reshape(along)
+    return grid
+
+
+def _condition_on(grid: dict[Var, NDArray[np.int64]], condition: Condition) -> Any:
+    return evaluate_condition(condition, lambda index: evaluate_index(index, grid.__getitem__))
 
 
 def _stays_inside(index: Index, extent: int, packing: Packing) -> bool:

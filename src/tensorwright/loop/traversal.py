@@ -8,23 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tensorwright.expr import (
-    And,
-    Compare,
     Condition,
     Element,
     Index,
     Load,
-    Not,
-    Or,
     Value,
     Var,
-    all_of,
-    any_of,
     atoms_of,
-    compare,
     loads_of,
+    map_condition,
     map_elements,
-    negate,
     rebuild,
     substitute,
 )
@@ -52,7 +45,6 @@ __all__ = [
     "children_of",
     "freshen",
     "is_empty",
-    "map_condition",
     "map_statement",
     "substitute_statement",
     "total_size",
@@ -217,21 +209,6 @@ def substitute_statement(
         lambda buffer: renamed.get(buffer, buffer),
         on_var,
     )
-
-
-def map_condition(condition: Condition, on_index: Callable[[Index], Index]) -> Condition:
-    """Copy a condition with both sides of every comparison mapped."""
-    match condition:
-        case bool():
-            return condition
-        case Compare(relation, left, right):
-            return compare(relation, on_index(left), on_index(right))
-        case And(parts):
-            return all_of(*(map_condition(part, on_index) for part in parts))
-        case Or(parts):
-            return any_of(*(map_condition(part, on_index) for part in parts))
-        case Not(part):
-            return negate(map_condition(part, on_index))
 
 
 def _rename_elements(index: Index, buffers: Mapping[Buffer, Buffer]) -> Index:

@@ -44,7 +44,7 @@ from tensorwright.peers.comparison.rotation import (
     rotate,
 )
 from tensorwright.peers.comparison.self_test import SelfTestRow, self_test
-from tensorwright.peers.comparison.tuning_curve import (
+from tensorwright.peers.competitors.tuning_curve import (
     CurvePoint,
     read_curve,
     seconds_to_reach,

@@ -26,13 +26,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright import __version__
 from tensorwright.base import InternalError, ModelError, atomic_writer
 from tensorwright.ops import Array
 from tensorwright.runtime.buffers import ALIGNMENT, byte_view
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
 from tensorwright.runtime.plan.plan_verify import verify_plan
+from tensorwright.version import __version__
 
 MAGIC = b"TWEXEC\r\n"
 FORMAT_VERSION = 1

@@ -11,7 +11,7 @@ import pytest
 
 from tensorwright.base import InputError
 from tensorwright.peers import CurvePoint, PeerProcess, read_curve, seconds_to_reach
-from tensorwright.peers.comparison.tuning_curve import append_points
+from tensorwright.peers.competitors.tuning_curve import append_points
 
 POINTS = (CurvePoint(1, 2.5, math.inf), CurvePoint(2, 2.5, 0.5), CurvePoint(3, 4.0, 0.25))
 

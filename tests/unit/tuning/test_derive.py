@@ -32,7 +32,6 @@ from tensorwright.schedule import (
     replay,
 )
 from tensorwright.tuning.space import rule_sketches, space_of
-from tensorwright.tuning.space.axes.tiled_axes import lane_sizes, row_sizes
 from tensorwright.tuning.space.derived import (
     SKETCH_RULES,
     Derivation,
@@ -49,6 +48,7 @@ from tensorwright.tuning.space.derived import (
     unregister_sketch_rule,
 )
 from tensorwright.tuning.space.derived.rules import Skip
+from tensorwright.tuning.space.derived.tiled_axes import lane_sizes, row_sizes
 
 X = placeholder("x", (40, 48))
 

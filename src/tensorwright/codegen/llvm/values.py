@@ -11,19 +11,16 @@ from tensorwright.codegen.llvm.operations.powers import constant_power
 from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.literals import Val, literal_text, register_type
 from tensorwright.expr import (
-    And,
     Apply,
     Cast,
-    Compare,
     Const,
     Fn,
     FromIndex,
     Index,
     Load,
-    Not,
-    Or,
     Select,
     Value,
+    ValueExpr,
 )
 
 
@@ -108,7 +105,7 @@ class Values(Memory):
     def _selected(self, value: Select) -> Val:
         """Decide, or compute both sides, each guarded by its side of an index condition."""
         condition = value.condition
-        if not isinstance(condition, (bool, Compare, And, Or, Not)):
+        if isinstance(condition, ValueExpr):
             mask = self._value(condition)
             return self.chosen(mask, self._value(value.then), self._value(value.otherwise))
         decided = self.condition(condition)

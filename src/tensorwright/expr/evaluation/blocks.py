@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tensorwright.expr.condition import And, Compare, Not, Or
 from tensorwright.expr.evaluation.window import Span
 from tensorwright.expr.index import Element, Index, Var
 from tensorwright.expr.tensor import Axis
-from tensorwright.expr.traversal import atoms_of, condition_sides, free_vars
-from tensorwright.expr.value import FromIndex, Load, Select, Value, children
+from tensorwright.expr.traversal import atoms_of, free_vars
+from tensorwright.expr.value import Value, children, indices_of
 
 __all__ = ["Spans", "extent_of", "halves", "spans_of", "volume", "working_bytes"]
 
@@ -81,22 +80,10 @@ def working_bytes(value: Value) -> Callable[[Spans], int]:
 def _collect(value: Value, found: dict[int, _Node]) -> frozenset[Var]:
     if id(value) not in found:
         parts = [_collect(child, found) for child in children(value)]
-        indices = _indices(value)
+        indices = indices_of(value)
         variables = frozenset[Var]().union(*parts, free_vars(*indices))
         found[id(value)] = variables, 16 + 16 * sum(not _is_affine(index) for index in indices)
     return found[id(value)][0]
-
-
-def _indices(value: Value) -> tuple[Index, ...]:
-    match value:
-        case Load(_, indices):
-            return indices
-        case FromIndex(index, _):
-            return (index, 0)
-        case Select(Compare() | And() | Or() | Not() as condition, _, _):
-            return tuple(condition_sides(condition))
-        case _:
-            return ()
 
 
 def _is_affine(index: Index) -> bool:

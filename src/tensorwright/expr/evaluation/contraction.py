@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from tensorwright.base import DType
-from tensorwright.expr.condition import And, Compare, Not, Or
 from tensorwright.expr.evaluation.blocks import Spans, extent_of, spans_of
 from tensorwright.expr.evaluation.domain import Array, Domain
 from tensorwright.expr.evaluation.grid import Grid
@@ -23,8 +22,8 @@ from tensorwright.expr.evaluation.window import Span
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.index import Var
 from tensorwright.expr.tensor import Axis, Combiner, Compute
-from tensorwright.expr.traversal import condition_sides, free_vars
-from tensorwright.expr.value import Apply, FromIndex, Load, Select, Value, children, loads_of
+from tensorwright.expr.traversal import free_vars
+from tensorwright.expr.value import Apply, Load, Value, children, indices_of, loads_of
 
 __all__ = ["ProductSum", "contract_box", "find_product_sum", "product_bytes"]
 
@@ -206,19 +205,10 @@ def _factors(value: Value) -> Iterator[Value]:
 
 
 def _variables(value: Value, seen: set[int]) -> frozenset[Var]:
-    found: frozenset[Var] = frozenset()
     if id(value) in seen:
-        return found
+        return frozenset()
     seen.add(id(value))
-    match value:
-        case Load(_, indices):
-            found = free_vars(*indices)
-        case FromIndex(index, _):
-            found = free_vars(index)
-        case Select(Compare() | And() | Or() | Not() as condition, _, _):
-            found = free_vars(*condition_sides(condition))
-        case _:
-            pass
+    found = free_vars(*indices_of(value))
     return found.union(*(_variables(child, seen) for child in children(value)))
 
 

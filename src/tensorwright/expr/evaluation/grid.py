@@ -12,11 +12,17 @@ from typing import Any, assert_never
 import numpy as np
 
 from tensorwright.base import DType
-from tensorwright.expr.condition import And, Compare, Condition, Not, Or, Relation
 from tensorwright.expr.evaluation.domain import Array, Domain
+from tensorwright.expr.evaluation.points import evaluate_condition, evaluate_index
 from tensorwright.expr.evaluation.window import Affine, Span, inner_box, read_affine, strided_view
-from tensorwright.expr.index import Element, ExactDiv, FloorDiv, Index, Max, Min, Mod, Poly, Var
-from tensorwright.expr.value import Apply, Cast, Const, FromIndex, Load, Select, Value
+from tensorwright.expr.index import (
+    Compare,
+    Condition,
+    Element,
+    Index,
+    Var,
+)
+from tensorwright.expr.value import Apply, Cast, Const, FromIndex, Load, Select, Value, ValueExpr
 
 __all__ = ["Grid"]
 
@@ -41,50 +47,19 @@ class Grid:
 
     def index(self, expression: Index, guarded: bool = False) -> Array | int:
         """An index expression as int64; `guarded` clamps what elements read outside a tensor."""
-        match expression:
-            case int():
-                return expression
-            case Var():
-                return self._variable(expression)
-            case Poly(terms):
-                total: Array | int = 0
-                for monomial, coefficient in terms:
-                    product: Array | int = coefficient
-                    for atom in monomial:
-                        product = product * self.index(atom, guarded)
-                    total = total + product
-                return total
-            case ExactDiv(a, b) | FloorDiv(a, b):
-                return self.index(a, guarded) // self.index(b, guarded)
-            case Mod(a, b):
-                return self.index(a, guarded) % self.index(b, guarded)
-            case Min(a, b):
-                return np.minimum(self.index(a, guarded), self.index(b, guarded))
-            case Max(a, b):
-                return np.maximum(self.index(a, guarded), self.index(b, guarded))
-            case Element(source, indices):
-                return self._domain.to_index(self._gather(source, indices, guarded))
-        raise ValueError(f"{expression} has no value: bind decisions before evaluating")
+
+        def value_of(atom: Var | Element) -> Array:
+            if isinstance(atom, Var):
+                return self._variable(atom)
+            return self._domain.to_index(self._gather(atom.source, atom.indices, guarded))
+
+        result: Array | int = evaluate_index(expression, value_of)
+        return result
 
     def condition(self, condition: Condition, guarded: bool = False) -> Array:
         """A condition as NumPy bools."""
-        match condition:
-            case bool():
-                return np.array(condition)
-            case Compare(relation, left, right):
-                a, b = self.index(left, guarded), self.index(right, guarded)
-                return np.asarray(_RELATIONS[relation](a, b))
-            case And(parts):
-                return np.asarray(
-                    _fold(np.logical_and, [self.condition(p, guarded=True) for p in parts])
-                )
-            case Or(parts):
-                return np.asarray(
-                    _fold(np.logical_or, [self.condition(p, guarded=True) for p in parts])
-                )
-            case Not(part):
-                return np.logical_not(self.condition(part, guarded))
-        assert_never(condition)
+        guarded = guarded or not isinstance(condition, Compare)
+        return np.asarray(evaluate_condition(condition, lambda side: self.index(side, guarded)))
 
     def value(self, value: Value, guarded: bool = False) -> Array:
         """A value in the domain's storage; `guarded` is set below an index condition."""
@@ -111,7 +86,7 @@ class Grid:
             case Cast(operand, dtype):
                 return domain.cast(self.value(operand, guarded), operand.dtype, dtype)
             case Select(condition, then, otherwise):
-                if isinstance(condition, (bool, Compare, And, Or, Not)):
+                if not isinstance(condition, ValueExpr):
                     return self._branch(condition, then, otherwise, guarded)
                 chosen = self.value(condition, guarded)
                 branches = self.value(then, guarded), self.value(otherwise, guarded)
@@ -186,18 +161,3 @@ class Grid:
             return np.broadcast_to(self._domain.const(0, source.dtype), shape)
         found = array[tuple(place.reshape(place.shape or (1,) * self.rank) for place in places)]
         return found.reshape(shape)
-
-
-_RELATIONS = {
-    Relation.LT: np.less,
-    Relation.LE: np.less_equal,
-    Relation.EQ: np.equal,
-    Relation.NE: np.not_equal,
-}
-
-
-def _fold(join: np.ufunc, parts: list[Array]) -> Array:
-    result = parts[0]
-    for part in parts[1:]:
-        result = join(result, part)
-    return result

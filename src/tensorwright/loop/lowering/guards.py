@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Set
 
 from tensorwright.expr import (
-    And,
     Condition,
     Element,
     FromIndex,
@@ -19,6 +18,7 @@ from tensorwright.expr import (
     atoms_of,
     children,
     condition_sides,
+    conjuncts,
     free_vars,
     is_nonnegative,
     loads_of,
@@ -47,7 +47,7 @@ class Guards:
         guards = nest.guards
         if nest.overhang is not True and not self._may_overhang(stage):
             guards = all_of(guards, nest.overhang)
-        parts = guards.parts if isinstance(guards, And) else (guards,)
+        parts = conjuncts(guards)
         real = [substitute_condition(part, self.analysis.real) for part in parts]
         return all_of(*(p for p in real if not free_vars(*condition_sides(p)) & without))
 
@@ -104,7 +104,7 @@ class Guards:
                     for condition in (simplify_condition(bound, self.analysis.bounds),)
                 ) and not _has_element(*indices)
             case Select(condition, then, otherwise) if not isinstance(condition, ValueExpr):
-                parts = condition.parts if isinstance(condition, And) else (condition,)
+                parts = conjuncts(condition)
                 return (
                     not _has_element(*condition_sides(condition))
                     and self._is_inside(then, known.union(parts))

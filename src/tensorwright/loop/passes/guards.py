@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tensorwright.expr import (
-    And,
     Bounds,
     Compare,
-    Condition,
     Index,
-    Not,
-    Or,
     Range,
     Relation,
     Select,
     Value,
     ValueExpr,
     children,
+    comparisons_of,
 )
 from tensorwright.loop.ir import For, If, Stmt, Store
 from tensorwright.loop.traversal import children_of
@@ -40,7 +37,7 @@ def guards_of(statement: Stmt, inner: Bounds) -> Iterator[tuple[Compare, Bounds]
     """Every comparison that guards something, with the ranges of the variables bound inside."""
     match statement:
         case If(condition, then):
-            yield from ((leaf, inner) for leaf in _leaves(condition))
+            yield from ((leaf, inner) for leaf in comparisons_of(condition))
             yield from guards_of(then, inner)
         case For(var, extent, _, body):
             yield from guards_of(body, {**inner, var: Range.of_extent(extent)})
@@ -53,19 +50,6 @@ def guards_of(statement: Stmt, inner: Bounds) -> Iterator[tuple[Compare, Bounds]
 
 def _selected(value: Value) -> Iterator[Compare]:
     if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
-        yield from _leaves(value.condition)
+        yield from comparisons_of(value.condition)
     for child in children(value):
         yield from _selected(child)
-
-
-def _leaves(condition: Condition) -> Iterator[Compare]:
-    match condition:
-        case Compare():
-            yield condition
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from _leaves(part)
-        case Not(part):
-            yield from _leaves(part)
-        case _:
-            return

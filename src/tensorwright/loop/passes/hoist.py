@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tensorwright.expr import And, Condition, Var, all_of, free_vars, negate
+from tensorwright.expr import Condition, Var, all_of, conjuncts, free_vars, negate
 from tensorwright.expr import condition_sides as sides_of
 from tensorwright.loop.ir import Allocate, Block, For, If, LoopProgram, Stmt, block
 from tensorwright.loop.traversal import (
@@ -45,7 +45,7 @@ def _hoist(statement: Stmt, namer: Namer) -> Stmt:
         case Block(statements):
             return _merge(statements)
         case For(var, extent, kind, If(condition, then)) if kind in _HOST_KINDS:
-            parts = _parts(condition)
+            parts = conjuncts(condition)
             out = [p for p in parts if _is_pure(p) and var not in free_vars(*sides_of(p))]
             rest = all_of(*(part for part in parts if part not in out))
             body = then if rest is True else If(rest, then)
@@ -58,8 +58,8 @@ def _hoist(statement: Stmt, namer: Namer) -> Stmt:
                 If(one.condition, replace(moved, body=one.then)), If(other.condition, copy)
             )
         case Allocate(buffer, If(condition, then)):
-            out = [part for part in _parts(condition) if _is_pure(part)]
-            rest = all_of(*(part for part in _parts(condition) if part not in out))
+            out = [part for part in conjuncts(condition) if _is_pure(part)]
+            rest = all_of(*(part for part in conjuncts(condition) if part not in out))
             body = then if rest is True else If(rest, then)
             return _guarded(all_of(*out), Allocate(buffer, body))
         case If(outer, If(condition, then)) if _is_pure(condition):
@@ -73,10 +73,6 @@ def _is_choice(one: Condition, other: Condition, var: Var) -> bool:
     if other != negate(one) and one != negate(other):
         return False
     return _is_pure(one) and var not in free_vars(*sides_of(one))
-
-
-def _parts(condition: Condition) -> tuple[Condition, ...]:
-    return condition.parts if isinstance(condition, And) else (condition,)
 
 
 def _is_pure(condition: Condition) -> bool:

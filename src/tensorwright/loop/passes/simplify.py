@@ -14,6 +14,7 @@ from tensorwright.expr import (
     Var,
     all_of,
     any_of,
+    conjuncts,
     is_nonnegative,
     negate,
     simplify,
@@ -117,8 +118,8 @@ def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[C
     decided = decide(condition, bounds, known)
     if isinstance(decided, bool):
         return simplify_statement(then, bounds, known) if decided else EMPTY
-    holds = frozenset(part for part in _parts(decided) if not _reads_memory(part))
-    inside = _refined(bounds, _parts(decided))
+    holds = frozenset(part for part in conjuncts(decided) if not _reads_memory(part))
+    inside = _refined(bounds, conjuncts(decided))
     fixed = {var: r.low for var, r in inside.items() if r.low == r.high and bounds[var] != r}
     if fixed:
         then = substitute_statement(then, fixed)
@@ -128,10 +129,6 @@ def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[C
     if isinstance(body, If) and not _reads_memory(body.condition):  # else it may need the guard
         return If(all_of(decided, body.condition), body.then)
     return If(decided, body)
-
-
-def _parts(condition: Condition) -> tuple[Condition, ...]:
-    return condition.parts if isinstance(condition, And) else (condition,)
 
 
 def _refined(bounds: Bounds, holding: tuple[Condition, ...]) -> Bounds:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from tensorwright.expr import (
-    And,
     Bounds,
-    Compare,
     Condition,
     Index,
-    Not,
-    Or,
     Range,
     Relation,
     Var,
     all_of,
-    any_of,
     compare,
     interval,
+    map_comparisons,
     negate,
     simplify_condition,
     terms_of,
@@ -186,16 +182,6 @@ def _without(statement: Stmt, holding: frozenset[Condition]) -> Stmt:
     """The statement where some comparisons are known to hold."""
 
     def on_condition(condition: Condition) -> Condition:
-        match condition:
-            case Compare():
-                return condition in holding or condition
-            case And(parts):
-                return all_of(*(on_condition(part) for part in parts))
-            case Or(parts):
-                return any_of(*(on_condition(part) for part in parts))
-            case Not(part):
-                return negate(on_condition(part))
-            case _:
-                return condition
+        return map_comparisons(condition, lambda each: each in holding or each)
 
     return map_statement(statement, lambda index: index, on_condition)

@@ -28,7 +28,7 @@ from tvm.s_tir import meta_schedule
 from tvm.s_tir.meta_schedule.testing import te_workload
 
 from tensorwright.base import detect_target, knobs
-from tensorwright.peers.comparison.tuning_curve import (
+from tensorwright.peers.competitors.tuning_curve import (
     CurvePoint,
     append_points,
     read_curve,

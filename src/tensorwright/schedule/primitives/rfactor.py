@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorwright.expr import (
-    And,
     Axis,
     Compute,
     Condition,
@@ -16,6 +15,7 @@ from tensorwright.expr import (
     Var,
     all_of,
     condition_sides,
+    conjuncts,
     free_vars,
     identity_of,
     select,
@@ -108,6 +108,6 @@ class Rfactor:
 
 def _guard_of(guards: Condition, analysis: Analysis, folding: frozenset[Var]) -> Condition:
     """The guards that speak of reduction loops only, over real variables."""
-    parts = guards.parts if isinstance(guards, And) else (guards,)
+    parts = conjuncts(guards)
     real = [substitute_condition(part, analysis.real) for part in parts]
     return all_of(*(part for part in real if free_vars(*condition_sides(part)) <= folding))

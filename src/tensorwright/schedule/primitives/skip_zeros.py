@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tensorwright.expr import (
-    And,
     Apply,
     Combiner,
     Condition,
@@ -17,6 +16,7 @@ from tensorwright.expr import (
     Value,
     ValueExpr,
     condition_sides,
+    conjuncts,
     free_vars,
     substitute_condition,
 )
@@ -105,4 +105,4 @@ def _inside(padded: Stage) -> tuple[Condition, ...] | None:
     is_zero = isinstance(body.otherwise, Const) and body.otherwise.value == 0
     if isinstance(body.condition, ValueExpr) or not is_zero:
         return None
-    return body.condition.parts if isinstance(body.condition, And) else (body.condition,)
+    return conjuncts(body.condition)

@@ -36,6 +36,7 @@ from tensorwright.expr import (
     Poly,
     Relation,
     Var,
+    conjuncts,
     free_vars,
     terms_of,
 )
@@ -143,7 +144,7 @@ class Variables:
         are in both.  None elsewhere.
         """
         found: Cell | None = None
-        for part in condition.parts if isinstance(condition, And) else (condition,):
+        for part in conjuncts(condition):
             match part:
                 case Compare(Relation.LT | Relation.LE as relation, left, right):
                     moving = self.free(left) | self.free(index)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorwright.schedule import CacheWrite
-from tensorwright.tuning.space.axes.tiled_axes import can_be_tiled
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.predicates import has_data_reuse, has_fusable_consumer
 from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.tiled_axes import can_be_tiled
 
 
 @dataclass(frozen=True, slots=True)

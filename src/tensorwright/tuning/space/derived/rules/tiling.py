@@ -14,10 +14,10 @@ from tensorwright.expr import Index, exact_div
 from tensorwright.schedule import ComputeAt, Reorder, Split, Tail, Unroll, Vectorize
 from tensorwright.tuning.space.axes.roles import extent_of, points
 from tensorwright.tuning.space.axes.steps import lanes_for, parallelise
-from tensorwright.tuning.space.axes.tiled_axes import LEVELS, Part, TileAxis, block_of, plan_axes
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, has_data_reuse
 from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.tiled_axes import LEVELS, Part, TileAxis, block_of, plan_axes
 from tensorwright.tuning.space.sketch import Kind, divisors
 
 FUSION_LEVELS = (2, 1)  # of the spatial tiles, the likelier first
