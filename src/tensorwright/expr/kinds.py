@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tensorwright.base import DType, Kinds, kinds_of
-from tensorwright.expr.condition import And, Compare, Not, Or, Relation
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.index import (
+    And,
+    Compare,
     Decision,
     Element,
     ExactDiv,
@@ -13,7 +14,10 @@ from tensorwright.expr.index import (
     Max,
     Min,
     Mod,
+    Not,
+    Or,
     Poly,
+    Relation,
     Var,
 )
 from tensorwright.expr.tensor import Axis, Combiner, Compute, Placeholder, Reduction
