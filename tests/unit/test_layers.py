@@ -36,7 +36,7 @@ ROOMS = {
     "graph.onnx_import": "call tensors converters importer",
     "loop": "ir traversal passes lowering",
     "peers": "process competitors comparison",
-    "rewrite": "dims terms assumptions shapes operators text axioms egraph meaning prove prune "
+    "rewrite": "dims terms assumptions shapes operators text egraph axioms meaning prove prune "
     "generate library",
     "rewrite.generate": "preset fingerprint parallel enumerate sieve generalize presets factory",
     "runtime": "buffers plan container native executable",
