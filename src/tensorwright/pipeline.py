@@ -28,7 +28,7 @@ from typing import TypeAlias, cast
 
 import onnx
 
-from tensorwright.base import Target, UsageError, knobs
+from tensorwright.base import Target, UsageError, dump, knobs
 from tensorwright.build import Kernel, assemble, assemble_workload, build_cached
 from tensorwright.graph import (
     Constants,
@@ -101,6 +101,7 @@ def compile(
 def prepare(model: Model, target: Target, input_shapes: Shapes | None = None) -> Partition:
     """Import, simplify, choose layouts and cut into workloads."""
     graph = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
+    dump("graph", "imported", graph.__str__)
     return partition(choose_layouts(simplify(graph), target))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tensorwright.base import Target, UsageError
+from tensorwright.base import Target, UsageError, override
 from tensorwright.graph import Constants, Partition, Program, as_program, check_constants
 from tensorwright.pipeline import (
     Model,
@@ -177,7 +177,8 @@ def choose_together(
         )
     if all(len(traces) == 1 for traces in options.values()):
         return None
-    choice = choose_in_network(parts, options, target, threads, limit_s)
+    with override(dump=""):  # these are candidates still
+        choice = choose_in_network(parts, options, target, threads, limit_s)
     if choice is not None:
         save_choice(store, parts, target, hardware, threads, choice)
     return choice

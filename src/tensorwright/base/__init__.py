@@ -5,7 +5,7 @@ Read errors.py first, then knobs.py and target.py.
 
 from tensorwright.base import knobs
 from tensorwright.base.dtypes import DType
-from tensorwright.base.dumps import dump
+from tensorwright.base.dumps import Dump, collect_dumps, dump, dump_subject, is_dumped
 from tensorwright.base.errors import (
     InputError,
     InternalError,
@@ -40,6 +40,7 @@ __all__ = [
     "KNOBS",
     "TARGETS",
     "DType",
+    "Dump",
     "InputError",
     "InternalError",
     "Kinds",
@@ -57,12 +58,15 @@ __all__ = [
     "UserError",
     "atomic_writer",
     "available_cores",
+    "collect_dumps",
     "detect_target",
     "did_you_mean",
     "dump",
+    "dump_subject",
     "find_knob",
     "from_data",
     "hold_lock",
+    "is_dumped",
     "is_same_file",
     "kinds_of",
     "knobs",

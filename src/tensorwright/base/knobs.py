@@ -24,7 +24,7 @@ from typing import Any, Generic, TypeVar
 from tensorwright.base.errors import UsageError, did_you_mean
 
 PREFIX = "TENSORWRIGHT_"
-DUMP_STAGES = ("graph", "rules", "schedule", "loop", "source", "asm")
+DUMP_STAGES = ("graph", "rules", "layouts", "partition", "schedule", "loop", "source", "asm")
 LOG_LEVELS = ("quiet", "warning", "info", "debug")
 
 T = TypeVar("T")

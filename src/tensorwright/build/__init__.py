@@ -13,6 +13,7 @@ from tensorwright.build.kernel import (
     build,
     build_kernel,
     build_request,
+    emit_source,
     loop_program,
 )
 
@@ -29,5 +30,6 @@ __all__ = [
     "build_cached",
     "build_kernel",
     "build_request",
+    "emit_source",
     "loop_program",
 ]

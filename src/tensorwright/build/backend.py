@@ -27,6 +27,7 @@ class Backend:
     listing   the code that the machine runs, for people: assembly
     key       names the compiler: object code of equal text, target and key is equal
     supports  "" for a target that it has code for, else why it has none
+    suffix    of files with its text
     """
 
     name: str
@@ -36,6 +37,7 @@ class Backend:
     listing: Callable[[Source, Target], str]
     key: Callable[[], str]
     supports: Callable[[Target], str]
+    suffix: str = "txt"
 
 
 LLVM = Backend(
@@ -46,6 +48,7 @@ LLVM = Backend(
     listing=lambda source, target: assembly(source.text, target),
     key=pipeline_key,
     supports=lambda target: "",
+    suffix="ll",
 )
 BACKENDS: tuple[Backend, ...] = (LLVM,)
 

@@ -13,7 +13,7 @@ import struct
 import time
 from pathlib import Path
 
-from tensorwright.base import Target, from_data, kinds_of, knobs, to_data
+from tensorwright.base import Target, dump_subject, from_data, is_dumped, kinds_of, knobs, to_data
 from tensorwright.build.backend import backend_of
 from tensorwright.build.kernel import Kernel, build_kernel
 from tensorwright.codegen import Signature
@@ -29,9 +29,13 @@ SOURCES = ("base", "expr", "schedule", "loop", "codegen", "build")
 
 
 def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
-    """As `build_kernel`, from the cache on the disk if it is there (knob `kernel_cache`)."""
-    if not knobs.KERNEL_CACHE.get():
-        return build_kernel(workload, trace, target)
+    """As `build_kernel`, from the cache on the disk if it is there (knob `kernel_cache`).
+
+    Where the knob `dump` asks for a stage of it, it is built again.
+    """
+    with dump_subject(workload.name):
+        if not knobs.KERNEL_CACHE.get() or is_dumped("schedule", "loop", "source", "asm"):
+            return build_kernel(workload, trace, target)
     start = time.perf_counter()
     cache = default_cache()
     key = _key(workload, trace, target)

@@ -5,13 +5,22 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from tensorwright.base import Target
+from tensorwright.base import Target, dump, override
 from tensorwright.build.backend import Backend, backend_of
-from tensorwright.codegen import Signature
+from tensorwright.codegen import Signature, Source
 from tensorwright.expr import Compute, Tensor, topological_order
 from tensorwright.loop import LoopProgram, Parameter, lower, run_passes
 from tensorwright.runtime import KernelSpec, kernel_spec
-from tensorwright.schedule import Schedulable, Trace, Workload, parse_trace, replay, state_of
+from tensorwright.schedule import (
+    Schedulable,
+    Trace,
+    Workload,
+    format_trace,
+    parse_trace,
+    render,
+    replay,
+    state_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +71,12 @@ def build_request(workload: Workload, trace: str, target: Target) -> BuildReques
 
 
 def build(request: BuildRequest) -> Kernel:
-    """As `build_kernel`; also UsageError for a trace that does not parse."""
-    return build_kernel(request, parse_trace(request.trace), request.target, name=request.name)
+    """As `build_kernel`; also UsageError for a trace that does not parse.
+
+    What is built on request is one of many candidates of a search: nothing of it is dumped.
+    """
+    with override(dump=""):
+        return build_kernel(request, parse_trace(request.trace), request.target, name=request.name)
 
 
 def build_kernel(
@@ -80,11 +93,21 @@ def build_kernel(
     """
     start = time.perf_counter()
     backend = backend or backend_of(target)
-    source = backend.emit(loop_program(workload, trace, name), target)
+    source = emit_source(loop_program(workload, trace, name), target, backend)
     code = backend.compile(source, target)
     return Kernel(code, source.signature, time.perf_counter() - start)
 
 
 def loop_program(workload: Schedulable, trace: Trace, name: str = "kernel") -> LoopProgram:
     """The program that a back end gets: scheduled, lowered, after all passes."""
-    return run_passes(lower(replay(state_of(workload), trace), name))
+    state = replay(state_of(workload), trace)
+    dump("schedule", "", lambda: f"{format_trace(trace)}\n\n{render(state)}")
+    return run_passes(lower(state, name))
+
+
+def emit_source(program: LoopProgram, target: Target, backend: Backend) -> Source:
+    """The text that a back end makes of a program; the knob `dump` shows it, and the assembly."""
+    source = backend.emit(program, target)
+    dump("source", "", source.__str__, backend.suffix)
+    dump("asm", "", lambda: backend.listing(source, target), "s")
+    return source

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from tensorwright.base import Target, UsageError, did_you_mean
-from tensorwright.build import backend_of, loop_program
+from tensorwright.base import (
+    DUMP_STAGES,
+    Dump,
+    UsageError,
+    collect_dumps,
+    did_you_mean,
+)
+from tensorwright.build import backend_of, emit_source, loop_program
 from tensorwright.cli.arguments.models import Shapes, is_executable, read_graph
 from tensorwright.cli.arguments.options import (
     machine_options,
@@ -18,12 +24,13 @@ from tensorwright.cli.arguments.options import (
     seed_option,
     shapes_option,
 )
-from tensorwright.codegen import Source
-from tensorwright.graph import Workload, describe_layouts
-from tensorwright.pipeline import Scheduled, choose, opened, parse_target, prepare
+from tensorwright.graph import Workload
+from tensorwright.pipeline import choose, opened, parse_target, prepare
 from tensorwright.runtime import load, usable_threads
-from tensorwright.schedule import format_trace
 
+STAGES = (*DUMP_STAGES[:4], "workloads", *DUMP_STAGES[4:])
+_CODE = {"schedule", "loop", "source", "asm"}
+_OLD_NAMES = {"loops": "loop", "llvm": "source"}
 _DEFAULT = "graph,layouts,workloads"
 
 
@@ -33,10 +40,10 @@ _DEFAULT = "graph,layouts,workloads"
     "--what",
     default=_DEFAULT,
     metavar="STAGES",
-    help="Some of graph, layouts, workloads, schedule, loops, llvm, asm, with commas between; "
-    f"{_DEFAULT} if not given.",
+    help=f"Some of {', '.join(STAGES)}, with commas between; {_DEFAULT} if not given.",
 )
 @click.option("--workload", "wanted", metavar="KEY|NAME", help="This one only.")
+@click.option("--passes", is_flag=True, help="Show what each pass makes, not only the last one.")
 @machine_options
 @records_option
 @shapes_option
@@ -45,6 +52,7 @@ def command(
     model: str,
     what: str,
     wanted: str | None,
+    passes: bool,
     target: str | None,
     threads: int | None,
     records: Path | None,
@@ -53,33 +61,45 @@ def command(
 ) -> None:
     """Show what becomes of a model; of an executable, its steps.
 
-    The graph is shown simplified, layouts lists the conversions that remain; schedule, loops, llvm
-    and asm are those of each workload, with the schedule on record or, without one, by rule.
+    These are the texts that TENSORWRIGHT_DUMP writes. The graph is shown simplified, layouts lists
+    the conversions that remain; schedule, loop, source and asm are those of each workload, with the
+    schedule on record or, without one, by rule.
 
-    Example: tensorwright inspect light:squeezenet --what loops --workload softmax
+    Example: tensorwright inspect light:squeezenet --what loop --workload softmax
     """
     stages = read_stages(what)
     if is_executable(model):
         click.echo(str(load(model, threads)))
         return
     machine = parse_target(target)
-    parts = prepare(read_graph(model, input_shapes, seed_of(seed)), machine)
+    with collect_dumps(stages) as dumps:
+        parts = prepare(read_graph(model, input_shapes, seed_of(seed)), machine)
     workloads = select(parts.workloads, wanted)
-    count = usable_threads(threads)
-    if "graph" in stages:
-        click.echo(str(parts.graph))
-    if "layouts" in stages:
-        click.echo(describe_layouts(parts.graph))
+    for each in dumps if passes else last_of_each(dumps):
+        if passes:
+            click.echo(f"--- {each.stage}: {each.name}".rstrip(": "))
+        click.echo(each.text)
     if "workloads" in stages:
-        for workload in workloads:
-            click.echo(f"{workload}\n  runs {parts.count(workload)} times\n")
+        click.echo(parts.describe_workloads(workloads))
+    count = usable_threads(threads)
     with opened(records) as store:
-        for workload in workloads if set(stages) & CODE.keys() else ():
+        for workload in workloads if _CODE.intersection(stages) else ():
             chosen = choose(workload, machine, count, store)
-            for stage in stages:
-                if stage in CODE:
-                    click.echo(f"--- {stage}: {workload.name} {workload.key}")
-                    click.echo(CODE[stage](chosen, machine))
+            with collect_dumps(stages) as dumps:
+                program = loop_program(workload, chosen.trace)
+                if "source" in stages or "asm" in stages:
+                    emit_source(program, machine, backend_of(machine))
+            for each in dumps if passes else last_of_each(dumps):
+                label = f"{workload.name} {workload.key} {each.name if passes else ''}"
+                click.echo(f"--- {each.stage}: {label}".rstrip())
+                if each.stage == "schedule":
+                    click.echo("on record:" if chosen.is_tuned else "by rule:")
+                click.echo(each.text)
+
+
+def last_of_each(dumps: Sequence[Dump]) -> tuple[Dump, ...]:
+    """What each stage ended with, in the order of the stages."""
+    return tuple({each.stage: each for each in dumps}.values())
 
 
 def read_stages(text: str) -> tuple[str, ...]:
@@ -87,25 +107,25 @@ def read_stages(text: str) -> tuple[str, ...]:
 
     Raises:  UsageError for a name that is none.
     """
-    known = ("graph", "layouts", "workloads", *CODE)
-    given = tuple(part.strip() for part in text.split(",") if part.strip())
+    named = (part.strip() for part in text.split(",") if part.strip())
+    given = tuple(_OLD_NAMES.get(name, name) for name in named)
     if not given:
         raise UsageError(
             stage="cli",
             where=f"--what {text!r}",
             reason="it names no stage",
-            remedy="some of " + ",".join(known),
+            remedy="some of " + ",".join(STAGES),
         )
     for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known)
+        if name not in STAGES:
+            hint = did_you_mean(name, STAGES)
             raise UsageError(
                 stage="cli",
                 where=f"--what {name}",
                 reason="there is no such stage",
-                remedy=f"{hint} some of {','.join(known)}".lstrip(),
+                remedy=f"{hint} some of {','.join(STAGES)}".lstrip(),
             )
-    return tuple(name for name in known if name in given)
+    return tuple(name for name in STAGES if name in given)
 
 
 def select(workloads: Sequence[Workload], wanted: str | None) -> tuple[Workload, ...]:
@@ -126,32 +146,3 @@ def select(workloads: Sequence[Workload], wanted: str | None) -> tuple[Workload,
             remedy=f"{hint} one of {', '.join(names)}".lstrip(),
         )
     return found
-
-
-def _source(chosen: Scheduled, target: Target) -> Source:
-    return backend_of(target).emit(loop_program(chosen.workload, chosen.trace), target)
-
-
-def _schedule(chosen: Scheduled, target: Target) -> str:
-    return f"{'on record' if chosen.is_tuned else 'by rule'}:\n{format_trace(chosen.trace)}"
-
-
-def _loops(chosen: Scheduled, target: Target) -> str:
-    return str(loop_program(chosen.workload, chosen.trace))
-
-
-def _llvm(chosen: Scheduled, target: Target) -> str:
-    return str(_source(chosen, target))
-
-
-def _asm(chosen: Scheduled, target: Target) -> str:
-    return backend_of(target).listing(_source(chosen, target), target)
-
-
-CODE: dict[str, Callable[[Scheduled, Target], str]] = {
-    "schedule": _schedule,
-    "loops": _loops,
-    "llvm": _llvm,
-    "asm": _asm,
-}
-"""The stages of a workload, and how each is shown."""

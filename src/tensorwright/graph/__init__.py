@@ -29,6 +29,7 @@ from tensorwright.graph.partition import (
     elide_concats,
     partition,
     reads_of_step,
+    verify_partition,
     writes_of_step,
 )
 from tensorwright.graph.passes import PASSES, Simplification, simplify, simplify_with_report
@@ -99,5 +100,6 @@ __all__ = [
     "to_plain",
     "value_inputs",
     "verify",
+    "verify_partition",
     "writes_of_step",
 ]

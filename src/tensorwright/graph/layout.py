@@ -16,12 +16,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from tensorwright.base import DType, Target
+from tensorwright.base import DType, Target, dump, knobs
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.layout_cost import CostModel, is_channelwise, lie_alike
 from tensorwright.graph.physical import is_row_major
 from tensorwright.graph.printing import format_name
+from tensorwright.graph.verify import verify
 from tensorwright.ops import LayoutWish, Pattern
 
 _CHANNELS = 1
@@ -47,9 +48,16 @@ class Conversion:
 
 def choose_layouts(graph: Graph, target: Target) -> Graph:
     """The graph with new layouts; deterministic, and the same for the same structure."""
+    placed = replace(graph, layouts=MappingProxyType(_best_layouts(graph, target)))
+    dump("graph", "layouts", placed.__str__)
+    dump("layouts", "", lambda: describe_layouts(placed))
+    return verify(placed) if knobs.VERIFY.get() else placed
+
+
+def _best_layouts(graph: Graph, target: Target) -> dict[str, Layout]:
     candidates = _candidates(graph, target)
     if not candidates:
-        return replace(graph, layouts=MappingProxyType({}))
+        return {}
     units = _units(graph, candidates)
     descent = _Descent(graph, candidates, CostModel.of(graph, target.lanes(DType.F32)))
     best: dict[str, Layout] = {}
@@ -58,8 +66,7 @@ def choose_layouts(graph: Graph, target: Target) -> Graph:
         layouts, total = descent.run({name: at[start] for name, at in candidates.items()}, units)
         if total < least * (1 - _LEAST_GAIN):
             least, best = total, layouts
-    chosen = {name: layout for name, layout in best.items() if not layout.is_plain}
-    return replace(graph, layouts=MappingProxyType(chosen))
+    return {name: layout for name, layout in best.items() if not layout.is_plain}
 
 
 def layout_cost(graph: Graph, target: Target) -> float:

@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.base import OutputError, atomic_writer, dump, make_folder, override
+from tensorwright.base import (
+    Dump,
+    OutputError,
+    atomic_writer,
+    collect_dumps,
+    dump,
+    dump_subject,
+    is_dumped,
+    make_folder,
+    override,
+)
 from tensorwright.base import write_atomically as write
 
 
@@ -101,15 +111,25 @@ def test_dumps_are_numbered_files(tmp_path: Path) -> None:
     with override(dump="loop,source", dump_dir=tmp_path / "d"):
         dump("loop", "after vectorize/1", render)
         dump("asm", "not asked for", render)
-        dump("source", "k", lambda: "define")
+        with dump_subject("conv2d"):
+            dump("source", "", lambda: "define", "ll")
     first, second = sorted((tmp_path / "d").iterdir())
-    assert first.name.endswith("-loop-after_vectorize_1.txt")
-    assert second.name.endswith("-source-k.ll")
+    assert first.name == "001-loop-after_vectorize_1.txt"
+    assert second.name == "002-source-conv2d.ll"
     assert first.read_text() == "for i in 0..4: pass\n"
-    assert int(first.name[:3]) < int(second.name[:3])
 
 
 def test_dumps_without_a_folder_go_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with override(dump="graph"):
         dump("graph", "imported", lambda: "a = relu(x)")
     assert capsys.readouterr().err == "--- graph: imported\na = relu(x)\n"
+
+
+def test_dumps_may_be_collected(capsys: pytest.CaptureFixture[str]) -> None:
+    with override(dump="all"), collect_dumps(("graph", "asm")) as dumps, dump_subject("net"):
+        dump("graph", "imported", lambda: "a = relu(x)")
+        dump("loop", "hoist", lambda: "not asked for")
+        assert is_dumped("asm", "loop")
+        assert not is_dumped("loop")
+    assert dumps == [Dump("graph", "net", "imported", "a = relu(x)")]
+    assert capsys.readouterr().err == ""

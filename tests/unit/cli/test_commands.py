@@ -78,11 +78,22 @@ def test_inspect_shows_every_stage(invoke: Invoke, model: Path, tmp_path: Path) 
     for text in ("graph tiny", "layouts of tiny: 0 of 4", "workload softmax", "runs 1 times"):
         assert text in result.stdout
     result = invoke("inspect", model, "--what", "asm,loops,llvm,schedule", "--workload", "softmax")
-    places = [result.stdout.index(f"--- {s}:") for s in ("schedule", "loops", "llvm", "asm")]
+    places = [result.stdout.index(f"--- {s}:") for s in ("schedule", "loop", "source", "asm")]
     assert places == sorted(places)
     for text in ("by rule:", "for ", "define ", ".text"):
         assert text in result.stdout
     assert "matmul_relu" not in result.stdout
+    result = invoke("inspect", model, "--what", "graph,rules,partition,loop", "--passes")
+    titles = [line for line in result.stdout.splitlines() if line.startswith("---")]
+    assert titles[:4] == [
+        "--- graph: imported",
+        "--- rules: simplify",
+        "--- graph: layouts",
+        "--- partition",
+    ]
+    assert [line.split()[-1] for line in titles[4:10]] == (
+        "lowered simplify hoist version partition hoist".split()
+    )
     assert invoke("compile", model, "-o", tmp_path / "tiny.tw").exit_code == 0
     assert "softmax:" in invoke("inspect", tmp_path / "tiny.tw").stdout
 
@@ -96,7 +107,7 @@ def test_inspect_finds_a_workload_by_its_key(invoke: Invoke, model: Path) -> Non
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--what", "loop"), "there is no such stage\n  try: did you mean loops?"),
+        (("--what", "lop"), "there is no such stage\n  try: did you mean loop?"),
         (("--workload", "softmix"), "did you mean softmax? one of matmul_relu, softmax"),
     ],
 )

@@ -27,10 +27,9 @@ from tensorwright.graph import (
     choose_layouts,
     elide_concats,
     partition,
-    reads_of_step,
     rename_tensors,
     verify,
-    writes_of_step,
+    verify_partition,
 )
 
 Network = Callable[[], Graph]
@@ -54,13 +53,7 @@ def test_random_graphs_compute_what_the_interpreter_does(graph: Graph) -> None:
 @pytest.mark.parametrize("network", NETWORKS)
 def test_steps_can_run_in_their_order(network: Network) -> None:
     graph = choose_layouts(network(), AVX512)
-    parts = partition(graph)
-    known = {*graph.inputs, *graph.constants}
-    for step in parts.steps:
-        assert set(reads_of_step(step)) <= known
-        assert not set(writes_of_step(step)) & known
-        known.update(writes_of_step(step))
-    assert set(graph.outputs) <= known
+    verify_partition(partition(graph))
 
 
 @settings(deadline=None, derandomize=True, max_examples=40)

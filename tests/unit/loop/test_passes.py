@@ -24,7 +24,7 @@ from tests.unit.loop.programs import (
     same,
 )
 
-from tensorwright.base import DType, InternalError, override
+from tensorwright.base import DType, InternalError, dump_subject, override
 from tensorwright.expr import (
     Compare,
     Decision,
@@ -315,15 +315,15 @@ def test_unrolled_loops_are_written_out_with_names_of_their_own() -> None:
 
 
 def test_each_pass_writes_a_numbered_file(tmp_path: Path) -> None:
-    with override(dump="loop", dump_dir=tmp_path, verify=True):
+    with override(dump="loop", dump_dir=tmp_path, verify=True), dump_subject("test"):
         run_passes(matmul(14, 3, 5, 4))
     names = sorted(path.name.split("-", 1)[1] for path in tmp_path.iterdir())
     assert names == [
         "loop-test-hoist.txt",
         "loop-test-hoist.txt",  # a second time, at the end
+        "loop-test-lowered.txt",
         "loop-test-partition.txt",
         "loop-test-simplify.txt",
-        "loop-test-start.txt",
         "loop-test-version.txt",
     ]
 

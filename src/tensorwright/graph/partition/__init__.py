@@ -13,6 +13,7 @@ from tensorwright.graph.partition.steps import (
     reads_of_step,
     writes_of_step,
 )
+from tensorwright.graph.partition.verify import verify_partition
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -27,5 +28,6 @@ __all__ = [
     "group_nodes",
     "partition",
     "reads_of_step",
+    "verify_partition",
     "writes_of_step",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensorwright.base import dump, knobs
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.partition.concat import elide_concats
@@ -14,6 +15,7 @@ from tensorwright.graph.partition.steps import (
     Partition,
     Step,
 )
+from tensorwright.graph.partition.verify import verify_partition
 from tensorwright.graph.partition.views import view_offsets
 from tensorwright.graph.workload import Workload, build_workload
 
@@ -23,7 +25,8 @@ DEFAULT_LIMITS = Limits()
 def partition(graph: Graph, limits: Limits = DEFAULT_LIMITS) -> Partition:
     """The steps that compute a graph, under its layouts, in an order in which they can run.
 
-    Equal workloads are one object.  Nodes that nothing reads get steps too: remove dead code first.
+    Equal workloads are one object. Nodes that nothing reads get steps too: remove dead code first.
+    The knob `dump` shows the result, the knob `verify` checks it.
     """
     in_place = elide_concats(graph)
     by_output = {concat.output: concat for concat in in_place}
@@ -31,7 +34,9 @@ def partition(graph: Graph, limits: Limits = DEFAULT_LIMITS) -> Partition:
     steps: list[Step] = []
     for nodes in group_nodes(graph, (concat.node for concat in in_place), limits):
         steps.extend(_steps_of(graph, nodes, by_output, workloads))
-    return Partition(graph, tuple(steps))
+    parts = Partition(graph, tuple(steps))
+    dump("partition", "", parts.describe)
+    return verify_partition(parts) if knobs.VERIFY.get() else parts
 
 
 def _steps_of(

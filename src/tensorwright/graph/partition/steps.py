@@ -9,6 +9,7 @@ statements about where tensors lie.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
@@ -114,6 +115,15 @@ class Partition:
     def count(self, workload: Workload) -> int:
         """How many kernel calls run a workload."""
         return sum(call.workload.key == workload.key for call in self.kernels)
+
+    def describe_workloads(self, workloads: Sequence[Workload]) -> str:
+        """Some of the workloads and how often each runs."""
+        pages = (f"{each}\n  runs {self.count(each)} times\n" for each in workloads)
+        return "\n".join(pages)
+
+    def describe(self) -> str:
+        """The steps, then the workloads."""
+        return f"{self}\n\n{self.describe_workloads(self.workloads)}"
 
     def __str__(self) -> str:
         page = Printer()

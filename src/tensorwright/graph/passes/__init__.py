@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tensorwright.base import InternalError
+from tensorwright.base import InternalError, dump, knobs
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.passes.absorb import absorb_scale, absorb_shift
 from tensorwright.graph.passes.affine import merge_affine
@@ -19,6 +19,7 @@ from tensorwright.graph.passes.dead_code import remove_dead_code
 from tensorwright.graph.passes.identities import remove_identities
 from tensorwright.graph.passes.movement import merge_reshapes, merge_transposes
 from tensorwright.graph.passes.pad_folding import fold_pads
+from tensorwright.graph.verify import verify
 
 Pass = Callable[[Graph], tuple[Graph, int]]
 
@@ -46,16 +47,23 @@ class Simplification:
     counts: tuple[tuple[str, int], ...]
     rounds: int
 
+    def describe(self) -> str:
+        """One line for each pass that changed something."""
+        rows = [f"  {name} {count}" for name, count in self.counts if count]
+        return "\n".join([f"{self.rounds} rounds of {len(self.counts)} passes", *rows])
+
     def __str__(self) -> str:
         changes = ", ".join(f"{name} {count}" for name, count in self.counts if count)
         return f"{len(self.graph.nodes)} nodes after {self.rounds} rounds: {changes or 'no change'}"
 
 
 def simplify_with_report(graph: Graph) -> Simplification:
-    """Run all passes until none changes anything.
+    """Run all passes until none changes anything; the knob `dump` shows each change, the knob
+    `verify` checks it.
 
     Raises:  InternalError if that does not end.
     """
+    check = knobs.VERIFY.get()
     counts = {each.__name__: 0 for each in PASSES}
     for round_ in range(1, _MOST_ROUNDS + 1):
         before = dict(counts)
@@ -64,8 +72,13 @@ def simplify_with_report(graph: Graph) -> Simplification:
             counts[each.__name__] += count
             if count:
                 graph, _ = remove_dead_code(graph)  # what it replaced
+                dump("graph", f"{round_}-{each.__name__}", graph.__str__)
+                if check:
+                    verify(graph)
         if counts == before:
-            return Simplification(graph, tuple(counts.items()), round_)
+            found = Simplification(graph, tuple(counts.items()), round_)
+            dump("rules", "simplify", found.describe)
+            return found
     raise InternalError(
         stage="simplify", where=f"graph {graph.name}", reason="the passes do not come to an end"
     )

@@ -53,11 +53,11 @@ def run_passes(program: LoopProgram, passes: Sequence[Pass] = DEFAULT_PIPELINE) 
 
     Raises:  InternalError if a pass breaks the program and the knob `verify` is on.
     """
-    dump("loop", f"{program.name}-start", program.__str__)
+    dump("loop", "lowered", program.__str__)
     check = knobs.VERIFY.get()
     for step in passes:
         program = step.run(program)
         if check:
             verify(program, allow_decisions=True)
-        dump("loop", f"{program.name}-{step.name}", program.__str__)
+        dump("loop", step.name, program.__str__)
     return program

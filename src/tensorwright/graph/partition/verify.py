@@ -1,0 +1,111 @@
+"""Check that a partition keeps the contract of `steps.py`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tensorwright.base import InternalError
+from tensorwright.graph.graph import PLAIN, Graph, Node
+from tensorwright.graph.partition.steps import (
+    AliasCall,
+    ConcatInPlace,
+    HostCall,
+    KernelCall,
+    Partition,
+    Step,
+    reads_of_step,
+    writes_of_step,
+)
+from tensorwright.graph.physical import physical_shape
+from tensorwright.graph.verify import verify
+from tensorwright.ops import TensorType
+
+
+def verify_partition(parts: Partition) -> Partition:
+    """Check a partition and return it.
+
+    Requires: every node of the graph is in one step; every tensor is written once, before it is
+              read, and the outputs of the graph are; kernels get and give the physical types of
+              their workloads; what runs on the host is plain; an alias lies inside its source, and
+              the parts of a concat in place lie side by side and fill it.
+    Raises:   InternalError that names the step, and what `verify` raises for the graph.
+    """
+    graph = verify(parts.graph)
+    _check_nodes(parts)
+    written: set[str] = {*graph.inputs, *graph.constants}
+    for step in parts.steps:
+        where = f"step of {writes_of_step(step)[0]}"
+        _check_order(step, where, written)
+        _check_types(graph, step, where)
+        written.update(writes_of_step(step))
+    for name in graph.outputs:
+        if name not in written:
+            raise _fail(f"output {name}", "no step writes it")
+    return parts
+
+
+def _fail(where: str, reason: str) -> InternalError:
+    return InternalError(stage="verify", where=where, reason=reason)
+
+
+def _nodes(step: Step) -> Sequence[Node]:
+    return step.nodes if isinstance(step, KernelCall) else (step.node,)
+
+
+def _check_nodes(parts: Partition) -> None:
+    """The aliases of one node, as of a `split`, count as one step."""
+    steps = Counter(node.outputs[0] for step in parts.steps for node in _nodes(step))
+    aliases = Counter(step.node.outputs[0] for step in parts.steps if isinstance(step, AliasCall))
+    for node in parts.graph.nodes:
+        first = node.outputs[0]
+        times = steps[first] - max(0, aliases[first] - 1)
+        if times != 1:
+            raise _fail(node.label, f"it is in {times} steps")
+
+
+def _check_order(step: Step, where: str, written: set[str]) -> None:
+    for name in reads_of_step(step):
+        if name not in written:
+            raise _fail(where, f"it reads {name}, which no step before it writes")
+    for name in writes_of_step(step):
+        if name in written:
+            raise _fail(where, f"{name} is written a second time")
+
+
+def _check_types(graph: Graph, step: Step, where: str) -> None:
+    match step:
+        case KernelCall(workload, inputs, outputs):
+            for names, types in ((inputs, workload.input_types), (outputs, workload.output_types)):
+                stored = tuple(_stored(graph, name) for name in names)
+                if stored != types:
+                    wanted, given = (", ".join(map(str, each)) for each in (types, stored))
+                    raise _fail(where, f"workload {workload.name} has {wanted}, the step {given}")
+        case HostCall(node):
+            for name in (*node.inputs, *node.outputs):
+                if name in graph.layouts:
+                    raise _fail(where, f"{name} has layout {graph.layouts[name]} on the host")
+        case AliasCall(output, source, offset):
+            _check_inside(graph, output, offset, source, where)
+        case ConcatInPlace(output, pieces):
+            end = 0
+            for name, offset in pieces:
+                if offset != end:
+                    raise _fail(where, f"{name} begins at byte {offset}, not at {end}")
+                _check_inside(graph, name, offset, output, where)
+                end += graph.types[name].size_bytes
+            if end != graph.types[output].size_bytes:
+                raise _fail(
+                    where, f"its parts fill {end} of {graph.types[output].size_bytes} bytes"
+                )
+
+
+def _check_inside(graph: Graph, part: str, offset: int, whole: str, where: str) -> None:
+    size, room = graph.types[part].size_bytes, graph.types[whole].size_bytes
+    if not 0 <= offset <= room - size:
+        raise _fail(where, f"{part} takes bytes {offset} to {offset + size} of {room} in {whole}")
+
+
+def _stored(graph: Graph, name: str) -> TensorType:
+    type_ = graph.types[name]
+    return TensorType(type_.dtype, physical_shape(type_.shape, graph.layouts.get(name, PLAIN)))
