@@ -32,13 +32,14 @@ from tensorwright.base.knobs import (
 )
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
 from tensorwright.base.printer import HERE, Printer
-from tensorwright.base.target import TARGETS, Target, detect_target
+from tensorwright.base.target import TARGETS, CpuTarget, Target, detect_target
 
 __all__ = [
     "DUMP_STAGES",
     "HERE",
     "KNOBS",
     "TARGETS",
+    "CpuTarget",
     "DType",
     "Dump",
     "InputError",

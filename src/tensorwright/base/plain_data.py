@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 Kinds: TypeAlias = Mapping[str, Any]
 
 
-def kinds_of(*classes: type) -> Kinds:
-    """The classes by their names, as `from_data` wants them."""
-    return {kind.__name__: kind for kind in classes}
+def kinds_of(*classes: type, **renamed: type) -> Kinds:
+    """The classes by their names, as `from_data` wants them; `renamed` by earlier ones."""
+    return {**{kind.__name__: kind for kind in classes}, **renamed}
 
 
 def to_data(value: object) -> object:

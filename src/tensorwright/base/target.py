@@ -1,4 +1,10 @@
-"""What a program is compiled for: instruction set, vectors, caches.
+"""What a program is compiled for.
+
+    Target ::= CpuTarget
+
+A graphics processor will be a class beside `CpuTarget`, with fields of its own, an entry of the
+union and one of `TARGETS`; what all targets have is `name`, `key`, `triple` and `parse`.  The type
+checker then names the places that read the vectors and caches of a processor.
 
 Target.parse("native")          this machine
 Target.parse("x86-64-avx512")   a named one, the same on every machine
@@ -11,8 +17,9 @@ import os
 import platform
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from tensorwright.base.dtypes import DType
 from tensorwright.base.errors import UsageError, did_you_mean
@@ -52,7 +59,7 @@ _AVX512 = (*_AVX2, "avx512f", "avx512cd", "avx512dq", "avx512bw", "avx512vl")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CpuTarget:
     """A processor, as far as schedules and code depend on it.
 
     `features` are LLVM's names. `cores` counts physical cores, `threads_per_core` hardware threads
@@ -107,8 +114,18 @@ class Target:
         """How many elements of the type one vector register holds."""
         return self.vector_bytes // dtype.size_bytes
 
+    def missing_on(self, machine: Target) -> str:
+        """What a machine lacks to run code for this target, for a person; "" where nothing."""
+        if self.triple != machine.triple:
+            return f"it is {machine.triple}, not {self.triple}"
+        lacking = sorted(set(self.features) - set(machine.features))
+        return f"it has no {', '.join(lacking)}" if lacking else ""
+
     def __str__(self) -> str:
         return self.name
+
+
+Target: TypeAlias = CpuTarget
 
 
 def _size(count_bytes: int) -> str:
@@ -119,7 +136,7 @@ def _x86(name: str, features: tuple[str, ...]) -> Target:
     """An x86-64 target with the caches of a common server core, to be replaced where known."""
     has_avx512 = set(_AVX512) <= set(features)
     has_avx2 = set(_AVX2) <= set(features)
-    return Target(
+    return CpuTarget(
         name=name,
         arch="x86-64",
         triple="x86_64-unknown-linux-gnu",
@@ -136,7 +153,7 @@ def _x86(name: str, features: tuple[str, ...]) -> Target:
     )
 
 
-_NEON = Target(
+_NEON = CpuTarget(
     name="aarch64-neon",
     arch="aarch64",
     triple="aarch64-unknown-linux-gnu",
@@ -188,15 +205,10 @@ def detect_target() -> Target:
             remedy="name one of " + ", ".join(target.name for target in TARGETS),
         )
     threads_per_core = _threads_per_core()
-    return Target(
+    return replace(
+        base,
         name="native",
-        arch=base.arch,
         triple=_triple(base.arch),
-        features=base.features,
-        vector_bytes=base.vector_bytes,
-        vector_registers=base.vector_registers,
-        fma=base.fma,
-        has_masks=base.has_masks,
         l1_bytes=_cache_bytes(1) or base.l1_bytes,
         l2_bytes=_cache_bytes(2) or base.l2_bytes,
         l3_bytes=_cache_bytes(3) or base.l3_bytes,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import click
 
 from tensorwright.base import RecordError, UsageError
+from tensorwright.cli.arguments.options import records_option
 from tensorwright.cli.summary import format_ms
 from tensorwright.peers import print_table
 from tensorwright.records import Record, RecordStore, Status, default_path, open_store
@@ -26,15 +25,6 @@ def command() -> None:
     """List, export, import and prune what has been measured."""
 
 
-def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--store."""
-    return click.option(
-        "--store",
-        type=click.Path(path_type=Path),
-        help="The record store; the user's own if not given.",
-    )(function)
-
-
 def read_date(ctx: click.Context, param: click.Parameter, text: str | None) -> str | None:
     """A day as it is written in records; None where none is given."""
     try:
@@ -44,13 +34,13 @@ def read_date(ctx: click.Context, param: click.Parameter, text: str | None) -> s
 
 
 @command.command("list")
-@store_option
-def list_(store: Path | None) -> None:
+@records_option
+def list_(records: Path | None) -> None:
     """One line for each workload and machine: how many records, how many failed, the best time.
 
     Example: tensorwright records list
     """
-    with _open(store) as opened:
+    with _open(records) as opened:
         counts: Counter[Setting] = Counter()
         failed: Counter[Setting] = Counter()
         for record in opened.query():
@@ -67,19 +57,19 @@ def list_(store: Path | None) -> None:
             )
     columns = ("workload", "key", "hardware", "threads", "records", "failed", "best ms")
     print_table(columns, cells)
-    click.echo(f"{sum(counts.values())} records of {len(counts)} workloads in {_path(store)}")
+    click.echo(f"{sum(counts.values())} records of {len(counts)} workloads in {_path(records)}")
 
 
 @command.command()
 @click.argument("workload", required=False, metavar="[KEY|NAME]")
-@store_option
+@records_option
 @click.option("--all", "show_all", is_flag=True, help="All standing records, not the best alone.")
-def best(workload: str | None, store: Path | None, show_all: bool) -> None:
+def best(workload: str | None, records: Path | None, show_all: bool) -> None:
     """Show the fastest schedule of each workload, or of one.
 
     Example: tensorwright records best softmax
     """
-    with _open(store) as opened:
+    with _open(records) as opened:
         settings = dict.fromkeys(
             _setting(record)
             for record in opened.query(status=Status.OK)
@@ -89,11 +79,11 @@ def best(workload: str | None, store: Path | None, show_all: bool) -> None:
             raise UsageError(
                 stage="records",
                 where=f"workload {workload}",
-                reason=f"{_path(store)} holds no good record of it",
+                reason=f"{_path(records)} holds no good record of it",
                 remedy="tensorwright records list",
             )
         for key, target, hardware, threads in settings:
-            records = opened.top(
+            best_ones = opened.top(
                 _MOST_KEPT if show_all else 1,
                 workload=key,
                 target=target,
@@ -101,33 +91,33 @@ def best(workload: str | None, store: Path | None, show_all: bool) -> None:
                 threads=threads,
             )
             click.echo(f"workload {_name(opened, key)} {key}, {hardware}, {threads} threads")
-            for record in records:
+            for record in best_ones:
                 click.echo(f"  {format_ms(record.median_s)} ms, {record.when}")
                 click.echo("".join(f"    {line}\n" for line in record.trace.splitlines()), nl=False)
 
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@store_option
-def export(file: Path, store: Path | None) -> None:
+@records_option
+def export(file: Path, records: Path | None) -> None:
     """Write all records as JSON lines, for another machine or another person.
 
     Example: tensorwright records export records.jsonl
     """
-    with _open(store) as opened:
+    with _open(records) as opened:
         click.echo(f"{opened.export_jsonl(file)} records written to {file}")
 
 
 @command.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
-@store_option
-def import_(file: Path, store: Path | None) -> None:
+@records_option
+def import_(file: Path, records: Path | None) -> None:
     """Add the records of a file that export wrote: all of them, or, on an error, none.
 
     Example: tensorwright records import records.jsonl
     """
-    with open_store(store) as opened:
-        click.echo(f"{opened.import_jsonl(file)} new records in {_path(store)}")
+    with open_store(records) as opened:
+        click.echo(f"{opened.import_jsonl(file)} new records in {_path(records)}")
 
 
 @command.command()
@@ -140,27 +130,27 @@ def import_(file: Path, store: Path | None) -> None:
     metavar="YYYY-MM-DD",
     help="Remove failures older than this.",
 )
-@store_option
-def prune(keep: int, failures_before: str | None, store: Path | None) -> None:
+@records_option
+def prune(keep: int, failures_before: str | None, records: Path | None) -> None:
     """Keep the best records of each workload and machine, and remove the others.
 
     Example: tensorwright records prune --keep 10
     """
-    with _open(store) as opened:
+    with _open(records) as opened:
         removed = opened.prune(keep, failures_before)
-        click.echo(f"{removed} records removed, {opened.count()} kept in {_path(store)}")
+        click.echo(f"{removed} records removed, {opened.count()} kept in {_path(records)}")
 
 
-def _open(store: Path | None) -> RecordStore:
+def _open(records: Path | None) -> RecordStore:
     """A store that is read: the user's own may be missing, one that is named may not."""
-    if store is not None and not store.exists():
+    if records is not None and not records.exists():
         raise RecordError(
             stage="records",
-            where=f"file {store}",
+            where=f"file {records}",
             reason="there is no such file",
             remedy="check the path",
         )
-    return open_store(store, create=False)
+    return open_store(records, create=False)
 
 
 def _setting(record: Record) -> Setting:
@@ -177,5 +167,5 @@ def _is_meant(store: RecordStore, workload: str, wanted: str) -> bool:
     return workload.startswith(wanted) or _name(store, workload) == wanted
 
 
-def _path(store: Path | None) -> Path:
-    return store or default_path()
+def _path(records: Path | None) -> Path:
+    return records or default_path()

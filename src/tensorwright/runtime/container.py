@@ -35,7 +35,8 @@ from tensorwright.runtime.plan.plan_verify import verify_plan
 from tensorwright.version import __version__
 
 MAGIC = b"TWEXEC\r\n"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+_READABLE_VERSIONS = (1, FORMAT_VERSION)
 _PREFIX = struct.Struct("<8sIQ32s")
 _PAGE = 4096
 _REMEDY = "make it again: tensorwright compile MODEL -o FILE"
@@ -178,11 +179,12 @@ def _read_header(path: str | os.PathLike[str], memory: Array) -> tuple[dict[str,
     if len(prefix) < _PREFIX.size:
         raise _damaged(path, f"it is cut short: {len(memory)} bytes")
     _, version, size, digest = _PREFIX.unpack(prefix)
-    if version != FORMAT_VERSION:
+    if version not in _READABLE_VERSIONS:
         raise ModelError(
             stage="load",
             where=f"file {path}",
-            reason=f"its format is version {version}, and this tensorwright reads {FORMAT_VERSION}",
+            reason=f"its format is version {version}, and this tensorwright reads "
+            + " and ".join(map(str, _READABLE_VERSIONS)),
             remedy=f"{_REMEDY}, or install the version of tensorwright that wrote it",
         )
     text = memory[_PREFIX.size : _PREFIX.size + size].tobytes()

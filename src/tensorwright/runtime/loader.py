@@ -37,7 +37,7 @@ def load(
     """
     contents = read_container(path, check_constants)
     native = detect_target()
-    missing = missing_here(contents.plan.target, native)
+    missing = contents.plan.target.missing_on(native)
     if not missing:
         return Executable(
             contents.plan,
@@ -55,11 +55,3 @@ def load(
         f"({missing})",
         remedy="compile the model again on this machine, or for a target that it can run",
     )
-
-
-def missing_here(target: Target, native: Target) -> str:
-    """What a machine lacks to run a target's code, for a person; "" where nothing."""
-    if target.triple != native.triple:
-        return f"it is {native.triple}, not {target.triple}"
-    lacking = sorted(set(target.features) - set(native.features))
-    return f"it has no {', '.join(lacking)}" if lacking else ""

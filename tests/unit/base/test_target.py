@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.base import TARGETS, DType, Target, UsageError, detect_target
+from tensorwright.base import TARGETS, CpuTarget, DType, Target, UsageError, detect_target
 from tensorwright.base import target as target_module
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_named_targets_parse_back(target: Target) -> None:
     assert Target.parse(str(target)) is target
-    assert eval(repr(target)) == target
+    assert eval(repr(target), {"CpuTarget": CpuTarget}) == target
 
 
 @pytest.mark.parametrize(

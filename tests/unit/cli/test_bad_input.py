@@ -136,7 +136,7 @@ def test_a_senseless_option(
 @pytest.mark.parametrize("command", ["list", "best", "prune"])
 def test_a_store_that_is_named_is_there(invoke: Invoke, tmp_path: Path, command: str) -> None:
     path = tmp_path / "no.sqlite"
-    refused(invoke("records", command, "--store", path), 7, f"file {path}: there is no such file")
+    refused(invoke("records", command, "--records", path), 7, f"file {path}: there is no such file")
     assert invoke("records", "list").exit_code == 0  # the user's own may be missing
 
 
@@ -214,7 +214,7 @@ def test_a_corrupt_record_store(invoke: Invoke, model: Path, out: Path, store: P
     for command in ("compile", "optimize"):
         result = invoke(command, model, "-o", out, "--records", store)
         refused(result, 7, f"file {store}", "try: ")
-    refused(invoke("records", "list", "--store", store), 7, f"file {store}")
+    refused(invoke("records", "list", "--records", store), 7, f"file {store}")
     assert store.read_bytes() == content
     assert out.read_bytes() == before
 
@@ -235,13 +235,13 @@ def test_a_foreign_record_store(invoke: Invoke, model: Path, out: Path, tmp_path
 
 def test_lines_that_are_no_records(invoke: Invoke, tmp_path: Path, store: Path) -> None:
     lines = tmp_path / "lines.jsonl"
-    assert invoke("records", "export", lines, "--store", store).exit_code == 0
+    assert invoke("records", "export", lines, "--records", store).exit_code == 0
     lines.write_text(lines.read_text() + '{"kind": "cake"}\n')
     other = tmp_path / "other.sqlite"
     number = len(lines.read_text().splitlines())
-    result = invoke("records", "import", lines, "--store", other)
+    result = invoke("records", "import", lines, "--records", other)
     refused(result, 7, f"file {lines}, line {number}: unknown kind of fact 'cake'")
-    assert "0 records" in invoke("records", "list", "--store", other).stdout
+    assert "0 records" in invoke("records", "list", "--records", other).stdout
 
 
 # Outputs

@@ -130,19 +130,19 @@ def test_optimize_tunes_and_records_say_so(invoke: Invoke, model: Path, tmp_path
 
     again = invoke("compile", model, "-o", out, "--threads", 1, "--records", store)
     assert "2 workloads, 0 of them untuned" in again.stdout
-    listed = invoke("records", "list", "--store", store).stdout
+    listed = invoke("records", "list", "--records", store).stdout
     assert "matmul_relu" in listed
     assert "records of 2 workloads" in listed
-    best = invoke("records", "best", "softmax", "--store", store).stdout
+    best = invoke("records", "best", "softmax", "--records", store).stdout
     assert best.startswith("workload softmax ")
-    assert invoke("records", "best", "conv", "--store", store).exit_code == 2
+    assert invoke("records", "best", "conv", "--records", store).exit_code == 2
 
     lines = tmp_path / "r.jsonl"
-    exported = invoke("records", "export", lines, "--store", store).stdout
+    exported = invoke("records", "export", lines, "--records", store).stdout
     other = tmp_path / "other.sqlite"
-    imported = invoke("records", "import", lines, "--store", other).stdout
+    imported = invoke("records", "import", lines, "--records", other).stdout
     assert int(exported.split()[0]) == int(imported.split()[0]) > 0
-    pruned = invoke("records", "prune", "--keep", 1, "--store", other).stdout
+    pruned = invoke("records", "prune", "--keep", 1, "--records", other).stdout
     assert "2 kept" in pruned
     shown = invoke(
         "inspect", model, "--what", "schedule", "--threads", 1, "--records", store

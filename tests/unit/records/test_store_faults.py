@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.base import OutputError, RecordError, override
+from tensorwright.base import OutputError, RecordError, hold_lock, override
 from tensorwright.records import (
     JsonLinesStore,
     MemoryStore,
@@ -20,7 +20,6 @@ from tensorwright.records import (
     SqliteStore,
     Status,
     default_path,
-    hold_lock,
     open_store,
     to_line,
 )

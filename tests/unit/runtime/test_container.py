@@ -131,7 +131,7 @@ def test_another_version(saved: Path) -> None:
     data = bytearray(saved.read_bytes())
     data[8] = 9
     saved.write_bytes(data)
-    assert refusal(saved) == "its format is version 9, and this tensorwright reads 1"
+    assert refusal(saved) == "its format is version 9, and this tensorwright reads 1 and 2"
 
 
 def test_a_file_cut_short_anywhere(saved: Path) -> None:

@@ -46,5 +46,5 @@ def test_a_target_that_cannot_run_here_is_refused() -> None:
     with pytest.raises(MachineError, match="this machine cannot run its code"):
         measure_peak(other)
     beyond = replace(NATIVE, name="future", features=(*NATIVE.features, "avx4096"))
-    with pytest.raises(MachineError, match=r"\(no avx4096\)"):
+    with pytest.raises(MachineError, match="it has no avx4096"):
         measure_bandwidth(beyond)

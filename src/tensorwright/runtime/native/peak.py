@@ -64,14 +64,12 @@ def measure_bandwidth(target: Target, threads: int = 1, size_bytes: int = 1 << 2
 
 
 def _check_runs_here(target: Target) -> None:
-    native = detect_target()
-    missing = sorted(set(target.features) - set(native.features))
-    if target.arch != native.arch or missing:
+    missing = target.missing_on(detect_target())
+    if missing:
         raise MachineError(
             stage="runtime",
             where=f"target {target.name}",
-            reason="this machine cannot run its code"
-            + (f" (no {', '.join(missing)})" if target.arch == native.arch else ""),
+            reason=f"this machine cannot run its code: {missing}",
             remedy="measure the target 'native'",
         )
 

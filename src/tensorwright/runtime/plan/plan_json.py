@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorwright.base import DType, Target, from_data, kinds_of, to_data
+from tensorwright.base import CpuTarget, DType, from_data, kinds_of, to_data
 from tensorwright.loop import Role
 from tensorwright.ops import TensorType
 from tensorwright.runtime.plan.plan import (
@@ -24,7 +24,8 @@ _KINDS = kinds_of(
     *(ArenaRef, ConstantRef, InputRef, OutputRef, TypedRef),
     *(CopyStep, HostStep, KernelStep),
     *(ArgumentSpec, KernelSpec, TensorSpec, Plan),
-    *(DType, Role, Target, TensorType),
+    *(DType, Role, CpuTarget, TensorType),
+    Target=CpuTarget,  # as format version 1 calls it
 )
 
 
