@@ -55,5 +55,5 @@ def test_a_class_may_have_had_another_name() -> None:
     "data", [{}, {"_": "Nothing"}, {"_": "Point", "y": 1}, {"#": 0}, {"_": "DType", "value": "f3"}]
 )
 def test_other_data_is_a_value_error(data: object) -> None:
-    with pytest.raises(ValueError, match="Error|is not a valid"):
+    with pytest.raises(ValueError, match=r"Error|is not a valid"):
         from_data(data, KINDS)
