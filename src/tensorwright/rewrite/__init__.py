@@ -7,7 +7,12 @@ rules that ship.
 
 from tensorwright.rewrite.dims import Dim, Extent, Shape, Size
 from tensorwright.rewrite.meaning import evaluate_terms, infer, infer_shapes, instantiate
-from tensorwright.rewrite.operators import OPERATORS, RewriteOperator, operator_named
+from tensorwright.rewrite.operators import (
+    OPERATORS,
+    RewriteOperator,
+    operator_count,
+    operator_named,
+)
 from tensorwright.rewrite.shapes import IllTyped
 from tensorwright.rewrite.terms import (
     Apply,
@@ -24,7 +29,6 @@ from tensorwright.rewrite.terms import (
     applications,
     canonical_rule,
     input_names,
-    operator_count,
     operator_names,
 )
 from tensorwright.rewrite.text import (

@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import DType
-from tensorwright.expr import NUMPY, Array, Domain, Placeholder, Tensor, evaluate, placeholder
+from tensorwright.expr import (
+    NUMPY,
+    Array,
+    Compute,
+    Domain,
+    Placeholder,
+    Tensor,
+    evaluate,
+    placeholder,
+)
 from tensorwright.ops import operator as ops_operator
 from tensorwright.rewrite.dims import Dim, Extent, Shape, Size
 from tensorwright.rewrite.operators import IntShape, operator_named
@@ -106,7 +115,7 @@ def instantiate(term: Term, shapes: Mapping[str, IntShape]) -> Term:
     return substitute(term, {}, extent_of)
 
 
-def tensor_of(term: Apply, arguments: tuple[Tensor, ...]) -> Tensor:
+def tensor_of(term: Apply, arguments: tuple[Tensor, ...]) -> Compute:
     """The tensor expression of one application on tensors, its parameters numbers.
 
     Raises:  IllTyped
@@ -114,13 +123,13 @@ def tensor_of(term: Apply, arguments: tuple[Tensor, ...]) -> Tensor:
     operator = operator_named(term.operator)
     shapes = tuple(_concrete(_extents(tensor)) for tensor in arguments)
     operator.shape(term.params, shapes, Needs())
-    tensors = arguments
+    results: tuple[Compute, ...] = ()
     for step in operator.meaning(term.params, shapes):
         target = ops_operator(step.operator)
         if target.meaning is None:
             raise IllTyped(f"{step.operator} has no tensor expression")
-        tensors = target.meaning(tensors, target.complete(step.attributes))
-    return tensors[0]
+        results = target.meaning(results or arguments, target.complete(step.attributes))
+    return results[0]
 
 
 def _extents(tensor: Tensor) -> Shape:

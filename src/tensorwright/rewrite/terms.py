@@ -37,7 +37,6 @@ __all__ = [
     "applications",
     "canonical_rule",
     "input_names",
-    "operator_count",
     "operator_names",
     "rename",
     "rename_rule",
@@ -138,15 +137,6 @@ def applications(*roots: Term) -> tuple[Apply, ...]:
     for root in roots:
         visit(root)
     return tuple(found)
-
-
-def operator_count(*roots: Term) -> int:
-    """How many operators a graph has: shared terms once, the two halves of a split once."""
-    nodes = {
-        ("split", each.params, each.args) if each.operator in ("split0", "split1") else each
-        for each in applications(*roots)
-    }
-    return len(nodes)
 
 
 def operator_names(*roots: Term) -> frozenset[str]:

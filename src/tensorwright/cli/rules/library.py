@@ -12,7 +12,14 @@ import click
 
 from tensorwright.cli.rules.reading import read_rules
 from tensorwright.peers import print_table
-from tensorwright.rewrite import Rule, operator_names, parse_rule, rule_text, term_text
+from tensorwright.rewrite import (
+    Rule,
+    operator_named,
+    operator_names,
+    parse_rule,
+    rule_text,
+    term_text,
+)
 from tensorwright.rewrite.library import LibraryRule
 from tensorwright.rewrite.prune import Derived, derive, rule_set
 
@@ -58,9 +65,9 @@ def _fits(
 
 
 def _operators(rule: Rule) -> frozenset[str]:
-    """The names of operators, the halves of a split also as `split`."""
+    """The names of operators, the outputs of one operator also as it."""
     found = operator_names(*rule.left, *rule.right)
-    return found | {"split" for name in found if name in ("split0", "split1")}
+    return found | {operator_named(name).output_of for name in found} - {""}
 
 
 def _print_counts(title: str, words: Iterable[str]) -> None:

@@ -34,7 +34,8 @@ class GeneratorInput:
 class Application:
     """An operator with parameters that is tried on every argument.
 
-    inputs_only   it is tried on inputs alone
+    params        all of them, or all but the place of a split: then every split point is tried
+    inputs_only   it is tried on inputs alone, and where it changes their shape
     ranks         of the first argument; empty for all
     operands      inputs that always stand for the arguments after the first, as in batch_norm
     of_data       the first argument is no weight: weights are prepared once, they need no pooling

@@ -45,20 +45,36 @@ from tensorwright.rewrite.operators import (
     reduction,
 )
 from tensorwright.rewrite.operators.operator import (
+    AXIS,
+    ArgumentRole,
     IntShape,
     MeaningRule,
     Parameter,
     RewriteOperator,
+    SizeGuess,
     Step,
+    StructureKind,
 )
+from tensorwright.rewrite.operators.split_points import SplitPoints, no_split_points
+from tensorwright.rewrite.operators.windows import STRIDES
+from tensorwright.rewrite.terms import Term, applications
 
 __all__ = [
+    "AXIS",
     "OPERATORS",
+    "STRIDES",
+    "ArgumentRole",
     "IntShape",
     "MeaningRule",
     "Parameter",
     "RewriteOperator",
+    "SizeGuess",
+    "SplitPoints",
     "Step",
+    "StructureKind",
+    "arguments_of",
+    "no_split_points",
+    "operator_count",
     "operator_named",
 ]
 
@@ -92,3 +108,23 @@ def operator_named(name: str) -> RewriteOperator:
             remedy=f"did you mean {' or '.join(near)}?" if near else known,
         )
     return found
+
+
+def arguments_of(role: ArgumentRole, *roots: Term) -> tuple[Term, ...]:
+    """The arguments of a role below some roots, in order; some maybe twice."""
+    return tuple(
+        arg
+        for each in applications(*roots)
+        for arg, own in zip(each.args, operator_named(each.operator).arguments, strict=True)
+        if own is role
+    )
+
+
+def operator_count(*roots: Term) -> int:
+    """How many operators a graph has: shared terms once, the outputs of one operator once."""
+    return len(
+        {
+            (operator_named(each.operator).output_of or each.operator, each.params, each.args)
+            for each in applications(*roots)
+        }
+    )

@@ -1,4 +1,9 @@
-"""Tensors without arguments: ones, the identities of products and convolutions, mean kernels."""
+"""Tensors without arguments: ones, the identities of products and convolutions, mean kernels.
+
+ones[2, 3]()              (2, 3), all 1
+eye[2]()                  ((1, 0), (0, 1))
+pool_kernel[4, 3, 3]()    (4, 1, 3, 3), all 1/9: convolution with it is average pooling
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,17 @@ from tensorwright.rewrite.operators.convolution import enlarge_steps
 from tensorwright.rewrite.operators.operator import (
     SIZES,
     IntShape,
+    MeaningRule,
     Parameter,
     RewriteOperator,
+    SizeGuess,
     Step,
+    StructureKind,
     number,
     size,
 )
-from tensorwright.rewrite.shapes import Needs
+from tensorwright.rewrite.operators.split_points import no_points
+from tensorwright.rewrite.shapes import Needs, ShapeRule
 from tensorwright.rewrite.terms import Param
 
 __all__ = ["OPERATORS", "extents_of"]
@@ -71,11 +80,19 @@ def _pool(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step
     return (_full((channels, 1, rows, columns), 1 / (rows * columns)),)
 
 
-_KERNEL = tuple(Parameter(name, is_size=True) for name in ("c", "kernel_h", "kernel_w"))
+_KERNEL = tuple(Parameter(name, size=SizeGuess.NUMBER) for name in ("c", "kernel_h", "kernel_w"))
+
+
+def _constant(
+    name: str, parameters: tuple[Parameter, ...], shape: ShapeRule, meaning: MeaningRule
+) -> RewriteOperator:
+    kind = StructureKind.CONSTANT
+    return RewriteOperator(name, (), parameters, shape, meaning, kind, no_points)
+
 
 OPERATORS = (
-    RewriteOperator("ones", 0, SIZES, _ones_shape, _ones),
-    RewriteOperator("eye", 0, (Parameter("n", is_size=True),), _eye_shape, _eye),
-    RewriteOperator("identity_kernel", 0, _KERNEL, _identity_shape, _identity),
-    RewriteOperator("pool_kernel", 0, _KERNEL, _pool_shape, _pool),
+    _constant("ones", SIZES, _ones_shape, _ones),
+    _constant("eye", (Parameter("n", size=SizeGuess.EXTENT),), _eye_shape, _eye),
+    _constant("identity_kernel", _KERNEL, _identity_shape, _identity),
+    _constant("pool_kernel", _KERNEL, _pool_shape, _pool),
 )

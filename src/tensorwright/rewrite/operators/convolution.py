@@ -1,17 +1,33 @@
-"""Convolution of planes, grouped and depthwise too, and larger kernels that do the same."""
+"""Convolution of planes, grouped and depthwise too, and larger kernels that do the same.
+
+conv2d[2, 2, same, none](x, w)    x (1, 4, 9, 9), w (8, 4, 3, 3) -> (1, 8, 5, 5)
+conv2d[1, 1, same, relu](x, w)    w (4, 1, 3, 3): depthwise, as groups follow from shapes
+enlarge[5, 5](w)                  (8, 4, 5, 5) with zeros around, the same convolution
+"""
 
 from __future__ import annotations
 
 from tensorwright.rewrite.dims import Shape
 from tensorwright.rewrite.operators.operator import (
+    TENSOR,
+    ArgumentRole,
     IntShape,
     Parameter,
     RewriteOperator,
+    SizeGuess,
     Step,
+    StructureKind,
     number,
     size,
 )
-from tensorwright.rewrite.operators.windows import PADDING, STRIDES, pads_of, window_extent
+from tensorwright.rewrite.operators.split_points import SplitPoints
+from tensorwright.rewrite.operators.windows import (
+    PADDING,
+    STRIDES,
+    kept_by_windows,
+    pads_of,
+    window_extent,
+)
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import Param
 
@@ -63,10 +79,35 @@ def enlarge_steps(kernel: IntShape, shape: IntShape) -> tuple[Step, ...]:
     return (Step("pad", {"pads": (0, 0, *before, 0, 0, *after)}),)
 
 
+def _conv_points(
+    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
+) -> SplitPoints:
+    """The images of the data, the output channels of the kernel."""
+    return (points[0][0], points[1][0], (), ())
+
+
 _ACTIVATION = Parameter("activation", words=("none", "relu"))
-_LARGER = (Parameter("kernel_h", is_size=True), Parameter("kernel_w", is_size=True))
+_LARGER = tuple(Parameter(name, size=SizeGuess.NUMBER) for name in ("kernel_h", "kernel_w"))
 
 OPERATORS = (
-    RewriteOperator("conv2d", 2, (*STRIDES, PADDING, _ACTIVATION), _conv_shape, _conv),
-    RewriteOperator("enlarge", 1, _LARGER, _enlarge_shape, _enlarge),
+    RewriteOperator(
+        "conv2d",
+        (TENSOR, ArgumentRole.KERNEL),
+        (*STRIDES, PADDING, _ACTIVATION),
+        _conv_shape,
+        _conv,
+        StructureKind.CONVOLUTION,
+        _conv_points,
+        short_name="conv",
+    ),
+    RewriteOperator(
+        "enlarge",
+        (ArgumentRole.KERNEL,),
+        _LARGER,
+        _enlarge_shape,
+        _enlarge,
+        StructureKind.GATHER,
+        kept_by_windows,
+        contains_arguments=True,
+    ),
 )

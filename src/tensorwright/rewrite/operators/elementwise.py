@@ -1,9 +1,21 @@
-"""Functions of single elements, of two elements at the same place, and of a number."""
+"""Functions of single elements, of two elements at the same place, and of a number.
+
+ewadd(a, b)         a (2, 3), b (2, 3) -> (2, 3); other shapes are ill-typed
+scalar_mul(x, s)    x (2, 3), s () -> (2, 3)
+relu(x)             x (2, 3) -> (2, 3)
+"""
 
 from __future__ import annotations
 
 from tensorwright.rewrite.dims import Shape
-from tensorwright.rewrite.operators.operator import RewriteOperator, plain
+from tensorwright.rewrite.operators.operator import (
+    TENSOR,
+    ArgumentRole,
+    RewriteOperator,
+    StructureKind,
+    plain,
+)
+from tensorwright.rewrite.operators.split_points import common_points, first_points
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import Param
 
@@ -21,18 +33,34 @@ def _of_data(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs)
     return shapes[0]
 
 
-def _elementwise(name: str, meaning: str, arity: int, *, commutes: bool = False) -> RewriteOperator:
-    return RewriteOperator(name, arity, (), _same_shape, plain(meaning), commutes)
+def _pair(
+    name: str, meaning: str, structure: StructureKind, *, commutes: bool = False
+) -> RewriteOperator:
+    arguments, rule = (TENSOR, TENSOR), plain(meaning)
+    return RewriteOperator(
+        name, arguments, (), _same_shape, rule, structure, common_points, commutes
+    )
+
+
+def _function(name: str) -> RewriteOperator:
+    kind = StructureKind.POINTWISE
+    return RewriteOperator(name, (TENSOR,), (), _same_shape, plain(name), kind, first_points)
 
 
 OPERATORS = (
-    _elementwise("ewadd", "add", 2, commutes=True),
-    _elementwise("ewmul", "mul", 2, commutes=True),
-    _elementwise("ewsub", "sub", 2),
-    _elementwise("ewdiv", "div", 2),
-    _elementwise("relu", "relu", 1),
-    _elementwise("exp", "exp", 1),
-    _elementwise("sigmoid", "sigmoid", 1),
-    _elementwise("tanh", "tanh", 1),
-    RewriteOperator("scalar_mul", 2, (), _of_data, plain("mul")),
+    _pair("ewadd", "add", StructureKind.GATHER, commutes=True),
+    _pair("ewmul", "mul", StructureKind.BILINEAR, commutes=True),
+    _pair("ewsub", "sub", StructureKind.GATHER),
+    _pair("ewdiv", "div", StructureKind.QUOTIENT),
+    *map(_function, ("relu", "exp", "sigmoid", "tanh")),
+    RewriteOperator(
+        "scalar_mul",
+        (TENSOR, ArgumentRole.NUMBER),
+        (),
+        _of_data,
+        plain("mul"),
+        StructureKind.BILINEAR,
+        first_points,
+        short_name="scale",
+    ),
 )

@@ -1,4 +1,9 @@
-"""Putting two tensors together, and taking one apart again."""
+"""Putting two tensors together, and taking one apart again.
+
+concat[1](a, b)     a (2, 3), b (2, 5) -> (2, 8)
+split0[1, 3](x)     x (2, 8) -> (2, 3): what comes before place 3
+split1[1, 3](x)     x (2, 8) -> (2, 5): the rest
+"""
 
 from __future__ import annotations
 
@@ -9,14 +14,18 @@ from tensorwright.rewrite.operators.movement import slice_steps
 from tensorwright.rewrite.operators.operator import (
     AXIS,
     PLACE,
+    TENSOR,
     IntShape,
+    MeaningRule,
     RewriteOperator,
     Step,
+    StructureKind,
     axis_of,
     number,
     replaced,
     size,
 )
+from tensorwright.rewrite.operators.split_points import SplitPointRule, SplitPoints, common_points
 from tensorwright.rewrite.shapes import Needs, ShapeRule
 from tensorwright.rewrite.terms import Param
 
@@ -56,8 +65,57 @@ def _split1(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[St
     return slice_steps(axis, number(params[1]), shapes[0][axis])
 
 
+def _joined_points(
+    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
+) -> SplitPoints:
+    """Along the axis those of both, and where they meet; along others what they share."""
+    axis = number(params[0])
+    middle = shapes[0][axis]
+    joined = (*points[0][axis], middle, *(middle + place for place in points[1][axis]))
+    common = common_points(params, shapes, points, rank)
+    return (*common[:axis], joined, *common[axis + 1 :])
+
+
+def _points_before(
+    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
+) -> SplitPoints:
+    """Those before the place."""
+    axis, at = number(params[0]), size(params[1])
+    own = points[0][axis]
+    kept = own[: own.index(at)] if at in own else own
+    return (*points[0][:axis], kept, *points[0][axis + 1 :])
+
+
+def _points_after(
+    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
+) -> SplitPoints:
+    """Those after the place, counted from there."""
+    axis, at = number(params[0]), size(params[1])
+    own = points[0][axis]
+    kept = tuple(place - at for place in own[own.index(at) + 1 :]) if at in own else ()
+    return (*points[0][:axis], kept, *points[0][axis + 1 :])
+
+
+def _split(
+    name: str, shape: ShapeRule, meaning: MeaningRule, points: SplitPointRule
+) -> RewriteOperator:
+    kind, parameters = StructureKind.GATHER, (AXIS, PLACE)
+    return RewriteOperator(
+        name, (TENSOR,), parameters, shape, meaning, kind, points, output_of="split"
+    )
+
+
 OPERATORS = (
-    RewriteOperator("concat", 2, (AXIS,), _concat_shape, _concat),
-    RewriteOperator("split0", 1, (AXIS, PLACE), _part(lambda at, extent: (0, at)), _split0),
-    RewriteOperator("split1", 1, (AXIS, PLACE), _part(lambda at, extent: (at, extent)), _split1),
+    RewriteOperator(
+        "concat",
+        (TENSOR, TENSOR),
+        (AXIS,),
+        _concat_shape,
+        _concat,
+        StructureKind.GATHER,
+        _joined_points,
+        contains_arguments=True,
+    ),
+    _split("split0", _part(lambda at, extent: (0, at)), _split0, _points_before),
+    _split("split1", _part(lambda at, extent: (at, extent)), _split1, _points_after),
 )

@@ -1,9 +1,15 @@
-"""Products of matrices, and of batches of them."""
+"""Products of matrices, and of batches of them.
+
+matmul(a, b)    a (2, 3), b (3, 4) -> (2, 4)
+matmul(a, b)    a (5, 2, 3), b (5, 3, 4) -> (5, 2, 4); leading dimensions are equal
+matmul(a, b)    a (2, 3), b (4, 5) is ill-typed
+"""
 
 from __future__ import annotations
 
 from tensorwright.rewrite.dims import Shape
-from tensorwright.rewrite.operators.operator import RewriteOperator, plain
+from tensorwright.rewrite.operators.operator import TENSOR, RewriteOperator, StructureKind, plain
+from tensorwright.rewrite.operators.split_points import SplitPoints
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import Param
 
@@ -18,4 +24,21 @@ def _shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -
     return (*a[:-1], b[-1])
 
 
-OPERATORS = (RewriteOperator("matmul", 2, (), _shape, plain("matmul")),)
+def _points(
+    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
+) -> SplitPoints:
+    """The rows of the left argument, the columns of the right one."""
+    return (*points[0][:-1], points[1][-1])
+
+
+OPERATORS = (
+    RewriteOperator(
+        "matmul",
+        (TENSOR, TENSOR),
+        (),
+        _shape,
+        plain("matmul"),
+        StructureKind.BILINEAR,
+        _points,
+    ),
+)

@@ -1,4 +1,9 @@
-"""Operators that move elements of one tensor: transpose, reshape, broadcast, slice, pad."""
+"""Operators that move elements of one tensor: transpose, reshape, broadcast, slice, pad.
+
+transpose[1, 0](x)    x (2, 3) -> (3, 2)        reshape[6](x)         x (2, 3) -> (6)
+slice[1, 0, 2](x)     x (2, 3) -> (2, 2)        broadcast[2, 3](x)    x (1, 3) -> (2, 3)
+pad[0, 1, 0](x)       x (2, 3) -> (3, 3), a row of zeros in front
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,22 @@ from tensorwright.rewrite.dims import Shape, Size
 from tensorwright.rewrite.operators.constants import extents_of
 from tensorwright.rewrite.operators.operator import (
     AXIS,
-    PLACE,
     SIZES,
+    TENSOR,
     IntShape,
     MeaningRule,
     Parameter,
     RewriteOperator,
+    SizeGuess,
     Step,
+    StructureKind,
     axis_of,
     number,
     replaced,
     size,
 )
-from tensorwright.rewrite.shapes import Needs
+from tensorwright.rewrite.operators.split_points import SplitPointRule, SplitPoints, no_points
+from tensorwright.rewrite.shapes import Needs, ShapeRule
 from tensorwright.rewrite.terms import Param
 
 __all__ = ["OPERATORS", "slice_steps"]
@@ -96,12 +104,33 @@ def _pad(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step,
     return (Step("pad", {"pads": tuple(pads)}),)
 
 
+def _transposed_points(
+    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
+) -> SplitPoints:
+    """Each dimension takes its own along."""
+    return tuple(points[0][number(param)] for param in params)
+
+
+def _movement(
+    name: str,
+    parameters: tuple[Parameter, ...],
+    shape: ShapeRule,
+    meaning: MeaningRule,
+    points: SplitPointRule = no_points,
+) -> RewriteOperator:
+    kind = StructureKind.GATHER
+    return RewriteOperator(name, (TENSOR,), parameters, shape, meaning, kind, points)
+
+
+_PERM = (Parameter("perm", repeats=True),)
+_STRETCHED = (Parameter("size", size=SizeGuess.STRETCHED, repeats=True),)
+_BOUNDS = (AXIS, *(Parameter(name, size=SizeGuess.BOUND) for name in ("start", "stop")))
+_ADDED = (AXIS, *(Parameter(name, size=SizeGuess.NUMBER) for name in ("before", "after")))
+
 OPERATORS = (
-    RewriteOperator(
-        "transpose", 1, (Parameter("perm", repeats=True),), _transpose_shape, _transpose
-    ),
-    RewriteOperator("reshape", 1, SIZES, _reshape_shape, _to_shape("reshape")),
-    RewriteOperator("broadcast", 1, SIZES, _broadcast_shape, _to_shape("expand")),
-    RewriteOperator("slice", 1, (AXIS, PLACE, PLACE), _slice_shape, _slice),
-    RewriteOperator("pad", 1, (AXIS, PLACE, PLACE), _pad_shape, _pad),
+    _movement("transpose", _PERM, _transpose_shape, _transpose, _transposed_points),
+    _movement("reshape", SIZES, _reshape_shape, _to_shape("reshape")),
+    _movement("broadcast", _STRETCHED, _broadcast_shape, _to_shape("expand")),
+    _movement("slice", _BOUNDS, _slice_shape, _slice),
+    _movement("pad", _ADDED, _pad_shape, _pad),
 )

@@ -1,9 +1,21 @@
-"""Batch normalisation at inference: an affine function of each channel."""
+"""Batch normalisation at inference: an affine function of each channel.
+
+batch_norm(x, scale, bias, mean, var)    x (1, 4, 9, 9), the others (4) -> (1, 4, 9, 9)
+what it gives                            (x - mean) / sqrt(var + 1e-5) * scale + bias
+batch_norm(x, s, b, m, v)                x (4) is ill-typed: it has no channels
+"""
 
 from __future__ import annotations
 
 from tensorwright.rewrite.dims import Shape
-from tensorwright.rewrite.operators.operator import RewriteOperator, plain
+from tensorwright.rewrite.operators.operator import (
+    TENSOR,
+    ArgumentRole,
+    RewriteOperator,
+    StructureKind,
+    plain,
+)
+from tensorwright.rewrite.operators.split_points import no_points
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import Param
 
@@ -18,4 +30,14 @@ def _shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -
     return x
 
 
-OPERATORS = (RewriteOperator("batch_norm", 5, (), _shape, plain("batch_norm")),)
+OPERATORS = (
+    RewriteOperator(
+        "batch_norm",
+        (*(TENSOR,) * 4, ArgumentRole.VARIANCE),
+        (),
+        _shape,
+        plain("batch_norm"),
+        StructureKind.AFFINE,
+        no_points,
+    ),
+)

@@ -1,13 +1,20 @@
-"""What the families of operators share: the record, parameters, and steps of a meaning."""
+"""What the families of operators share: the record, its parts, and steps of a meaning.
+
+relu = RewriteOperator("relu", (TENSOR,), (), same shape, Step("relu"), POINTWISE, keep_common)
+relu.check_params(())        fine; `check_params((1,))` raises IllTyped
+operator_named("relu")       the record: prover, generator and pruning ask it, not its name
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeAlias
 
 from tensorwright.ops import Attributes
 from tensorwright.rewrite.dims import Shape, Size
+from tensorwright.rewrite.operators.split_points import SplitPointRule
 from tensorwright.rewrite.shapes import IllTyped, ShapeRule
 from tensorwright.rewrite.terms import Param
 
@@ -15,11 +22,15 @@ __all__ = [
     "AXIS",
     "PLACE",
     "SIZES",
+    "TENSOR",
+    "ArgumentRole",
     "IntShape",
     "MeaningRule",
     "Parameter",
     "RewriteOperator",
+    "SizeGuess",
     "Step",
+    "StructureKind",
     "axis_of",
     "number",
     "plain",
@@ -30,19 +41,63 @@ __all__ = [
 IntShape: TypeAlias = tuple[int, ...]
 
 
+class SizeGuess(Enum):
+    """What a size in a rule is likely to be, where only its value at some shapes is known."""
+
+    EXTENT = "extent"  # an extent of an input, a sum of two
+    NUMBER = "number"  # that number, whatever the shapes
+    PRODUCT = "product"  # an extent, a product of some
+    STRETCHED = "stretched"  # the extent of the argument's dimension, if that is not stretched
+    SPLIT = "split"  # a place along the axis: where parts meet, or the middle
+    BOUND = "bound"  # a place along the axis: where parts meet, or that number
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter.
 
     words     the words it may be; empty for a number
-    is_size   whether it may be a size over the inputs' extents, and not only a number
+    size      what it is likely to be, if it may be a size over the inputs' extents; None if it is
+              a number only
     repeats   whether it takes all parameters that are left
     """
 
     name: str
     words: tuple[str, ...] = ()
-    is_size: bool = False
+    size: SizeGuess | None = None
     repeats: bool = False
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it may be a size, and not only a number."""
+        return self.size is not None
+
+
+class ArgumentRole(Enum):
+    """What an argument is."""
+
+    TENSOR = "tensor"
+    NUMBER = "number"  # of rank 0
+    KERNEL = "kernel"  # of a convolution
+    VARIANCE = "variance"  # not negative
+
+
+class StructureKind(Enum):
+    """How a result depends on the arguments: what the fingerprints make use of.
+
+    Planes are the rows and columns of (n, c, h, w).
+    """
+
+    CONSTANT = "constant"  # there are no arguments
+    GATHER = "gather"  # sums of elements, one of each argument at most, negated or not
+    LINEAR = "linear"
+    BILINEAR = "bilinear"  # sums of products of an element of each argument
+    QUOTIENT = "quotient"  # the same with the inverse of the second argument
+    CONVOLUTION = "convolution"  # bilinear, alike for each image and each output channel
+    POINTWISE = "pointwise"  # a function of one element
+    PLANE_SUM = "plane sum"  # linear, alike on each plane
+    PLANE_MAXIMUM = "plane maximum"  # the greatest of some elements, alike on each plane
+    AFFINE = "affine"  # the first argument scaled and shifted by what the others say
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +113,40 @@ MeaningRule: TypeAlias = Callable[[tuple[Param, ...], tuple[IntShape, ...]], tup
 
 @dataclass(frozen=True, slots=True)
 class RewriteOperator:
-    """An operator of rewriting.
+    """An operator of rewriting, with all that prover, generator and pruning ask about it.
 
-    arity           number of arguments
-    is_commutative  whether op(a, b) = op(b, a): the generator then tries one order only
-    shape           see `shapes.py`
-    meaning         the chain of `ops` applications at concrete parameters and shapes
+    arguments           what each argument is
+    shape               see `shapes.py`
+    meaning             the chain of `ops` applications at concrete parameters and shapes
+    structure           how its values are computed in the field, see `generate/fingerprint`
+    split_points        where the result may be split, see `split_points.py`
+    is_commutative      whether op(a, b) = op(b, a): the generator then tries one order only
+    contains_arguments  whether the channels of the result are those of its arguments, in turn
+    output_of           the operator with several outputs of which this is one
+    short_name          what names of rules call it; "" for its own name
     """
 
     name: str
-    arity: int
+    arguments: tuple[ArgumentRole, ...]
     parameters: tuple[Parameter, ...]
     shape: ShapeRule
     meaning: MeaningRule
+    structure: StructureKind
+    split_points: SplitPointRule
     is_commutative: bool = False
+    contains_arguments: bool = False
+    output_of: str = ""
+    short_name: str = ""
+
+    @property
+    def arity(self) -> int:
+        """The number of arguments."""
+        return len(self.arguments)
+
+    @property
+    def word(self) -> str:
+        """What names of rules call it."""
+        return self.short_name or self.output_of or self.name.replace("_", "-")
 
     def check_params(self, params: tuple[Param, ...]) -> None:
         """Refuse parameters of the wrong number or kind.
@@ -95,9 +170,10 @@ class RewriteOperator:
         return tuple(self.parameters[min(place, last)] for place in range(len(params)))
 
 
+TENSOR = ArgumentRole.TENSOR
 AXIS = Parameter("axis")
-PLACE = Parameter("at", is_size=True)
-SIZES = (Parameter("size", is_size=True, repeats=True),)
+PLACE = Parameter("at", size=SizeGuess.SPLIT)
+SIZES = (Parameter("size", size=SizeGuess.PRODUCT, repeats=True),)
 
 
 def number(param: Param) -> int:

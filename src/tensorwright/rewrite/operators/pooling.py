@@ -1,20 +1,28 @@
-"""The greatest element, or the mean, of each window of a plane."""
+"""The greatest element, or the mean, of each window of a plane.
+
+max_pool[3, 3, 2, 2, same](x)     x (1, 4, 9, 9) -> (1, 4, 5, 5)
+avg_pool[3, 3, 1, 1, valid](x)    x (1, 4, 9, 9) -> (1, 4, 7, 7)
+avg_pool[3, 3, 1, 1, same](x)     divides by 9 everywhere: padding counts
+"""
 
 from __future__ import annotations
 
 from tensorwright.ops import Attributes
 from tensorwright.rewrite.dims import Shape
 from tensorwright.rewrite.operators.operator import (
+    TENSOR,
     IntShape,
     MeaningRule,
     RewriteOperator,
     Step,
+    StructureKind,
     number,
 )
 from tensorwright.rewrite.operators.windows import (
     KERNEL,
     PADDING,
     STRIDES,
+    kept_by_windows,
     pads_of,
     window_extent,
 )
@@ -42,7 +50,7 @@ def _shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -
     return (x[0], x[1], rows, columns)
 
 
-def _pool(name: str, more: Attributes) -> MeaningRule:
+def _meaning(name: str, more: Attributes) -> MeaningRule:
     def rule(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
         kernel, strides = _windows(params)
         pads = pads_of(params[4], shapes[0], kernel, strides)
@@ -53,7 +61,12 @@ def _pool(name: str, more: Attributes) -> MeaningRule:
 
 _COUNTS_PADDING = {"count_include_pad": True}
 
+
+def _pool(name: str, meaning: MeaningRule, kind: StructureKind) -> RewriteOperator:
+    return RewriteOperator(name, (TENSOR,), _PARAMETERS, _shape, meaning, kind, kept_by_windows)
+
+
 OPERATORS = (
-    RewriteOperator("max_pool", 1, _PARAMETERS, _shape, _pool("max_pool", {})),
-    RewriteOperator("avg_pool", 1, _PARAMETERS, _shape, _pool("average_pool", _COUNTS_PADDING)),
+    _pool("max_pool", _meaning("max_pool", {}), StructureKind.PLANE_MAXIMUM),
+    _pool("avg_pool", _meaning("average_pool", _COUNTS_PADDING), StructureKind.PLANE_SUM),
 )

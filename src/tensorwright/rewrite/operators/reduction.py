@@ -1,17 +1,25 @@
-"""The sum or the mean along one dimension, which stays with extent 1."""
+"""The sum or the mean along one dimension, which stays with extent 1.
+
+reduce_sum[1](x)     x (2, 3) -> (2, 1)
+reduce_mean[0](x)    x (2, 3) -> (1, 3)
+reduce_sum[2](x)     x (2, 3) is ill-typed
+"""
 
 from __future__ import annotations
 
 from tensorwright.rewrite.dims import Shape
 from tensorwright.rewrite.operators.operator import (
     AXIS,
+    TENSOR,
     MeaningRule,
     RewriteOperator,
     Step,
+    StructureKind,
     axis_of,
     number,
     replaced,
 )
+from tensorwright.rewrite.operators.split_points import no_points
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import Param
 
@@ -28,6 +36,8 @@ def _reduce(name: str) -> MeaningRule:
 
 
 OPERATORS = tuple(
-    RewriteOperator(name, 1, (AXIS,), _shape, _reduce(name))
+    RewriteOperator(
+        name, (TENSOR,), (AXIS,), _shape, _reduce(name), StructureKind.LINEAR, no_points
+    )
     for name in ("reduce_sum", "reduce_mean")
 )

@@ -1,14 +1,20 @@
-"""Windows that move over rows and columns: what convolution and pooling share."""
+"""Windows that move over rows and columns: what convolution and pooling share.
+
+window_extent(9, 3, 2, "same", needs)      5: ceil(9 / 2)
+window_extent(9, 3, 2, "valid", needs)     4: whole windows
+kept_by_windows                            images and channels may be split as before, planes not
+"""
 
 from __future__ import annotations
 
 from tensorwright.ops import automatic_pads
-from tensorwright.rewrite.dims import Size
+from tensorwright.rewrite.dims import Shape, Size
 from tensorwright.rewrite.operators.operator import IntShape, Parameter
+from tensorwright.rewrite.operators.split_points import SplitPoints
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import Param
 
-__all__ = ["KERNEL", "PADDING", "STRIDES", "pads_of", "window_extent"]
+__all__ = ["KERNEL", "PADDING", "STRIDES", "kept_by_windows", "pads_of", "window_extent"]
 
 PADDING = Parameter("padding", words=("same", "valid"))
 STRIDES = (Parameter("stride_h"), Parameter("stride_w"))
@@ -27,3 +33,10 @@ def pads_of(padding: Param, x: IntShape, kernel: IntShape, strides: IntShape) ->
     """The padding of rows and columns of (n, c, h, w), as `ops` takes it."""
     mode = "SAME_UPPER" if padding == "same" else "VALID"
     return automatic_pads(mode, x[2:], kernel, strides, (1, 1))
+
+
+def kept_by_windows(
+    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
+) -> SplitPoints:
+    """Images and channels of the argument."""
+    return (*points[0][:2], (), ())

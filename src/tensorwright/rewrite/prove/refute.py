@@ -13,10 +13,10 @@ import numpy as np
 
 from tensorwright.expr import Array
 from tensorwright.rewrite.meaning import evaluate_terms
-from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.operators import IntShape, StructureKind, operator_named
 from tensorwright.rewrite.prove.problem import Problem
 from tensorwright.rewrite.prove.sampling import sample_shapes
-from tensorwright.rewrite.terms import Rule, applications
+from tensorwright.rewrite.terms import Rule, operator_names
 from tensorwright.rewrite.text import rule_text
 
 __all__ = ["Counterexample", "has_values", "refute", "try_inputs"]
@@ -100,7 +100,8 @@ def has_values(problems: Iterable[Problem]) -> bool:
     """
     for problem in problems:
         rule = problem.rule
-        if not any(each.operator == "ewdiv" for each in applications(*rule.left, *rule.right)):
+        names = operator_names(*rule.left, *rule.right)
+        if not any(operator_named(n).structure is StructureKind.QUOTIENT for n in names):
             return True
         for sample in islice(sample_shapes(problem, 1), 2):
             values = evaluate_terms((*rule.left, *rule.right), _random_inputs(sample, 1))

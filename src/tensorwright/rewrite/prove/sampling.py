@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from tensorwright.rewrite.dims import Extent, Size, atoms_of, value_of
 from tensorwright.rewrite.meaning import infer_shapes
-from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.operators import ArgumentRole, IntShape, arguments_of
 from tensorwright.rewrite.prove.problem import Problem
 from tensorwright.rewrite.shapes import IllTyped
 from tensorwright.rewrite.terms import (
@@ -17,7 +17,6 @@ from tensorwright.rewrite.terms import (
     Fact,
     Rank,
     Rule,
-    applications,
     input_names,
 )
 
@@ -48,12 +47,7 @@ def sample_shapes(
 
 def kernel_inputs(rule: Rule) -> set[str]:
     """The inputs that are kernels of convolutions."""
-    return {
-        name
-        for each in applications(*rule.left, *rule.right)
-        if each.operator in ("conv2d", "enlarge")
-        for name in input_names(each.args[-1])
-    }
+    return set(input_names(*arguments_of(ArgumentRole.KERNEL, *rule.left, *rule.right)))
 
 
 def _free_extents(problem: Problem) -> tuple[Extent, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tensorwright.rewrite.operators import operator_count
 from tensorwright.rewrite.prove.problem import names_in, problems_of
 from tensorwright.rewrite.prove.refute import refute
 from tensorwright.rewrite.terms import (
@@ -20,7 +21,6 @@ from tensorwright.rewrite.terms import (
     applications,
     canonical_rule,
     input_names,
-    operator_count,
 )
 
 __all__ = ["MissingProperty", "missing_properties"]

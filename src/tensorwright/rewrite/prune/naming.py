@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.terms import Apply, Rule, Term, canonical_rule
 from tensorwright.rewrite.text import rule_text
 
 __all__ = ["sides_key", "systematic_name", "unused_name"]
-
-_WORDS = {"split0": "split", "split1": "split", "conv2d": "conv", "scalar_mul": "scale"}
 
 
 def systematic_name(rule: Rule) -> str:
@@ -42,7 +41,7 @@ def _words(side: Sequence[Term]) -> str:
     def visit(term: Term) -> None:
         if not isinstance(term, Apply):
             return
-        word = _WORDS.get(term.operator, term.operator.replace("_", "-"))
+        word = operator_named(term.operator).word
         key = (word, term.params, term.args)
         if key in seen:
             return

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
 from tensorwright.rewrite.egraph import Rewrite, rewrite_of, variables_of
+from tensorwright.rewrite.operators import operator_count
 from tensorwright.rewrite.prove.problem import names_in
 from tensorwright.rewrite.prune.tidy import resized_fact
 from tensorwright.rewrite.terms import (
@@ -23,7 +24,6 @@ from tensorwright.rewrite.terms import (
     Rule,
     Term,
     input_names,
-    operator_count,
     operator_names,
 )
 

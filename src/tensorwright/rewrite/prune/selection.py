@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 from tensorwright.base import InternalError
 from tensorwright.processes import Done, Job, Outcome, WorkerPool
+from tensorwright.rewrite.operators import ArgumentRole, arguments_of, operator_count
 from tensorwright.rewrite.prune.derivation import QUICK_LIMITS, same_power
 from tensorwright.rewrite.prune.examine import (
     Answer,
@@ -37,10 +38,8 @@ from tensorwright.rewrite.prune.verdicts import Verdicts
 from tensorwright.rewrite.terms import (
     Input,
     Rule,
-    applications,
     canonical_rule,
     input_names,
-    operator_count,
     operator_names,
 )
 from tensorwright.rewrite.text import rule_text
@@ -134,7 +133,7 @@ def select_rules(
 def _has_tensors(rule: Rule) -> bool:
     """Whether an input is more than the number by which a tensor is multiplied."""
     roots = (*rule.left, *rule.right)
-    factors = {each.args[1] for each in applications(*roots) if each.operator == "scalar_mul"}
+    factors = arguments_of(ArgumentRole.NUMBER, *roots)
     return any(Input(name) not in factors for name in input_names(*roots))
 
 

@@ -15,8 +15,9 @@ from tensorwright.rewrite.generate.sieve.multi_root import joint_pairs, joint_ru
 from tensorwright.rewrite.generate.sieve.random_inputs import Evaluator
 from tensorwright.rewrite.generate.sieve.subsumption import without_explained
 from tensorwright.rewrite.generate.sieve.terms import Builder
+from tensorwright.rewrite.operators import operator_count
 from tensorwright.rewrite.prune import has_common_inputs
-from tensorwright.rewrite.terms import Apply, Input, input_names, operator_count, substitute
+from tensorwright.rewrite.terms import Apply, Input, input_names, substitute
 from tensorwright.rewrite.text import parse_rule, rule_text
 
 _MERGING = Preset(

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.rewrite.generate.enumerate.renaming import WIDTH
-from tensorwright.rewrite.generate.enumerate.split_points import Seams
-from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.operators import IntShape, SplitPoints
 
 __all__ = ["INPUT", "MAX_OPERATORS", "NOWHERE", "Batch", "ClassTable", "Ints", "Kind", "Places"]
 
@@ -31,10 +30,10 @@ Places: TypeAlias = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is known of a tensor besides its value: shape, seams, and whether it is a weight."""
+    """What is known of a tensor besides its value: shape, split points, whether it is a weight."""
 
     shape: IntShape
-    seams: Seams
+    split_points: SplitPoints
     is_weight: bool
 
 

@@ -21,9 +21,8 @@ from tensorwright.rewrite.generate.enumerate.classes import (
     Places,
 )
 from tensorwright.rewrite.generate.enumerate.sharing import Sharing
-from tensorwright.rewrite.generate.enumerate.split_points import seams_of
 from tensorwright.rewrite.generate.preset import MAX_ELEMENTS, Application, Preset
-from tensorwright.rewrite.operators import IntShape, operator_named
+from tensorwright.rewrite.operators import IntShape, StructureKind, operator_named
 from tensorwright.rewrite.shapes import IllTyped, Needs
 from tensorwright.rewrite.terms import Param
 
@@ -97,23 +96,23 @@ class Plan:
         for place, chosen in self._places(application, classes):
             params = application.params if not place else (*application.params, place)
             result = result_shape(application, params, shapes)
-            if result is None or (application.operator == "enlarge" and result == shape):
+            if result is None or (application.inputs_only and result == shape):
                 continue
             left, name = chosen.astype(np.int32), application.operator
             block = Block(code, place, name, params, shapes, result, left, _NONE)
             yield replace(block, operands=operands)
 
     def _places(self, application: Application, classes: Places) -> Iterator[tuple[int, Places]]:
-        """Where to split which classes; place 0 for other operators."""
-        if not application.operator.startswith("split"):
+        """Where to split which classes; place 0 for applications with all their parameters."""
+        if len(application.params) >= len(operator_named(application.operator).parameters):
             yield 0, classes
             return
         axis = int(str(application.params[0]))
         kinds = self.table.kind[classes]
         places: dict[int, list[int]] = {}
         for number in np.unique(kinds):
-            seams = self.table.kinds[number].seams
-            for place in seams[axis] if axis < len(seams) else ():
+            split_points = self.table.kinds[number].split_points
+            for place in split_points[axis] if axis < len(split_points) else ():
                 places.setdefault(int(str(place)), []).append(int(number))
         for place, numbers in sorted(places.items()):
             yield place, classes[np.isin(kinds, numbers)]
@@ -154,7 +153,8 @@ class Plan:
     def _fits(self, block: Block, left: Places) -> NDArray[np.bool_]:
         """A weight is not the data of a convolution."""
         application = self.preset.applications[block.code]
-        if block.operator != "conv2d" and not application.of_data:
+        is_convolution = operator_named(block.operator).structure is StructureKind.CONVOLUTION
+        if not is_convolution and not application.of_data:
             return np.ones(len(left), np.bool_)
         return ~self._are_weights(left)
 
@@ -186,10 +186,11 @@ class Plan:
             chosen = [int(code) // width - 1, int(code) % width - 1][: block.arity]
             chosen += [int(table.kind[each]) for each in block.operands]
             kinds = tuple(table.kinds[each] for each in chosen)
-            shapes, seams = tuple(k.shape for k in kinds), tuple(k.seams for k in kinds)
-            own_seams = seams_of(block.operator, block.params, shapes, seams, len(block.shape))
+            shapes, points = tuple(k.shape for k in kinds), tuple(k.split_points for k in kinds)
+            rule = operator_named(block.operator).split_points
+            own_points = rule(block.params, shapes, points, len(block.shape))
             is_weight = all(kind.is_weight for kind in kinds)
-            numbers.append(table.kind_number(Kind(block.shape, own_seams, is_weight)))
+            numbers.append(table.kind_number(Kind(block.shape, own_points, is_weight)))
         found: Ints = np.array(numbers, np.int32)[inverse.reshape(-1)]
         return found
 

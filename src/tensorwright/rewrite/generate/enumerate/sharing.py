@@ -19,6 +19,7 @@ from tensorwright.rewrite.generate.enumerate.classes import (
 )
 from tensorwright.rewrite.generate.enumerate.renaming import mix
 from tensorwright.rewrite.generate.preset import Preset
+from tensorwright.rewrite.operators import operator_named
 
 __all__ = ["Sharing", "families", "nodes_of", "own_nodes", "shared_pairs", "union_size"]
 
@@ -27,11 +28,11 @@ _BLOCK = 1 << 18
 
 
 def families(preset: Preset) -> NDArray[np.int64]:
-    """For each application the one that stands for its operator: `split0` for `split1`."""
+    """For each application the first of its operator: both outputs of a split are one."""
     first: dict[tuple[Any, ...], int] = {}
     found = []
     for at, each in enumerate(preset.applications):
-        name = "split0" if each.operator == "split1" else each.operator
+        name = operator_named(each.operator).output_of or each.operator
         found.append(first.setdefault((name, *each.params), at))
     return np.array(found, np.int64)
 

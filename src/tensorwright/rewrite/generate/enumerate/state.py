@@ -20,14 +20,13 @@ from tensorwright.rewrite.generate.enumerate.classes import (
     Kind,
 )
 from tensorwright.rewrite.generate.enumerate.renaming import WIDTH, mix
-from tensorwright.rewrite.generate.enumerate.split_points import no_seams
 from tensorwright.rewrite.generate.enumerate.store import ValueStore
 from tensorwright.rewrite.generate.fingerprint.field import random_values
 from tensorwright.rewrite.generate.fingerprint.fingerprints import keys_of
 from tensorwright.rewrite.generate.fingerprint.kernels import SAMPLES, Values
 from tensorwright.rewrite.generate.fingerprint.prepared import prepared_values
 from tensorwright.rewrite.generate.preset import Preset
-from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.operators import IntShape, no_split_points
 
 __all__ = ["State", "begin", "input_values", "restore", "save"]
 
@@ -84,7 +83,7 @@ def begin(preset: Preset, folder: WorkFolder, seed: int) -> State:
 
 def _kinds(preset: Preset, table: ClassTable, shapes: tuple[IntShape, ...]) -> NDArray[np.int32]:
     is_weight = [each.is_weight for each in preset.inputs] + [True] * len(preset.prepared)
-    kinds = [Kind(s, no_seams(len(s)), w) for s, w in zip(shapes, is_weight, strict=True)]
+    kinds = [Kind(s, no_split_points(len(s)), w) for s, w in zip(shapes, is_weight, strict=True)]
     return np.array([table.kind_number(kind) for kind in kinds], np.int32)
 
 
@@ -99,7 +98,7 @@ def save(folder: WorkFolder, state: State) -> None:
     """Keep a state; it takes the place of an older one."""
     found = Equalities.joined(state.equal)
     about = {
-        "kinds": [[kind.shape, kind.seams, kind.is_weight] for kind in state.table.kinds],
+        "kinds": [[kind.shape, kind.split_points, kind.is_weight] for kind in state.table.kinds],
         "rows": [[list(shape), count] for shape, count in state.store.counts.items()],
         "counts": state.counts,
         "equal": [len(each) for each in state.equal],
@@ -134,8 +133,8 @@ def restore(folder: WorkFolder) -> State | None:
 
 def _table(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> ClassTable:
     table = ClassTable()
-    for shape, seams, is_weight in about["kinds"]:
-        table.kind_number(Kind(tuple(shape), tuple(tuple(each) for each in seams), is_weight))
+    for shape, points, is_weight in about["kinds"]:
+        table.kind_number(Kind(tuple(shape), tuple(map(tuple, points)), is_weight))
     prefix = "table_"
     own = {name.removeprefix(prefix): c for name, c in arrays.items() if name.startswith(prefix)}
     table.append(own)

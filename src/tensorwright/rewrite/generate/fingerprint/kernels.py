@@ -11,15 +11,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import DType
-from tensorwright.expr import FieldDomain, Fn, residues
 from tensorwright.rewrite.generate.fingerprint.field import (
     Numbers,
     P,
     invert,
     matmul,
     multiply,
-    packed,
     reduce,
     relu,
 )
@@ -53,17 +50,6 @@ def _windows(values: Values, structure: Window) -> Numbers:
     return ((best - half) % P).astype(np.uint64)
 
 
-_FUNCTIONS = {"exp": Fn.EXP, "sigmoid": Fn.SIGMOID, "tanh": Fn.TANH}
-
-
-def _pointwise(values: Values, name: str) -> Numbers:
-    """relu as it is in the field; other functions as random functions of the residue."""
-    if name == "relu":
-        return relu(values)
-    result = FieldDomain().apply(_FUNCTIONS[name], [packed(values)], DType.F64)
-    return (residues(result) % P).astype(np.uint64)
-
-
 def _products(structure: Bilinear, a: Values, b: Values) -> Numbers:
     """op(a[n], b[n]) for each n, product by product."""
     padding = ((0, 0), (0, 0), (0, 1))
@@ -92,8 +78,8 @@ def values_of(structure: Structure, arguments: tuple[Values, ...]) -> Values:
                 for at in range(0, len(a), step)
             ]
             return np.concatenate(blocks)
-        case Pointwise(name):
-            return _pointwise(arguments[0], name).astype(np.uint32)
+        case Pointwise():
+            return structure.apply(arguments[0]).astype(np.uint32)
         case Window():
             return _windows(arguments[0], structure).astype(np.uint32)
         case Affine():

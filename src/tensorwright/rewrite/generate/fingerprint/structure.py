@@ -2,7 +2,7 @@
 
     Linear    out = sum over arguments of matrix @ argument      concat, transpose, sums, pooling
     Bilinear  out[o] = sum over t of a[left[o, t]] * b[right[o, t]]     matmul, conv, product
-    Pointwise out = f(x), one element at a time                  relu
+    Pointwise out = f(x), one element at a time                  relu, exp
     Window    out[o] = max over t of x[places[o, t]]             max_pool
     Affine    out[o] = x[o] * scale[o] + shift[o], the two from further arguments    batch_norm
 
@@ -22,11 +22,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import DType
-from tensorwright.expr import NUMPY, FieldDomain, Placeholder, Tensor, evaluate, placeholder
+from tensorwright.expr import (
+    NUMPY,
+    Compute,
+    Const,
+    FieldDomain,
+    Fn,
+    Load,
+    Placeholder,
+    evaluate,
+    placeholder,
+)
+from tensorwright.expr import Apply as ApplyValue
 from tensorwright.expr import residues as residues_of
-from tensorwright.rewrite.generate.fingerprint.field import Numbers, P, packed, reduce
+from tensorwright.rewrite.generate.fingerprint.field import Numbers, P, packed, reduce, relu
 from tensorwright.rewrite.meaning import tensor_of
-from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.operators import IntShape, StructureKind, operator_named
 from tensorwright.rewrite.terms import Apply, Param
 
 __all__ = [
@@ -73,9 +84,19 @@ class Bilinear:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pointwise:
-    """A function of single elements, by the name of its operator."""
+    """A function of single elements."""
 
-    name: str
+    operator: str
+    params: tuple[Param, ...]
+
+    def apply(self, numbers: NDArray[Any]) -> Numbers:
+        """Its values at residues; functions that the field lacks are random ones there."""
+        probe = Probe(self.operator, self.params, (numbers.shape,))
+        match probe.tensor.body:
+            case ApplyValue(Fn.MAX, (Load(), Const(0))):
+                return relu(numbers)
+            case _:
+                return probe.residues((packed(numbers),)).reshape(numbers.shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,14 +123,6 @@ class Affine:
 
 Structure: TypeAlias = Constant | Linear | Bilinear | Pointwise | Window | Affine
 
-_BILINEAR = frozenset({"matmul", "ewmul", "ewdiv", "scalar_mul", "conv2d"})
-_GATHERS = frozenset(
-    {
-        *("transpose", "concat", "split0", "split1", "slice", "pad", "enlarge"),
-        *("reshape", "broadcast", "ewadd", "ewsub"),
-    }
-)
-_POINTWISE = frozenset({"relu", "exp", "sigmoid", "tanh"})
 _EXACT_BITS = 52
 
 
@@ -118,26 +131,34 @@ def structure_of(
     operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...]
 ) -> Structure:
     """The structure of one application at concrete shapes."""
-    if operator in _POINTWISE:
-        return Pointwise(operator)
-    probe = Probe(operator, params, shapes)
-    if not shapes:
-        return Constant(probe.residues(()))
-    if operator in _BILINEAR:
-        if params[3:] == ("relu",):
-            plain = structure_of(operator, (*params[:3], "none"), shapes)
-            assert isinstance(plain, Bilinear)
-            return replace(plain, is_relu=True)
-        if operator == "conv2d" and _is_repeated(shapes):
-            return _for_each_image_and_channel(params, shapes)
-        return Bilinear(*probe.products(), inverts_right=operator == "ewdiv")
-    if operator == "batch_norm":
-        return Affine(probe)
-    if operator in ("max_pool", "avg_pool") and shapes[0][:2] != (1, 1):
+    kind = operator_named(operator).structure
+    if kind is StructureKind.CONVOLUTION and params[-1] == "relu":
+        plain = structure_of(operator, (*params[:-1], "none"), shapes)
+        assert isinstance(plain, Bilinear)
+        return replace(plain, is_relu=True)
+    if kind is StructureKind.CONVOLUTION and _is_repeated(shapes):
+        return _for_each_image_and_channel(operator, params, shapes)
+    is_planar = kind in (StructureKind.PLANE_SUM, StructureKind.PLANE_MAXIMUM)
+    if is_planar and shapes[0][:2] != (1, 1):
         return _on_each_plane(structure_of(operator, params, ((1, 1, *shapes[0][2:]),)), shapes[0])
-    if operator == "max_pool":
-        return Window(probe.window_places())
-    return Linear(probe.gather_matrices() if operator in _GATHERS else probe.matrices())
+    probe = Probe(operator, params, shapes)
+    match kind:
+        case StructureKind.CONSTANT:
+            return Constant(probe.residues(()))
+        case StructureKind.GATHER:
+            return Linear(probe.gather_matrices())
+        case StructureKind.LINEAR | StructureKind.PLANE_SUM:
+            return Linear(probe.matrices())
+        case StructureKind.BILINEAR | StructureKind.CONVOLUTION:
+            return Bilinear(*probe.products())
+        case StructureKind.QUOTIENT:
+            return Bilinear(*probe.products(), inverts_right=True)
+        case StructureKind.POINTWISE:
+            return Pointwise(operator, params)
+        case StructureKind.PLANE_MAXIMUM:
+            return Window(probe.window_places())
+        case StructureKind.AFFINE:
+            return Affine(probe)
 
 
 def _is_repeated(shapes: tuple[IntShape, ...]) -> bool:
@@ -147,11 +168,11 @@ def _is_repeated(shapes: tuple[IntShape, ...]) -> bool:
 
 
 def _for_each_image_and_channel(
-    params: tuple[Param, ...], shapes: tuple[IntShape, ...]
+    operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...]
 ) -> Bilinear:
     """A convolution of several images to several channels, from that of one to one."""
     x, w = shapes
-    one = structure_of("conv2d", params, ((1, *x[1:]), (1, *w[1:])))
+    one = structure_of(operator, params, ((1, *x[1:]), (1, *w[1:])))
     assert isinstance(one, Bilinear)
     image, kernel = prod(x[1:]), prod(w[1:])
     left = [np.where(one.left == image, x[0] * image, one.left + n * image) for n in range(x[0])]
@@ -183,14 +204,12 @@ class Probe:
     def __init__(
         self, operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...]
     ) -> None:
-        if operator == "conv2d":
-            params = (*params[:3], "none")
         self.sizes = tuple(map(prod, shapes))
         self.shapes = shapes
         self.inputs: tuple[Placeholder, ...] = tuple(
             placeholder(f"x{at}", shape, DType.F64) for at, shape in enumerate(shapes)
         )
-        self.tensor: Tensor = tensor_of(Apply(operator, params, ()), self.inputs)
+        self.tensor: Compute = tensor_of(Apply(operator, params, ()), self.inputs)
 
     def numbers(self, arguments: tuple[NDArray[Any], ...]) -> NDArray[np.float64]:
         """The flat result in doubles."""

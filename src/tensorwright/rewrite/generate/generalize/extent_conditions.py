@@ -15,9 +15,16 @@ from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import Dim, Extent
 from tensorwright.rewrite.generate.generalize.random_shapes import Trial
 from tensorwright.rewrite.meaning import infer, symbolic_shape
-from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.operators import (
+    STRIDES,
+    IntShape,
+    Parameter,
+    StructureKind,
+    operator_named,
+)
 from tensorwright.rewrite.shapes import IllTyped
 from tensorwright.rewrite.terms import (
+    Apply,
     Condition,
     Divides,
     Equal,
@@ -148,10 +155,14 @@ def _numbers(rule: Rule) -> set[int]:
 
 def _has_strides(rule: Rule) -> bool:
     return any(
-        2 in each.params[:4]
+        param == 2 and kind in STRIDES
         for each in applications(*rule.left, *rule.right)
-        if each.operator in ("conv2d", "avg_pool", "max_pool")
+        for param, kind in zip(each.params, _kinds(each), strict=True)
     )
+
+
+def _kinds(term: Apply) -> tuple[Parameter, ...]:
+    return operator_named(term.operator).kinds_of(term.params)
 
 
 def _kernels(rule: Rule) -> dict[tuple[str, str], int]:
@@ -161,7 +172,7 @@ def _kernels(rule: Rule) -> dict[tuple[str, str], int]:
     """
     found: dict[tuple[str, str], int] = {}
     for each in applications(*rule.left, *rule.right):
-        if each.operator == "conv2d":
+        if operator_named(each.operator).structure is StructureKind.CONVOLUTION:
             x, w = each.args
             is_direct = isinstance(x, Input) and isinstance(w, Input)
             data, weights = tuple(_parts(x)), tuple(_parts(w))
@@ -179,7 +190,7 @@ def _parts(term: Term) -> Iterator[str]:
     """An input alone, or those of a concatenation."""
     if isinstance(term, Input):
         yield term.name
-    elif term.operator in ("concat", "enlarge"):
+    elif operator_named(term.operator).contains_arguments:
         for arg in term.args:
             yield from _parts(arg)
 

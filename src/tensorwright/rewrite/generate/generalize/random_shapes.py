@@ -15,12 +15,12 @@ import numpy as np
 
 from tensorwright.expr import Array
 from tensorwright.rewrite.meaning import evaluate_terms
-from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.operators import ArgumentRole, IntShape, arguments_of
 from tensorwright.rewrite.prove import Problem, problems_of, sample_shapes
 from tensorwright.rewrite.prove.problem import extents_in
 from tensorwright.rewrite.prove.sampling import holds_at
 from tensorwright.rewrite.shapes import IllTyped
-from tensorwright.rewrite.terms import Condition, Fact, Input, Rank, Rule, applications
+from tensorwright.rewrite.terms import Condition, Fact, Input, Rank, Rule
 
 __all__ = ["Trial", "agree_at", "is_true"]
 
@@ -124,8 +124,5 @@ def _equal(a: Array, b: Array) -> bool:
 
 def _variances(rule: Rule) -> set[str]:
     """The inputs that are variances: not negative."""
-    return {
-        each.args[4].name
-        for each in applications(*rule.left, *rule.right)
-        if each.operator == "batch_norm" and isinstance(each.args[4], Input)
-    }
+    variances = arguments_of(ArgumentRole.VARIANCE, *rule.left, *rule.right)
+    return {each.name for each in variances if isinstance(each, Input)}

@@ -1,9 +1,13 @@
 """The sizes in a rule's parameters, for all shapes: what the shapes determine, and guesses.
 
-A rule is found where every size is a number.  Each such number is a *hole*: an unknown.  What the
-shape rules ask of both sides determines most holes (`ones[?]` added to x has the extents of x, the
-place of a split that gives back x is the extent of x).  For a hole that stays open there are
-guesses: sizes over the inputs' extents that have its value where the rule was found.
+    split0[1, 3](concat[1](x, y)) == x,  x (2, 3), y (2, 5)       as it was enumerated
+    split0[1, u](concat[1](x, y)) == x                            u = x.1, as roots have one shape
+    split0[1, x.1](concat[1](x, y)) == x                          for all shapes
+
+A rule is found where every size is a number.  Each such number becomes an *unknown*.  What the
+shape rules ask of both sides determines most of them.  For one that stays open there are guesses:
+sizes over the inputs' extents that have its value where the rule was found, in the order that the
+record of its operator gives (`SizeGuess`).
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from itertools import combinations, islice
 from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import Dim, Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewrite.meaning import infer, symbolic_shape
-from tensorwright.rewrite.operators import IntShape, operator_named
+from tensorwright.rewrite.operators import AXIS, IntShape, SizeGuess, operator_named
 from tensorwright.rewrite.shapes import IllTyped, Needs
 from tensorwright.rewrite.terms import (
     Apply,
@@ -32,29 +36,27 @@ from tensorwright.rewrite.terms import (
 
 __all__ = ["closed_rules"]
 
-_HOLE = "hole"
+_UNKNOWN = "free"
 _NEVER = 1000
 _MOST_RULES = 24
 _MOST_GUESSES = 8
-_PLACES = frozenset({"split0", "split1", "slice", "pad"})
-_NUMBERS_FIRST = frozenset({"pad", "enlarge", "pool_kernel", "identity_kernel"})
-_PRODUCTS_FIRST = frozenset({"reshape", "broadcast", "ones"})
 Bindings = dict[Extent, Size]
 
 
 @dataclass(frozen=True, slots=True)
-class _Hole:
-    """An unknown size: its number where the rule was found, and the application that it is of."""
+class _Unknown:
+    """A size: its number where the rule was found, what it is likely to be, and its application."""
 
     extent: Extent
     value: int
+    guess: SizeGuess
     term: Apply
 
     @property
     def axis(self) -> int | None:
         """The dimension of which it is a place, if it is one."""
-        axis = self.term.params[0]
-        return axis if self.term.operator in _PLACES and isinstance(axis, int) else None
+        axis, first = self.term.params[0], operator_named(self.term.operator).parameters[0]
+        return axis if first is AXIS and isinstance(axis, int) else None
 
 
 def closed_rules(rule: Rule, shapes: Mapping[str, IntShape]) -> Iterator[tuple[Rule, int]]:
@@ -68,16 +70,16 @@ def closed_rules(rule: Rule, shapes: Mapping[str, IntShape]) -> Iterator[tuple[R
     try:
         left = tuple(map(opened.term, rule.left))
         right = tuple(map(opened.term, rule.right))
-        holes = {hole.extent: hole for hole in opened.holes}
+        unknowns = {each.extent: each for each in opened.unknowns}
         facts = _facts(left, right, opened.symbolic)
     except (IllTyped, ZeroDivisionError):
         return
-    known = {
+    extents = {
         Extent(name, axis): extent
         for name, shape in shapes.items()
         for axis, extent in enumerate(shape)
     }
-    for bindings in islice(_choices(facts, holes, {}, known, shapes), _MOST_RULES):
+    for bindings in islice(_choices(facts, unknowns, {}, extents, shapes), _MOST_RULES):
         own, other = (tuple(_bound(term, bindings) for term in side) for side in (left, right))
         yield Rule(own, other), _fixed(facts, bindings)
 
@@ -89,10 +91,10 @@ class _Opening:
     """
 
     def __init__(self, shapes: Mapping[str, IntShape]) -> None:
-        self.holes: list[_Hole] = []
+        self.unknowns: list[_Unknown] = []
         self.symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
         self._extents = {name: tuple(shape) for name, shape in shapes.items()}
-        self._known: dict[Term, tuple[Term, IntShape, Shape]] = {
+        self._opened: dict[Term, tuple[Term, IntShape, Shape]] = {
             Input(name): (Input(name), shape, self.symbolic[name])
             for name, shape in self._extents.items()
         }
@@ -102,10 +104,10 @@ class _Opening:
         return self._visit(term)[0]
 
     def _visit(self, term: Term) -> tuple[Term, IntShape, Shape]:
-        if term not in self._known:
+        if term not in self._opened:
             assert isinstance(term, Apply)
-            self._known[term] = self._open(term, [self._visit(arg) for arg in term.args])
-        return self._known[term]
+            self._opened[term] = self._open(term, [self._visit(arg) for arg in term.args])
+        return self._opened[term]
 
     def _open(
         self, term: Apply, args: Sequence[tuple[Term, IntShape, Shape]]
@@ -116,8 +118,8 @@ class _Opening:
         kinds = operator.kinds_of(term.params)
         is_open = not _has_sizes(term)
         params = tuple(
-            self._hole(term, at, args)
-            if is_open and kind.is_size and isinstance(param, int)
+            self._unknown(term, at, kind.size, args)
+            if is_open and kind.size is not None and isinstance(param, int)
             else param
             for at, (param, kind) in enumerate(zip(term.params, kinds, strict=True))
         )
@@ -130,14 +132,16 @@ class _Opening:
             return param
         return value_of(param, {e: self._extents[e.name][e.axis] for e in atoms_of(param)})
 
-    def _hole(self, term: Apply, at: int, args: Sequence[tuple[Term, IntShape, Shape]]) -> Size:
+    def _unknown(
+        self, term: Apply, at: int, guess: SizeGuess, args: Sequence[tuple[Term, IntShape, Shape]]
+    ) -> Size:
         value = int(str(term.params[at]))
         if value == 0:
             return 0
-        if term.operator == "broadcast" and args[0][1][at] == value:
+        if guess is SizeGuess.STRETCHED and args[0][1][at] == value:
             return args[0][2][at]
-        extent = Extent(f"{_HOLE}{len(self.holes)}", 0)
-        self.holes.append(_Hole(extent, value, term))
+        extent = Extent(f"{_UNKNOWN}{len(self.unknowns)}", 0)
+        self.unknowns.append(_Unknown(extent, value, guess, term))
         return Dim.of(extent)
 
 
@@ -151,12 +155,12 @@ def _facts(
     left: tuple[Term, ...], right: tuple[Term, ...], symbolic: Mapping[str, Shape]
 ) -> tuple[Fact, ...]:
     """What both sides ask of sizes, and that their roots have equal shapes."""
-    holes = {
+    unknowns = {
         name: (Dim.of(Extent(name, 0)),)
         for name in input_names(*left, *right)
         if name not in symbolic
     }
-    typing = infer((*left, *right), {**symbolic, **holes})
+    typing = infer((*left, *right), {**symbolic, **unknowns})
     needs = Needs()
     own, other = typing.shapes[: len(left)], typing.shapes[len(left) :]
     for a, b in zip(own, other, strict=True):
@@ -166,59 +170,59 @@ def _facts(
 
 def _choices(
     facts: Sequence[Fact],
-    holes: Mapping[Extent, _Hole],
+    unknowns: Mapping[Extent, _Unknown],
     bindings: Bindings,
-    known: Mapping[Extent, int],
+    extents: Mapping[Extent, int],
     shapes: Mapping[str, IntShape],
 ) -> Iterator[Bindings]:
-    """All ways to fill the holes: what is determined, then guesses for the first one left."""
-    solved = _solve(facts, holes, bindings, known)
+    """All ways to give sizes: what is determined, then guesses for the first unknown left."""
+    solved = _solve(facts, unknowns, bindings, extents)
     if solved is None:
         return
-    missing = [extent for extent in holes if extent not in solved]
+    missing = [extent for extent in unknowns if extent not in solved]
     if not missing:
         yield solved
         return
-    for guess in islice(_guesses(holes[missing[0]], shapes), _MOST_GUESSES):
+    for guess in islice(_guesses(unknowns[missing[0]], shapes), _MOST_GUESSES):
         bound = {each: _replaced(size, {missing[0]: guess}) for each, size in solved.items()}
-        yield from _choices(facts, holes, {**bound, missing[0]: guess}, known, shapes)
+        yield from _choices(facts, unknowns, {**bound, missing[0]: guess}, extents, shapes)
 
 
 def _solve(
     facts: Sequence[Fact],
-    holes: Mapping[Extent, _Hole],
+    unknowns: Mapping[Extent, _Unknown],
     bindings: Bindings,
-    known: Mapping[Extent, int],
+    extents: Mapping[Extent, int],
 ) -> Bindings | None:
-    """The holes that equalities determine; None where one would not have its number."""
+    """The unknowns that equalities determine; None where one would not have its number."""
     solved = dict(bindings)
     gaps = [fact.left - fact.right for fact in facts if isinstance(fact, Equal)]
-    found = True
-    while found:
-        found = False
+    is_changed = True
+    while is_changed:
+        is_changed = False
         for gap in gaps:
             normal = _replaced(gap, solved)
             if isinstance(normal, int):
                 if normal:
                     return None
                 continue
-            solution = _solution(normal, holes)
+            solution = _solution(normal, unknowns)
             if solution is None:
                 continue
             extent, size = solution
-            if not _unknown(size) and value_of(size, known) != holes[extent].value:
+            if not _is_open(size) and value_of(size, extents) != unknowns[extent].value:
                 return None
             solved = {each: _replaced(value, {extent: size}) for each, value in solved.items()}
             solved[extent] = size
-            found = True
+            is_changed = True
     return solved
 
 
-def _solution(gap: Dim, holes: Mapping[Extent, _Hole]) -> tuple[Extent, Size] | None:
-    """A hole that occurs in one product, once, and what makes the gap zero if it divides out."""
+def _solution(gap: Dim, unknowns: Mapping[Extent, _Unknown]) -> tuple[Extent, Size] | None:
+    """An unknown that occurs once, in one product, and what makes the gap zero if it divides."""
     for monomial, factor in gap.terms:
         for atom in monomial:
-            if not (isinstance(atom, Extent) and atom in holes):
+            if not (isinstance(atom, Extent) and atom in unknowns):
                 continue
             own = Dim(((monomial, factor),))
             rest = gap - own
@@ -239,8 +243,8 @@ def _exact(number: Size, divisor: Size) -> Size | None:
     return quotient if quotient * divisor == number else None
 
 
-def _unknown(size: Size) -> bool:
-    return any(atom.name.startswith(_HOLE) for atom in atoms_of(size))
+def _is_open(size: Size) -> bool:
+    return any(atom.name.startswith(_UNKNOWN) for atom in atoms_of(size))
 
 
 def _replaced(size: Size, bindings: Mapping[Extent, Size]) -> Size:
@@ -253,39 +257,42 @@ def _bound(term: Term, bindings: Mapping[Extent, Size]) -> Term:
     return substitute(term, {}, lambda extent: bindings.get(extent, Dim.of(extent)))
 
 
-def _guesses(hole: _Hole, shapes: Mapping[str, IntShape]) -> Iterator[Size]:
-    """Sizes with the number of a hole, the likeliest for its operator first, each once."""
-    names = [name for name in input_names(hole.term) if name in shapes]
+def _guesses(unknown: _Unknown, shapes: Mapping[str, IntShape]) -> Iterator[Size]:
+    """Sizes with the number of an unknown, the likeliest for its operator first, each once."""
+    number, axis_of_place = unknown.value, unknown.axis
+    names = [name for name in input_names(unknown.term) if name in shapes]
     names += [name for name in shapes if name not in names]
     extents = [
-        (Dim.of(Extent(name, axis)), extent, hole.axis in (None, axis))
+        (Dim.of(Extent(name, axis)), extent, axis_of_place in (None, axis))
         for name in names
         for axis, extent in enumerate(shapes[name])
     ]
     along = [(size, value) for size, value, is_along in extents if is_along]
     across = [(size, value) for size, value, is_along in extents if not is_along]
-    likely = [size for size, value in along if value == hole.value]
-    unlikely = [size for size, value in across if value == hole.value]
+    likely = [size for size, value in along if value == number]
+    unlikely = [size for size, value in across if value == number]
     pairs = list(combinations(along, 2))
-    sums = [a + b for (a, m), (b, n) in pairs if m + n == hole.value]
-    products = [a * b for (a, m), (b, n) in pairs if m * n == hole.value and 1 not in (m, n)]
+    sums = [a + b for (a, m), (b, n) in pairs if m + n == number]
+    products = [a * b for (a, m), (b, n) in pairs if m * n == number and 1 not in (m, n)]
     products += [
         a * b * c
         for (a, m), (b, n), (c, k) in combinations(along, 3)
-        if m * n * k == hole.value and 1 not in (m, n, k)
+        if m * n * k == number and 1 not in (m, n, k)
     ]
-    halves = [size // 2 for size, value in along if value == 2 * hole.value]
-    operator = hole.term.operator
-    ordered: list[Size] = [*likely, *sums, *unlikely, hole.value, *halves, *products]
-    if operator in _NUMBERS_FIRST or hole.value == 1:
-        ordered = [hole.value, *ordered]
-    elif operator in _PRODUCTS_FIRST:
-        ordered = [*likely, *products, hole.value, *ordered]
-    elif operator == "slice":
-        ordered = [*likely, *sums, hole.value, *ordered]
-    elif operator in _PLACES:
-        ordered = [*likely, *sums, *halves, *ordered]
-    yield from dict.fromkeys(ordered)
+    halves = [size // 2 for size, value in along if value == 2 * number]
+    first: list[Size] = []
+    match SizeGuess.NUMBER if number == 1 else unknown.guess:
+        case SizeGuess.NUMBER:
+            first = [number]
+        case SizeGuess.PRODUCT | SizeGuess.STRETCHED:
+            first = [*likely, *products, number]
+        case SizeGuess.BOUND:
+            first = [*likely, *sums, number]
+        case SizeGuess.SPLIT:
+            first = [*likely, *sums, *halves]
+        case SizeGuess.EXTENT:
+            pass
+    yield from dict.fromkeys([*first, *likely, *sums, *unlikely, number, *halves, *products])
 
 
 def _fixed(facts: Sequence[Fact], bindings: Mapping[Extent, Size]) -> int:
@@ -295,5 +302,5 @@ def _fixed(facts: Sequence[Fact], bindings: Mapping[Extent, Size]) -> int:
         for fact in facts
         if isinstance(fact, Equal)
     ]
-    known = assume(equal)
-    return _NEVER if known is None else len(known.solved) + len(known.zero)
+    assumed = assume(equal)
+    return _NEVER if assumed is None else len(assumed.solved) + len(assumed.zero)

@@ -18,7 +18,7 @@ from itertools import product
 from tensorwright.rewrite.dims import Dim
 from tensorwright.rewrite.generate.sieve.random_inputs import Evaluator
 from tensorwright.rewrite.meaning import infer_shapes
-from tensorwright.rewrite.operators import IntShape
+from tensorwright.rewrite.operators import IntShape, operator_count
 from tensorwright.rewrite.terms import (
     Apply,
     Input,
@@ -26,7 +26,6 @@ from tensorwright.rewrite.terms import (
     Term,
     applications,
     input_names,
-    operator_count,
 )
 
 __all__ = ["Found", "widened"]

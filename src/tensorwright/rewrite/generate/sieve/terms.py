@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tensorwright.rewrite.generate.enumerate.classes import INPUT, Batch
 from tensorwright.rewrite.generate.enumerate.enumerate import Enumeration
-from tensorwright.rewrite.terms import Apply, Input, Rule, Term, operator_count
+from tensorwright.rewrite.operators import operator_count
+from tensorwright.rewrite.terms import Apply, Input, Rule, Term
 
 __all__ = ["Builder"]
 
