@@ -9,16 +9,20 @@ from tensorwright.graph.graph import Node
 from tensorwright.ops import Attributes, Operator, TensorType, infer_types, operator
 
 
-def operator_of(name: str, where: str) -> Operator:
-    """The operator of that name.
+def operator_of(node: Node) -> Operator:
+    """The operator of a node.
 
-    Raises:  UnsupportedError if there is none.
+    Raises:  UnsupportedError if there is none of that name.
     """
     try:
-        return operator(name)
+        return operator(node.operator)
     except UnsupportedError as error:
         raise UnsupportedError(
-            stage="graph", where=where, reason=error.reason, remedy=error.remedy, operator=name
+            stage="graph",
+            where=node.label,
+            reason=error.reason,
+            remedy=error.remedy,
+            operator=node.operator,
         ) from None
 
 

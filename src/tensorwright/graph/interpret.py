@@ -17,7 +17,7 @@ NodeHook = Callable[[Node, tuple[Array, ...], tuple[Array, ...]], None]
 
 def run_node(node: Node, arguments: Sequence[Array]) -> tuple[Array, ...]:
     """The outputs of one node, through its meaning or its host function."""
-    operator = operator_of(node.operator, node.label)
+    operator = operator_of(node)
     if operator.meaning is None:
         if operator.host is None:
             raise InternalError(

@@ -23,7 +23,7 @@ from tensorwright.graph.layout_cost import CostModel, is_channelwise, lie_alike
 from tensorwright.graph.physical import is_row_major
 from tensorwright.graph.printing import format_name
 from tensorwright.graph.verify import verify
-from tensorwright.ops import LayoutWish, Pattern
+from tensorwright.ops import LayoutWish, Movement, Pattern
 
 _CHANNELS = 1
 _RANKS = (3, 4, 5)
@@ -84,7 +84,8 @@ def conversions(graph: Graph) -> tuple[Conversion, ...]:
     found: list[Conversion] = []
     for node in graph.nodes:
         wanted = graph.layouts.get(node.outputs[0], PLAIN)
-        if not wanted.is_plain and _is_convolution(node) and not is_channelwise(graph, node):
+        is_convolution = operator_of(node).is_convolution
+        if not wanted.is_plain and is_convolution and not is_channelwise(graph, node):
             continue
         for name in dict.fromkeys(node.inputs):
             own, shape = graph.layouts.get(name, PLAIN), graph.types[name].shape
@@ -113,15 +114,11 @@ def describe_layouts(graph: Graph) -> str:
 
 
 def _pattern(node: Node) -> Pattern:
-    return operator_of(node.operator, node.label).pattern
-
-
-def _is_convolution(node: Node) -> bool:
-    return _wishes_channels(node) and _pattern(node) is Pattern.ANCHOR
+    return operator_of(node).pattern
 
 
 def _wishes_channels(node: Node) -> bool:
-    return operator_of(node.operator, node.label).layout is LayoutWish.CHANNELS
+    return operator_of(node).layout is LayoutWish.CHANNELS
 
 
 def _candidates(graph: Graph, target: Target) -> dict[str, tuple[Layout, ...]]:
@@ -130,7 +127,7 @@ def _candidates(graph: Graph, target: Target) -> dict[str, tuple[Layout, ...]]:
         return {}
     fixed = {*graph.inputs, *graph.outputs, *graph.constants}
     for node in graph.nodes:
-        if operator_of(node.operator, node.label).meaning is None:
+        if operator_of(node).meaning is None:
             fixed.update((*node.inputs, *node.outputs))
     lanes = target.lanes(DType.F32)
     widths = [lanes // part for part in (1, 2, 4) if lanes // part >= _LEAST_BLOCK]
@@ -159,7 +156,8 @@ def _units(graph: Graph, candidates: dict[str, tuple[Layout, ...]]) -> tuple[tup
         if pattern is Pattern.ELEMENTWISE:
             narrow.join(names)
         is_pooling = pattern is Pattern.REDUCTION and _wishes_channels(node)
-        if pattern is Pattern.ELEMENTWISE or node.operator == "concat" or is_pooling:
+        is_concat = operator_of(node).movement is Movement.JOIN
+        if pattern is Pattern.ELEMENTWISE or is_concat or is_pooling:
             wide.join(names)
     singles = tuple((name,) for name in candidates)
     return tuple(dict.fromkeys((*wide.sets(), *narrow.sets(), *singles)))

@@ -21,7 +21,7 @@ from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.partition import Limits, elide_concats, group_nodes
 from tensorwright.graph.physical import memory_order
-from tensorwright.ops import LayoutWish, Pattern
+from tensorwright.ops import BY_DIMENSION, Fold, LayoutWish, Movement, Pattern
 
 _BYTES_PER_CYCLE = 16
 _BLOCK_EFFICIENCY = {1: 1.0, 2: 0.55, 4: 0.3}  # by lanes / block
@@ -35,7 +35,6 @@ _OTHER_ORDER_WINDOWS = 12  # the same where windows read elements again
 _FUSED = 50  # the same where reader and read share a kernel, whose loops then fit one of the two
 _UNSUITED = 6  # an operator that divides and permutes dimensions, on a blocked tensor
 _UNSUITED_ANCHOR = 16  # the same where every element is read again and again
-_ALONG_CHANNELS = frozenset({"pad", "slice", "split", "resize", "expand", "tile"})
 
 Layouts = Mapping[str, Layout]
 
@@ -68,18 +67,18 @@ class CostModel:
 
 def _cost(data: _Node, lanes: int) -> float:
     node = data.node
-    operator = operator_of(node.operator, node.label)
-    if operator.pattern is Pattern.ANCHOR and operator.layout is LayoutWish.CHANNELS:
+    operator = operator_of(node)
+    if operator.is_convolution:
         return _convolution(data, lanes)
-    if node.operator == "concat":
+    if operator.movement is Movement.JOIN:
         return _concat(data)
     if operator.pattern is Pattern.ELEMENTWISE:
         return data.moved(_OTHER_ORDER, _FUSED)
     if operator.layout is not LayoutWish.PLAIN:
         return _pooling(data)
-    if node.operator in _ALONG_CHANNELS:
+    if operator.movement in BY_DIMENSION:
         return data.moved(_OTHER_ORDER if data.keeps_blocks() else _UNSUITED)
-    if node.operator.startswith("reduce_"):
+    if operator.fold is Fold.AXES:
         axes = node.attribute_map["axes"]
         if isinstance(axes, tuple) and axes and not {1, 1 - data.rank} & set(axes):
             return data.moved(_OTHER_ORDER)

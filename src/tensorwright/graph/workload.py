@@ -25,10 +25,10 @@ from tensorwright.expr import (
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.physical import physical_compute, physical_shape
-from tensorwright.ops import Array, TensorType
+from tensorwright.ops import Array, Movement, TensorType
 
 _NAMED_OPERATORS = 5
-_UNNAMED = frozenset({"reshape", "squeeze", "unsqueeze", "identity"})
+_UNNAMED = frozenset((Movement.COPY, Movement.RESHAPE))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +148,9 @@ def reference(workload: Workload, arrays: Sequence[Array]) -> tuple[Array, ...]:
 
 def workload_name(graph: Graph, nodes: Sequence[Node]) -> str:
     """The operators of a group, in order: conv2d_add_relu; long ones end in and_7_more."""
-    parts = [_operator_name(graph, node) for node in nodes if node.operator not in _UNNAMED]
+    parts = [
+        _operator_name(graph, node) for node in nodes if operator_of(node).movement not in _UNNAMED
+    ]
     if len(parts) > _NAMED_OPERATORS + 1:
         hidden = len(parts) - _NAMED_OPERATORS
         parts = [*parts[:_NAMED_OPERATORS], f"and_{hidden}_more"]
@@ -156,7 +158,7 @@ def workload_name(graph: Graph, nodes: Sequence[Node]) -> str:
 
 
 def _operator_name(graph: Graph, node: Node) -> str:
-    if node.operator in ("conv", "conv_transpose"):
+    if operator_of(node).is_convolution:
         name = f"{node.operator}{len(graph.types[node.inputs[0]].shape) - 2}d"
         groups = node.attribute_map.get("groups", 1)
         channels = graph.types[node.inputs[0]].shape[1]
@@ -177,7 +179,7 @@ def _plain_program(
     tensors: dict[str, Tensor] = {}
     layouts: dict[Tensor, Layout] = {}
     for node in nodes:
-        operator = operator_of(node.operator, node.label)
+        operator = operator_of(node)
         if operator.meaning is None:
             raise InternalError(
                 stage="workload", where=node.label, reason="only the host can run it"

@@ -5,14 +5,18 @@ Each other file is one family; it opens with a table of its operators, inputs an
 
 from tensorwright.ops.catalogue import catalogue
 from tensorwright.ops.operator import (
+    BY_DIMENSION,
     Array,
     Attribute,
     Attributes,
     AttributeValue,
+    ChannelScale,
+    Fold,
     HostFunction,
     InferRule,
     LayoutWish,
     Meaning,
+    Movement,
     Operator,
     Pattern,
     TensorType,
@@ -22,15 +26,19 @@ from tensorwright.ops.shapes import automatic_pads
 from tensorwright.ops.work import work
 
 __all__ = [
+    "BY_DIMENSION",
     "OPERATORS",
     "Array",
     "Attribute",
     "AttributeValue",
     "Attributes",
+    "ChannelScale",
+    "Fold",
     "HostFunction",
     "InferRule",
     "LayoutWish",
     "Meaning",
+    "Movement",
     "Operator",
     "Pattern",
     "TensorType",

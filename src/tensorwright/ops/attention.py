@@ -46,10 +46,10 @@ from tensorwright.ops.attributes import (
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
-    LayoutWish,
-    Operator,
+    Fold,
     Pattern,
     TensorType,
+    tensor_operator,
 )
 from tensorwright.ops.shapes import broadcast_shapes
 from tensorwright.ops.softmax import normalized_exponentials
@@ -118,19 +118,18 @@ def _scores(products: Compute, mask: Tensor | None, inner: int, attributes: Attr
 
 
 ATTENTION_OPERATORS = (
-    Operator(
-        name="attention",
-        inputs=("q", "k", "v", "mask?"),
-        attributes=(
+    tensor_operator(
+        "attention",
+        "softmax(scale * q k^T + mask) v",
+        ("q", "k", "v", "mask?"),
+        (
             Attribute("scale", 0.0, "factor of q k^T; 0 stands for 1/sqrt(e)"),
             Attribute("causal", default=False, doc="row i sees the positions up to i only"),
             Attribute("softcap", 0.0, "scores are bounded to this by tanh; 0: not at all"),
         ),
-        infer=_infer,
-        meaning=_meaning,
-        host=None,
-        pattern=Pattern.COMPOSITE,
-        layout=LayoutWish.PLAIN,
-        doc="softmax(scale * q k^T + mask) v",
+        _infer,
+        _meaning,
+        Pattern.COMPOSITE,
+        fold=Fold.OTHER,
     ),
 )

@@ -48,10 +48,12 @@ from tensorwright.ops.matmul import BYTES
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
+    Fold,
     LayoutWish,
-    Operator,
+    Numbers,
     Pattern,
     TensorType,
+    tensor_operator,
 )
 from tensorwright.ops.shapes import window_extent
 
@@ -242,27 +244,33 @@ def _without_zero_point(name: str, tensor: Tensor, zero: Tensor) -> Compute:
     return compute(name, extents(tensor), body, tuple(f"i{n}" for n in range(len(tensor.shape))))
 
 
+def _scaled_kernels(weights: Numbers, factor: Numbers, _: Attributes) -> Numbers:
+    """Shapes: weights (oc, c, ...), factor (oc)"""
+    return weights * factor.reshape(-1, *(1,) * (weights.ndim - 1))
+
+
 CONVOLUTION_OPERATORS = (
-    Operator(
-        name="conv",
-        inputs=("x", "w", "bias?"),
-        attributes=(*WINDOW_ATTRIBUTES, GROUPS),
-        infer=_infer_conv,
-        meaning=_conv,
-        host=None,
-        pattern=Pattern.ANCHOR,
-        layout=LayoutWish.CHANNELS,
-        doc="sum over channels and kernel of x * w, plus the bias of the output channel",
+    tensor_operator(
+        "conv",
+        "sum over channels and kernel of x * w, plus the bias of the output channel",
+        ("x", "w", "bias?"),
+        (*WINDOW_ATTRIBUTES, GROUPS),
+        _infer_conv,
+        _conv,
+        Pattern.ANCHOR,
+        LayoutWish.CHANNELS,
+        fold=Fold.WINDOWS,
+        channel_scale=_scaled_kernels,
     ),
-    Operator(
-        name="conv_integer",
-        inputs=("x", "w", "x_zero_point?", "w_zero_point?"),
-        attributes=(*WINDOW_ATTRIBUTES, GROUPS),
-        infer=_infer_conv_integer,
-        meaning=_conv_integer,
-        host=None,
-        pattern=Pattern.ANCHOR,
-        layout=LayoutWish.CHANNELS,
-        doc="convolution of (x - x_zero_point) with (w - w_zero_point) in i32",
+    tensor_operator(
+        "conv_integer",
+        "convolution of (x - x_zero_point) with (w - w_zero_point) in i32",
+        ("x", "w", "x_zero_point?", "w_zero_point?"),
+        (*WINDOW_ATTRIBUTES, GROUPS),
+        _infer_conv_integer,
+        _conv_integer,
+        Pattern.ANCHOR,
+        LayoutWish.CHANNELS,
+        fold=Fold.WINDOWS,
     ),
 )

@@ -34,10 +34,10 @@ from tensorwright.ops.attributes import (
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
-    LayoutWish,
-    Operator,
+    Fold,
     Pattern,
     TensorType,
+    tensor_operator,
 )
 
 Shape = tuple[int, ...]
@@ -147,15 +147,14 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
 
 
 EINSUM_OPERATORS = (
-    Operator(
-        name="einsum",
-        inputs=("*tensors",),
-        attributes=(Attribute("equation", None, "the labels of all dimensions, as in NumPy"),),
-        infer=_infer,
-        meaning=_meaning,
-        host=None,
-        pattern=Pattern.ANCHOR,
-        layout=LayoutWish.PLAIN,
-        doc="sum of products of elements over the labels that the output does not have",
+    tensor_operator(
+        "einsum",
+        "sum of products of elements over the labels that the output does not have",
+        ("*tensors",),
+        (Attribute("equation", None, "the labels of all dimensions, as in NumPy"),),
+        _infer,
+        _meaning,
+        Pattern.ANCHOR,
+        fold=Fold.PRODUCT,
     ),
 )

@@ -44,10 +44,15 @@ from tensorwright.ops.attributes import (
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
+    IdentityRule,
     LayoutWish,
+    Movement,
     Operator,
     Pattern,
     TensorType,
+    identity_of_type,
+    never_identity,
+    tensor_operator,
 )
 from tensorwright.ops.shapes import broadcast_shapes
 
@@ -62,6 +67,8 @@ def elementwise(
     *,
     inputs: tuple[str, ...] = ("x",),
     attributes: tuple[Attribute, ...] = (),
+    movement: Movement = Movement.NONE,
+    is_identity: IdentityRule = never_identity,
 ) -> Operator:
     """An operator whose rule gets (attributes, element of each input) and gives the output element.
 
@@ -89,16 +96,17 @@ def elementwise(
         shape = broadcast_shapes(*(extents(tensor) for tensor in tensors))
         return (pointwise(name, tensors, shape, lambda *values: widened(given, *values)),)
 
-    return Operator(
-        name=name,
-        inputs=inputs,
-        attributes=attributes,
-        infer=infer,
-        meaning=meaning,
-        host=None,
-        pattern=Pattern.ELEMENTWISE,
-        layout=LayoutWish.ANY,
-        doc=doc,
+    return tensor_operator(
+        name,
+        doc,
+        inputs,
+        attributes,
+        infer,
+        meaning,
+        Pattern.ELEMENTWISE,
+        LayoutWish.ANY,
+        movement=movement,
+        is_identity=is_identity,
     )
 
 
@@ -119,7 +127,7 @@ def _fold(name: str, fn: Fn, doc: str) -> Operator:
     def rule(_: Attributes, *values: Value) -> Value:
         return reduce(lambda a, b: apply(fn, a, b), values)
 
-    return elementwise(name, doc, rule, NUMBERS, inputs=("*tensors",))
+    return elementwise(name, doc, rule, NUMBERS, inputs=("*tensors",), is_identity=identity_of_type)
 
 
 def _mean(_: Attributes, *values: Value) -> Value:
@@ -148,6 +156,11 @@ def _clip(attributes: Attributes, x: Value) -> Value:
     if high < x.dtype.highest:
         x = apply(Fn.MIN, x, high)
     return x
+
+
+def _has_no_bounds(_: TensorType, attributes: Attributes) -> bool:
+    bounds = float_of(attributes, "min"), float_of(attributes, "max")
+    return bounds == (-math.inf, math.inf)
 
 
 def _infer_where(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
@@ -194,16 +207,15 @@ ELEMENTWISE_OPERATORS = (
     _pair("sub", Fn.SUB, "a - b", NUMBERS),
     _pair("mul", Fn.MUL, "a * b", NUMBERS),
     _pair("div", Fn.DIV, "a / b; integers are truncated towards zero", NUMBERS),
-    Operator(
-        name="pow",
-        inputs=("a", "b"),
-        attributes=(),
-        infer=_infer_pow,
-        meaning=_pow,
-        host=None,
-        pattern=Pattern.ELEMENTWISE,
-        layout=LayoutWish.ANY,
-        doc="a to the power of b, in the type of a",
+    tensor_operator(
+        "pow",
+        "a to the power of b, in the type of a",
+        ("a", "b"),
+        (),
+        _infer_pow,
+        _pow,
+        Pattern.ELEMENTWISE,
+        LayoutWish.ANY,
     ),
     _pair("fmod", Fn.MOD, "remainder of a / b with the sign of a", NUMBERS),
     _pair("floormod", Fn.FLOORMOD, "remainder of a / b with the sign of b", NUMBERS),
@@ -211,7 +223,14 @@ ELEMENTWISE_OPERATORS = (
     _fold("min", Fn.MIN, "least of the inputs; NaN if one is NaN"),
     _fold("max", Fn.MAX, "greatest of the inputs; NaN if one is NaN"),
     _fold("sum", Fn.ADD, "sum of the inputs"),
-    elementwise("mean", "arithmetic mean of the inputs", _mean, FLOATS, inputs=("*tensors",)),
+    elementwise(
+        "mean",
+        "arithmetic mean of the inputs",
+        _mean,
+        FLOATS,
+        inputs=("*tensors",),
+        is_identity=identity_of_type,
+    ),
     _function("neg", Fn.NEG, "-x", SIGNED),
     _function("abs", Fn.ABS, "|x|", NUMBERS),
     _function("sign", Fn.SIGN, "-1, 0 or 1", NUMBERS),
@@ -266,28 +285,34 @@ ELEMENTWISE_OPERATORS = (
             Attribute("detect_positive", default=True, doc="plus infinity counts"),
         ),
     ),
-    Operator(
-        name="where",
-        inputs=("condition", "x", "y"),
-        attributes=(),
-        infer=_infer_where,
-        meaning=_where,
-        host=None,
-        pattern=Pattern.ELEMENTWISE,
-        layout=LayoutWish.ANY,
-        doc="x where the condition holds, else y",
+    tensor_operator(
+        "where",
+        "x where the condition holds, else y",
+        ("condition", "x", "y"),
+        (),
+        _infer_where,
+        _where,
+        Pattern.ELEMENTWISE,
+        LayoutWish.ANY,
     ),
-    elementwise("identity", "x", lambda _, x: x, ANY_DTYPE),
-    Operator(
-        name="cast",
-        inputs=("x",),
-        attributes=(Attribute("to", None, "the element type of the output"),),
-        infer=_infer_cast,
-        meaning=_cast,
-        host=None,
-        pattern=Pattern.ELEMENTWISE,
-        layout=LayoutWish.ANY,
-        doc="x converted: float to int drops the fraction, anything to bool is x != 0",
+    elementwise(
+        "identity",
+        "x",
+        lambda _, x: x,
+        ANY_DTYPE,
+        movement=Movement.COPY,
+        is_identity=identity_of_type,
+    ),
+    tensor_operator(
+        "cast",
+        "x converted: float to int drops the fraction, anything to bool is x != 0",
+        ("x",),
+        (Attribute("to", None, "the element type of the output"),),
+        _infer_cast,
+        _cast,
+        Pattern.ELEMENTWISE,
+        LayoutWish.ANY,
+        is_identity=identity_of_type,
     ),
     elementwise(
         "clip",
@@ -298,5 +323,6 @@ ELEMENTWISE_OPERATORS = (
             Attribute("min", -math.inf, "the least value of the output"),
             Attribute("max", math.inf, "the greatest value of the output; wins over min"),
         ),
+        is_identity=_has_no_bounds,
     ),
 )

@@ -47,6 +47,7 @@ from tensorwright.ops.attributes import (
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
+    Fold,
     Operator,
     Pattern,
     TensorType,
@@ -156,7 +157,7 @@ def _running(name: str, doc: str, fold: Callable[..., Reduce], start: int) -> Op
         Attribute("reverse", default=False, doc="from the end"),
     )
     return tensor_operator(
-        name, doc, ("x",), attributes, _infer_running, meaning, Pattern.REDUCTION
+        name, doc, ("x",), attributes, _infer_running, meaning, Pattern.REDUCTION, fold=Fold.OTHER
     )
 
 
@@ -198,6 +199,16 @@ GENERATION_OPERATORS = (
         _infer_trilu,
         _trilu,
     ),
-    _running("cumsum", "sum of the elements up to each place along the axis", sum_over, 0),
-    _running("cumprod", "product of the elements up to each place along the axis", prod_over, 1),
+    _running(
+        "cumsum",
+        "sum of the elements up to each place along the axis",
+        sum_over,
+        0,
+    ),
+    _running(
+        "cumprod",
+        "product of the elements up to each place along the axis",
+        prod_over,
+        1,
+    ),
 )

@@ -37,12 +37,15 @@ from tensorwright.ops.operator import (
     Array,
     Attribute,
     Attributes,
+    Fold,
     HostFunction,
     InferRule,
     LayoutWish,
+    Movement,
     Operator,
     Pattern,
     TensorType,
+    never_identity,
 )
 from tensorwright.ops.shapes import axis_in
 
@@ -207,6 +210,10 @@ def _operator(
         host=host,
         pattern=Pattern.OPAQUE,
         layout=LayoutWish.PLAIN,
+        movement=Movement.NONE,
+        fold=Fold.NONE,
+        is_identity=never_identity,
+        channel_scale=None,
         doc=doc,
     )
 

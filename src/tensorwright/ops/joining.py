@@ -36,7 +36,14 @@ from tensorwright.ops.attributes import (
     scalar_of,
     text_of,
 )
-from tensorwright.ops.operator import Attribute, Attributes, TensorType, tensor_operator
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    Movement,
+    TensorType,
+    identity_of_type,
+    tensor_operator,
+)
 from tensorwright.ops.shapes import axis_in
 
 _MODES = ("constant", "reflect", "edge", "wrap")
@@ -215,6 +222,14 @@ def _pad(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, 
     return (compute("pad", large, body, names),)
 
 
+def _takes_every_element(_: TensorType, attributes: Attributes) -> bool:
+    return all(step == 1 for step in ints_of(attributes, "steps"))
+
+
+def _adds_nothing(_: TensorType, attributes: Attributes) -> bool:
+    return not any(ints_of(attributes, "pads"))
+
+
 JOINING_OPERATORS = (
     tensor_operator(
         "concat",
@@ -223,6 +238,8 @@ JOINING_OPERATORS = (
         (Attribute("axis", None, "the dimension; negative counts from the last"),),
         _infer_concat,
         _concat,
+        movement=Movement.JOIN,
+        is_identity=identity_of_type,
     ),
     tensor_operator(
         "split",
@@ -234,6 +251,8 @@ JOINING_OPERATORS = (
         ),
         _infer_split,
         _split,
+        movement=Movement.CROP,
+        is_identity=identity_of_type,
     ),
     tensor_operator(
         "slice",
@@ -247,6 +266,8 @@ JOINING_OPERATORS = (
         ),
         _infer_slice,
         _slice,
+        movement=Movement.CROP,
+        is_identity=_takes_every_element,
     ),
     tensor_operator(
         "pad",
@@ -259,5 +280,7 @@ JOINING_OPERATORS = (
         ),
         _infer_pad,
         _pad,
+        movement=Movement.EXTEND,
+        is_identity=_adds_nothing,
     ),
 )

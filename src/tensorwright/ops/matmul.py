@@ -35,10 +35,11 @@ from tensorwright.ops.attributes import (
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
-    LayoutWish,
-    Operator,
+    Fold,
+    Numbers,
     Pattern,
     TensorType,
+    tensor_operator,
 )
 from tensorwright.ops.shapes import broadcast_shapes
 
@@ -190,43 +191,46 @@ def _without_zero_point(name: str, tensor: Tensor, zero: Tensor, *, by_row: bool
     return compute(name, shape, body, tuple(f"i{n}" for n in range(len(shape))))
 
 
+def _scaled_columns(weights: Numbers, factor: Numbers, attributes: Attributes) -> Numbers:
+    is_turned = bool_of(attributes, "trans_b")
+    return weights * (factor.reshape(-1, 1) if is_turned else factor.reshape(1, -1))
+
+
 MATMUL_OPERATORS = (
-    Operator(
-        name="matmul",
-        inputs=("a", "b"),
-        attributes=(),
-        infer=_infer_matmul,
-        meaning=_matmul,
-        host=None,
-        pattern=Pattern.ANCHOR,
-        layout=LayoutWish.PLAIN,
-        doc="matrix product as NumPy does it: leading dimensions broadcast",
+    tensor_operator(
+        "matmul",
+        "matrix product as NumPy does it: leading dimensions broadcast",
+        ("a", "b"),
+        (),
+        _infer_matmul,
+        _matmul,
+        Pattern.ANCHOR,
+        fold=Fold.PRODUCT,
     ),
-    Operator(
-        name="gemm",
-        inputs=("a", "b", "c?"),
-        attributes=(
+    tensor_operator(
+        "gemm",
+        "alpha * a b + beta * c",
+        ("a", "b", "c?"),
+        (
             Attribute("alpha", 1.0, "factor of the product"),
             Attribute("beta", 1.0, "factor of c"),
             Attribute("trans_a", default=False, doc="a is given as (k, m)"),
             Attribute("trans_b", default=False, doc="b is given as (n, k)"),
         ),
-        infer=_infer_gemm,
-        meaning=_gemm,
-        host=None,
-        pattern=Pattern.ANCHOR,
-        layout=LayoutWish.PLAIN,
-        doc="alpha * a b + beta * c",
+        _infer_gemm,
+        _gemm,
+        Pattern.ANCHOR,
+        fold=Fold.PRODUCT,
+        channel_scale=_scaled_columns,
     ),
-    Operator(
-        name="matmul_integer",
-        inputs=("a", "b", "a_zero_point?", "b_zero_point?"),
-        attributes=(),
-        infer=_infer_matmul_integer,
-        meaning=_matmul_integer,
-        host=None,
-        pattern=Pattern.ANCHOR,
-        layout=LayoutWish.PLAIN,
-        doc="(a - a_zero_point) (b - b_zero_point) in i32",
+    tensor_operator(
+        "matmul_integer",
+        "(a - a_zero_point) (b - b_zero_point) in i32",
+        ("a", "b", "a_zero_point?", "b_zero_point?"),
+        (),
+        _infer_matmul_integer,
+        _matmul_integer,
+        Pattern.ANCHOR,
+        fold=Fold.OTHER,
     ),
 )

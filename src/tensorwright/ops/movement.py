@@ -19,7 +19,14 @@ from math import prod
 from tensorwright.expr import Compute, Index, Load, Tensor, compute, floor_div, mod
 from tensorwright.ops.access import axis_names, extents, pointwise
 from tensorwright.ops.attributes import fault, int_of, ints_of, require_rank, text_of
-from tensorwright.ops.operator import Attribute, Attributes, TensorType, tensor_operator
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    Movement,
+    TensorType,
+    identity_of_type,
+    tensor_operator,
+)
 from tensorwright.ops.shapes import axes_in, broadcast_shapes
 
 
@@ -266,6 +273,15 @@ def _axis_list(doc: str, *, required: bool) -> Attribute:
 
 
 _BLOCKSIZE = Attribute("blocksize", None, "extent of the blocks in both directions")
+
+
+def _keeps_order(source: TensorType, attributes: Attributes) -> bool:
+    """Whether no dimension passes another, but for those of extent 1."""
+    perm = ints_of(attributes, "perm") or tuple(reversed(range(len(source.shape))))
+    kept = [n for n in perm if source.shape[n] != 1]
+    return kept == sorted(kept)
+
+
 MOVEMENT_OPERATORS = (
     tensor_operator(
         "reshape",
@@ -274,6 +290,8 @@ MOVEMENT_OPERATORS = (
         (Attribute("shape", None, "the new shape, every extent given"),),
         _infer_reshape,
         _reshape,
+        movement=Movement.RESHAPE,
+        is_identity=identity_of_type,
     ),
     tensor_operator(
         "transpose",
@@ -282,6 +300,8 @@ MOVEMENT_OPERATORS = (
         (Attribute("perm", (), "which input dimension comes at each place; empty: reversed"),),
         _infer_transpose,
         _transpose,
+        movement=Movement.REORDER,
+        is_identity=_keeps_order,
     ),
     tensor_operator(
         "expand",
@@ -290,6 +310,8 @@ MOVEMENT_OPERATORS = (
         (Attribute("shape", None, "is broadcast with the shape of x"),),
         _infer_expand,
         _expand,
+        movement=Movement.EXTEND,
+        is_identity=identity_of_type,
     ),
     tensor_operator(
         "squeeze",
@@ -298,6 +320,8 @@ MOVEMENT_OPERATORS = (
         (_axis_list("the dimensions to drop; empty: all of extent 1", required=False),),
         _infer_squeeze,
         _squeeze,
+        movement=Movement.RESHAPE,
+        is_identity=identity_of_type,
     ),
     tensor_operator(
         "unsqueeze",
@@ -306,6 +330,8 @@ MOVEMENT_OPERATORS = (
         (_axis_list("where they are in the output", required=True),),
         _infer_unsqueeze,
         _unsqueeze,
+        movement=Movement.RESHAPE,
+        is_identity=identity_of_type,
     ),
     tensor_operator(
         "tile",
@@ -314,6 +340,8 @@ MOVEMENT_OPERATORS = (
         (Attribute("repeats", None, "how often, per dimension"),),
         _infer_tile,
         _tile,
+        movement=Movement.RESAMPLE,
+        is_identity=identity_of_type,
     ),
     tensor_operator(
         "depth_to_space",
@@ -325,6 +353,7 @@ MOVEMENT_OPERATORS = (
         ),
         _infer_to_space,
         _to_space,
+        movement=Movement.REORDER,
     ),
     tensor_operator(
         "space_to_depth",
@@ -333,5 +362,6 @@ MOVEMENT_OPERATORS = (
         (_BLOCKSIZE,),
         _infer_to_depth,
         _to_depth,
+        movement=Movement.REORDER,
     ),
 )

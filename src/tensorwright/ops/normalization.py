@@ -49,6 +49,7 @@ from tensorwright.ops.attributes import (
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
+    Fold,
     LayoutWish,
     Pattern,
     TensorType,
@@ -308,6 +309,7 @@ NORMALIZATION_OPERATORS = (
         _infer_instance_norm,
         _instance_norm,
         Pattern.COMPOSITE,
+        fold=Fold.OTHER,
     ),
     tensor_operator(
         "group_norm",
@@ -317,6 +319,7 @@ NORMALIZATION_OPERATORS = (
         _infer_group_norm,
         _group_norm,
         Pattern.COMPOSITE,
+        fold=Fold.OTHER,
     ),
     tensor_operator(
         "layer_norm",
@@ -326,6 +329,7 @@ NORMALIZATION_OPERATORS = (
         _infer_rows,
         _layer_norm,
         Pattern.COMPOSITE,
+        fold=Fold.TRAILING,
     ),
     tensor_operator(
         "rms_norm",
@@ -335,6 +339,7 @@ NORMALIZATION_OPERATORS = (
         _infer_rows,
         _rms_norm,
         Pattern.COMPOSITE,
+        fold=Fold.TRAILING,
     ),
     tensor_operator(
         "lrn",
@@ -349,6 +354,7 @@ NORMALIZATION_OPERATORS = (
         _infer_lrn,
         _lrn,
         Pattern.REDUCTION,
+        fold=Fold.OTHER,
     ),
     tensor_operator(
         "lp_normalization",
@@ -358,5 +364,6 @@ NORMALIZATION_OPERATORS = (
         _infer_lp,
         _lp_normalization,
         Pattern.COMPOSITE,
+        fold=Fold.AXIS,
     ),
 )

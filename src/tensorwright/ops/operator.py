@@ -62,6 +62,36 @@ class LayoutWish(Enum):
     PLAIN = "plain"  # row-major only
 
 
+class Movement(Enum):
+    """What an operator that computes nothing does to the places of elements."""
+
+    NONE = "none"  # it computes, or reads at computed places
+    COPY = "copy"  # every element stays: identity
+    RESHAPE = "reshape"  # the row-major order stays: reshape, squeeze
+    REORDER = "reorder"  # every element once, in another order: transpose, depth_to_space
+    CROP = "crop"  # parts of each dimension: slice, split
+    EXTEND = "extend"  # each dimension longer, by constants or repeats: pad, expand
+    RESAMPLE = "resample"  # each dimension read at other places: tile, resize
+    JOIN = "join"  # the inputs one after the other: concat
+
+
+BY_DIMENSION = frozenset((Movement.CROP, Movement.EXTEND, Movement.RESAMPLE))
+"""Each index of the result depends on the same index of the input alone."""
+
+
+class Fold(Enum):
+    """What an operator folds of its inputs."""
+
+    NONE = "none"
+    AXES = "axes"  # the dimensions in attribute axes, all if it is empty: reduce_sum
+    AXIS = "axis"  # the dimension in attribute axis: softmax, argmax
+    TRAILING = "trailing"  # that in attribute axis and those after it: layer_norm
+    PLANES = "planes"  # all dimensions but the first two: global pooling
+    WINDOWS = "windows"  # windows of those: pooling, convolution
+    PRODUCT = "product"  # sums of products, nothing else: matmul, gemm, einsum
+    OTHER = "other"
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute:
     """A declared attribute; `default` None means that it is required."""
@@ -74,6 +104,9 @@ class Attribute:
 InferRule: TypeAlias = Callable[[tuple[TensorType, ...], Attributes], tuple[TensorType, ...]]
 Meaning: TypeAlias = Callable[[tuple[Tensor, ...], Attributes], tuple[Compute, ...]]
 HostFunction: TypeAlias = Callable[[tuple[Array, ...], Attributes], tuple[Array, ...]]
+IdentityRule: TypeAlias = Callable[[TensorType, Attributes], bool]
+Numbers: TypeAlias = NDArray[np.float64]
+ChannelScale: TypeAlias = Callable[[Numbers, Numbers, Attributes], Numbers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +120,10 @@ class Operator:
              ...) are attributes, never inputs
     host     NumPy implementation, or None; exactly one of meaning and host is given
     layout   what it wants of its first input and its outputs
+    movement, fold   what kind of movement or reduction it is: fusion, layouts and views ask
+    is_identity      whether, with one input and an output of its type, it gives that input
+    channel_scale    its weights (input 1, in f64) times a factor per output channel, where a scale
+                     behind it may go into them; input 2 is then a bias per output channel
     doc      one line: the formula, or what comes out
     """
 
@@ -98,7 +135,16 @@ class Operator:
     host: HostFunction | None
     pattern: Pattern
     layout: LayoutWish
+    movement: Movement
+    fold: Fold
+    is_identity: IdentityRule
+    channel_scale: ChannelScale | None
     doc: str
+
+    @property
+    def is_convolution(self) -> bool:
+        """Whether it multiplies out windows of channels with weights."""
+        return self.pattern is Pattern.ANCHOR and self.layout is LayoutWish.CHANNELS
 
     @property
     def input_range(self) -> tuple[int, int | None]:
@@ -124,6 +170,16 @@ class Operator:
         return {name: value for name, value in full.items() if value is not None}
 
 
+def never_identity(source: TensorType, attributes: Attributes) -> bool:
+    """An operator whose output is another tensor than its input."""
+    return False
+
+
+def identity_of_type(source: TensorType, attributes: Attributes) -> bool:
+    """An operator that cannot but give its only input where the types are equal."""
+    return True
+
+
 def tensor_operator(
     name: str,
     doc: str,
@@ -133,6 +189,11 @@ def tensor_operator(
     meaning: Meaning,
     pattern: Pattern = Pattern.INJECTIVE,
     layout: LayoutWish = LayoutWish.PLAIN,
+    *,
+    movement: Movement = Movement.NONE,
+    fold: Fold = Fold.NONE,
+    is_identity: IdentityRule = never_identity,
+    channel_scale: ChannelScale | None = None,
 ) -> Operator:
     """An operator with a meaning that, unless said otherwise, moves elements about."""
     return Operator(
@@ -144,5 +205,9 @@ def tensor_operator(
         host=None,
         pattern=pattern,
         layout=layout,
+        movement=movement,
+        fold=fold,
+        is_identity=is_identity,
+        channel_scale=channel_scale,
         doc=doc,
     )

@@ -52,11 +52,13 @@ from tensorwright.ops.convolution import WINDOW_ATTRIBUTES, Window
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
+    Fold,
     LayoutWish,
     Meaning,
     Operator,
     Pattern,
     TensorType,
+    tensor_operator,
 )
 from tensorwright.ops.reduction import fold_axes, mean_of
 
@@ -255,18 +257,23 @@ def _operator(
     attributes: tuple[Attribute, ...],
     infer: Callable[[tuple[TensorType, ...], Attributes], tuple[TensorType, ...]],
     meaning: Meaning,
+    fold: Fold = Fold.WINDOWS,
 ) -> Operator:
-    return Operator(
-        name=name,
-        inputs=("x",),
-        attributes=attributes,
-        infer=infer,
-        meaning=meaning,
-        host=None,
-        pattern=Pattern.REDUCTION,
-        layout=LayoutWish.CHANNELS,
-        doc=doc,
+    return tensor_operator(
+        name,
+        doc,
+        ("x",),
+        attributes,
+        infer,
+        meaning,
+        Pattern.REDUCTION,
+        LayoutWish.CHANNELS,
+        fold=fold,
     )
+
+
+def _global(name: str, doc: str, attributes: tuple[Attribute, ...], meaning: Meaning) -> Operator:
+    return _operator(name, doc, attributes, _infer_global, meaning, Fold.PLANES)
 
 
 _POOL = (_KERNEL, *WINDOW_ATTRIBUTES, _CEIL)
@@ -282,9 +289,7 @@ POOLING_OPERATORS = (
     _operator(
         "lp_pool", "(sum of |x|**p) ** (1/p) of each window", (*_POOL, _P), _infer_floats, _lp_pool
     ),
-    _operator("global_max_pool", "greatest element per channel", (), _infer_global, _global_max),
-    _operator("global_average_pool", "mean per channel", (), _infer_global, _global_average),
-    _operator(
-        "global_lp_pool", "(sum of |x|**p) ** (1/p) per channel", (_P,), _infer_global, _global_lp
-    ),
+    _global("global_max_pool", "greatest element per channel", (), _global_max),
+    _global("global_average_pool", "mean per channel", (), _global_average),
+    _global("global_lp_pool", "(sum of |x|**p) ** (1/p) per channel", (_P,), _global_lp),
 )

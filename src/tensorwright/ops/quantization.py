@@ -33,14 +33,7 @@ from tensorwright.ops.attributes import (
     require_dtype,
     require_same_dtype,
 )
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    LayoutWish,
-    Operator,
-    Pattern,
-    TensorType,
-)
+from tensorwright.ops.operator import Attribute, Attributes, Pattern, TensorType, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
 CODES = frozenset({DType.I8, DType.U8, DType.I16, DType.U16})
@@ -117,26 +110,22 @@ def _dequantize(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Co
 
 _AXIS = Attribute("axis", 1, "the dimension that has a scale each, where there are several")
 QUANTIZATION_OPERATORS = (
-    Operator(
-        name="quantize_linear",
-        inputs=("x", "scale", "zero_point?"),
-        attributes=(_AXIS, Attribute("dtype", DType.U8, "of the output without zero_point")),
-        infer=_infer_quantize,
-        meaning=_quantize,
-        host=None,
-        pattern=Pattern.ELEMENTWISE,
-        layout=LayoutWish.PLAIN,
-        doc="round(x / scale) + zero_point, limited to the codes",
+    tensor_operator(
+        "quantize_linear",
+        "round(x / scale) + zero_point, limited to the codes",
+        ("x", "scale", "zero_point?"),
+        (_AXIS, Attribute("dtype", DType.U8, "of the output without zero_point")),
+        _infer_quantize,
+        _quantize,
+        Pattern.ELEMENTWISE,
     ),
-    Operator(
-        name="dequantize_linear",
-        inputs=("x", "scale", "zero_point?"),
-        attributes=(_AXIS,),
-        infer=_infer_dequantize,
-        meaning=_dequantize,
-        host=None,
-        pattern=Pattern.ELEMENTWISE,
-        layout=LayoutWish.PLAIN,
-        doc="(x - zero_point) * scale",
+    tensor_operator(
+        "dequantize_linear",
+        "(x - zero_point) * scale",
+        ("x", "scale", "zero_point?"),
+        (_AXIS,),
+        _infer_dequantize,
+        _dequantize,
+        Pattern.ELEMENTWISE,
     ),
 )

@@ -51,14 +51,15 @@ from tensorwright.ops.attributes import (
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
-    LayoutWish,
+    Fold,
     Operator,
     Pattern,
     TensorType,
+    tensor_operator,
 )
 from tensorwright.ops.shapes import axes_in, axis_in
 
-Fold = Callable[..., Reduce]
+FoldFunction = Callable[..., Reduce]
 
 
 def reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
@@ -72,7 +73,7 @@ def fold_axes(
     name: str,
     tensor: Tensor,
     axes: Sequence[int],
-    fold: Fold,
+    fold: FoldFunction,
     rule: Callable[..., Value] = lambda value, indices: value,
     *,
     keepdims: bool = True,
@@ -119,20 +120,19 @@ def _reduction(
         axes = _axes(attributes, len(tensor.shape))
         return (meaning_of(name, tensor, axes, bool_of(attributes, "keepdims")),)
 
-    return Operator(
-        name=name,
-        inputs=("x",),
-        attributes=(Attribute("axes", (), "the dimensions to fold; empty: all"), KEEPDIMS),
-        infer=infer,
-        meaning=meaning,
-        host=None,
-        pattern=Pattern.REDUCTION,
-        layout=LayoutWish.PLAIN,
-        doc=doc,
+    return tensor_operator(
+        name,
+        doc,
+        ("x",),
+        (Attribute("axes", (), "the dimensions to fold; empty: all"), KEEPDIMS),
+        infer,
+        meaning,
+        Pattern.REDUCTION,
+        fold=Fold.AXES,
     )
 
 
-def _simple(fold: Fold, rule: Callable[[Value], Value] = lambda value: value) -> Meaning:
+def _simple(fold: FoldFunction, rule: Callable[[Value], Value] = lambda value: value) -> Meaning:
     def build(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: bool) -> Compute:
         return fold_axes(name, tensor, axes, fold, lambda v, _: rule(v), keepdims=keepdims)
 
@@ -208,7 +208,7 @@ def _log_sum_exp(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: boo
     return compute(name, shape, squeezed, axis_names(len(shape)))
 
 
-def _extreme(fold: Fold, on_bool: Fold) -> Meaning:
+def _extreme(fold: FoldFunction, on_bool: FoldFunction) -> Meaning:
     def build(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: bool) -> Compute:
         chosen = on_bool if tensor.dtype is DType.BOOL else fold
         return fold_axes(name, tensor, axes, chosen, keepdims=keepdims)
@@ -241,20 +241,19 @@ def _arg(name: str, doc: str, fold: Callable[[Value, Axis], Reduce]) -> Operator
         found = fold_axes(f"{name}_mirrored", tensor, (axis,), fold, mirrored, keepdims=keepdims)
         return (pointwise(name, (found,), extents(found), lambda v: last - v),)
 
-    return Operator(
-        name=name,
-        inputs=("x",),
-        attributes=(
+    return tensor_operator(
+        name,
+        doc,
+        ("x",),
+        (
             Attribute("axis", 0, "the dimension to search; negative counts from the last"),
             KEEPDIMS,
             Attribute("select_last_index", default=False, doc="the last among equals"),
         ),
-        infer=infer,
-        meaning=meaning,
-        host=None,
-        pattern=Pattern.REDUCTION,
-        layout=LayoutWish.PLAIN,
-        doc=doc,
+        infer,
+        meaning,
+        Pattern.REDUCTION,
+        fold=Fold.AXIS,
     )
 
 

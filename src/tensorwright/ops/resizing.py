@@ -51,10 +51,10 @@ from tensorwright.ops.attributes import (
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
-    LayoutWish,
-    Operator,
+    Movement,
     Pattern,
     TensorType,
+    tensor_operator,
 )
 
 _MODES = ("nearest", "linear", "cubic")
@@ -229,10 +229,11 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
 
 
 RESIZING_OPERATORS = (
-    Operator(
-        name="resize",
-        inputs=("x",),
-        attributes=(
+    tensor_operator(
+        "resize",
+        "x interpolated at other positions",
+        ("x",),
+        (
             Attribute("sizes", None, "the new shape, of all dimensions"),
             Attribute("scales", (), "output over input where the sizes are rounded; empty: exact"),
             Attribute("mode", "nearest", "nearest, linear or cubic"),
@@ -241,11 +242,9 @@ RESIZING_OPERATORS = (
             Attribute("cubic_a", -0.75, "coefficient of the cubic"),
             Attribute("exclude_outside", default=False, doc="cubic weights outside count 0"),
         ),
-        infer=_infer,
-        meaning=_meaning,
-        host=None,
-        pattern=Pattern.INJECTIVE,
-        layout=LayoutWish.PLAIN,
-        doc="x interpolated at other positions",
+        _infer,
+        _meaning,
+        Pattern.INJECTIVE,
+        movement=Movement.RESAMPLE,
     ),
 )

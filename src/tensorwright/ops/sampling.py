@@ -52,10 +52,10 @@ from tensorwright.ops.attributes import (
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
-    LayoutWish,
-    Operator,
+    Fold,
     Pattern,
     TensorType,
+    tensor_operator,
 )
 from tensorwright.ops.resizing import tap_weights
 
@@ -171,19 +171,18 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
 
 
 SAMPLING_OPERATORS = (
-    Operator(
-        name="grid_sample",
-        inputs=("x", "grid"),
-        attributes=(
+    tensor_operator(
+        "grid_sample",
+        "x interpolated at the points of a grid",
+        ("x", "grid"),
+        (
             Attribute("mode", "linear", "linear, nearest or cubic"),
             Attribute("padding", "zeros", "outside of x: zeros, border or reflection"),
             Attribute("align_corners", default=False, doc="-1 and 1 are centres of pixels"),
         ),
-        infer=_infer,
-        meaning=_meaning,
-        host=None,
-        pattern=Pattern.REDUCTION,
-        layout=LayoutWish.PLAIN,
-        doc="x interpolated at the points of a grid",
+        _infer,
+        _meaning,
+        Pattern.REDUCTION,
+        fold=Fold.OTHER,
     ),
 )

@@ -33,7 +33,15 @@ from tensorwright.expr import (
 )
 from tensorwright.ops.access import axis_names, extents, pointwise
 from tensorwright.ops.attributes import AXIS, FLOATS, NARROW, int_of, require_dtype
-from tensorwright.ops.operator import Attributes, LayoutWish, Meaning, Operator, Pattern, TensorType
+from tensorwright.ops.operator import (
+    Attributes,
+    Fold,
+    Meaning,
+    Operator,
+    Pattern,
+    TensorType,
+    tensor_operator,
+)
 from tensorwright.ops.reduction import fold_axes
 from tensorwright.ops.shapes import axis_in
 
@@ -96,16 +104,15 @@ def _hardmax(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
 
 
 def _operator(name: str, doc: str, meaning: Meaning) -> Operator:
-    return Operator(
-        name=name,
-        inputs=("x",),
-        attributes=(AXIS,),
-        infer=_infer,
-        meaning=meaning,
-        host=None,
-        pattern=Pattern.COMPOSITE,
-        layout=LayoutWish.PLAIN,
-        doc=doc,
+    return tensor_operator(
+        name,
+        doc,
+        ("x",),
+        (AXIS,),
+        _infer,
+        meaning,
+        Pattern.COMPOSITE,
+        fold=Fold.AXIS,
     )
 
 

@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from itertools import product
 from math import gcd
 
+import numpy as np
+
 from tensorwright.base import DType
 from tensorwright.expr import (
     Axis,
@@ -60,10 +62,12 @@ from tensorwright.ops.convolution import GROUPS, WINDOW_ATTRIBUTES, add_bias
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
+    Fold,
     LayoutWish,
-    Operator,
+    Numbers,
     Pattern,
     TensorType,
+    tensor_operator,
 )
 
 
@@ -305,20 +309,28 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
     return (add_bias("conv_transpose_bias", result, tensors[2]),)
 
 
+def _scaled_kernels(weights: Numbers, factor: Numbers, attributes: Attributes) -> Numbers:
+    """Shapes: weights (c, oc / groups, ...), factor (oc); the group of c decides which of them"""
+    groups = int_of(attributes, "groups")
+    repeated = np.repeat(factor.reshape(groups, -1), weights.shape[0] // groups, axis=0)
+    return weights * repeated.reshape(*repeated.shape, *(1,) * (weights.ndim - 2))
+
+
 TRANSPOSED_CONVOLUTION_OPERATORS = (
-    Operator(
-        name="conv_transpose",
-        inputs=("x", "w", "bias?"),
-        attributes=(
+    tensor_operator(
+        "conv_transpose",
+        "the gradient of a convolution: each x is spread over a window of the output",
+        ("x", "w", "bias?"),
+        (
             *WINDOW_ATTRIBUTES,
             GROUPS,
             Attribute("output_padding", (), "elements added to the end of the output; empty: 0"),
         ),
-        infer=_infer,
-        meaning=_meaning,
-        host=None,
-        pattern=Pattern.ANCHOR,
-        layout=LayoutWish.CHANNELS,
-        doc="the gradient of a convolution: each x is spread over a window of the output",
+        _infer,
+        _meaning,
+        Pattern.ANCHOR,
+        LayoutWish.CHANNELS,
+        fold=Fold.WINDOWS,
+        channel_scale=_scaled_kernels,
     ),
 )

@@ -26,7 +26,7 @@ def elide_concats(graph: Graph) -> tuple[ConcatInPlace, ...]:
         node = producers[name]
         if name in wholes:
             return True
-        has_kernel = operator_of(node.operator, node.label).meaning is not None
+        has_kernel = operator_of(node).meaning is not None
         return has_kernel and view_offsets(graph, node) is None
 
     for node in graph.nodes:

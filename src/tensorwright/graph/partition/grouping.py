@@ -33,13 +33,11 @@ from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.partition.dominators import between, post_dominators
 from tensorwright.graph.partition.rows import Rows, is_row_operator, rows_of
-from tensorwright.graph.partition.views import RESHAPES, view_offsets
-from tensorwright.ops import Operator, Pattern
+from tensorwright.graph.partition.views import view_offsets
+from tensorwright.ops import Fold, Movement, Pattern
 
-_REARRANGING = RESHAPES | {"transpose", "depth_to_space", "space_to_depth", "identity"}
-_CHEAP = _REARRANGING | {"pad", "slice", "split", "expand"}
-_GLOBAL_POOLING = frozenset({"global_max_pool", "global_average_pool", "global_lp_pool"})
-_PRODUCTS = frozenset({"matmul", "gemm", "einsum"})
+_REARRANGING = frozenset((Movement.COPY, Movement.RESHAPE, Movement.REORDER))
+_CHEAP = _REARRANGING | {Movement.CROP, Movement.EXTEND}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ class _Grouping:
         self.graph = graph
         self.limits = limits
         self.nodes = graph.nodes
-        self.operators = tuple(operator_of(node.operator, node.label) for node in graph.nodes)
+        self.operators = tuple(operator_of(node) for node in graph.nodes)
         self.producer = {name: at for at, node in enumerate(self.nodes) for name in node.outputs}
         self.readers = self._readers()
         self.next = post_dominators(self.readers)
@@ -153,7 +151,7 @@ class _Grouping:
         """Products that an anchor multiplies out, roughly: only their order matters."""
         shapes = [self.graph.types[name].shape for name in self.nodes[at].inputs[:2]]
         out = self._shape(at)
-        if self.nodes[at].operator.startswith("conv"):
+        if self.operators[at].is_convolution:
             return prod(out) * prod(shapes[-1][1:])
         return prod(out) * (shapes[0][-1] if shapes and shapes[0] else 1)
 
@@ -174,7 +172,7 @@ class _Grouping:
     def _product_rows(self, at: int) -> Rows | None:
         """The rows that may be folded behind an anchor: the last dimension of a product."""
         node, shape = self.nodes[at], self._shape(at)
-        if node.operator not in _PRODUCTS or len(shape) < 2:
+        if self.operators[at].fold is not Fold.PRODUCT or len(shape) < 2:
             return None
         is_dense = any(name in self.graph.constants for name in node.inputs[:2])
         if is_dense and not self.limits.dense_with_rows:
@@ -210,7 +208,7 @@ class _Grouping:
         if group.kind is not Kind.ANCHOR or len(region) > 1:
             return False
         (only,) = region
-        return self.nodes[only].operator in _REARRANGING
+        return self.operators[only].movement in _REARRANGING
 
     def _is_pointwise(self, at: int, shape: tuple[int, ...]) -> bool:
         is_elementwise = self.operators[at].pattern is Pattern.ELEMENTWISE
@@ -225,7 +223,8 @@ class _Grouping:
 
     def _grow_backward(self, group: _Group) -> None:
         """Rules 5 and 6: take nodes that only the group reads, until there is none."""
-        if group.kind is Kind.POOLING and self.nodes[group.last].operator not in _GLOBAL_POOLING:
+        is_pooling = group.kind is Kind.POOLING
+        if is_pooling and self.operators[group.last].fold is not Fold.PLANES:
             return
         pending = self._sources(group.members)
         while pending:
@@ -255,14 +254,14 @@ class _Grouping:
 
     def _is_simple(self, group: _Group, at: int) -> bool:
         """Whether a node may be computed again wherever the group reads it."""
-        operator: Operator = self.operators[at]
+        operator = self.operators[at]
         if operator.pattern is Pattern.ELEMENTWISE:
             return True
         if group.kind is Kind.ROWS and group.rows is not None and is_row_operator(self.nodes[at]):
             return self._fits_rows(at, group.rows)
         if operator.pattern is not Pattern.INJECTIVE:
             return False
-        return group.kind is Kind.CHAIN or self.nodes[at].operator in _CHEAP
+        return group.kind is Kind.CHAIN or operator.movement in _CHEAP
 
     def _is_within_limits(self, members: set[int]) -> bool:
         if len(members) > self.limits.nodes:

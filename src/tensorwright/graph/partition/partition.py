@@ -53,7 +53,7 @@ def _steps_of(
         if offsets is not None:
             pairs = zip(node.outputs, offsets, strict=True)
             return tuple(AliasCall(name, node.inputs[0], offset, node) for name, offset in pairs)
-        if operator_of(node.operator, node.label).meaning is None:
+        if operator_of(node).meaning is None:
             return (HostCall(node),)
     bound = build_workload(graph, nodes)
     shared = workloads.setdefault(bound.workload.key, bound.workload)

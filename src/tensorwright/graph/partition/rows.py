@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.infer import operator_of
+from tensorwright.ops import Fold
 
-_SOFTMAX = frozenset({"softmax", "log_softmax", "hardmax", "lp_normalization"})
-_TRAILING = frozenset({"layer_norm", "rms_norm"})
-_POSITIONS = frozenset({"argmax", "argmin"})
+_OF_ROWS = frozenset((Fold.AXES, Fold.AXIS, Fold.TRAILING))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,7 @@ class Rows:
 
 def is_row_operator(node: Node) -> bool:
     """Whether a node folds whole dimensions (and not windows)."""
-    name = node.operator
-    return name.startswith("reduce_") or name in _SOFTMAX | _TRAILING | _POSITIONS
+    return operator_of(node).fold in _OF_ROWS
 
 
 def rows_of(graph: Graph, node: Node) -> Rows:
@@ -36,12 +35,13 @@ def rows_of(graph: Graph, node: Node) -> Rows:
     shape = graph.types[node.inputs[0]].shape
     rank = len(shape)
     attributes = node.attribute_map
-    if node.operator.startswith("reduce_"):
+    fold = operator_of(node).fold
+    if fold is Fold.AXES:
         given = attributes["axes"]
         listed = given if isinstance(given, tuple) else ()
         axes = [axis % rank for axis in listed if isinstance(axis, int)] or list(range(rank))
     else:
         axis = attributes["axis"]
         first = axis % rank if isinstance(axis, int) and rank else 0
-        axes = list(range(first, rank)) if node.operator in _TRAILING else [first]
+        axes = list(range(first, rank)) if fold is Fold.TRAILING else [first]
     return Rows(shape, frozenset(axes))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import prod
 
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
+from tensorwright.graph.infer import operator_of
 from tensorwright.graph.physical import is_row_major, memory_order, outer_extent
+from tensorwright.ops import Movement
 
 ALIGNMENT_BYTES = 64  # every argument of a kernel begins at a multiple of this
-RESHAPES = frozenset({"reshape", "squeeze", "unsqueeze"})
 
 
 def view_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
@@ -17,22 +18,23 @@ def view_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
     Views are identities and reshapes of tensors that lie in row-major order, transpositions that
     move no dimension past another, and aligned pieces along the outermost dimension.
     """
-    if node.operator in ("split", "slice"):
-        return _piece_offsets(graph, node)
-    if node.operator in RESHAPES:
-        is_same = _is_row_major(graph, node.inputs[0]) and _is_row_major(graph, node.outputs[0])
-    elif node.operator == "identity":
-        is_same = _memory(graph, node.inputs[0]) == _memory(graph, node.outputs[0])
-    elif node.operator == "transpose":
-        is_same = _is_still(graph, node)
-    else:
-        return None
+    match operator_of(node).movement:
+        case Movement.CROP:
+            return _piece_offsets(graph, node)
+        case Movement.RESHAPE:
+            is_same = all(_is_row_major(graph, each) for each in (node.inputs[0], node.outputs[0]))
+        case Movement.COPY:
+            is_same = _memory(graph, node.inputs[0]) == _memory(graph, node.outputs[0])
+        case Movement.REORDER:
+            is_same = "perm" in node.attribute_map and _is_still(graph, node)
+        case _:
+            return None
     return (0,) if is_same else None
 
 
 def concat_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
     """Where each input lies in the output, in bytes, if every one is an aligned piece of it."""
-    if node.operator != "concat":
+    if operator_of(node).movement is not Movement.JOIN:
         return None
     whole = graph.types[node.outputs[0]]
     axis = _number(node, "axis") % len(whole.shape)

@@ -12,27 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.channels import channel_vector, constant_operand
 from tensorwright.graph.passes.rebuild import Copy, rewrite
-from tensorwright.ops import Array
+from tensorwright.ops import ChannelScale
 
 Vector: TypeAlias = NDArray[np.float64]
-_ANCHORS = ("conv", "conv_transpose", "gemm")
-
-
-def _scaled_weights(anchor: Node, weights: Array, factor: Vector) -> Array:
-    """The weights times one factor per output channel, multiplied in f64."""
-    wide = weights.astype(np.float64)
-    if anchor.operator == "conv":
-        column = factor.reshape(-1, *(1,) * (weights.ndim - 1))
-    elif anchor.operator == "gemm":
-        column = factor.reshape(-1, 1) if anchor.integer("trans_b") else factor.reshape(1, -1)
-    else:  # (channels, outputs / groups, ...): the group of a channel decides which outputs
-        groups = anchor.integer("groups")
-        repeated = np.repeat(factor.reshape(groups, -1), weights.shape[0] // groups, axis=0)
-        column = repeated.reshape(*repeated.shape, *(1,) * (weights.ndim - 2))
-    scaled: Array = (wide * column).astype(weights.dtype)
-    return scaled
 
 
 def _bias(copy: Copy, anchor: Node, channels: int) -> Vector | None:
@@ -45,25 +30,26 @@ def _bias(copy: Copy, anchor: Node, channels: int) -> Vector | None:
     held = copy.constant(anchor.inputs[2])
     if held is None or held.size != math.prod(held.shape[-1:]) or held.size not in (1, channels):
         return None
-    beta = anchor.number("beta") if anchor.operator == "gemm" else 1.0
+    beta = anchor.number("beta") if "beta" in anchor.attribute_map else 1.0
     flat: Vector = np.broadcast_to(held.reshape(-1), (channels,)).astype(np.float64)
     return flat * beta
 
 
-def _match(copy: Copy, graph: Graph, node: Node) -> tuple[Node, Vector] | None:
+def _match(copy: Copy, graph: Graph, node: Node) -> tuple[Node, ChannelScale, Vector] | None:
     """The anchor before a `mul` or `add`, its only reader, and the numbers per channel."""
     found = constant_operand(copy, node)
     if found is None:
         return None
     source, array = found
     anchor = copy.producer(source)
-    if anchor is None or anchor.operator not in _ANCHORS or not copy.only_use(source):
+    if anchor is None or not copy.only_use(source):
         return None
+    scale = operator_of(anchor).channel_scale
     type_ = graph.types[node.outputs[0]]
-    if not type_.dtype.is_float or type_ != copy.type_of(source):
+    if scale is None or not type_.dtype.is_float or type_ != copy.type_of(source):
         return None
     vector = channel_vector(array, type_.shape)
-    return None if vector is None else (anchor, vector.astype(np.float64))
+    return None if vector is None else (anchor, scale, vector.astype(np.float64))
 
 
 def absorb_scale(graph: Graph) -> tuple[Graph, int]:
@@ -77,14 +63,15 @@ def absorb_scale(graph: Graph) -> tuple[Graph, int]:
         matched = _match(copy, graph, node) if node.operator == "mul" else None
         if matched is None:
             return None
-        anchor, factor = matched
+        anchor, scale, factor = matched
         weights = copy.constant(anchor.inputs[1])
         bias = _bias(copy, anchor, factor.size)
         if weights is None or bias is None:
             return None
         (output,) = node.outputs
-        scaled = copy.hold(_scaled_weights(anchor, weights, factor), f"{anchor.inputs[1]}.scaled")
-        inputs = [anchor.inputs[0], scaled]
+        scaled = scale(weights.astype(np.float64), factor, anchor.attribute_map)
+        held = copy.hold(scaled.astype(weights.dtype), f"{anchor.inputs[1]}.scaled")
+        inputs = [anchor.inputs[0], held]
         if len(anchor.inputs) > 2:
             inputs.append(copy.hold((bias * factor).astype(weights.dtype), f"{output}.bias"))
         return _emit(copy, anchor, inputs, output)
@@ -103,7 +90,7 @@ def absorb_shift(graph: Graph) -> tuple[Graph, int]:
         matched = _match(copy, graph, node) if node.operator == "add" else None
         if matched is None:
             return None
-        anchor, shift = matched
+        anchor, _, shift = matched
         bias = _bias(copy, anchor, shift.size)
         if bias is None:
             return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite
-
-_RESHAPES = ("reshape", "squeeze", "unsqueeze")
+from tensorwright.ops import Movement
 
 
 def merge_reshapes(graph: Graph) -> tuple[Graph, int]:
@@ -17,7 +17,7 @@ def merge_reshapes(graph: Graph) -> tuple[Graph, int]:
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        if node.operator not in _RESHAPES:
+        if operator_of(node).movement is not Movement.RESHAPE:
             return None
         before = copy.producer(node.inputs[0])
         chained = before is not None and before.operator == "reshape"
