@@ -20,6 +20,7 @@ from tensorwright.ops.operator import (
     Operator,
     Pattern,
     TensorType,
+    tensor_operator,
 )
 from tensorwright.ops.registry import OPERATORS, infer_types, operator
 from tensorwright.ops.shapes import automatic_pads
@@ -46,5 +47,6 @@ __all__ = [
     "catalogue",
     "infer_types",
     "operator",
+    "tensor_operator",
     "work",
 ]
