@@ -1,5 +1,9 @@
 """Sizes that are integers or integer polynomials over the extents of a rule's inputs.
 
+    parse_size("x.1 + x.1")               2*x.1, a Dim over Extent("x", 1)
+    Dim.of(Extent("x", 1)) + 1 - 1         x.1: equal polynomials are equal objects
+    value_of(2*x.1, {Extent("x", 1): 3})    6
+
 Grammar
     Size ::= int | Dim
     Dim  ::= a sum of coefficient * product of atoms

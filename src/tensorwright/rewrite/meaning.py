@@ -1,4 +1,9 @@
-"""Shapes and values of terms: `infer` for any sizes, `evaluate_term` over any number domain."""
+"""Shapes and values of terms: `infer` for any sizes, `evaluate_term` over any number domain.
+
+infer((matmul(?x, ?y),), symbolic shapes)    shape (x.0, y.1) where x.1 = y.0
+infer_shapes((relu(?x),), {"x": (2, 3)})     ((2, 3),)
+evaluate_terms((relu(?x),), {"x": array})    (the array with 0 for what is less,)
+"""
 
 from __future__ import annotations
 

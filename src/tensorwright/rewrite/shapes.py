@@ -1,5 +1,9 @@
 """Shapes of terms: one rule per operator, for integers and for sizes that are expressions.
 
+    operator_named("relu").shape((), ((2, 3),), needs)              (2, 3)
+    matmul at (2, 3), (4, 5)                                        IllTyped: 3 is not 4
+    matmul at (x.0, x.1), (y.0, y.1)    (x.0, y.1), and needs.facts has x.1 = y.0
+
 A shape rule computes with sizes and states what it needs through `Needs`: for integers the need
 is checked at once, for expressions it becomes a fact that the shapes must satisfy.
 """

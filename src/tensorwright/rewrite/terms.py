@@ -1,5 +1,9 @@
 """Terms and rules: what the generator writes, the prover proves and a person reads.
 
+    rule = parse_rule("relu(relu(?x)) == relu(?x)")    Rule((Apply("relu", ...),), (...))
+    applications(*rule.left)                           relu(?x), relu(relu(?x)): arguments first
+    canonical_rule(rule)                               the same with ?x1 for ?x
+
 Grammar
     Term ::= Input(name)                            `?x`
            | Apply(operator, params, args)          `conv2d[1, 1, same, none](?x, ?w)`

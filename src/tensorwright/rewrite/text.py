@@ -1,5 +1,9 @@
 """Rules and terms as text: one line a rule; parsing what was printed gives the same object.
 
+    parse_rule("merge: ewadd(?x, ?y) == ewadd(?y, ?x) if rank(x) = 2")
+    rule_text(rule)                        the same line again
+    parse_term("relu(?x")                  UsageError that shows the place
+
     term       ?x | operator[param, ...](term, ...)          brackets stay away where empty
     rule       name: term, term == term, term if atom and atom  [stamp, reassociating]
     atom       rank(x) = 2 | x.1 = y.0 | x.2 >= 3 | w.1 divides x.1

@@ -15,8 +15,8 @@ from tensorwright.rewrite.generate.generalize.generalize import (
     generalize,
     generalize_alike,
 )
-from tensorwright.rewrite.generate.generalize.random_shapes import Trial, agree_at
-from tensorwright.rewrite.generate.generalize.widening import Found, widened
+from tensorwright.rewrite.generate.generalize.random_shapes import RandomShapes, agree_at
+from tensorwright.rewrite.generate.generalize.widening import FoundRule, widened
 from tensorwright.rewrite.meaning import evaluate_terms
 from tensorwright.rewrite.prove import problems_of, sample_shapes
 from tensorwright.rewrite.terms import Rank
@@ -120,7 +120,7 @@ def test_a_general_rule_holds_at_any_shapes_that_meet_its_condition(line, seed):
 
 def holds(text):
     rule = parse_rule(text)
-    return Trial(rule).holds(rule.condition)
+    return RandomShapes(rule).holds(rule.condition)
 
 
 def test_trials_tell_true_from_false():
@@ -135,7 +135,7 @@ def test_trials_tell_true_from_false():
 
 def test_shapes_that_refute_a_rule_refute_it_under_every_condition_true_there():
     text = "matmul(?x, ?y) == matmul(?y, ?x) if rank(x) = 2 and rank(y) = 2"
-    trial = Trial(parse_rule(text))
+    trial = RandomShapes(parse_rule(text))
     ranks, square = parse_rule(text).condition, parse_rule(f"{text} and x.0 = 2").condition
     assert not trial.refutes(square)
     assert not trial.holds(square)
@@ -171,7 +171,7 @@ def test_shapes_of_which_a_rule_speaks_are_not_tried_again(monkeypatch):
         return generalize(rule, own)
 
     monkeypatch.setattr("tensorwright.rewrite.generate.generalize.generalize.generalize", noted)
-    found = [Found(parse_rule(line), tuple(each.items())) for each in shapes]
+    found = [FoundRule(parse_rule(line), tuple(each.items())) for each in shapes]
     (rule,) = generalize_alike(found)
     assert [fact for fact in rule.condition if not isinstance(fact, Rank)]  # one group
     assert tried == [{"x1": (5, 4, 8, 7), "x2": (3, 4, 2, 6), "x3": (2, 4, 2, 6)}]

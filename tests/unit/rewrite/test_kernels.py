@@ -23,9 +23,9 @@ from tensorwright.rewrite.generate.fingerprint.fingerprints import (
 )
 from tensorwright.rewrite.generate.fingerprint.kernels import values_of
 from tensorwright.rewrite.generate.fingerprint.prepared import prepared_values
+from tensorwright.rewrite.generate.fingerprint.random_inputs import Evaluator
 from tensorwright.rewrite.generate.fingerprint.structure import structure_of
 from tensorwright.rewrite.generate.preset import Preset, terms, weights
-from tensorwright.rewrite.generate.sieve.random_inputs import Evaluator
 from tensorwright.rewrite.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewrite.operators import OPERATORS
 from tensorwright.rewrite.terms import Apply, Input

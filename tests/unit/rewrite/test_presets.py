@@ -6,8 +6,8 @@ import pytest
 
 from tensorwright.base import UsageError
 from tensorwright.rewrite.generate import PRESET_NAMES, generate_rules, presets_of
+from tensorwright.rewrite.generate.fingerprint.random_inputs import Evaluator
 from tensorwright.rewrite.generate.presets import preset_named
-from tensorwright.rewrite.generate.sieve.random_inputs import Evaluator
 from tensorwright.rewrite.operators import OPERATORS
 from tensorwright.rewrite.terms import Apply, Input, Rule
 from tensorwright.rewrite.text import rule_text

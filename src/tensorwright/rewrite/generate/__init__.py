@@ -1,6 +1,11 @@
-"""Enumeration of operator graphs and the equalities among them. Read `enumerate.py` first."""
+"""Enumeration of operator graphs and the equalities among them. Read `enumerate.py` first.
 
-from tensorwright.rewrite.generate.factory import Generated, Stage, generate_rules, remove_work
+generate_rules("released", 2)     a preset, and operators on a side
+fingerprint < enumerate < candidates < generalize < generate.py     the steps, each a folder
+Generated(rules=(...), ...)       rules for all shapes, not yet proved
+"""
+
+from tensorwright.rewrite.generate.generate import Generated, Stage, generate_rules, remove_work
 from tensorwright.rewrite.generate.preset import Preset
 from tensorwright.rewrite.generate.presets import PRESET_NAMES, presets_of
 

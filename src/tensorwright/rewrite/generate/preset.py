@@ -1,5 +1,9 @@
 """What is enumerated, as data: inputs with their shapes, and applications of operators.
 
+    data("x", 2, (2, 4))                      x1, x2: inputs of shape (2, 4)
+    Application("concat", (1,))               tried on all pairs of tensors
+    Application("split0", (1,))               tried at every split point of each tensor
+
 The presets themselves are in `presets/`, one family of operators a file.
 """
 

@@ -1,4 +1,9 @@
-"""Progress of long steps, said now and then, with the time that is left."""
+"""Progress of long steps, said now and then, with the time that is left.
+
+meter = Meter(say, "level 2", total=10.0)
+meter.add(4.0)                   some seconds later
+say("level 2: 40%, 0:09 left")    at most every five seconds
+"""
 
 from __future__ import annotations
 

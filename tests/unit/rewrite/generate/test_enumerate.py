@@ -10,10 +10,10 @@ import pytest
 from tests.unit.rewrite.generate.tiny import TINY, enumerated, facts
 
 from tensorwright.expr import FieldDomain, residues
+from tensorwright.rewrite.generate.candidates.term_builder import TermBuilder
 from tensorwright.rewrite.generate.enumerate import blocks, enumerate
 from tensorwright.rewrite.generate.enumerate.checkpoint import WorkFolder
 from tensorwright.rewrite.generate.enumerate.plan import result_shape
-from tensorwright.rewrite.generate.sieve.terms import Builder
 from tensorwright.rewrite.meaning import evaluate_terms
 from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.terms import Apply, Input, Term
@@ -118,7 +118,7 @@ def test_every_equality_of_two_operators_is_found(tmp_path):
 
 def test_every_equality_holds_at_other_inputs(tmp_path):
     found = enumerated(tmp_path / "work", 3)
-    builder, domain = Builder(found), FieldDomain()
+    builder, domain = TermBuilder(found), FieldDomain()
     inputs = {e.name: domain.random(e.shape, np.random.default_rng(11)) for e in TINY.inputs}
     rows = range(0, len(found.equal), max(1, len(found.equal) // 300))
     for row in rows:

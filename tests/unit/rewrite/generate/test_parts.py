@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.unit.rewrite.generate.tiny import TINY, enumerated
 
 from tensorwright.base import UsageError
-from tensorwright.rewrite.generate.enumerate.absorb import Equalities
 from tensorwright.rewrite.generate.enumerate.blocks import Block, Order, keys, values
 from tensorwright.rewrite.generate.enumerate.checkpoint import WorkFolder, remove
 from tensorwright.rewrite.generate.enumerate.counting import sizes_of
 from tensorwright.rewrite.generate.enumerate.enumerate import enumerate_terms, run_of
+from tensorwright.rewrite.generate.enumerate.grouping import Equalities
 from tensorwright.rewrite.generate.enumerate.last_level import repeated_words
 from tensorwright.rewrite.generate.enumerate.sharing import shared_pairs, union_size
 from tensorwright.rewrite.generate.enumerate.state import restore

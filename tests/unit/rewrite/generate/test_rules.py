@@ -7,14 +7,17 @@ from tests.unit.rewrite.generate.tiny import TINY, enumerated
 
 from tensorwright.base import UsageError
 from tensorwright.rewrite.generate import generate_rules, presets_of, remove_work
+from tensorwright.rewrite.generate.candidates.congruence import (
+    distinct_equalities,
+    without_common_subgraphs,
+)
+from tensorwright.rewrite.generate.candidates.multi_root import multi_root_pairs, multi_root_rule
+from tensorwright.rewrite.generate.candidates.subsumption import without_subsumed
+from tensorwright.rewrite.generate.candidates.term_builder import TermBuilder
 from tensorwright.rewrite.generate.enumerate.checkpoint import WorkFolder
 from tensorwright.rewrite.generate.enumerate.enumerate import enumerate_terms, run_of
+from tensorwright.rewrite.generate.fingerprint.random_inputs import Evaluator
 from tensorwright.rewrite.generate.preset import Application, Preset, data, weights
-from tensorwright.rewrite.generate.sieve.candidates import distinct, without_common
-from tensorwright.rewrite.generate.sieve.multi_root import joint_pairs, joint_rule
-from tensorwright.rewrite.generate.sieve.random_inputs import Evaluator
-from tensorwright.rewrite.generate.sieve.subsumption import without_explained
-from tensorwright.rewrite.generate.sieve.terms import Builder
 from tensorwright.rewrite.operators import operator_count
 from tensorwright.rewrite.prune import has_common_inputs
 from tensorwright.rewrite.terms import Apply, Input, input_names, substitute
@@ -44,10 +47,11 @@ def _texts(rules):
 def test_two_outputs_that_share_an_operator_are_found(tmp_path):
     folder = WorkFolder(tmp_path / "work", run_of(_MERGING, 3, 0), resume=False)
     found = enumerate_terms(_MERGING, 3, folder)
-    pairs = joint_pairs(found, 3)
-    builder = Builder(found)
+    pairs = multi_root_pairs(found, 3)
+    builder = TermBuilder(found)
     rules = [
-        joint_rule(builder, int(a), int(b)) for a, b in zip(pairs.first, pairs.second, strict=True)
+        multi_root_rule(builder, int(a), int(b))
+        for a, b in zip(pairs.first, pairs.second, strict=True)
     ]
     texts = _texts(rules)
     for left, joined, at in (
@@ -80,9 +84,10 @@ def test_a_pair_that_contains_a_smaller_one_is_left_out(tmp_path):
     found = enumerate_terms(
         preset, 4, WorkFolder(tmp_path / "work", run_of(preset, 4, 0), resume=False)
     )
-    pairs, builder = joint_pairs(found, 4), Builder(found)
+    pairs, builder = multi_root_pairs(found, 4), TermBuilder(found)
     texts = _texts(
-        joint_rule(builder, int(a), int(b)) for a, b in zip(pairs.first, pairs.second, strict=True)
+        multi_root_rule(builder, int(a), int(b))
+        for a, b in zip(pairs.first, pairs.second, strict=True)
     )
     joined = "matmul(?x1, concat[1](?w1, ?w2))"
     merged = f"split0[1, 4]({joined}), split1[1, 4]({joined})"
@@ -93,9 +98,9 @@ def test_a_pair_that_contains_a_smaller_one_is_left_out(tmp_path):
 
 def test_a_common_operator_is_pruned_only_where_any_tensor_may_take_its_place(tmp_path):
     found = enumerated(tmp_path / "work", 3)
-    builder = Builder(found)
-    each = distinct(found)
-    rows, kept = each.row, set(without_common(found, each, 1).row.tolist())
+    builder = TermBuilder(found)
+    each = distinct_equalities(found)
+    rows, kept = each.row, set(without_common_subgraphs(found, each, 1).row.tolist())
     texts = _texts(builder.rule(int(row)) for row in kept)
     assert "relu(relu(?x1)) == relu(?x1)" in texts
     dropped = [builder.rule(int(row)) for row in rows if int(row) not in kept]
@@ -106,7 +111,7 @@ def test_a_common_operator_is_pruned_only_where_any_tensor_may_take_its_place(tm
 
 def test_one_equality_is_kept_of_those_that_differ_in_names(tmp_path):
     found = enumerated(tmp_path / "work", 2)
-    texts = _texts(Builder(found).rule(int(row)) for row in distinct(found).row)
+    texts = _texts(TermBuilder(found).rule(int(row)) for row in distinct_equalities(found).row)
     names = ("?x1", "?x2")
     both = {f"transpose[1, 0](transpose[1, 0]({name})) == {name}" for name in names}
     assert len(both & texts) == 1
@@ -129,9 +134,9 @@ def test_known_substitutions_are_found(tmp_path):
     (preset, *_) = presets_of("taso")
     folder = WorkFolder(tmp_path / "work", run_of(preset, 2, 0), resume=False)
     found = enumerate_terms(preset, 2, folder)
-    each = distinct(found)
-    rows = without_explained(found, each, without_common(found, each, 1))
-    texts = _texts(Builder(found).rule(int(row)) for row in rows)
+    each = distinct_equalities(found)
+    rows = without_subsumed(found, each, without_common_subgraphs(found, each, 1))
+    texts = _texts(TermBuilder(found).rule(int(row)) for row in rows)
     convolved = "conv2d[1, 1, same, none]"
     for wanted in (
         "transpose[1, 0](transpose[1, 0](?x1)) == ?x1",
@@ -185,16 +190,18 @@ def _follows(rule, rules):
 
 def test_what_is_left_out_follows_from_what_is_kept(tmp_path):
     found = enumerated(tmp_path / "work", 3)
-    each = distinct(found)
-    sifted = without_common(found, each, 1)
-    kept = without_explained(found, each, sifted)
-    assert len(kept) < len(sifted.row) * 0.7
-    builder = Builder(found)
+    each = distinct_equalities(found)
+    remaining = without_common_subgraphs(found, each, 1)
+    kept = without_subsumed(found, each, remaining)
+    assert len(kept) < len(remaining.row) * 0.7
+    builder = TermBuilder(found)
     rules = []
     for row in kept.tolist():
         rule = builder.rule(row)
         rules += [(rule.left[0], rule.right[0]), (rule.right[0], rule.left[0])]
-    dropped = [builder.rule(row) for row in sorted(set(sifted.row.tolist()) - set(kept.tolist()))]
+    dropped = [
+        builder.rule(row) for row in sorted(set(remaining.row.tolist()) - set(kept.tolist()))
+    ]
     plain = [rule for rule in dropped if "split" not in rule_text(rule)]
     assert len(plain) > 20
     for rule in plain[:: max(1, len(plain) // 20)]:

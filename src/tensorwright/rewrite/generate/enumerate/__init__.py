@@ -1,1 +1,6 @@
-"""All operator graphs up to a size, level by level. Read `enumerate.py` first."""
+"""All operator graphs up to a size, level by level. Read `enumerate.py` first.
+
+in     x1 (2, 4), w1 (4, 4) and the operators matmul, relu, ...
+step   level 1: matmul(x1, w1), relu(x1), ...; level 2: relu of them, ...
+out    classes of equal values, and the applications that equal a class
+"""

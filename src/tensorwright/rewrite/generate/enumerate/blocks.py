@@ -1,5 +1,9 @@
 """Units of work: blocks of applications, and plain functions that evaluate them.
 
+    block = Block(ewadd, left [0, 1], right [1, 2], is_table)    4 applications
+    keys(block, store, (0, 1), seed)                             (4, 2) words
+    values(block.at([1, 3]), store, (0, 1))                      (2, 2, size) residues
+
     Block   one operator with its parameters on classes of given shapes: each left one with each
             right one (`is_table`), or row by row
     keys    the fingerprints of a block's applications, one word for each sample asked for

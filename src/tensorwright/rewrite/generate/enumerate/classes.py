@@ -1,5 +1,9 @@
 """The table of equivalence classes: every tensor value once, with its cheapest term.
 
+    class 0    an input: code INPUT, a -1, b -1
+    class 9    matmul(x1, w1): code of matmul, a 0, b 3, cost 1, its fingerprint
+    Kind       shape (2, 4), split points ((), ()), no weight
+
 A row is a class; its columns are arrays that grow by one level at a time.  The term of a class is
 an application (`code`, `place`) to classes `a` and `b` (-1 where there is none), or an input: then
 `code` is INPUT and the number of the class is that of the input.  `nodes` are the operators of the

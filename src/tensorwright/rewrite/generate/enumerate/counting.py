@@ -1,5 +1,9 @@
 """How many graphs the classes stand for: every choice of equal arguments makes another graph.
 
+    relu(x) and relu(relu(x)) are one class     sizes[c] = [0, 1, 1]
+    matmul of it with w                         1 term of 2 operators, 1 of 3
+    graphs_of_stored(sizes)                     all terms of one operator or more
+
 `sizes[c, s]` is the number of terms of class c with s operators.  A term of an application has as
 many operators as the application at its level, and those by which its arguments are larger than
 the terms of their classes.  Of the last level each application stands for the products of the
@@ -13,13 +17,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewrite.generate.enumerate.absorb import Equalities
 from tensorwright.rewrite.generate.enumerate.classes import (
     INPUT,
     ClassTable,
     Ints,
     Places,
 )
+from tensorwright.rewrite.generate.enumerate.grouping import Equalities
 
 __all__ = ["graphs_of_stored", "sizes_of", "smallest"]
 

@@ -1,7 +1,11 @@
 """All terms of up to N operators, level by level over classes; equal values meet in one class.
 
+    enumerate_terms(RELEASED, 2, folder)     inputs x1, x2, ... and operators
+    found.table                              classes: matmul(x1, w1), relu(x1), ...
+    found.equal                              relu(relu(x1)) equals the class of relu(x1), ...
+
 Level k applies every operator to classes whose terms together have k - 1 operators, shared ones
-once.  What comes out is grouped by fingerprint (`absorb.py`).  Since only the one term of each
+once.  What comes out is grouped by fingerprint (`grouping.py`).  Since only the one term of each
 class is an argument, an equality that follows from a smaller one by replacing a subterm is never
 found: there are classes where TASO has graphs.  Of the last level only fingerprints are made
 (`last_level.py`).
@@ -24,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import UsageError
-from tensorwright.rewrite.generate.enumerate.absorb import Equalities, absorb
 from tensorwright.rewrite.generate.enumerate.blocks import (
     Block,
     Chunk,
@@ -46,6 +49,7 @@ from tensorwright.rewrite.generate.enumerate.counting import (
     sizes_of,
     smallest,
 )
+from tensorwright.rewrite.generate.enumerate.grouping import Equalities, group_equal
 from tensorwright.rewrite.generate.enumerate.last_level import KeysJob, LastLevel
 from tensorwright.rewrite.generate.enumerate.plan import Plan
 from tensorwright.rewrite.generate.enumerate.sharing import families
@@ -187,7 +191,7 @@ class _Session:
         parts = [_batch(plan, chunk, results.pop(n)) for n, chunk in enumerate(chunks)]
         batch = Batch.joined(parts)
         first = len(self.table)
-        self.equal.append(absorb(self.table, batch, level, self.family, is_last=False))
+        self.equal.append(group_equal(self.table, batch, level, self.family, is_last=False))
         self.counts.append(len(batch))
         self._compute(first, self._workers_for(plan))
 
@@ -222,7 +226,7 @@ class _Session:
         passes = LastLevel(plan, self.store, self.folder, self.seed, workers, self.say)
         batch = passes.run()
         self.counts.append(passes.applications)
-        self.equal.append(absorb(self.table, batch, level, self.family, is_last=True))
+        self.equal.append(group_equal(self.table, batch, level, self.family, is_last=True))
         return graphs, two_outputs
 
 

@@ -1,5 +1,9 @@
 """The last level, hashed and not stored: nothing will be applied to it.
 
+    first pass     20 million applications -> 20 million words, in files
+    repeated_words(folder, names, older, ...)     the few words that occur twice
+    second pass    those applications alone, with all of their fingerprint: a Batch
+
 First pass   one word of fingerprint for each application, chunk by chunk, into files
 Between      the words that occur twice, or in an older class: found range by range of the words,
              so that memory stays within a budget whatever the number of applications

@@ -1,5 +1,9 @@
 """What a level tries: every operator on classes whose terms have `level - 1` operators together.
 
+    Plan(preset, table, level=2).blocks       what is tried on the classes of level 1
+    Block(matmul, left [9, 11], right [3, 4]) a table of 4 applications
+    plan.kinds_of(block, left, right)         shape and split points of their results
+
 Pairs of classes come as tables where their costs add up to that (all left ones of one cost with
 all right ones of another), and one by one where they share operators (`sharing.py`).
 """

@@ -1,5 +1,9 @@
 """Terms up to the names of their inputs, as hashes computed in batches.
 
+    matmul(x1, w1)     sequence [0, 3], form f
+    matmul(x2, w1)     sequence [1, 3], form f: the other with inputs renamed
+    matmul(x1, x1)     sequence [0], another form
+
 The *sequence* of a term lists its inputs in the order of their first appearance (numbers, -1 after
 the last).  The *form* of a term is a hash of what is left when each input is replaced by its place
 in the sequence and its kind.  Two terms have equal forms if and only if (but for a collision of 64

@@ -1,5 +1,9 @@
 """Terms as sets of operators: what two terms share is counted once.
 
+    ewadd(relu(x), relu(x))      the operators {ewadd, relu}: relu counts once
+    union_size(nodes, nodes)     2 for relu(x) with itself
+    Sharing(table, 3).first      classes that have three operators together, more one by one
+
 An operator of a term is a hash of what is applied to which classes; both halves of a split are one
 operator.  `ClassTable.nodes` holds the set of each class, its own operator last, zeros after it.
 """

@@ -1,4 +1,9 @@
-"""What an enumeration knows after a level, as one value that a work folder keeps."""
+"""What an enumeration knows after a level, as one value that a work folder keeps.
+
+begin(preset, folder, seed)     classes of the inputs and prepared terms
+save(folder, state)             after each level
+restore(folder)                 the state after the last finished level, or None
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import UsageError
-from tensorwright.rewrite.generate.enumerate.absorb import Equalities
 from tensorwright.rewrite.generate.enumerate.checkpoint import WorkFolder
 from tensorwright.rewrite.generate.enumerate.classes import (
     INPUT,
@@ -19,6 +23,7 @@ from tensorwright.rewrite.generate.enumerate.classes import (
     ClassTable,
     Kind,
 )
+from tensorwright.rewrite.generate.enumerate.grouping import Equalities
 from tensorwright.rewrite.generate.enumerate.renaming import WIDTH, mix
 from tensorwright.rewrite.generate.enumerate.store import ValueStore
 from tensorwright.rewrite.generate.fingerprint.field import random_values

@@ -1,5 +1,9 @@
 """The values of classes, in files: one for each shape and sample, row by row.
 
+    store.append((2, 3), values)             row 0, the first of some
+    store.take((2, 3), [0, 5], (0, 1))       (2, 2, 6): two rows, two samples
+    folder/values-2x3-0.u32                  where sample 0 lies
+
 Processes share what they read, as the system maps each file once; a search over terms of four
 operators reads the second sample only of the few that its fingerprints leave.
 """

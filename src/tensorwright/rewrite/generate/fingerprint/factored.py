@@ -1,5 +1,9 @@
 """Values of a bilinear operator at pairs of arguments of which one occurs in many pairs.
 
+    factored_values(matmul, a, b, left, right)     left [0, 0, 0], right [1, 2, 3]: one product
+    of the matrix "multiply by row 0" with the rows 1, 2, 3 serves all three
+    what it gives                                   values (3, 2, 8), those of `values_of`
+
 With one argument fixed the operator is a matrix, and one product of matrices serves all pairs that
 have it.  Where arguments rarely recur, or the sums are short, the pairs are multiplied one by one.
 """

@@ -1,5 +1,9 @@
 """Exact arithmetic modulo the prime of `expr.FieldDomain`, on whole arrays.
 
+    multiply(P - 1, P - 1)     1, as (-1)(-1) = 1
+    invert(2)                  (P + 1) / 2
+    relu(P - 5)                0: it stands for -5
+
 Numbers are uint64 below P.  Products of two fit 62 bits.  Matrix products run as three products of
 doubles: the left factor in limbs of 11 bits keeps every sum below 2**53 for up to 2048 addends.
 """

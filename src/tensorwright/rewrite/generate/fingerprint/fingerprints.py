@@ -1,5 +1,9 @@
 """Fingerprints of applications, in batches: plain functions of plain data.
 
+    keys_of(values (n, 2, 6), (2, 3), seed)           (n, 2): 62 bits for each sample
+    keys_of_table(ewadd, a, b, (2, 3), seed)          (i, j, 2) for all pairs, from i + j sums
+    two terms are taken for equal                     where both words of their keys are
+
 The fingerprint of a value is FUNCTIONALS random linear functionals of each of its samples, 62 bits
 in one word.  Linear functionals pass through operators that are linear in an argument.  So the
 fingerprints of `op(a, b)` for all a of one set and all b of another come from sums of two vectors,

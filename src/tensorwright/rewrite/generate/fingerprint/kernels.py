@@ -1,5 +1,9 @@
 """Values of applications, in batches: plain functions of plain data.
 
+    values_of(structure of relu, (x,))         x (n, 2, 6) -> (n, 2, 6)
+    values_of(structure of matmul, (a, b))     a (n, 2, 6), b (n, 2, 12) -> (n, 2, 8)
+    row n is the application to row n of each
+
 A tensor value is SAMPLES vectors of residues, one per random assignment of the inputs.
 """
 

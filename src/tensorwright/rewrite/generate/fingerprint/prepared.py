@@ -1,4 +1,9 @@
-"""The values of prepared terms at the random values of the inputs."""
+"""The values of prepared terms at the random values of the inputs.
+
+preset.prepared                    ewadd(?w1, ?w2): a term over weights, it costs nothing
+prepared_values(preset, values)    values of the inputs (1, 2, size) each
+what it gives                      (the sum of the values of w1 and w2,)
+"""
 
 from __future__ import annotations
 

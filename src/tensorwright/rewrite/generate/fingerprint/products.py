@@ -1,5 +1,9 @@
 """Exact products of matrices of residues, computed in doubles.
 
+    centred([1, P - 1])              [1.0, -1.0]
+    product([[2.0]], [[-3.0]])       [[-6.0]], modulo P, exact
+    residues_of([-6.0])              [P - 6]
+
 A residue is *centred*: a double between -P/2 and P/2.  The left factor is split into two limbs of
 16 bits, the right one is not, so that every sum stays below 2**53 for up to 240 addends:
 

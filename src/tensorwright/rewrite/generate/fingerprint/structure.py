@@ -1,5 +1,9 @@
 """What an operator does to flat tensors of residues, derived from its meaning.
 
+    structure_of("transpose", (1, 0), ((2, 3),))     Linear: a permutation matrix (6, 6)
+    structure_of("matmul", (), ((2, 3), (3, 4)))     Bilinear: 12 sums of 3 products of places
+    structure_of("relu", (), ((2, 3),))              Pointwise
+
     Linear    out = sum over arguments of matrix @ argument      concat, transpose, sums, pooling
     Bilinear  out[o] = sum over t of a[left[o, t]] * b[right[o, t]]     matmul, conv, product
     Pointwise out = f(x), one element at a time                  relu, exp

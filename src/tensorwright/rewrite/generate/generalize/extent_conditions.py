@@ -1,5 +1,9 @@
 """The fewest equalities of extents under which a rule holds, of those true where it was found.
 
+    in     conv2d(ewadd(x, y), w) == ..., true at x (1, 4, 5, 5), w (4, 4, 3, 3)
+    try    x.1 = w.1 (one group), x.0 = 1, x.2 = x.3, ... the likeliest to be needed first
+    out    the rule under x.1 = w.1, which suffices alone
+
 One that suffices alone is taken.  Else one after the other of the likeliest kinds is left out; it
 stays out where the rule still holds at random shapes, or where the others imply it.  The likeliest
 to be needed are tried last: that a convolution has one group, `x.1 = w.1`.
@@ -13,7 +17,7 @@ from itertools import combinations, product
 
 from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import Dim, Extent
-from tensorwright.rewrite.generate.generalize.random_shapes import Trial
+from tensorwright.rewrite.generate.generalize.random_shapes import RandomShapes
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import (
     STRIDES,
@@ -35,7 +39,7 @@ from tensorwright.rewrite.terms import (
     applications,
 )
 
-__all__ = ["tied"]
+__all__ = ["with_extent_conditions"]
 
 _FEW, _SOME, _MANY = 6, 12, 40
 """Shapes at which a condition is tried: first, while one is looked for, and in the end."""
@@ -43,12 +47,12 @@ _MOST_SEARCHES = 4
 Extents = Mapping[Extent, int]
 
 
-def tied(
-    rule: Rule, trial: Trial, needed: Condition, shapes: Mapping[str, IntShape]
+def with_extent_conditions(
+    rule: Rule, random_shapes: RandomShapes, needed: Condition, shapes: Mapping[str, IntShape]
 ) -> Rule | None:
     """The rule with such equalities as its condition, after `needed`; None where none suffice.
 
-    trial    of its two sides
+    random_shapes    where its two sides are compared
     shapes   of the inputs, where the rule was found
     """
     symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
@@ -58,13 +62,13 @@ def tied(
         return None
     asked = (*facts, *(fact for fact in needed if isinstance(fact, Equal | Divides)))
     ranked = _candidates(rule, shapes)
-    search = _Search(trial, needed, asked)
+    search = _Search(random_shapes, needed, asked)
     for _ in range(_MOST_SEARCHES):  # each knows what refuted the one before
         kept = search.fewest(ranked)
         if kept is None:
             return None
         condition = (*needed, *kept)
-        if trial.holds(condition, seed=2, samples=_MANY):
+        if random_shapes.holds(condition, seed=2, samples=_MANY):
             return replace(rule, condition=condition)
     return None
 
@@ -73,14 +77,14 @@ def tied(
 class _Search:
     """Looks for equalities that suffice beside `needed`; `asked` is known besides."""
 
-    trial: Trial
+    random_shapes: RandomShapes
     needed: Condition
     asked: tuple[Fact, ...]
 
     def fewest(self, ranked: Sequence[tuple[int, Fact]]) -> list[Fact] | None:
         """One that suffices alone, or else as few as may be."""
         every = (*self.needed, *(fact for _, fact in ranked))
-        if not self.trial.holds(every, samples=_FEW) and self.trial.refutes(every):
+        if not self.random_shapes.holds(every, samples=_FEW) and self.random_shapes.refutes(every):
             return None
         for kind, fact in reversed(ranked):
             if kind >= _ALONG and self._suffice([fact]):
@@ -102,12 +106,12 @@ class _Search:
 
     def _suffice(self, facts: Sequence[Fact]) -> bool:
         condition = (*self.needed, *facts)
-        return self.trial.holds(condition, samples=_FEW) and self.trial.holds(
+        return self.random_shapes.holds(condition, samples=_FEW) and self.random_shapes.holds(
             condition, seed=1, samples=_SOME
         )
 
     def _refuted(self, facts: Sequence[Fact]) -> bool:
-        return self.trial.refutes((*self.needed, *facts))
+        return self.random_shapes.refutes((*self.needed, *facts))
 
     def _imply(self, facts: Sequence[Fact], fact: Fact) -> bool:
         known = assume((*self.asked, *facts))
@@ -166,7 +170,7 @@ def _kinds(term: Apply) -> tuple[Parameter, ...]:
 
 
 def _kernels(rule: Rule) -> dict[tuple[str, str], int]:
-    """The inputs that are convolved with each other, data first, and how likely a tie is.
+    """The inputs that are convolved with each other, data first, and how likely a rule needs it.
 
     Of as many parts on both sides, the first meets the first.
     """

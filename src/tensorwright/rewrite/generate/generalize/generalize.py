@@ -1,9 +1,13 @@
 """A rule found at concrete shapes, said for all shapes, under a condition as weak as found.
 
-The sizes in its parameters come from `holes.py`.  Then the condition: none, if the rule holds so at
-random shapes; else the ranks of the inputs; else also equalities that are true where it was found
-(`x.1 = w.1`: one group), as few of them as suffice.  Whether it holds for all shapes is for the
-prover to say.
+    in     ewadd(x1, ones[2, 4]()) == ..., x1 (2, 4)
+    try    ewadd(x1, ones[x1.0, x1.1]()), without a condition, at random shapes
+    out    the rule, or with rank(x1) = 2, or with equalities of extents besides
+
+The sizes in its parameters come from `size_inference.py`.  Then the condition: none, if the rule
+holds so at random shapes; else the ranks of the inputs; else also equalities that are true where
+it was found (`x.1 = w.1`: one group), as few of them as suffice.  Whether it holds for all shapes
+is for the prover to say.
 """
 
 from __future__ import annotations
@@ -14,14 +18,14 @@ from dataclasses import replace
 
 from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import Dim
-from tensorwright.rewrite.generate.generalize.extent_conditions import tied
+from tensorwright.rewrite.generate.generalize.extent_conditions import with_extent_conditions
 from tensorwright.rewrite.generate.generalize.random_shapes import (
-    Trial,
+    RandomShapes,
     agree_at,
     is_true,
 )
-from tensorwright.rewrite.generate.generalize.size_inference import closed_rules
-from tensorwright.rewrite.generate.generalize.widening import Found
+from tensorwright.rewrite.generate.generalize.size_inference import rules_with_sizes
+from tensorwright.rewrite.generate.generalize.widening import FoundRule
 from tensorwright.rewrite.meaning import infer, instantiate, symbolic_shape
 from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.prove.conditions import without_needless_ranks
@@ -31,18 +35,18 @@ from tensorwright.rewrite.text import rule_text
 
 __all__ = ["alike", "generalize", "generalize_alike"]
 
-_MOST_TIED = 4
+_MOST_CONDITIONED = 4
 
 
-def alike(found: Iterable[Found]) -> tuple[tuple[Found, ...], ...]:
+def alike(found: Iterable[FoundRule]) -> tuple[tuple[FoundRule, ...], ...]:
     """Rules that differ only in the names and shapes of inputs, together, in order."""
-    groups: dict[str, list[Found]] = {}
+    groups: dict[str, list[FoundRule]] = {}
     for each in found:
         groups.setdefault(rule_text(canonical_rule(each.rule)), []).append(each)
     return tuple(map(tuple, groups.values()))
 
 
-def generalize_alike(found: Sequence[Found]) -> tuple[Rule, ...]:
+def generalize_alike(found: Sequence[FoundRule]) -> tuple[Rule, ...]:
     """What rules that are alike become: one rule where it has no condition, else the distinct ones.
 
     The shapes with the fewest chance equalities come first.  Shapes of which a rule speaks already
@@ -50,7 +54,7 @@ def generalize_alike(found: Sequence[Found]) -> tuple[Rule, ...]:
     """
     kept: dict[str, Rule] = {}
     for rule, shapes in sorted(map(_renamed, found), key=lambda each: _coincidences(each[1])):
-        if any(_speaks_of(known, rule, shapes) for known in kept.values()):
+        if any(_speaks_of(general, rule, shapes) for general in kept.values()):
             continue
         general = generalize(rule, shapes)
         if general is not None:
@@ -60,7 +64,7 @@ def generalize_alike(found: Sequence[Found]) -> tuple[Rule, ...]:
     return tuple(kept.values())
 
 
-def _renamed(found: Found) -> tuple[Rule, dict[str, IntShape]]:
+def _renamed(found: FoundRule) -> tuple[Rule, dict[str, IntShape]]:
     """With canonical names: rules that are alike are the same then."""
     names = input_names(*found.rule.left, *found.rule.right)
     shapes = dict(found.shapes)
@@ -105,30 +109,32 @@ def generalize(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | None:
 def _general(rule: Rule, own: Mapping[str, IntShape]) -> Rule | None:
     """The rule with sizes for numbers, and the condition that it needs."""
     ranks: Condition = tuple(Rank(name, len(shape)) for name, shape in own.items())
-    ordered = sorted(closed_rules(rule, own), key=lambda pair: pair[1])
+    ordered = sorted(rules_with_sizes(rule, own), key=lambda pair: pair[1])
     closed = [replace(rule, left=each.left, right=each.right) for each, _ in ordered]
-    tried: list[tuple[Rule, Trial, Condition]] = []
+    tried: list[tuple[Rule, RandomShapes, Condition]] = []
     for each in closed:
-        trial, needed = Trial(each), _roots_equal(each, own)
-        tried.append((each, trial, needed))
-        condition = _sufficient(trial, ranks, needed)
+        random_shapes, needed = RandomShapes(each), _roots_equal(each, own)
+        tried.append((each, random_shapes, needed))
+        condition = _sufficient(random_shapes, ranks, needed)
         if condition is not None:
             return replace(each, condition=condition)
-    for each, trial, needed in tried[:_MOST_TIED]:
-        found = tied(each, trial, (*ranks, *needed), own)
+    for each, random_shapes, needed in tried[:_MOST_CONDITIONED]:
+        found = with_extent_conditions(each, random_shapes, (*ranks, *needed), own)
         if found is not None:
             return without_needless_ranks(found)
     return None
 
 
-def _sufficient(trial: Trial, ranks: Condition, needed: Condition) -> Condition | None:
+def _sufficient(
+    random_shapes: RandomShapes, ranks: Condition, needed: Condition
+) -> Condition | None:
     """The weaker condition under which a rule holds, of `needed` with the ranks and without.
 
     With the ranks first: it is refuted sooner, and then neither holds.
     """
     ranked = (*ranks, *needed)
-    is_ranked = trial.holds(ranked)
-    if (is_ranked or not trial.refutes(ranked)) and trial.holds(needed):
+    is_ranked = random_shapes.holds(ranked)
+    if (is_ranked or not random_shapes.refutes(ranked)) and random_shapes.holds(needed):
         return needed
     return ranked if is_ranked else None
 
@@ -136,7 +142,7 @@ def _sufficient(trial: Trial, ranks: Condition, needed: Condition) -> Condition 
 def _roots_equal(rule: Rule, shapes: Mapping[str, IntShape]) -> Condition:
     """What makes the shapes of the two sides equal, beyond what the shape rules ask.
 
-    Only what gives an extent; where windows are counted, `ties.py` finds a plainer condition.
+    Only what gives an extent; where windows are counted, an extent condition is plainer.
     """
     symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
     count = len(rule.left)

@@ -1,5 +1,9 @@
 """Does a rule hold at shapes other than those where it was found?  Random shapes decide, in floats.
 
+    RandomShapes(relu(relu(?x)) == relu(?x)).holds(())         True
+    RandomShapes(transpose[1, 0](?x) == ?x).holds(())          False: seen at x (3, 2)
+    the same .refutes((Rank("x", 2),))                         True, without another evaluation
+
 This refutes a generalisation that is false, and what only the stand-ins of exact arithmetic make
 equal.  It proves nothing.  Shapes at which a rule is false refute it under every condition that is
 true there, so that most conditions that do not suffice are seen without another evaluation.
@@ -22,7 +26,7 @@ from tensorwright.rewrite.prove.sampling import holds_at
 from tensorwright.rewrite.shapes import IllTyped
 from tensorwright.rewrite.terms import Condition, Fact, Input, Rank, Rule
 
-__all__ = ["Trial", "agree_at", "is_true"]
+__all__ = ["RandomShapes", "agree_at", "is_true"]
 
 _SAMPLES = 6
 _FEWEST = 3
@@ -31,8 +35,8 @@ _LARGEST = (4, 9)
 _TOLERANCE = 1e-7
 
 
-class Trial:
-    """Two sides, and what is known of them whatever the condition."""
+class RandomShapes:
+    """Compares the two sides of a rule at random shapes; keeps where they agree and where not."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
@@ -63,12 +67,11 @@ class Trial:
 
     def _agree(self, shapes: Mapping[str, IntShape], seed: int) -> bool:
         key = tuple(shapes.items())
-        known = self._agrees.get(key)
-        if known is None:
-            known = self._agrees[key] = agree_at(self._rule, shapes, seed)
-            if not known:
+        if key not in self._agrees:
+            self._agrees[key] = agree_at(self._rule, shapes, seed)
+            if not self._agrees[key]:
                 self._refuting.append(dict(shapes))
-        return known
+        return self._agrees[key]
 
 
 def is_true(fact: Rank | Fact, shapes: Mapping[str, IntShape]) -> bool:

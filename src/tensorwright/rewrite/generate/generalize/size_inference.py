@@ -34,7 +34,7 @@ from tensorwright.rewrite.terms import (
     substitute,
 )
 
-__all__ = ["closed_rules"]
+__all__ = ["rules_with_sizes"]
 
 _UNKNOWN = "free"
 _NEVER = 1000
@@ -59,7 +59,7 @@ class _Unknown:
         return axis if first is AXIS and isinstance(axis, int) else None
 
 
-def closed_rules(rule: Rule, shapes: Mapping[str, IntShape]) -> Iterator[tuple[Rule, int]]:
+def rules_with_sizes(rule: Rule, shapes: Mapping[str, IntShape]) -> Iterator[tuple[Rule, int]]:
     """The rule with sizes in the place of numbers, the likeliest first, and what they cost.
 
     The cost is how many extents of the inputs the shape rules then fix: less is more general.

@@ -1,5 +1,9 @@
 """The most general equality of which an equality is an instance, as far as evaluation tells.
 
+    in     relu(relu(matmul(x1, w1))) == relu(matmul(x1, w1))
+    try    an input in the place of matmul(x1, w1), which both sides have
+    out    FoundRule(relu(relu(any1_2_4)) == relu(any1_2_4), its shapes)
+
 shared parts     what stands on both sides becomes an input: a rule about a prepared kernel may be
                  true of every kernel
 repeated inputs  an input that stands at several places becomes several inputs:
@@ -16,7 +20,7 @@ from functools import cache, lru_cache
 from itertools import product
 
 from tensorwright.rewrite.dims import Dim
-from tensorwright.rewrite.generate.sieve.random_inputs import Evaluator
+from tensorwright.rewrite.generate.fingerprint.random_inputs import Evaluator
 from tensorwright.rewrite.meaning import infer_shapes
 from tensorwright.rewrite.operators import IntShape, operator_count
 from tensorwright.rewrite.terms import (
@@ -28,7 +32,7 @@ from tensorwright.rewrite.terms import (
     input_names,
 )
 
-__all__ = ["Found", "widened"]
+__all__ = ["FoundRule", "widened"]
 
 _SEED = 5
 _MOST_COPIES = 3
@@ -38,14 +42,14 @@ Shapes = dict[str, IntShape]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRule:
     """A rule and the shapes of its inputs where it was found."""
 
     rule: Rule
     shapes: tuple[tuple[str, IntShape], ...]
 
 
-def widened(rule: Rule, shapes: Mapping[str, IntShape]) -> Found:
+def widened(rule: Rule, shapes: Mapping[str, IntShape]) -> FoundRule:
     """The rule, or one of which it is an instance.
 
     shapes  of the inputs, where the rule was found; there may be others
@@ -55,7 +59,7 @@ def widened(rule: Rule, shapes: Mapping[str, IntShape]) -> Found:
     for name in input_names(*sides[0], *sides[1]):
         sides, own = _without_repeated(sides, own, name, evaluator)
     names = input_names(*sides[0], *sides[1])
-    return Found(Rule(*sides), tuple((name, own[name]) for name in names))
+    return FoundRule(Rule(*sides), tuple((name, own[name]) for name in names))
 
 
 @lru_cache(maxsize=4)

@@ -1,5 +1,9 @@
 """The presets: one family of operators a file, each enumerated on its own.
 
+    presets_of("taso")        (RELEASED, WINDOWS)
+    presets_of("windows")     (WINDOWS,)
+    presets_of("window")      UsageError: did you mean windows?
+
 `taso` is two enumerations: `released` has the inputs and operators of TASO's released generator,
 `windows` what the paper's Table 1 has besides.  `full` adds families of further operators: each
 operator meets those with which it has something in common, so that there are few pairs.

@@ -1,4 +1,9 @@
-"""Arithmetic and functions of single elements: subtraction, division, exp, sigmoid, tanh."""
+"""Arithmetic and functions of single elements: subtraction, division, exp, sigmoid, tanh.
+
+goes in    x1, x2 (2, 3), a number s0; ewadd, ewmul, ewsub, ewdiv, exp, ...
+is equal   ewsub(ewadd(x1, x2), x2)
+comes out  x1
+"""
 
 from __future__ import annotations
 

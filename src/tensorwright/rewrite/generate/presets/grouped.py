@@ -1,4 +1,9 @@
-"""Grouped and depthwise convolutions, and kernels whose groups were merged."""
+"""Grouped and depthwise convolutions, and kernels whose groups were merged.
+
+goes in    i1 (2, 4, 3, 3), g1 (4, 2, 3, 3): two groups
+is equal   conv2d[1, 1, same, none](i1, g1)
+comes out  conv2d[1, 1, same, none](i1, the kernel of one group, zeros where groups differ)
+"""
 
 from __future__ import annotations
 

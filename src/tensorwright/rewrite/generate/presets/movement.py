@@ -1,4 +1,9 @@
-"""Reshape, slice, pad and broadcast among operators that work element by element."""
+"""Reshape, slice, pad and broadcast among operators that work element by element.
+
+goes in    x1 (2, 3, 4) and reshapes, slices, pads of it
+is equal   relu(reshape[6, 4](x1))
+comes out  reshape[6, 4](relu(x1))
+"""
 
 from __future__ import annotations
 

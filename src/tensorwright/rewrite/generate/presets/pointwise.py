@@ -1,4 +1,9 @@
-"""What works element by element, over concatenation and splits along every axis, and transposes."""
+"""What works element by element, over concatenation and splits along every axis, and transposes.
+
+goes in    tensors of rank 4, split and concatenated along each axis
+is equal   concat[2](relu(x1), relu(x2))
+comes out  relu(concat[2](x1, x2))
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Sums and means along a dimension, and tensors stretched along one."""
+"""Sums and means along a dimension, and tensors stretched along one.
+
+goes in    x1 (3, 4), sums and means along its dimensions
+is equal   reduce_sum[0](ewadd(x1, x2))
+comes out  ewadd(reduce_sum[0](x1), reduce_sum[0](x2))
+"""
 
 from __future__ import annotations
 

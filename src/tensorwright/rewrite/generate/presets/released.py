@@ -1,5 +1,9 @@
 """Inputs and operators of TASO's released generator (Jia et al., SOSP 2019), for comparison.
 
+    goes in    x1, x2 (2, 4), w1, w2 (4, 4), images and kernels
+    is equal   ewadd(matmul(x1, w1), matmul(x1, w2))
+    comes out  matmul(x1, ewadd(w1, w2))
+
 Its kernels are 1x3, 3x1 and 3x3; strides are 1, padding is `same`, axes are 0 and 1.
 """
 

@@ -1,6 +1,10 @@
 """What the paper's Table 1 has and the released generator lacks: strides 2, valid padding, kernels
 of 1x1, and concatenation and splits on rows and columns.
 
+    goes in    i1 (2, 2, 5, 4), kernels 3x3 and 1x1, strides 1 and 2
+    is equal   max_pool[3, 3, 2, 2, same](relu(i1))
+    comes out  relu(max_pool[3, 3, 2, 2, same](i1))
+
 Tensors are smaller than TASO's: two channels, and as few columns as a window of 3 by 3 leaves room.
 """
 

@@ -1,5 +1,9 @@
 """Steps from candidate rules at the preset's shapes to rules for all shapes, in several processes.
 
+    steps = GeneralizationSteps(preset.shapes, seed, workers=2, say=print)
+    steps.holding(rules)               those that hold at other random inputs, too
+    steps.general(steps.instances(rules))     rules for all shapes
+
 Each step is a plain function of a few rules, so that it can be spread like the enumeration; the
 order of the rules stays.
 """
@@ -11,15 +15,15 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
+from tensorwright.rewrite.generate.fingerprint.random_inputs import Evaluator
 from tensorwright.rewrite.generate.generalize.generalize import alike, generalize_alike
-from tensorwright.rewrite.generate.generalize.widening import Found, widened
+from tensorwright.rewrite.generate.generalize.widening import FoundRule, widened
 from tensorwright.rewrite.generate.parallel import map_chunks
 from tensorwright.rewrite.generate.progress import Meter, Say
-from tensorwright.rewrite.generate.sieve.random_inputs import Evaluator
 from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.terms import Rule
 
-__all__ = ["Refinery"]
+__all__ = ["GeneralizationSteps"]
 
 _ITEMS, _SLOW_ITEMS = 32, 4
 """Items of a part, of quick steps and of slow ones."""
@@ -48,16 +52,16 @@ class _Widening:
 
     shapes: Shapes
 
-    def __call__(self, rules: Sequence[Rule]) -> tuple[Found, ...]:
+    def __call__(self, rules: Sequence[Rule]) -> tuple[FoundRule, ...]:
         return tuple(widened(rule, self.shapes) for rule in rules)
 
 
-def _general(groups: Sequence[Sequence[Found]]) -> tuple[Rule, ...]:
+def _general(groups: Sequence[Sequence[FoundRule]]) -> tuple[Rule, ...]:
     return tuple(rule for group in groups for rule in generalize_alike(group))
 
 
 @dataclass(frozen=True, slots=True)
-class Refinery:
+class GeneralizationSteps:
     """The steps, for rules over inputs of these shapes; `seed` as for the enumeration."""
 
     shapes: Shapes
@@ -69,11 +73,11 @@ class Refinery:
         """The rules that hold once more."""
         return self._spread("evaluated", _Holding(self.shapes, self.seed + 1), rules)
 
-    def instances(self, rules: Sequence[Rule]) -> tuple[tuple[Found, ...], ...]:
+    def instances(self, rules: Sequence[Rule]) -> tuple[tuple[FoundRule, ...], ...]:
         """Rules as general as they hold, those together that are alike."""
         return alike(self._spread("instances", _Widening(self.shapes), rules))
 
-    def general(self, groups: Sequence[Sequence[Found]]) -> tuple[Rule, ...]:
+    def general(self, groups: Sequence[Sequence[FoundRule]]) -> tuple[Rule, ...]:
         """Rules for all shapes."""
         return self._spread("generalised", _general, groups, _SLOW_ITEMS)
 

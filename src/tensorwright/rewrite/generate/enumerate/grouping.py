@@ -1,5 +1,9 @@
 """Equal values become one class: what a level found is grouped by fingerprint.
 
+    in     applications with keys k1, k2, k1, k3; class 5 has key k3
+    table  grows by a class for k1 (its first member by form), one for k2
+    out    Equalities: the other k1 is of the new class, k3 of class 5
+
 A group that holds an older class gives equalities with it.  Of another group the first member by
 form becomes a class, and the rest are equalities.
 """
@@ -20,7 +24,7 @@ from tensorwright.rewrite.generate.enumerate.classes import (
 from tensorwright.rewrite.generate.enumerate.renaming import form_of, merge
 from tensorwright.rewrite.generate.enumerate.sharing import nodes_of
 
-__all__ = ["Described", "Equalities", "absorb", "describe"]
+__all__ = ["Described", "Equalities", "describe", "group_equal"]
 
 Family = NDArray[np.int64]
 _BLOCK = 1 << 18
@@ -46,7 +50,7 @@ class Equalities:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Described:
-    """Forms and sequences of applications: see `forms.py`."""
+    """Forms and sequences of applications: see `renaming.py`."""
 
     form: NDArray[np.uint64]
     sequence: NDArray[np.int8]
@@ -66,7 +70,7 @@ def describe(table: ClassTable, batch: Batch) -> Described:
     return Described(form, sequence)
 
 
-def absorb(
+def group_equal(
     table: ClassTable, batch: Batch, level: int, family: Family, *, is_last: bool
 ) -> Equalities:
     """Group applications; the table grows by the new classes.
@@ -82,9 +86,9 @@ def absorb(
     described = describe(table, batch)
     of, chosen = _group(table, batch, described.form, is_last=is_last)
     _add(table, batch, chosen, described, nodes, level)
-    known = of >= 0
-    known[chosen] = False
-    member = np.flatnonzero(known)
+    is_member = of >= 0
+    is_member[chosen] = False
+    member = np.flatnonzero(is_member)
     return Equalities(batch.take(member), of[member])
 
 

@@ -1,5 +1,9 @@
 """Rules with two outputs: pairs of graphs that share operators on one side.
 
+    in     matmul(x, y) == split0(matmul(x, concat(y, z)))     nothing says what z is
+    in     matmul(x, z) == split1(matmul(x, concat(y, z)))     nothing says what y is
+    out    matmul(x, y), matmul(x, z) == split0(...), split1(...)
+
 An equality with an input that its smaller side lacks, such as
 
     matmul(x, y) == split0[1, y.1](matmul(x, concat[1](y, z)))
@@ -21,15 +25,15 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewrite.generate.enumerate.absorb import describe
+from tensorwright.rewrite.generate.candidates.term_builder import TermBuilder
 from tensorwright.rewrite.generate.enumerate.classes import Places
 from tensorwright.rewrite.generate.enumerate.enumerate import Enumeration
+from tensorwright.rewrite.generate.enumerate.grouping import describe
 from tensorwright.rewrite.generate.enumerate.renaming import merge, mix, pair_form
 from tensorwright.rewrite.generate.enumerate.sharing import union_size
-from tensorwright.rewrite.generate.sieve.terms import Builder
 from tensorwright.rewrite.terms import Rule
 
-__all__ = ["Pairs", "joint_pairs", "joint_rule"]
+__all__ = ["Pairs", "multi_root_pairs", "multi_root_rule"]
 
 _WHOLES = 4
 """Wholes of one pair of halves that are looked at."""
@@ -46,7 +50,7 @@ class Pairs:
     count: int
 
 
-def joint_pairs(found: Enumeration, max_operators: int) -> Pairs:
+def multi_root_pairs(found: Enumeration, max_operators: int) -> Pairs:
     """Pairs of open equalities that bind each other, one of each up to renaming of inputs."""
     first, second = _candidates(found, _open_rows(found))
     table, equal = found.table, found.equal
@@ -145,7 +149,7 @@ def _root(found: Enumeration, rows: Places) -> NDArray[np.int64]:
     return root
 
 
-def joint_rule(builder: Builder, first: int, second: int) -> Rule:
+def multi_root_rule(builder: TermBuilder, first: int, second: int) -> Rule:
     """The terms of both classes on the left, the applications that share on the right."""
     equal = builder.found.equal
     left = (builder.term(int(equal.of[first])), builder.term(int(equal.of[second])))

@@ -1,4 +1,9 @@
-"""Terms of classes and applications, each built once."""
+"""Terms of classes and applications, each built once.
+
+builder.term(9)            Apply("matmul", (), (x1, w1)), the term of class 9
+builder.application(row)   the application in a row of the equalities
+builder.rule(row)          application == term of its class, the larger side left
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,10 @@ from tensorwright.rewrite.generate.enumerate.enumerate import Enumeration
 from tensorwright.rewrite.operators import operator_count
 from tensorwright.rewrite.terms import Apply, Input, Rule, Term
 
-__all__ = ["Builder"]
+__all__ = ["TermBuilder"]
 
 
-class Builder:
+class TermBuilder:
     """Reads an enumeration as terms over the inputs of its preset."""
 
     def __init__(self, found: Enumeration) -> None:

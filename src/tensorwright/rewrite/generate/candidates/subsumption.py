@@ -1,4 +1,8 @@
-"""Equalities that one use of another rule explains: a cheap sieve before anything is proved.
+"""Equalities that one use of another rule says: a cheap test before anything is proved.
+
+    rule        relu(relu(x)) == relu(x)
+    equality    relu(relu(ewadd(x, y))) == relu(ewadd(x, y))     one use of it: left out
+    equality    transpose(transpose(x)) == x                     stays
 
 An equality says that an application equals a class.  If a rule with fewer operators turns the
 application into another one, which the same class is known to have, then the equality follows from
@@ -23,14 +27,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tensorwright.rewrite.generate.enumerate.absorb import describe
+from tensorwright.rewrite.generate.candidates.application_index import Application, ApplicationIndex
+from tensorwright.rewrite.generate.candidates.congruence import DistinctEqualities, Remaining
 from tensorwright.rewrite.generate.enumerate.classes import INPUT, Places
 from tensorwright.rewrite.generate.enumerate.enumerate import Enumeration
-from tensorwright.rewrite.generate.sieve.application_index import Application, Known
-from tensorwright.rewrite.generate.sieve.candidates import Distinct, Sifted
+from tensorwright.rewrite.generate.enumerate.grouping import describe
 from tensorwright.rewrite.operators import IntShape, operator_named
 
-__all__ = ["without_explained"]
+__all__ = ["without_subsumed"]
 
 _MATCHES = 48
 """Uses of rules that are tried on one equality."""
@@ -61,19 +65,19 @@ _Binding: TypeAlias = dict[tuple[str, int], int]
 """Classes of variables `("x", n)`, and places of splits `("at", n)`."""
 
 
-def without_explained(found: Enumeration, each: Distinct, sifted: Sifted) -> Places:
-    """The rows of `sifted` that no other rule explains, one of each component."""
-    rows = sifted.row
-    sieve = _Sieve(found, each.which, rows, sifted.same)
+def without_subsumed(found: Enumeration, each: DistinctEqualities, remaining: Remaining) -> Places:
+    """The rows of `remaining` that no other rule subsumes, one of each component."""
+    rows = remaining.row
+    search = _Subsumption(found, each.which, rows, remaining.same)
     level = found.levels[rows]
     kept: list[int] = []
     for at in np.unique(level).tolist():
         own = rows[level == at]
         for row in own.tolist():
-            sieve.explain(row, at)
-        kept += sieve.left(_general_first(found, own), at)
+            search.subsume(row, at)
+        kept += search.remaining(_general_first(found, own), at)
         for row in own.tolist():
-            sieve.add_rule(row)
+            search.add_rule(row)
     return np.array(kept, np.intp)
 
 
@@ -85,7 +89,7 @@ def _general_first(found: Enumeration, rows: Places) -> list[int]:
     return ordered
 
 
-class _Sieve:
+class _Subsumption:
     def __init__(
         self,
         found: Enumeration,
@@ -96,7 +100,7 @@ class _Sieve:
         self.found = found
         self.forms = forms
         self.table = found.table
-        self.known = Known(found)
+        self.index = ApplicationIndex(found)
         self.commutes = [
             operator_named(each.operator).is_commutative for each in found.preset.applications
         ]
@@ -115,7 +119,7 @@ class _Sieve:
 
     def add_rule(self, row: int) -> None:
         """The rule of an equality, in both directions where all variables are bound."""
-        app = self._pattern_of(self.known.equality(row))
+        app = self._pattern_of(self.index.equality(row))
         term = self._pattern(int(self.found.equal.of[row]))
         for left, right in ((app, term), (term, app)):
             if isinstance(left, _Node) and _variables(right) <= _variables(left):
@@ -124,19 +128,19 @@ class _Sieve:
     def _pattern(self, number: int) -> _Pattern:
         if int(self.table.code[number]) == INPUT:
             is_input = number < len(self.found.preset.inputs)
-            return _Variable(number, self.known.shape(number) if is_input else None)
-        return self._pattern_of(self.known.own(number))
+            return _Variable(number, self.index.shape(number) if is_input else None)
+        return self._pattern_of(self.index.own(number))
 
     def _pattern_of(self, app: Application) -> _Node:
         args = tuple(self._pattern(each) for each in app[2:] if each >= 0)
         return _Node(app[0], app[1], args)
 
-    def explain(self, row: int, level: int) -> None:
+    def subsume(self, row: int, level: int) -> None:
         """Try the rules on an equality, and on the term of its class if that is as large."""
         of = int(self.found.equal.of[row])
-        self._try(self.known.equality(row), of, int(self.forms[row]), level)
+        self._try(self.index.equality(row), of, int(self.forms[row]), level)
         if int(self.table.cost[of]) == level:
-            self._try(self.known.own(of), of, self.trivial, level)
+            self._try(self.index.own(of), of, self.trivial, level)
 
     def _try(self, app: Application, of: int, form: int, level: int) -> None:
         tried = 0
@@ -149,7 +153,7 @@ class _Sieve:
 
     def _rules_for(self, app: Application, level: int) -> Iterator[tuple[_Node, _Pattern]]:
         """The rules whose operators at the root and below it stand there."""
-        heads = [self.known.heads(each, level) for each in app[2:]]
+        heads = [self.index.heads(each, level) for each in app[2:]]
         wanted = list(product(*heads))
         if self.commutes[app[0]]:
             wanted += [(b, a) for a, b in wanted if a != b]
@@ -178,10 +182,10 @@ class _Sieve:
         if isinstance(right, _Variable):
             return self.trivial if binding["x", right.number] == of else None
         app = self._instance(right, binding)
-        place = None if app is None else self.known.find(app)
-        if place is None or self.known.of(place) != of:
+        place = None if app is None else self.index.find(app)
+        if place is None or self.index.of(place) != of:
             return None
-        row = self.known.row(place)
+        row = self.index.row(place)
         if row < 0 or int(self.found.levels[row]) < level:
             return self.trivial
         return int(self.forms[row])
@@ -206,8 +210,8 @@ class _Sieve:
         if isinstance(pattern, _Variable):
             return binding["x", pattern.number]
         app = self._instance(pattern, binding)
-        place = None if app is None else self.known.find(app)
-        return None if place is None else self.known.of(place)
+        place = None if app is None else self.index.find(app)
+        return None if place is None else self.index.of(place)
 
     def _matches(
         self, node: _Node, app: Application, binding: _Binding, level: int
@@ -238,7 +242,7 @@ class _Sieve:
         self, pattern: _Pattern, number: int, binding: _Binding, level: int
     ) -> Iterator[_Binding]:
         if isinstance(pattern, _Node):
-            for app in self.known.applications(number, level):
+            for app in self.index.applications(number, level):
                 yield from self._matches(pattern, app, binding, level)
             return
         known = binding.get(("x", pattern.number))
@@ -251,10 +255,10 @@ class _Sieve:
     def _fits(self, variable: _Variable, number: int) -> bool:
         if variable.shape is None:
             return variable.number == number
-        shape = self.known.shape(number)
+        shape = self.index.shape(number)
         return shape == variable.shape if self.same_shape else len(shape) == len(variable.shape)
 
-    def left(self, rows: Sequence[int], level: int) -> list[int]:
+    def remaining(self, rows: Sequence[int], level: int) -> list[int]:
         """Of each component of a level one row, unless it is a case of a row that is kept."""
         smaller, self.rules, self.same_shape = self.rules, {}, True
         kept: list[int] = []
@@ -262,7 +266,7 @@ class _Sieve:
             root = self._root(int(self.forms[row]))
             if root in self.settled or root == self._root(self.trivial):
                 continue
-            self.explain(row, level)
+            self.subsume(row, level)
             if self._root(root) == root:
                 self.settled.add(root)
                 kept.append(row)

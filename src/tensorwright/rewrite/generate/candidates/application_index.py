@@ -1,4 +1,9 @@
-"""All applications with a class of their own or an equality, for finding their classes."""
+"""All applications with a class of their own or an equality, for finding their classes.
+
+index.find((code of relu, 0, 9, -1))     where relu of class 9 is, or None
+index.of(place)                          its class
+index.applications(9, level)             the term of class 9 and what equals it
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from tensorwright.rewrite.generate.enumerate.classes import INPUT
 from tensorwright.rewrite.generate.enumerate.enumerate import Enumeration
 from tensorwright.rewrite.operators import IntShape
 
-__all__ = ["Application", "Known"]
+__all__ = ["Application", "ApplicationIndex"]
 
 _ALTERNATIVES = 6
 """Applications of a class besides its term that are looked at."""
@@ -20,7 +25,7 @@ Application: TypeAlias = tuple[int, int, int, int]
 """Code, place, and the classes of the arguments, -1 for none."""
 
 
-class Known:
+class ApplicationIndex:
     """All applications with a class of their own or an equality, for finding them."""
 
     def __init__(self, found: Enumeration) -> None:

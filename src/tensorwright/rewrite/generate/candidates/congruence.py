@@ -1,5 +1,9 @@
 """From equal applications to candidate rules, on arrays: terms are built of what is left.
 
+    matmul(x1, w1) ..., matmul(x2, w1) ...     one equality up to renaming
+    relu(tanh(relu(x))) == ... holds for any t in the place of relu(x)
+    what is kept                               the equality about t alone
+
 renaming         equalities that differ only in the names of inputs are one: equal hashes
 common subgraph  an operator on inputs stands on both sides, and the equality with an input in its
                  place was found, too: a smaller rule says it.  Where that one holds, but there was
@@ -18,9 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewrite.generate.enumerate.absorb import describe
+from tensorwright.rewrite.generate.candidates.term_builder import TermBuilder
 from tensorwright.rewrite.generate.enumerate.classes import Batch, Places
 from tensorwright.rewrite.generate.enumerate.enumerate import Enumeration
+from tensorwright.rewrite.generate.enumerate.grouping import describe
 from tensorwright.rewrite.generate.enumerate.renaming import (
     form_of,
     merge,
@@ -28,11 +33,10 @@ from tensorwright.rewrite.generate.enumerate.renaming import (
     pair_form,
 )
 from tensorwright.rewrite.generate.enumerate.sharing import families, nodes_of
-from tensorwright.rewrite.generate.sieve.random_inputs import Evaluator
-from tensorwright.rewrite.generate.sieve.terms import Builder
+from tensorwright.rewrite.generate.fingerprint.random_inputs import Evaluator
 from tensorwright.rewrite.terms import Apply, Input, Rule, Term
 
-__all__ = ["Distinct", "Sifted", "distinct", "without_common"]
+__all__ = ["DistinctEqualities", "Remaining", "distinct_equalities", "without_common_subgraphs"]
 
 _FRESH = 100
 """The number of an input that no preset has."""
@@ -43,7 +47,7 @@ Described = tuple[NDArray[np.uint64], NDArray[np.int8]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Distinct:
+class DistinctEqualities:
     """Equalities up to renaming, in a fixed order.
 
     row    the first of `found.equal` of each, `form` their hashes in rising order
@@ -56,18 +60,18 @@ class Distinct:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sifted:
+class Remaining:
     """Equalities that no other one of the enumeration says by congruence.
 
     row      of `found.equal`
-    same     pairs of numbers of `Distinct`: the first says what the second says
+    same     pairs of numbers of `DistinctEqualities`: the first says what the second says
     """
 
     row: Places
     same: tuple[tuple[int, int], ...]
 
 
-def distinct(found: Enumeration) -> Distinct:
+def distinct_equalities(found: Enumeration) -> DistinctEqualities:
     """One equality of those that differ only in the names of inputs."""
     table, equal = found.table, found.equal
     forms = np.empty(len(equal), np.uint64)
@@ -78,19 +82,19 @@ def distinct(found: Enumeration) -> Distinct:
         sides = (table.form[of], table.sequence[of]), (own.form, own.sequence)
         forms[part], _ = pair_form(*sides)
     form, first, which = np.unique(forms, return_index=True, return_inverse=True)
-    return Distinct(first, form, which.astype(np.intp))
+    return DistinctEqualities(first, form, which.astype(np.intp))
 
 
-def without_common(found: Enumeration, each: Distinct, seed: int) -> Sifted:
+def without_common_subgraphs(found: Enumeration, each: DistinctEqualities, seed: int) -> Remaining:
     """The equalities that no smaller one says by congruence; see the module docstring."""
     general = _Generalised(found, each.row)
     if not len(general.row):
-        return Sifted(each.row, ())
+        return Remaining(each.row, ())
     implied = general.row[np.isin(general.form, each.form)]
     rest = ~np.isin(general.row, implied)
     row, form = general.row[rest], general.form[rest]
     _, first, which = np.unique(form, return_index=True, return_inverse=True)
-    builder, entries = Builder(found), np.flatnonzero(rest)
+    builder, entries = TermBuilder(found), np.flatnonzero(rest)
     truth = np.array([_holds(builder, general, int(entries[at]), seed) for at in first], np.bool_)
     true = truth[which]
     order = np.lexsort((form[true], row[true]))
@@ -101,10 +105,10 @@ def without_common(found: Enumeration, each: Distinct, seed: int) -> Sifted:
     double = kept != row
     pairs = zip(each.which[kept[double]].tolist(), each.which[row[double]].tolist(), strict=True)
     left_out = np.concatenate([implied, row[double]])
-    return Sifted(each.row[~np.isin(each.row, left_out)], tuple(pairs))
+    return Remaining(each.row[~np.isin(each.row, left_out)], tuple(pairs))
 
 
-def _holds(builder: Builder, general: _Generalised, at: int, seed: int) -> bool:
+def _holds(builder: TermBuilder, general: _Generalised, at: int, seed: int) -> bool:
     """Whether a rule holds with a fresh input in the place of the common operator."""
     leaf = builder.term(int(general.leaf[at]))
     table = builder.found.table

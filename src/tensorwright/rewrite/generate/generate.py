@@ -1,4 +1,9 @@
-"""From a preset to candidate rules: enumerate, drop what smaller rules say, generalise."""
+"""From a preset to candidate rules: enumerate, drop what smaller rules say, generalise.
+
+RELEASED with up to 2 operators        938 applications equal a class         (enumerate)
+150 candidates at the preset's shapes  renaming, common subgraph, one step    (candidates)
+33 rules for all shapes                instances, generalised, distinct       (generalize)
+"""
 
 from __future__ import annotations
 
@@ -11,20 +16,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tensorwright.rewrite.generate.candidates.congruence import (
+    distinct_equalities,
+    without_common_subgraphs,
+)
+from tensorwright.rewrite.generate.candidates.multi_root import multi_root_pairs, multi_root_rule
+from tensorwright.rewrite.generate.candidates.subsumption import without_subsumed
+from tensorwright.rewrite.generate.candidates.term_builder import TermBuilder
 from tensorwright.rewrite.generate.enumerate.checkpoint import WorkFolder, remove
 from tensorwright.rewrite.generate.enumerate.enumerate import (
     Enumeration,
     enumerate_terms,
     run_of,
 )
-from tensorwright.rewrite.generate.generalize.refine import Refinery
+from tensorwright.rewrite.generate.generalize.steps import GeneralizationSteps
 from tensorwright.rewrite.generate.preset import Preset
 from tensorwright.rewrite.generate.presets import presets_of
 from tensorwright.rewrite.generate.progress import Say
-from tensorwright.rewrite.generate.sieve.candidates import distinct, without_common
-from tensorwright.rewrite.generate.sieve.multi_root import joint_pairs, joint_rule
-from tensorwright.rewrite.generate.sieve.subsumption import without_explained
-from tensorwright.rewrite.generate.sieve.terms import Builder
 from tensorwright.rewrite.prune import has_common_inputs
 from tensorwright.rewrite.terms import Rule, canonical_rule
 from tensorwright.rewrite.text import rule_text
@@ -91,7 +99,7 @@ def generate_rules(
         with _folder(work, preset, depth, seed, resume=resume) as folder:
             found = enumerate_terms(preset, depth, folder, seed, workers, say)
             tally.note("initial", len(found.equal))
-            rules += _rules_of(found, Refinery(preset.shapes, seed, workers, say), tally)
+            rules += _rules_of(found, GeneralizationSteps(preset.shapes, seed, workers, say), tally)
             tally.graphs += found.graphs
             tally.two_outputs += found.two_outputs
     kept = _distinct(rules)
@@ -151,24 +159,24 @@ def remove_work(work: Path, preset_name: str) -> None:
         work.rmdir()
 
 
-def _rules_of(found: Enumeration, refinery: Refinery, tally: _Tally) -> tuple[Rule, ...]:
+def _rules_of(found: Enumeration, steps: GeneralizationSteps, tally: _Tally) -> tuple[Rule, ...]:
     """The equalities of an enumeration as rules, step by step."""
-    pairs = joint_pairs(found, len(found.applications))
-    each = distinct(found)
+    pairs = multi_root_pairs(found, len(found.applications))
+    each = distinct_equalities(found)
     tally.note("renaming", len(each.row) + len(pairs.first))
-    sifted = without_common(found, each, refinery.seed)
-    builder = Builder(found)
+    remaining = without_common_subgraphs(found, each, steps.seed)
+    builder = TermBuilder(found)
     both = zip(pairs.first, pairs.second, strict=True)
-    joint = [joint_rule(builder, int(first), int(second)) for first, second in both]
-    joint = [rule for rule in joint if not has_common_inputs(rule)]
-    tally.note("common subgraph", len(sifted.row) + len(joint))
-    rows = without_explained(found, each, sifted)
-    tally.note("one step", len(rows) + len(joint))
-    rules = refinery.holding([*(builder.rule(int(row)) for row in rows), *joint])
+    multi_root = [multi_root_rule(builder, int(first), int(second)) for first, second in both]
+    multi_root = [rule for rule in multi_root if not has_common_inputs(rule)]
+    tally.note("common subgraph", len(remaining.row) + len(multi_root))
+    rows = without_subsumed(found, each, remaining)
+    tally.note("one step", len(rows) + len(multi_root))
+    rules = steps.holding([*(builder.rule(int(row)) for row in rows), *multi_root])
     tally.note("evaluated", len(rules))
-    groups = refinery.instances(rules)
+    groups = steps.instances(rules)
     tally.note("instances", len(groups))
-    general = refinery.general(groups)
+    general = steps.general(groups)
     tally.note("generalised", len(general))
     return general
 

@@ -1,0 +1,6 @@
+"""Candidate rules from equal graphs, without those that one use of another explains.
+
+in     relu(relu(x1)) equals the class of relu(x1), for x1, x2, x3
+step   renaming (one of three), common subgraph, subsumption, pairs with two outputs
+out    candidate rules at the preset's shapes: relu(relu(x1)) == relu(x1)
+"""
