@@ -38,7 +38,8 @@ ROOMS = {
     "peers": "process competitors comparison",
     "rewrite": "dims terms assumptions shapes operators text egraph axioms meaning prove prune "
     "generate library",
-    "rewrite.generate": "preset fingerprint parallel enumerate sieve generalize presets factory",
+    "rewrite.generate": "preset fingerprint parallel enumerate candidates generalize presets "
+    "generate",
     "runtime": "buffers plan container native executable",
     "schedule": "algorithms state analysis primitive primitives trace workload",
     "tuning": "space features measuring models task strategies datasets task_scheduling session",
