@@ -40,6 +40,8 @@ ROOMS = {
     "generate library",
     "rewrite.generate": "preset fingerprint parallel enumerate candidates generalize presets "
     "generate",
+    "rewrite.prove": "problem sampling refute outcome instances saturate explain prover conditions "
+    "validation",
     "runtime": "buffers plan container native executable",
     "schedule": "algorithms state analysis primitive primitives trace workload",
     "tuning": "space features measuring models task strategies datasets task_scheduling session",
@@ -49,7 +51,7 @@ ROOMS = {
     "zoo": "architectures light networks",
 }
 MOST_MODULES = 15
-LONGER = {"ops", "rewrite.prove"}  # plain lists of one kind
+LONGER = {"ops"}  # plain lists of one kind
 
 
 def module_of(path: Path) -> tuple[str, ...]:

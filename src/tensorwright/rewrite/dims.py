@@ -18,7 +18,7 @@ number are taken out of them: (x.2 - 1) // 2 is (x.2 + 1) // 2 - 1.  Extents are
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
@@ -32,6 +32,7 @@ __all__ = [
     "Size",
     "atoms_of",
     "parse_size",
+    "resized",
     "value_of",
 ]
 
@@ -241,6 +242,11 @@ def value_of(size: Size, extents: Mapping[Extent, Size]) -> Size:
                 product = product * (value_of(atom.numerator, extents) // below)
         total = total + product
     return total
+
+
+def resized(size: Size, sizes: Callable[[Extent], Size]) -> Size:
+    """The size with each extent replaced by what a function says."""
+    return value_of(size, {extent: sizes(extent) for extent in atoms_of(size)})
 
 
 _TOKEN = re.compile(r"\s*(\d+|[A-Za-z_]\w*\.\d+|//|[-+*()])")

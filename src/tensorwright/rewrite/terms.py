@@ -20,11 +20,11 @@ right, over the reals.  Either side may have inputs that the other lacks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
+from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, resized
 
 __all__ = [
     "Apply",
@@ -40,11 +40,15 @@ __all__ = [
     "Term",
     "applications",
     "canonical_rule",
+    "extents_in",
     "input_names",
+    "names_in",
     "operator_names",
     "rename",
     "rename_rule",
+    "resized_fact",
     "substitute",
+    "with_params",
 ]
 
 Param: TypeAlias = int | str | Dim
@@ -178,9 +182,40 @@ def substitute(
 
 
 def _resized(param: Param, sizes: Callable[[Extent], Size]) -> Param:
-    if not isinstance(param, Dim):
-        return param
-    return value_of(param, {extent: sizes(extent) for extent in atoms_of(param)})
+    return resized(param, sizes) if isinstance(param, Dim) else param
+
+
+def with_params(term: Term, change: Callable[[Param], Iterable[Param]]) -> Term:
+    """The term with each parameter replaced by others."""
+    if isinstance(term, Input):
+        return term
+    params = tuple(new for param in term.params for new in change(param))
+    return Apply(term.operator, params, tuple(with_params(arg, change) for arg in term.args))
+
+
+def resized_fact(fact: Rank | Fact, sizes: Callable[[Extent], Size]) -> Rank | Fact:
+    """A fact with sizes in the place of extents; ranks stay."""
+    match fact:
+        case Rank():
+            return fact
+        case Equal(left, right) | AtLeast(left, right) | Divides(left, right):
+            return type(fact)(resized(left, sizes), resized(right, sizes))
+
+
+def extents_in(fact: Rank | Fact) -> tuple[Extent, ...]:
+    """The extents that an atom of a condition speaks of."""
+    match fact:
+        case Rank():
+            return ()
+        case Equal(left, right) | AtLeast(left, right) | Divides(left, right):
+            return (*atoms_of(left), *atoms_of(right))
+
+
+def names_in(fact: Rank | Fact) -> set[str]:
+    """The inputs that an atom of a condition speaks of."""
+    if isinstance(fact, Rank):
+        return {fact.name}
+    return {extent.name for extent in extents_in(fact)}
 
 
 def rename(term: Term, names: Mapping[str, str]) -> Term:
@@ -214,16 +249,6 @@ def rename_rule(rule: Rule, names: Mapping[str, str]) -> Rule:
 
 
 def _rename_fact(fact: Rank | Fact, names: Mapping[str, str]) -> Rank | Fact:
-    def sized(size: Size) -> Size:
-        extents = {e: Dim.of(_renamed(e, names)) for e in atoms_of(size)}
-        return value_of(size, extents)
-
-    match fact:
-        case Rank(name, rank):
-            return Rank(names.get(name, name), rank)
-        case Equal(left, right):
-            return Equal(sized(left), sized(right))
-        case AtLeast(left, right):
-            return AtLeast(sized(left), sized(right))
-        case Divides(divisor, number):
-            return Divides(sized(divisor), sized(number))
+    if isinstance(fact, Rank):
+        return Rank(names.get(fact.name, fact.name), fact.rank)
+    return resized_fact(fact, lambda extent: Dim.of(_renamed(extent, names)))

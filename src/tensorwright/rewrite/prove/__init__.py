@@ -3,17 +3,23 @@
 `validate.py` asks whether the axioms themselves are true.
 """
 
-from tensorwright.rewrite.prove.checking import Checked, check_axioms
 from tensorwright.rewrite.prove.conditions import conditioned, least_condition
-from tensorwright.rewrite.prove.many import prove_all
 from tensorwright.rewrite.prove.outcome import Outcome, Proved, Refuted, Unknown
 from tensorwright.rewrite.prove.problem import Problem, problems_of
-from tensorwright.rewrite.prove.prover import PROVER_VERSION, prove, stamp_of, stamped
+from tensorwright.rewrite.prove.prover import PROVER_VERSION, prove, prove_all, stamp_of, stamped
 from tensorwright.rewrite.prove.refute import Counterexample, refute
 from tensorwright.rewrite.prove.sampling import sample_shapes
-from tensorwright.rewrite.prove.soundness import FALSE_GOALS, consistency, derivable
 from tensorwright.rewrite.prove.suggest import MissingProperty, missing_properties
-from tensorwright.rewrite.prove.validate import FULL, QUICK, Budget, Fault, Validation, validate
+from tensorwright.rewrite.prove.validation.checking import Checked, check_axioms
+from tensorwright.rewrite.prove.validation.soundness import FALSE_GOALS, consistency, derivable
+from tensorwright.rewrite.prove.validation.validate import (
+    FULL,
+    QUICK,
+    Budget,
+    Fault,
+    Validation,
+    validate,
+)
 
 __all__ = [
     "FALSE_GOALS",

@@ -22,7 +22,7 @@ from tensorwright.rewrite.egraph import (
 )
 from tensorwright.rewrite.prove.instances import Instance
 from tensorwright.rewrite.prove.saturate import Saturation
-from tensorwright.rewrite.terms import Apply, Input, Param, Term
+from tensorwright.rewrite.terms import Param, Term, with_params
 
 __all__ = ["chains_of", "instances_of"]
 
@@ -71,10 +71,7 @@ class _Readable:
                 self._parts[own] = Dim.of(extent) // (size // Dim.of(own))
 
     def term(self, term: Term) -> Term:
-        if isinstance(term, Input):
-            return term
-        params = tuple(self._param(param) for param in term.params)
-        return Apply(term.operator, params, tuple(self.term(arg) for arg in term.args))
+        return with_params(term, lambda param: (self._param(param),))
 
     def _param(self, param: Param) -> Param:
         if not isinstance(param, Dim):

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
-from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
+from tensorwright.rewrite.dims import Dim, Extent, Size, resized
 from tensorwright.rewrite.egraph import Rewrite, Value
 from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.terms import (
-    AtLeast,
-    Divides,
-    Equal,
     Fact,
-    Input,
     Param,
     Rank,
     Rule,
     Term,
     applications,
+    resized_fact,
+    with_params,
 )
 
 __all__ = ["Instance", "OpenAxiom", "concrete_rule", "opened", "size_parameter", "sizes_of"]
@@ -83,7 +82,11 @@ def opened(instance: Instance) -> OpenAxiom:
         name=rule.name,
         left=filled(rule.left[0], values),
         right=filled(rule.right[0], values),
-        facts=tuple(_put(f, values) for f in rule.condition if not isinstance(f, Rank)),
+        facts=tuple(
+            fact
+            for fact in (resized_fact(each, partial(_size_of, values)) for each in rule.condition)
+            if not isinstance(fact, Rank)
+        ),
         triggers=tuple(
             filled(trigger.patterns[0].term, values) for trigger in instance.rewrite.triggers
         ),
@@ -107,12 +110,11 @@ def sizes_of(instance: Instance) -> dict[str, Param]:
 
 def concrete_rule(rule: Rule, values: Values) -> Rule:
     """The rule that an axiom's is for given parameters."""
-    facts = (f if isinstance(f, Rank) else _put(f, values) for f in rule.condition)
     return replace(
         rule,
         left=tuple(filled(side, values) for side in rule.left),
         right=tuple(filled(side, values) for side in rule.right),
-        condition=tuple(facts),
+        condition=tuple(resized_fact(f, partial(_size_of, values)) for f in rule.condition),
     )
 
 
@@ -128,30 +130,16 @@ def _fixed(side: Term) -> set[str]:
 
 def filled(term: Term, values: Values) -> Term:
     """A pattern with its parameter variables replaced."""
-    if isinstance(term, Input):
-        return term
-    params: list[Param] = []
-    for param in term.params:
+
+    def replaced(param: Param) -> tuple[Param, ...]:
         if isinstance(param, str):
-            params.extend(values.get(param, (param,)))
-        else:
-            params.append(_sized(param, values))
-    return replace(term, params=tuple(params), args=tuple(filled(arg, values) for arg in term.args))
+            return values.get(param, (param,))
+        return (resized(param, partial(_size_of, values)),)
+
+    return with_params(term, replaced)
 
 
-def _sized(size: Size, values: Values) -> Size:
-    extents: dict[Extent, Size] = {}
-    for extent in atoms_of(size):
-        value = values.get(extent.name, (Dim.of(extent),))[0]
-        extents[extent] = Dim.of(extent) if isinstance(value, str) else value
-    return value_of(size, extents)
-
-
-def _put(fact: Fact, values: Values) -> Fact:
-    match fact:
-        case Equal(left, right):
-            return Equal(_sized(left, values), _sized(right, values))
-        case AtLeast(left, right):
-            return AtLeast(_sized(left, values), _sized(right, values))
-        case Divides(divisor, number):
-            return Divides(_sized(divisor, values), _sized(number, values))
+def _size_of(values: Values, extent: Extent) -> Size:
+    """What stands for an extent: the value of the size variable that it is, else itself."""
+    value = values.get(extent.name, (extent.name,))[0]
+    return Dim.of(extent) if isinstance(value, str) else value

@@ -13,23 +13,23 @@ from itertools import product
 
 from tensorwright.base import UsageError
 from tensorwright.rewrite.assumptions import Assumptions, assume
-from tensorwright.rewrite.dims import Extent, Shape, Size, atoms_of
+from tensorwright.rewrite.dims import Shape, Size
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.shapes import IllTyped, Needs
 from tensorwright.rewrite.terms import (
-    AtLeast,
-    Divides,
     Equal,
     Fact,
     Input,
     Rank,
     Rule,
     Term,
+    extents_in,
     input_names,
+    names_in,
 )
 
-__all__ = ["MAX_RANK", "Problem", "extents_in", "names_in", "problems_of"]
+__all__ = ["MAX_RANK", "Problem", "problems_of"]
 
 MAX_RANK = 4
 
@@ -168,22 +168,6 @@ def _joined(
 
 def _agree(ranks: Ranks, other: Ranks) -> bool:
     return all(ranks.get(name, rank) == rank for name, rank in other.items())
-
-
-def extents_in(fact: Fact) -> tuple[Extent, ...]:
-    """The extents that a fact speaks of."""
-    match fact:
-        case Equal(left, right) | AtLeast(left, right):
-            return (*atoms_of(left), *atoms_of(right))
-        case Divides(divisor, number):
-            return (*atoms_of(divisor), *atoms_of(number))
-
-
-def names_in(fact: Rank | Fact) -> set[str]:
-    """The inputs that an atom of a condition speaks of."""
-    if isinstance(fact, Rank):
-        return {fact.name}
-    return {extent.name for extent in extents_in(fact)}
 
 
 def _speaks_of_extents(facts: tuple[Fact, ...], shapes: Mapping[str, Shape]) -> bool:

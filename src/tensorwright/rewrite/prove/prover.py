@@ -7,11 +7,12 @@ answer is the same on every machine.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 
 from tensorwright.base import MachineError
+from tensorwright.processes import Done, Job, WorkerPool
 from tensorwright.rewrite.axioms import Axiom, load_axioms, set_hash
 from tensorwright.rewrite.egraph import Chain, Limits, Saturated
 from tensorwright.rewrite.prove.explain import chains_of, instances_of
@@ -22,7 +23,7 @@ from tensorwright.rewrite.prove.refute import has_values, refute
 from tensorwright.rewrite.prove.saturate import Saturation, saturate
 from tensorwright.rewrite.terms import Rule, operator_names
 
-__all__ = ["PROVER_VERSION", "prove", "stamp_of", "stamped"]
+__all__ = ["PROVER_VERSION", "prove", "prove_all", "stamp_of", "stamped"]
 
 PROVER_VERSION = 5
 """Raise it with every change that may change an answer."""
@@ -139,3 +140,24 @@ def _z3_module() -> ModuleType:
             reason=f"proofs need the package z3-solver: {error}",
             remedy="pip install 'tensorwright[prove]'",
         ) from error
+
+
+def prove_all(
+    rules: Sequence[Rule], workers: int = 2, patience_s: float = 120.0, confirm: bool = True
+) -> Iterator[tuple[int, Outcome]]:
+    """Decide rules with the shipped axioms; yields (index, outcome) as they are decided.
+
+    No process should run long, for every rule is decided within counted bounds; one that does is
+    killed after `patience_s`, and the answer is unknown.
+
+    Raises:  MachineError where Z3 is wanted and is not installed.
+    """
+    task = prove if confirm else _prove_without_z3
+    with WorkerPool(workers) as pool:
+        for index, outcome in pool.results([Job(task, (rule,)) for rule in rules], patience_s):
+            answer = outcome.value if isinstance(outcome, Done) else None
+            yield index, answer or Unknown(rules[index], str(outcome))
+
+
+def _prove_without_z3(rule: Rule) -> Outcome:
+    return prove(rule, confirm=False)

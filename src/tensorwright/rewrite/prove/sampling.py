@@ -18,6 +18,7 @@ from tensorwright.rewrite.terms import (
     Rank,
     Rule,
     input_names,
+    resized_fact,
 )
 
 __all__ = ["fits", "holds_at", "kernel_inputs", "sample_shapes", "shapes_at"]
@@ -94,18 +95,13 @@ def fits(problem: Problem, shapes: Shapes) -> bool:
 
 def holds_at(fact: Rank | Fact, shapes: Mapping[str, IntShape]) -> bool:
     """Whether an atom of a condition is true of concrete shapes."""
-
-    def number(size: Size) -> Size:
-        return value_of(size, {e: shapes[e.name][e.axis] for e in atoms_of(size)})
-
-    match fact:
+    match resized_fact(fact, lambda extent: shapes[extent.name][extent.axis]):
         case Rank(name, rank):
             return len(shapes[name]) == rank
         case Equal(left, right):
-            return number(left) == number(right)
-        case AtLeast(left, right):
-            gap = number(left) - number(right)
-            return isinstance(gap, int) and gap >= 0
-        case Divides(divisor, above):
-            below, value = number(divisor), number(above)
-            return isinstance(below, int) and isinstance(value, int) and value % below == 0
+            return left == right
+        case AtLeast(int(left), int(right)):
+            return left >= right
+        case Divides(int(divisor), int(number)):
+            return number % divisor == 0
+    return False

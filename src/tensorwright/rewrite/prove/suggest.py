@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tensorwright.rewrite.operators import operator_count
-from tensorwright.rewrite.prove.problem import names_in, problems_of
+from tensorwright.rewrite.prove.problem import problems_of
 from tensorwright.rewrite.prove.refute import refute
 from tensorwright.rewrite.terms import (
     Apply,
@@ -21,6 +21,7 @@ from tensorwright.rewrite.terms import (
     applications,
     canonical_rule,
     input_names,
+    names_in,
 )
 
 __all__ = ["MissingProperty", "missing_properties"]

@@ -1,6 +1,6 @@
 """Pruning of candidate rules. Read `derivation.py` first, then `selection.py`."""
 
-from tensorwright.rewrite.prune.common import has_common_inputs
+from tensorwright.rewrite.prune.common_subgraph import has_common_inputs
 from tensorwright.rewrite.prune.derivation import Derived, derive, same_power
 from tensorwright.rewrite.prune.examine import decide
 from tensorwright.rewrite.prune.naming import sides_key, systematic_name

@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
+from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, resized
 from tensorwright.rewrite.egraph import Rewrite, rewrite_of, variables_of
 from tensorwright.rewrite.operators import operator_count
-from tensorwright.rewrite.prove.problem import names_in
-from tensorwright.rewrite.prune.tidy import resized_fact
 from tensorwright.rewrite.terms import (
     Apply,
     AtLeast,
@@ -24,7 +22,10 @@ from tensorwright.rewrite.terms import (
     Rule,
     Term,
     input_names,
+    names_in,
     operator_names,
+    resized_fact,
+    with_params,
 )
 
 __all__ = ["RuleSet", "larger_side", "rule_set", "usable_directions"]
@@ -168,14 +169,13 @@ def _variable(extent: Extent) -> Extent:
 
 def _opened(term: Term, sizes: Callable[[Extent], Size]) -> Term:
     """The term with other extents; a parameter that is a variable alone becomes its name."""
-    if not isinstance(term, Apply):
-        return term
-    params: list[Param] = []
-    for param in term.params:
-        size: Param = param
-        if isinstance(param, Dim):
-            size = value_of(param, {extent: sizes(extent) for extent in atoms_of(param)})
-        atoms = atoms_of(size) if isinstance(size, Dim) else ()
+
+    def opened(param: Param) -> tuple[Param]:
+        if not isinstance(param, Dim):
+            return (param,)
+        size = resized(param, sizes)
+        atoms = atoms_of(size)
         is_variable = len(atoms) == 1 and atoms[0].name.startswith("_")
-        params.append(atoms[0].name if is_variable and size == Dim.of(atoms[0]) else size)
-    return replace(term, params=tuple(params), args=tuple(_opened(arg, sizes) for arg in term.args))
+        return (atoms[0].name if is_variable and size == Dim.of(atoms[0]) else size,)
+
+    return with_params(term, opened)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from tensorwright.rewrite.assumptions import assume
-from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, value_of
-from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact, Rank, Rule
+from tensorwright.rewrite.dims import Dim, Size, atoms_of
+from tensorwright.rewrite.terms import Equal, Fact, Rank, Rule
 
-__all__ = ["resized_fact", "tidied"]
+__all__ = ["tidied"]
 
 
 def tidied(rule: Rule) -> Rule:
@@ -43,20 +42,3 @@ def _part(gap: Dim, sign: int) -> Size:
         if factor * sign > 0:
             total = total + Dim(((monomial, factor * sign),))
     return total
-
-
-def resized_fact(fact: Rank | Fact, sizes: Callable[[Extent], Size]) -> Rank | Fact:
-    """A fact with sizes in the place of extents; ranks stay."""
-
-    def put(size: Size) -> Size:
-        return value_of(size, {extent: sizes(extent) for extent in atoms_of(size)})
-
-    match fact:
-        case Rank():
-            return fact
-        case Equal(left, right):
-            return Equal(put(left), put(right))
-        case AtLeast(left, right):
-            return AtLeast(put(left), put(right))
-        case Divides(divisor, number):
-            return Divides(put(divisor), put(number))

@@ -6,7 +6,7 @@ from tensorwright.base import DType
 from tensorwright.expr import Fn
 from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import parse_size
-from tensorwright.rewrite.prove.polynomials import Polynomials
+from tensorwright.rewrite.prove.validation.polynomials import Polynomials
 from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact
 
 

@@ -21,10 +21,9 @@ from tensorwright.expr import Array
 from tensorwright.rewrite.meaning import evaluate_terms
 from tensorwright.rewrite.operators import ArgumentRole, IntShape, arguments_of
 from tensorwright.rewrite.prove import Problem, problems_of, sample_shapes
-from tensorwright.rewrite.prove.problem import extents_in
 from tensorwright.rewrite.prove.sampling import holds_at
 from tensorwright.rewrite.shapes import IllTyped
-from tensorwright.rewrite.terms import Condition, Fact, Input, Rank, Rule
+from tensorwright.rewrite.terms import Condition, Fact, Input, Rank, Rule, extents_in
 
 __all__ = ["RandomShapes", "agree_at", "is_true"]
 
@@ -76,7 +75,7 @@ class RandomShapes:
 
 def is_true(fact: Rank | Fact, shapes: Mapping[str, IntShape]) -> bool:
     """Whether shapes satisfy a condition; not where an extent of it does not exist."""
-    extents = () if isinstance(fact, Rank) else extents_in(fact)
+    extents = extents_in(fact)
     if any(extent.axis >= len(shapes[extent.name]) for extent in extents):
         return False
     try:

@@ -15,7 +15,7 @@ from tensorwright.rewrite.egraph import Limits
 from tensorwright.rewrite.prove.instances import concrete_rule
 from tensorwright.rewrite.prove.problem import problems_of
 from tensorwright.rewrite.prove.saturate import saturate
-from tensorwright.rewrite.prove.validate import random_values
+from tensorwright.rewrite.prove.validation.validate import random_values
 from tensorwright.rewrite.terms import Rule
 from tensorwright.rewrite.text import parse_rules
 

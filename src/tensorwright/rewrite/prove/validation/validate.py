@@ -24,10 +24,10 @@ from tensorwright.rewrite.egraph import variables_of
 from tensorwright.rewrite.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewrite.operators import IntShape, Parameter, operator_named
 from tensorwright.rewrite.prove.instances import concrete_rule
-from tensorwright.rewrite.prove.polynomials import Polynomials
 from tensorwright.rewrite.prove.problem import Problem, problems_of
 from tensorwright.rewrite.prove.refute import try_inputs
 from tensorwright.rewrite.prove.sampling import fits, kernel_inputs, sample_shapes, shapes_at
+from tensorwright.rewrite.prove.validation.polynomials import Polynomials
 from tensorwright.rewrite.terms import Param, Rule, applications
 from tensorwright.rewrite.text import rule_text
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tensorwright.base import InternalError
 from tensorwright.processes import Done, Job, WorkerPool
 from tensorwright.rewrite.axioms import instances, load_axioms
-from tensorwright.rewrite.prove.soundness import derivable
-from tensorwright.rewrite.prove.validate import QUICK, Budget, Validation, validate
+from tensorwright.rewrite.prove.validation.soundness import derivable
+from tensorwright.rewrite.prove.validation.validate import QUICK, Budget, Validation, validate
 
 __all__ = ["Checked", "check_axioms"]
 

@@ -1,0 +1,1 @@
+"""Are the axioms true, consistent and needed?  Read `validate.py` first."""
