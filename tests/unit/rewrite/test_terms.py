@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tensorwright.rewrite.dims import Dim, Extent
+from tensorwright.rewrite.operators import operator_count
 from tensorwright.rewrite.terms import (
     Apply,
     AtLeast,
@@ -16,7 +17,6 @@ from tensorwright.rewrite.terms import (
     applications,
     canonical_rule,
     input_names,
-    operator_count,
     rename,
     rename_rule,
     substitute,
