@@ -33,8 +33,6 @@ from tensorwright.expr.index import (
 )
 from tensorwright.expr.traversal import free_vars
 
-__all__ = ["Bounds", "Range", "interval", "is_nonnegative", "ranges_in"]
-
 
 @dataclass(frozen=True, slots=True)
 class Range:

@@ -32,8 +32,6 @@ from tensorwright.expr.index import (
 from tensorwright.expr.tensor import Compute, Placeholder, Tensor
 from tensorwright.expr.value import Apply, Cast, Const, FromIndex, Load, Select, Value, ValueExpr
 
-__all__ = ["canonical_text", "structural_key"]
-
 
 def canonical_text(outputs: Sequence[Tensor], constants: Set[Placeholder] = frozenset()) -> str:
     """The whole graph below the outputs, one tensor a line, without names.

@@ -13,17 +13,6 @@ from collections.abc import Callable, Iterator
 
 from tensorwright.expr.index import And, Compare, Condition, Index, Not, Or, Relation, compare
 
-__all__ = [
-    "all_of",
-    "any_of",
-    "comparisons_of",
-    "condition_sides",
-    "conjuncts",
-    "map_comparisons",
-    "map_condition",
-    "negate",
-]
-
 
 def all_of(*parts: Condition) -> Condition:
     """Conjunction, flattened, without duplicates; empty is true."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["Fn"]
-
 
 class Fn(Enum):
     """The functions of the value language: (text, number of arguments)."""

@@ -28,36 +28,6 @@ from functools import lru_cache
 from math import gcd
 from typing import Any, TypeAlias, TypeGuard
 
-__all__ = [
-    "And",
-    "Compare",
-    "Condition",
-    "Decision",
-    "Element",
-    "ExactDiv",
-    "FloorDiv",
-    "Index",
-    "IndexExpr",
-    "Max",
-    "Min",
-    "Mod",
-    "Not",
-    "Or",
-    "Poly",
-    "Relation",
-    "Var",
-    "ceil_div",
-    "compare",
-    "divide_terms",
-    "exact_div",
-    "floor_div",
-    "maximum",
-    "minimum",
-    "mod",
-    "sum_of",
-    "terms_of",
-]
-
 
 class IndexExpr:
     """Base of every index node that is not a plain int: carries the arithmetic operators.

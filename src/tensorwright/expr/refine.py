@@ -27,8 +27,6 @@ from tensorwright.expr.tensor import Axis, Compute, Reduction
 from tensorwright.expr.traversal import substitute, substitute_condition
 from tensorwright.expr.value import Value, children, indices_of, rebuild
 
-__all__ = ["refine_axes"]
-
 
 def refine_axes(tensor: Compute) -> Compute:
     """The tensor with every axis split at the divisors by which its body divides it.

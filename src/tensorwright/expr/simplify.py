@@ -35,8 +35,6 @@ from tensorwright.expr.index import (
     terms_of,
 )
 
-__all__ = ["simplify", "simplify_condition", "without_division"]
-
 
 def simplify(expression: Index, bounds: Bounds) -> Index:
     """An equal, simpler expression under `bounds`.

@@ -42,30 +42,6 @@ from tensorwright.expr.value import (
     select,
 )
 
-__all__ = [
-    "Axis",
-    "Combiner",
-    "Compute",
-    "Placeholder",
-    "Reduce",
-    "Reduction",
-    "Tensor",
-    "all_over",
-    "any_over",
-    "argmax_over",
-    "argmin_over",
-    "compute",
-    "decompose_arg_reduction",
-    "identity_of",
-    "max_over",
-    "min_over",
-    "placeholder",
-    "prod_over",
-    "reduce_axis",
-    "sum_over",
-    "topological_order",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Axis:

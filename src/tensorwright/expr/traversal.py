@@ -27,15 +27,6 @@ from tensorwright.expr.index import (
     sum_of,
 )
 
-__all__ = [
-    "atoms_of",
-    "decisions_of",
-    "free_vars",
-    "map_elements",
-    "substitute",
-    "substitute_condition",
-]
-
 
 def atoms_of(expression: Index) -> Iterator[IndexExpr]:
     """Every Var, Decision and Element below an expression, depth first, with repetitions."""

@@ -25,28 +25,6 @@ from tensorwright.expr.functions import Fn
 from tensorwright.expr.index import Condition, Element, Index, Var
 from tensorwright.expr.traversal import atoms_of, substitute, substitute_condition
 
-__all__ = [
-    "Apply",
-    "Cast",
-    "Const",
-    "FromIndex",
-    "Load",
-    "Operand",
-    "Select",
-    "Value",
-    "ValueExpr",
-    "apply",
-    "as_value",
-    "cast",
-    "children",
-    "constant",
-    "loads_of",
-    "map_loads",
-    "rebuild",
-    "select",
-    "substitute_value",
-]
-
 
 class ValueExpr:
     """Base of every value node: carries the arithmetic operators."""

@@ -29,8 +29,6 @@ from tensorwright.expr import (
     Var,
 )
 
-__all__ = ["Environment", "Places", "compile_condition", "compile_index"]
-
 Environment: TypeAlias = list[int]
 IndexFunction: TypeAlias = Callable[[Environment], int]
 ConditionFunction: TypeAlias = Callable[[Environment], bool]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from tensorwright.expr import Apply, Fn, Load, Value, loads_of
 from tensorwright.loop.ir import Store
 
-__all__ = ["FOLD_IDENTITIES", "folded_operand"]
-
 FOLD_IDENTITIES: dict[Fn, float] = {
     Fn.ADD: 0.0,
     Fn.MUL: 1.0,

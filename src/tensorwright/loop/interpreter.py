@@ -61,8 +61,6 @@ from tensorwright.loop.scalars import convert, function_of, quiet
 from tensorwright.loop.traversal import buffers_of_index, walk
 from tensorwright.schedule import ForKind
 
-__all__ = ["interpret"]
-
 Action: TypeAlias = Callable[[Environment], None]
 Compute: TypeAlias = Callable[[Environment], Any]
 

@@ -36,26 +36,6 @@ from tensorwright.base import DType, Printer
 from tensorwright.expr import Apply, Compute, Condition, Fn, Index, Load, Value, Var
 from tensorwright.schedule import ForKind, Scope
 
-__all__ = [
-    "Allocate",
-    "Block",
-    "Buffer",
-    "Call",
-    "For",
-    "If",
-    "LoopProgram",
-    "Packing",
-    "Parameter",
-    "Prefetch",
-    "Role",
-    "Stmt",
-    "Store",
-    "Window",
-    "block",
-    "print_program",
-    "print_statement",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Buffer:

@@ -18,8 +18,6 @@ from tensorwright.base import InternalError
 from tensorwright.loop.ir import Buffer
 from tensorwright.schedule import Scope
 
-__all__ = ["Cell", "Iterations", "Race", "Trace"]
-
 Task: TypeAlias = tuple[tuple[int, int], ...]
 Trace: TypeAlias = Callable[[str, Buffer, int], None]
 """Called with "load" or "store", the buffer and the element's row-major number."""

@@ -37,8 +37,6 @@ from tensorwright.expr import (
 from tensorwright.expr import evaluate as evaluate_tensors
 from tensorwright.loop.ir import Packing
 
-__all__ = ["pack"]
-
 _BLOCK_ELEMENTS = 1 << 21  # 16 MB of offsets at a time
 _GROWTH = 4  # a padded source may be this many times as large as the result and the source together
 

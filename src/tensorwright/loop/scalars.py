@@ -15,8 +15,6 @@ import numpy as np
 from tensorwright.base import DType
 from tensorwright.expr import Fn
 
-__all__ = ["convert", "function_of", "quiet"]
-
 Scalar = Any  # a NumPy scalar of the dtype
 
 

@@ -37,21 +37,6 @@ from tensorwright.loop.ir import (
     block,
 )
 
-__all__ = [
-    "Namer",
-    "buffers_of_index",
-    "buffers_read",
-    "buffers_used",
-    "children_of",
-    "freshen",
-    "is_empty",
-    "map_statement",
-    "substitute_statement",
-    "total_size",
-    "walk",
-    "with_children",
-]
-
 
 def children_of(statement: Stmt) -> tuple[Stmt, ...]:
     """The statements directly inside; the meaning of an intrinsic call is inside it."""

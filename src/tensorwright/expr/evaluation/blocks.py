@@ -10,8 +10,6 @@ from tensorwright.expr.tensor import Axis
 from tensorwright.expr.traversal import atoms_of, free_vars
 from tensorwright.expr.value import Value, children, indices_of
 
-__all__ = ["Spans", "extent_of", "halves", "spans_of", "volume", "working_bytes"]
-
 Spans = tuple[Span, ...]
 _Node = tuple[frozenset[Var], int]
 

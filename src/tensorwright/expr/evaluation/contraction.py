@@ -25,8 +25,6 @@ from tensorwright.expr.tensor import Axis, Combiner, Compute
 from tensorwright.expr.traversal import free_vars
 from tensorwright.expr.value import Apply, Load, Value, children, indices_of, loads_of
 
-__all__ = ["ProductSum", "contract_box", "find_product_sum", "product_bytes"]
-
 _REPEAT = 2  # a view may repeat its source so often before coupled axes become taps
 _MAX_TAPS = 4096
 

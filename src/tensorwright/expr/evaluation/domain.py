@@ -15,8 +15,6 @@ from tensorwright.base import DType
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.tensor import Combiner
 
-__all__ = ["Array", "Domain"]
-
 Array: TypeAlias = np.ndarray[Any, Any]
 
 

@@ -40,8 +40,6 @@ from tensorwright.expr.tensor import (
 )
 from tensorwright.expr.value import loads_of
 
-__all__ = ["LIMIT_BYTES", "evaluate", "evaluate_one"]
-
 LIMIT_BYTES = 256 * 1024 * 1024
 _BLOCK_BYTES = 16 * 1024 * 1024  # element-wise work is faster where a block stays in the caches
 

@@ -35,8 +35,6 @@ from tensorwright.expr.evaluation.numpy_domain import NUMPY
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.tensor import Combiner
 
-__all__ = ["FieldDomain", "residues"]
-
 _Q = 1073741789
 _P = 2 * _Q + 1
 _BASE = 4  # a square, hence of order Q modulo P

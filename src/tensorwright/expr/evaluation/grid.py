@@ -24,8 +24,6 @@ from tensorwright.expr.index import (
 )
 from tensorwright.expr.value import Apply, Cast, Const, FromIndex, Load, Select, Value, ValueExpr
 
-__all__ = ["Grid"]
-
 
 class Grid:
     """One box, evaluated; mutable (it remembers shared subexpressions), used inside one function.

@@ -18,8 +18,6 @@ from tensorwright.expr.evaluation.domain import Array
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.tensor import Combiner
 
-__all__ = ["NUMPY", "NumpyDomain"]
-
 _F64 = np.dtype(np.float64)
 _EXACT_LIMIT = float(1 << 53)  # integers below are exact in f64
 

@@ -30,8 +30,6 @@ from tensorwright.expr.index import (
     Var,
 )
 
-__all__ = ["evaluate_condition", "evaluate_index"]
-
 
 def evaluate_index(index: Index, value_of: Callable[[Any], Any]) -> Any:
     """An index expression, from the values of its variables and elements.

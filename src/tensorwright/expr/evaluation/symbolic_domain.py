@@ -17,8 +17,6 @@ from tensorwright.expr.evaluation.domain import Array
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.tensor import Combiner
 
-__all__ = ["SymbolicDomain", "Terms"]
-
 _OBJECT = np.dtype(object)
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from tensorwright.expr.evaluation.domain import Array
 from tensorwright.expr.index import Index, Var, terms_of
 
-__all__ = ["Affine", "Span", "inner_box", "read_affine", "strided_view"]
-
 
 @dataclass(frozen=True, slots=True)
 class Span:

@@ -43,8 +43,6 @@ from tensorwright.schedule import (
     tile_region,
 )
 
-__all__ = ["Home", "Homes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Home:

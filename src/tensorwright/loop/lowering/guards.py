@@ -30,8 +30,6 @@ from tensorwright.expr import (
 from tensorwright.loop.lowering.buffers import Homes
 from tensorwright.schedule import Stage
 
-__all__ = ["Guards"]
-
 
 class Guards:
     """The guards of all stages of a state; remembers which stages may overhang."""

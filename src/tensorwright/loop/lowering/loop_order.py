@@ -7,8 +7,6 @@ from collections.abc import Set
 from tensorwright.expr import Var, free_vars
 from tensorwright.schedule import After, At, ScheduleState, Stage, analyse
 
-__all__ = ["host_variables", "in_loop_order"]
-
 
 def in_loop_order(state: ScheduleState, stage: Stage, used: Set[Var]) -> list[Var]:
     """The used variables, outermost loop first; a fusion counts as what it fused."""

@@ -37,8 +37,6 @@ from tensorwright.loop.lowering.guards import Guards
 from tensorwright.loop.lowering.prefetches import prefetches_in
 from tensorwright.schedule import After, At, AtRoot, ScheduleState, Stage
 
-__all__ = ["lower"]
-
 
 def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
     """The loop program that a schedule state stands for."""

@@ -20,8 +20,6 @@ from tensorwright.loop.lowering.buffers import Homes
 from tensorwright.loop.lowering.loop_order import host_variables
 from tensorwright.schedule import ForKind, Stage
 
-__all__ = ["prefetches_in"]
-
 
 def prefetches_in(homes: Homes, stage: Stage, loop: str) -> list[Stmt]:
     """What a stage asks for at the start of each iteration of one of its loops."""

@@ -11,8 +11,6 @@ from tensorwright.loop.ir import Allocate, Buffer, LoopProgram, Packing, Paramet
 from tensorwright.loop.passes.simplify import simplify_loops
 from tensorwright.loop.traversal import substitute_statement, walk
 
-__all__ = ["bind_decisions"]
-
 
 def bind_decisions(program: LoopProgram, decisions: Mapping[Decision, int]) -> LoopProgram:
     """Replace decisions by their values everywhere and simplify.

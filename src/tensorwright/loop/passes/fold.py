@@ -23,8 +23,6 @@ from tensorwright.expr import (
 )
 from tensorwright.loop.scalars import convert, function_of, quiet
 
-__all__ = ["fold_value"]
-
 Decide = Callable[[Condition, Bounds], Condition]
 
 _ARITHMETIC = frozenset((Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG, Fn.ABS))

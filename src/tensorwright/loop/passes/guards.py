@@ -19,8 +19,6 @@ from tensorwright.expr import (
 from tensorwright.loop.ir import For, If, Stmt, Store
 from tensorwright.loop.traversal import children_of
 
-__all__ = ["gap_of", "guards_of"]
-
 
 def gap_of(guard: Compare) -> Index | None:
     """What is >= 0 exactly where an inequality holds; None for (in)equations."""

@@ -16,8 +16,6 @@ from tensorwright.loop.traversal import (
 )
 from tensorwright.schedule import ForKind
 
-__all__ = ["hoist_conditions"]
-
 _HOST_KINDS = frozenset(
     (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL)
 )  # a graphics card's index is not a loop that could be skipped

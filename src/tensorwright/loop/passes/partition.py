@@ -32,8 +32,6 @@ from tensorwright.loop.traversal import (
 )
 from tensorwright.schedule import ForKind
 
-__all__ = ["partition_loops"]
-
 _CUT_KINDS = frozenset((ForKind.SERIAL, ForKind.UNROLLED, ForKind.PARALLEL, ForKind.VECTOR))
 
 

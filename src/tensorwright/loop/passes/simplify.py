@@ -49,8 +49,6 @@ from tensorwright.loop.traversal import (
     with_children,
 )
 
-__all__ = ["simplify_loops", "simplify_statement"]
-
 EMPTY = Block(())
 
 

@@ -14,8 +14,6 @@ from tensorwright.loop.traversal import (
 )
 from tensorwright.schedule import ForKind
 
-__all__ = ["unroll_loops"]
-
 
 def unroll_loops(program: LoopProgram, max_statements: int = 4096) -> LoopProgram:
     """Replace each unrolled loop by copies of its body, one per iteration.

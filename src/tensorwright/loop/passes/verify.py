@@ -42,8 +42,6 @@ from tensorwright.loop.ir import (
 )
 from tensorwright.schedule import ForKind, Scope, may_not_be_inside
 
-__all__ = ["verify"]
-
 _LOGIC = frozenset((Fn.AND, Fn.OR, Fn.XOR, Fn.NOT))
 
 

@@ -31,8 +31,6 @@ from tensorwright.loop.traversal import (
 )
 from tensorwright.schedule import ForKind
 
-__all__ = ["version_guards"]
-
 _OUTER_KINDS = frozenset((ForKind.SERIAL, ForKind.PARALLEL))
 
 
