@@ -19,7 +19,7 @@ from tensorwright.expr.condition import (
 from tensorwright.expr.evaluation.domain import Array, Domain
 from tensorwright.expr.evaluation.evaluate import evaluate
 from tensorwright.expr.evaluation.field_domain import FieldDomain, residues
-from tensorwright.expr.evaluation.numpy_domain import NUMPY, NumpyDomain
+from tensorwright.expr.evaluation.numpy_domain import NUMPY
 from tensorwright.expr.evaluation.points import evaluate_condition, evaluate_index
 from tensorwright.expr.evaluation.symbolic_domain import SymbolicDomain, Terms
 from tensorwright.expr.functions import Fn
@@ -130,12 +130,10 @@ from tensorwright.expr.value import (
     Const,
     FromIndex,
     Load,
-    Operand,
     Select,
     Value,
     ValueExpr,
     apply,
-    as_value,
     cast,
     children,
     constant,
@@ -176,8 +174,6 @@ __all__ = [
     "Min",
     "Mod",
     "Not",
-    "NumpyDomain",
-    "Operand",
     "Or",
     "Placeholder",
     "Poly",
@@ -200,7 +196,6 @@ __all__ = [
     "apply",
     "argmax_over",
     "argmin_over",
-    "as_value",
     "atoms_of",
     "bit_and",
     "bit_not",

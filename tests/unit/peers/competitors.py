@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorwright.graph import interpret, load_onnx
+
 
 def add(inputs: dict[str, Any], threads: int, amount: float = 0.0) -> Callable[[], object]:
     print("noise on the standard output")
@@ -40,3 +42,8 @@ def crash(inputs: dict[str, Any], threads: int) -> Callable[[], object]:
         os.kill(os.getpid(), signal.SIGKILL)
 
     return work
+
+
+def network(inputs: dict[str, Any], threads: int, model: str) -> Callable[[], object]:
+    graph = load_onnx(model)
+    return lambda: interpret(graph, inputs)
