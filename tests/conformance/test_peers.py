@@ -88,7 +88,7 @@ class PeerSuite:
             assert len(samples_s) == 3
             assert min(samples_s) > 0
         again = loaded.check(INPUTS[0])
-        np.testing.assert_array_equal(again["y"], first["y"])
+        assert max_rel_error(again, first) < 1e-6  # threads may add up in another order
 
     def test_a_refusal_is_a_value_and_the_process_goes_on(
         self, loaded: PeerProcess, model: Path, tmp_path: Path
