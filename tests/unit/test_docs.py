@@ -11,6 +11,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EVERYTHING = [
+    str(path) for folder in ("src", "tests", "examples") for path in ROOT.glob(f"{folder}/**/*")
+]
+PATH = re.compile(r"`([\w./]+(?:\.py|/))`")
 LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#\s]+)")
 
 
@@ -35,6 +39,14 @@ def test_links_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"`[^`\n]*`", "", prose)
     broken = [link for link in LINK.findall(prose) if not (page.parent / link).exists()]
     assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_files_that_are_named_exist(page: Path) -> None:
+    """What is named is the end of the path of a file or a folder."""
+    named = [name.rstrip("/") for name in PATH.findall(page.read_text()) if "NAME" not in name]
+    missing = [name for name in named if not any(each.endswith(f"/{name}") for each in EVERYTHING)]
+    assert missing == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
