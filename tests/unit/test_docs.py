@@ -11,9 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-EVERYTHING = [
-    str(path) for folder in ("src", "tests", "examples") for path in ROOT.glob(f"{folder}/**/*")
-]
+ROOMS = [ROOT / name for name in ("src", "tests", "examples", "benchmarks", "docs")]
+EVERYTHING = [str(path) for room in ROOMS for path in (room, *room.glob("**/*"))]
 PATH = re.compile(r"`([\w./]+(?:\.py|/))`")
 LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#\s]+)")
 
