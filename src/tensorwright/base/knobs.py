@@ -206,6 +206,13 @@ COST_MODEL = Knob(
     lambda: True,
     _boolean,
 )
+C_COMPILER = Knob(
+    "c_compiler",
+    "the C compiler that builds kernels written in C",
+    "a command",
+    lambda: "cc",
+    str,
+)
 
 KNOBS: tuple[Knob[Any], ...] = (
     THREADS,
@@ -218,6 +225,7 @@ KNOBS: tuple[Knob[Any], ...] = (
     SEED,
     KERNEL_CACHE,
     COST_MODEL,
+    C_COMPILER,
 )
 _BY_NAME: dict[str, Knob[Any]] = {knob.name: knob for knob in KNOBS}
 

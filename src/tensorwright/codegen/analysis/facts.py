@@ -33,13 +33,19 @@ class Chunks:
 class Facts:
     """Facts about the statements of one program, remembered by identity.
 
-    intrinsics   what the back end writes as one instruction: a name, the lanes of each window
+    intrinsics     what the back end writes as one instruction: a name, the lanes of each window
+    masked_rests   the back end has vectors of which only some lanes are written
     """
 
     def __init__(
-        self, target: Target, intrinsics: Mapping[str, tuple[int, ...]] | None = None
+        self,
+        target: Target,
+        intrinsics: Mapping[str, tuple[int, ...]] | None = None,
+        *,
+        masked_rests: bool = True,
     ) -> None:
         self.target = target
+        self.masked_rests = masked_rests and target.has_masks
         self.intrinsics = intrinsics or {}
         self._written: dict[int, frozenset[str]] = {}
         self._chunks: dict[int, Chunks] = {}
@@ -147,7 +153,7 @@ class Facts:
         count, rest = divmod(extent, width)
         start = extent - rest
         rests: list[tuple[int, int, int]] = []
-        if rest and self.target.has_masks and rest & (rest - 1):
+        if rest and self.masked_rests and rest & (rest - 1):
             rests.append((start, width, rest))
         else:
             for power in range(rest.bit_length() - 1, -1, -1):

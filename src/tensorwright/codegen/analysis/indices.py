@@ -1,12 +1,13 @@
 """Index expressions to `Linear`s in the environment of the loops, for any back end.
 
-What is linear in the loop variables is added up here; a back end says how a product of two
-variables, a division, a remainder, a minimum and an element of an index tensor are written.
+What is linear in the loop variables is added up here, and what their ranges decide is decided; a
+back end says how the rest is written: products, quotients, remainders, minima, elements.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TypeAlias
 
 from tensorwright.base import InternalError
 from tensorwright.codegen.analysis.linear import Linear, combine, scaled, sorted_terms
@@ -26,6 +27,8 @@ from tensorwright.expr import (
 )
 from tensorwright.loop import Buffer
 
+Bounds: TypeAlias = tuple[int, int]
+
 # constant, variables with coefficients, other monomials with coefficients
 _Plan = tuple[int, tuple[tuple[str, int], ...], tuple[tuple[tuple[IndexExpr, ...], int], ...]]
 
@@ -43,16 +46,24 @@ class IndexEvaluator(ABC):
         """left * right, neither of them a constant."""
 
     @abstractmethod
-    def floor_divide(self, value: Linear, divisor: int) -> Linear:
-        """floor(value / divisor) for a positive divisor."""
+    def quotient(self, value: Linear, divisor: int, bounds: Bounds | None) -> Linear:
+        """floor(value / divisor) for a positive divisor; nothing of it can be taken out."""
 
     @abstractmethod
-    def modulus(self, value: Linear, divisor: int) -> Linear:
-        """value - divisor * floor(value / divisor) for a positive divisor."""
+    def remainder(self, value: Linear, divisor: int, bounds: Bounds | None) -> Linear:
+        """value - divisor * floor(value / divisor), likewise."""
 
     @abstractmethod
-    def extreme(self, left: Linear, right: Linear, *, is_min: bool) -> Linear:
-        """The smaller or the larger of two values."""
+    def smaller(self, left: Linear, right: Linear) -> Linear:
+        """The smaller of two values, where neither is known to be."""
+
+    @abstractmethod
+    def larger(self, left: Linear, right: Linear) -> Linear:
+        """The larger of two values, likewise."""
+
+    @abstractmethod
+    def range_of(self, value: Linear, lanes: int = 0) -> Bounds | None:
+        """Inclusive bounds over the real lanes (or over so many), or None."""
 
     @abstractmethod
     def element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
@@ -123,16 +134,44 @@ class IndexEvaluator(ABC):
                 return self._variable(atom)
             case FloorDiv(a, b) | ExactDiv(a, b):
                 divisor = self._divisor(atom, b)
-                return self.floor_divide(self.evaluate(a), divisor)
+                return self._floor_divide(self.evaluate(a), divisor)
             case Mod(a, b):
-                return self.modulus(self.evaluate(a), self._divisor(atom, b))
+                return self._modulus(self.evaluate(a), self._divisor(atom, b))
             case Min(a, b):
-                return self.extreme(self.evaluate(a), self.evaluate(b), is_min=True)
+                return self._extreme(self.evaluate(a), self.evaluate(b), is_min=True)
             case Max(a, b):
-                return self.extreme(self.evaluate(a), self.evaluate(b), is_min=False)
+                return self._extreme(self.evaluate(a), self.evaluate(b), is_min=False)
             case Element(source, indices):
                 return self.element(source, indices)
         return self.evaluate(atom)
+
+    def _floor_divide(self, value: Linear, divisor: int) -> Linear:
+        """Take out of the quotient what the divisor divides."""
+        whole = {n: c // divisor for n, c in value.terms if c % divisor == 0}
+        rest_terms = tuple((n, c) for n, c in value.terms if c % divisor)
+        step_whole = value.step // divisor if value.step % divisor == 0 else 0
+        rest = Linear(value.const % divisor, rest_terms, 0 if step_whole else value.step)
+        quotient = Linear(value.const // divisor, sorted_terms(whole), step_whole)
+        bounds = self.range_of(rest)
+        if bounds is not None and bounds[0] // divisor == bounds[1] // divisor:
+            return combine(quotient, Linear(bounds[0] // divisor))
+        return combine(quotient, self.quotient(rest, divisor, bounds))
+
+    def _modulus(self, value: Linear, divisor: int) -> Linear:
+        kept = tuple((n, c) for n, c in value.terms if c % divisor)
+        rest = Linear(value.const % divisor, kept, value.step if value.step % divisor else 0)
+        bounds = self.range_of(rest)
+        if bounds is not None and bounds[0] // divisor == bounds[1] // divisor:
+            return combine(rest, Linear(-(bounds[0] // divisor) * divisor))
+        return self.remainder(rest, divisor, bounds)
+
+    def _extreme(self, left: Linear, right: Linear, *, is_min: bool) -> Linear:
+        gap = self.range_of(combine(right, left, -1))
+        if gap is not None and gap[0] >= 0:
+            return left if is_min else right
+        if gap is not None and gap[1] <= 0:
+            return right if is_min else left
+        return self.smaller(left, right) if is_min else self.larger(left, right)
 
     def _divisor(self, atom: IndexExpr, divisor: Index) -> int:
         value = self.evaluate(divisor)

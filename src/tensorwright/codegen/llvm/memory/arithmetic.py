@@ -12,7 +12,6 @@ from tensorwright.codegen.analysis.linear import (
     combine,
     linear_range,
     scaled,
-    sorted_terms,
 )
 from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.literals import splat_literal
@@ -128,43 +127,27 @@ class Arithmetic:
         a, b = self.vector_of(left, 64), self.vector_of(right, 64)
         return self.function.pure(f"{operation} <{self.lanes} x i64> {a}, {b}", a, b), True
 
-    def floor_divide(self, value: Linear, divisor: int) -> Linear:
+    def quotient(self, value: Linear, divisor: int, bounds: tuple[int, int] | None) -> Linear:
         """floor(value / divisor) for a positive divisor."""
-        whole = {n: c // divisor for n, c in value.terms if c % divisor == 0}
-        rest_terms = tuple((n, c) for n, c in value.terms if c % divisor)
-        step_whole = value.step // divisor if value.step % divisor == 0 else 0
-        rest = Linear(value.const % divisor, rest_terms, 0 if step_whole else value.step)
-        quotient = Linear(value.const // divisor, sorted_terms(whole), step_whole)
-        bounds = self.range_of(rest)
-        if bounds is not None and bounds[0] // divisor == bounds[1] // divisor:
-            return combine(quotient, Linear(bounds[0] // divisor))
-        return combine(quotient, self._divided(rest, divisor, bounds))
-
-    def _divided(self, rest: Linear, divisor: int, bounds: tuple[int, int] | None) -> Linear:
         power = divisor.bit_length() - 1
         limits = None if bounds is None else (bounds[0] // divisor, bounds[1] // divisor)
         if divisor == 1 << power:
-            name, varies = self.binary("ashr", rest, Linear(power))
+            name, varies = self.binary("ashr", value, Linear(power))
         elif bounds is not None and bounds[0] >= 0:
-            name, varies = self.binary("udiv", rest, Linear(divisor))
+            name, varies = self.binary("udiv", value, Linear(divisor))
         else:  # round down: lower a negative dividend by divisor - 1
-            sign, varies = self.binary("ashr", rest, Linear(63))
+            sign, varies = self.binary("ashr", value, Linear(63))
             signs = self.atom(sign, (-1, 0), varies=varies)
             low, varies = self.binary("and", signs, Linear(divisor - 1))
             lower = self.atom(low, (0, divisor - 1), varies=varies)
-            name, varies = self.binary("sdiv", combine(rest, lower, -1), Linear(divisor))
+            name, varies = self.binary("sdiv", combine(value, lower, -1), Linear(divisor))
         return self.atom(name, limits, varies=varies)
 
-    def modulus(self, value: Linear, divisor: int) -> Linear:
+    def remainder(self, value: Linear, divisor: int, bounds: tuple[int, int] | None) -> Linear:
         """value - divisor * floor(value / divisor) for a positive divisor."""
-        kept = tuple((n, c) for n, c in value.terms if c % divisor)
-        rest = Linear(value.const % divisor, kept, value.step if value.step % divisor else 0)
-        bounds = self.range_of(rest)
-        if bounds is not None and bounds[0] // divisor == bounds[1] // divisor:
-            return combine(rest, Linear(-(bounds[0] // divisor) * divisor))
         if divisor & (divisor - 1) == 0:
-            name, varies = self.binary("and", rest, Linear(divisor - 1))
+            name, varies = self.binary("and", value, Linear(divisor - 1))
         else:
-            whole = self._divided(rest, divisor, bounds)
-            name, varies = self.binary("sub", rest, scaled(whole, divisor))
+            whole = self.quotient(value, divisor, bounds)
+            name, varies = self.binary("sub", value, scaled(whole, divisor))
         return self.atom(name, (0, divisor - 1), varies=varies)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tensorwright.base import DType, Target
 from tensorwright.codegen.analysis.indices import IndexEvaluator, decide
 from tensorwright.codegen.analysis.linear import Linear, combine
@@ -42,15 +44,18 @@ class Indices(Arithmetic, IndexEvaluator):
         corners = [x * y for x in a for y in b]
         return min(corners), max(corners)
 
-    def extreme(self, left: Linear, right: Linear, *, is_min: bool) -> Linear:
-        """The smaller or the larger of two values."""
-        gap = self.range_of(combine(right, left, -1))
-        if gap is not None and gap[0] >= 0:
-            return left if is_min else right
-        if gap is not None and gap[1] <= 0:
-            return right if is_min else left
+    def smaller(self, left: Linear, right: Linear) -> Linear:
+        """The smaller of two values."""
+        return self._extreme_of(left, right, "smin", min)
+
+    def larger(self, left: Linear, right: Linear) -> Linear:
+        """The larger of two values."""
+        return self._extreme_of(left, right, "smax", max)
+
+    def _extreme_of(
+        self, left: Linear, right: Linear, name: str, choose: Callable[[int, int], int]
+    ) -> Linear:
         first, last = self.range_of(left), self.range_of(right)
-        choose, name = (min, "smin") if is_min else (max, "smax")
         bounds = None
         if first is not None and last is not None:
             bounds = (choose(first[0], last[0]), choose(first[1], last[1]))

@@ -1,0 +1,24 @@
+"""C back end: loop programs to C source with vector extensions, built by the system's compiler.
+
+From loop program to text: kernel.py, then statements.py, values.py, operations.py and indices.py;
+what functions C lacks are in helpers.py. From text to a shared object: compiler.py.
+"""
+
+from tensorwright.codegen.c.compiler import (
+    compile_source,
+    compiler_key,
+    load_shared_object,
+    refusal,
+)
+from tensorwright.codegen.c.kernel import emit
+from tensorwright.codegen.c.text import c_name, element_type
+
+__all__ = [
+    "c_name",
+    "compile_source",
+    "compiler_key",
+    "element_type",
+    "emit",
+    "load_shared_object",
+    "refusal",
+]

@@ -1,0 +1,133 @@
+"""C source to code by the system's compiler, and the code into this process."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tensorwright.base import InternalError, MachineError, Target, knobs
+from tensorwright.codegen.source import Source
+
+FLAGS = ("-std=gnu11", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
+"""What kernels are compiled with. Contraction makes a product and a sum one operation."""
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")
+_TIMEOUT_S = 600.0
+_ARCHITECTURES = {"x86_64": "x86-64", "AMD64": "x86-64", "arm64": "aarch64"}
+
+
+class SharedObject:
+    """A shared object in this process; it stays loaded."""
+
+    def __init__(self, library: ctypes.CDLL, symbols: Sequence[str]) -> None:
+        self._library = library
+        self.symbols = tuple(symbols)
+
+    def address(self, symbol: str) -> int:
+        """The address of one of `symbols`."""
+        return ctypes.cast(getattr(self._library, symbol), ctypes.c_void_p).value or 0
+
+
+def refusal(target: Target) -> str:
+    """Why nothing can be compiled for a target here; "" where it can."""
+    if _compiler() is None:
+        return f"there is no C compiler {knobs.C_COMPILER.get()}"
+    machine = _ARCHITECTURES.get(platform.machine(), platform.machine())
+    return "" if target.arch == machine else f"the C compiler is for {machine}"
+
+
+def compiler_key() -> str:
+    """Name the compiler: object code of equal source, target and key is equal."""
+    compiler = _compiler()
+    return f"cc:{_version(compiler)}:{' '.join(FLAGS)}" if compiler else "cc:none"
+
+
+def compile_source(source: Source, target: Target, level: int = 3) -> bytes:
+    """Compile a kernel to a shared object; `level` says how much the compiler optimises.
+
+    Raises:  MachineError where there is no compiler, or none for the target; InternalError where it
+             refuses the text.
+    """
+    reason = refusal(target)
+    if reason:
+        raise MachineError(
+            stage="codegen",
+            where=f"target {target}",
+            reason=reason,
+            remedy="install gcc or clang, or name it by the setting c_compiler",
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        text, code = Path(folder, "kernel.c"), Path(folder, "kernel.so")
+        text.write_text(source.text)
+        command = [
+            *(
+                _compiler() or "cc",
+                f"-O{level}",
+                *FLAGS,
+                *WARNINGS,
+                *machine_flags(target),
+                *_openmp_flags(),
+            ),
+            *("-shared", "-fPIC", str(text), "-o", str(code), "-lm"),
+        ]
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=_TIMEOUT_S
+        )
+        if done.returncode:
+            raise InternalError(
+                stage="codegen",
+                where=f"kernel {source.signature.symbol}",
+                reason=f"the C compiler refuses it\n{done.stderr[:4000]}",
+                remedy="report it, with the model or program",
+            )
+        return code.read_bytes()
+
+
+def load_shared_object(code: bytes, symbols: Sequence[str]) -> SharedObject:
+    """Load compiled code into this process. It runs: load only what you compiled.
+
+    Raises:  MachineError where the system cannot load it.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.so")
+        path.write_bytes(code)
+        try:
+            return SharedObject(ctypes.CDLL(str(path)), symbols)
+        except OSError as error:
+            raise MachineError(
+                stage="load", where="a compiled kernel", reason=f"it does not load ({error})"
+            ) from error
+
+
+def machine_flags(target: Target) -> tuple[str, ...]:
+    """What tells a C compiler the instructions of a target."""
+    if target.arch == "x86-64":
+        wide = ("-mprefer-vector-width=512",) if target.vector_bytes == 64 else ()
+        return (*(f"-m{name}" for name in sorted(target.features)), *wide)
+    return ()
+
+
+@functools.cache
+def _version(compiler: str) -> str:
+    command = [compiler, "--version"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    return done.stdout.partition("\n")[0]
+
+
+@functools.cache
+def _openmp_flags() -> tuple[str, ...]:
+    """The flags for threads, where the compiler has what they need."""
+    command = [_compiler() or "cc", "-fopenmp", "-x", "c", "-", "-shared", "-o", "/dev/null"]
+    done = subprocess.run(
+        command, check=False, input="#include <omp.h>\n", capture_output=True, text=True, timeout=60
+    )
+    return () if done.returncode else ("-fopenmp",)
+
+
+def _compiler() -> str | None:
+    return shutil.which(knobs.C_COMPILER.get())

@@ -1,0 +1,127 @@
+"""Index expressions and conditions as C expressions, for one lane or for all lanes of a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tensorwright.codegen.analysis import (
+    IndexEvaluator,
+    Linear,
+    combine,
+    decide,
+    linear_range,
+)
+from tensorwright.codegen.c.helpers import Helpers
+from tensorwright.codegen.c.text import linear_text
+from tensorwright.expr import And, Compare, Condition, Not, Or, Relation, without_division
+
+_OPERATORS = {Relation.LT: "<", Relation.LE: "<=", Relation.EQ: "==", Relation.NE: "!="}
+
+
+class VariesByLane(Exception):
+    """An index is not linear in the lanes, or a condition differs by lane: go lane by lane."""
+
+
+class Indices(IndexEvaluator):
+    """Evaluate indices; the names of a `Linear` are C expressions that bind as products."""
+
+    def __init__(self, helpers: Helpers) -> None:
+        super().__init__()
+        self.helpers = helpers
+        self.lanes = 1
+        self.ranges: dict[str, tuple[int, int]] = {}
+
+    def range_of(self, value: Linear, lanes: int = 0) -> tuple[int, int] | None:
+        """Inclusive bounds over the lanes, or None."""
+        return linear_range(value, lanes or self.lanes, self.ranges)
+
+    def product(self, left: Linear, right: Linear) -> Linear:
+        """left * right."""
+        return self._named(f"({self.sum(left)}) * ({self.sum(right)})")
+
+    def quotient(self, value: Linear, divisor: int, bounds: tuple[int, int] | None) -> Linear:
+        """floor(value / divisor)."""
+        limits = None if bounds is None else (bounds[0] // divisor, bounds[1] // divisor)
+        if bounds is not None and bounds[0] >= 0:
+            return self._named(f"({self.sum(value)}) / {divisor}", limits)
+        text = f"{self.helpers.floor_div()}({self.sum(value)}, {divisor})"
+        return self._named(text, limits)
+
+    def remainder(self, value: Linear, divisor: int, bounds: tuple[int, int] | None) -> Linear:
+        """value - divisor * floor(value / divisor)."""
+        limits = (0, divisor - 1)
+        if bounds is not None and bounds[0] >= 0:
+            return self._named(f"({self.sum(value)}) % {divisor}", limits)
+        whole = f"{self.helpers.floor_div()}({self.sum(value)}, {divisor})"
+        return self._named(f"({self.sum(value)}) - {divisor} * {whole}", limits)
+
+    def smaller(self, left: Linear, right: Linear) -> Linear:
+        """The smaller of two values."""
+        return self._chosen(left, right, "<", min)
+
+    def larger(self, left: Linear, right: Linear) -> Linear:
+        """The larger of two values."""
+        return self._chosen(left, right, ">", max)
+
+    def _chosen(
+        self, left: Linear, right: Linear, operator: str, choose: Callable[[int, int], int]
+    ) -> Linear:
+        a, b = self.sum(left), self.sum(right)
+        first, last = self.range_of(left), self.range_of(right)
+        limits = None
+        if first is not None and last is not None:
+            limits = (choose(first[0], last[0]), choose(first[1], last[1]))
+        return self._named(f"({a} {operator} {b} ? {a} : {b})", limits)
+
+    def _named(self, text: str, limits: tuple[int, int] | None = None) -> Linear:
+        name = f"({text})"
+        if limits is not None:
+            self.ranges[name] = limits
+        return Linear(0, ((name, 1),))
+
+    def sum(self, value: Linear) -> str:
+        """A value that all lanes share, as a C expression; VariesByLane if they do not."""
+        if value.step:
+            raise VariesByLane
+        return linear_text(value)
+
+    def condition(self, condition: Condition) -> bool | str:
+        """A condition as a bool where it is decided, else as a C expression in parentheses.
+
+        Raises:  VariesByLane where lanes decide it differently.
+        """
+        match condition:
+            case bool():
+                return condition
+            case Compare(relation, left, right):
+                plain = without_division(relation, left, right)
+                if not isinstance(plain, Compare):
+                    return self.condition(plain)
+                gap = combine(self.evaluate(plain.left), self.evaluate(plain.right), -1)
+                bounds = self.range_of(gap)
+                decided = None if bounds is None else decide(plain.relation, *bounds)
+                if decided is not None:
+                    return decided
+                moving = self.sum(gap._replace(const=0))
+                return f"({moving} {_OPERATORS[plain.relation]} {-gap.const})"
+            case And(parts):
+                return self._joined(parts, "&&", absorbing=False)
+            case Or(parts):
+                return self._joined(parts, "||", absorbing=True)
+            case Not(part):
+                inner = self.condition(part)
+                return not inner if isinstance(inner, bool) else f"(!{inner})"
+
+    def _joined(
+        self, parts: tuple[Condition, ...], operator: str, *, absorbing: bool
+    ) -> bool | str:
+        open_parts: list[str] = []
+        for part in parts:
+            value = self.condition(part)
+            if isinstance(value, str):
+                open_parts.append(value)
+            elif value is absorbing:
+                return absorbing
+        if not open_parts:
+            return not absorbing
+        return f"({f' {operator} '.join(open_parts)})" if len(open_parts) > 1 else open_parts[0]

@@ -1,0 +1,288 @@
+"""Value expressions and accesses to buffers as C expressions, of one lane or of a vector.
+
+A vector loop is written with vectors. What is not linear in its lanes (gathers, conditions that
+differ by lane) is written lane by lane: the loop's variable is then one number after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tensorwright.base import DType, InternalError
+from tensorwright.codegen.analysis import Linear, combine, scaled
+from tensorwright.codegen.c.helpers import Helpers
+from tensorwright.codegen.c.indices import Indices, VariesByLane
+from tensorwright.codegen.c.operations import Operations
+from tensorwright.codegen.c.text import (
+    Lines,
+    Names,
+    Val,
+    element_type,
+    held_type,
+    literal,
+    mask_dtype,
+)
+from tensorwright.expr import (
+    And,
+    Apply,
+    Cast,
+    Compare,
+    Const,
+    Fn,
+    FromIndex,
+    Index,
+    Load,
+    Not,
+    Or,
+    Select,
+    Value,
+    children,
+)
+from tensorwright.loop import Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A buffer in memory; `private` lanes are interleaved where a vector loop allocates it."""
+
+    pointer: str
+    dtype: DType
+    is_input: bool = False
+    private: int = 1
+
+
+@dataclass(slots=True)
+class Tile:
+    """A buffer in registers: a variable of `width` lanes for each offset that is accessed."""
+
+    name: str
+    dtype: DType
+    width: int
+    private: int
+    variables: dict[int, str] = field(default_factory=dict)
+
+
+class VectorLoop(NamedTuple):
+    """The vector loop around, from a first iteration; `lane` is the one written, -1 for all."""
+
+    variable: str
+    start: Linear
+    width: int
+    lane: int = -1
+
+
+class Values(Indices):
+    """Evaluate value expressions in one function."""
+
+    def __init__(self, helpers: Helpers, names: Names) -> None:
+        super().__init__(helpers)
+        self.names = names
+        self.out = Lines()
+        self.operations = Operations(helpers, self.bind)
+        self.storages: dict[str, Piece | Tile] = {}
+        self.vector: VectorLoop | None = None
+        self._computed: dict[tuple[int, int], Val] = {}
+        self._shared: frozenset[int] = frozenset()
+
+    def bind(self, value: Val) -> Val:
+        """The value under a name, so that it is computed once."""
+        if value.is_simple:
+            return value
+        kind = held_type(value.dtype)
+        if value.lanes > 1:
+            kind = self.helpers.vector(value.dtype, value.lanes)
+        name = self.names.fresh("v")
+        self.out.add(f"const {kind} {name} = {value.text};")
+        return value._replace(text=name)
+
+    @contextmanager
+    def lane(self, lane: int) -> Iterator[None]:
+        """Write one lane of the vector loop around."""
+        loop, lanes = self.vector, self.lanes
+        assert loop is not None, "only a vector loop has lanes"
+        kept = self.env[loop.variable], self._computed
+        self.env[loop.variable] = combine(loop.start, Linear(lane))
+        self.vector, self.lanes, self._computed = loop._replace(lane=lane), 1, {}
+        yield
+        self.vector, self.lanes = loop, lanes
+        self.env[loop.variable], self._computed = kept
+
+    # accesses
+
+    def place(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
+        """The position of an element, or of the lanes' elements."""
+        storage = self.storage(buffer)
+        place = self.offset(buffer, indices)
+        if storage.private == 1 or self.vector is None:
+            return place
+        own = Linear(0, (), 1) if self.lanes > 1 else Linear(self.vector.lane)
+        return combine(scaled(place, storage.private), own)
+
+    def storage(self, buffer: Buffer) -> Piece | Tile:
+        """Where a buffer is."""
+        storage = self.storages.get(buffer.name)
+        if storage is None:
+            raise InternalError(
+                stage="codegen", where=f"buffer {buffer.name}", reason="nothing allocates it"
+            )
+        return storage
+
+    def element_at(self, storage: Piece | Tile, place: Linear) -> str:
+        """One element, as something that can be assigned."""
+        if isinstance(storage, Piece):
+            return f"{storage.pointer}[{self.sum(place)}]"
+        lane = place.const % storage.width
+        name = self.tile_variable(storage, place.const - lane)
+        return name if storage.width == 1 else f"{name}[{lane}]"
+
+    def tile_variable(self, tile: Tile, offset: int) -> str:
+        """The variable that holds the elements of a tile from an offset."""
+        if offset not in tile.variables:
+            tile.variables[offset] = self.names.fresh(f"{tile.name}_{offset}")
+        return tile.variables[offset]
+
+    def vector_at(self, piece: Piece, place: Linear) -> str:
+        """Neighbouring elements in memory, as something that can be assigned."""
+        kind = self.helpers.vector_in_memory(piece.dtype, self.lanes)
+        const = "const " if piece.is_input else ""
+        return f"*({const}{kind} *)&{piece.pointer}[{self.sum(place._replace(step=0))}]"
+
+    def element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
+        """An element of an integer buffer, as a number."""
+        storage, place = self.storage(buffer), self.place(buffer, indices)
+        return self._named(f"(int64_t){self.element_at(storage, place)}")
+
+    def _load(self, buffer: Buffer, indices: tuple[Index, ...]) -> Val:
+        storage, place = self.storage(buffer), self.place(buffer, indices)
+        dtype = buffer.dtype
+        if not place.step:
+            text = self.element_at(storage, place)
+            return Val(text if isinstance(storage, Tile) else self._read(text, dtype), dtype)
+        if isinstance(storage, Tile):
+            return Val(self.tile_variable(storage, place.const), dtype, self.lanes)
+        if place.step == 1 and held_type(dtype) == element_type(dtype) and dtype is not DType.BOOL:
+            return Val(f"({self.vector_at(storage, place)})", dtype, self.lanes)
+        raise VariesByLane
+
+    def _read(self, text: str, dtype: DType) -> str:
+        return self.operations.load(text, dtype)
+
+    # values
+
+    def value(self, value: Value) -> Val:
+        """The value of an expression, for one statement."""
+        self._computed = {}
+        self._shared = _shared(value)
+        return self._value(value)
+
+    def _value(self, value: Value) -> Val:
+        if isinstance(value, Const):
+            return Val(literal(value.value, value.type), value.type)
+        key = id(value), -1 if self.vector is None else self.vector.lane
+        known = self._computed.get(key)
+        if known is not None:
+            return known
+        try:
+            result = self._of(value)
+        except VariesByLane:
+            if self.lanes == 1:
+                raise
+            result = self._lane_by_lane(value)
+        if id(value) in self._shared:
+            result = self._computed[key] = self.bind(result)
+        return result
+
+    def _of(self, value: Value) -> Val:
+        match value:
+            case Load(source, indices):
+                return self._load(source, indices)
+            case Cast(operand, dtype):
+                return self.operations.convert(self._value(operand), dtype)
+            case FromIndex(index, dtype):
+                number = Val(f"({self.sum(self.evaluate(index))})", DType.I64)
+                return self.operations.convert(number, dtype)
+            case Select():
+                return self._selected(value)
+            case Apply(fn, args):
+                return self.operations.apply(fn, tuple(self._value(arg) for arg in args))
+        raise InternalError(stage="codegen", where=f"value {value}", reason="not a value")
+
+    def _lane_by_lane(self, value: Value) -> Val:
+        """A vector put together from lanes that are computed one by one."""
+        lanes = self.lanes
+        kind = self.helpers.vector(value.dtype, lanes)
+        parts: list[str] = []
+        for lane in range(lanes):
+            with self.lane(lane):
+                parts.append(self._value(value).text)
+        return Val(f"({kind}){{{', '.join(parts)}}}", value.dtype, lanes)
+
+    def _selected(self, value: Select) -> Val:
+        condition = value.condition
+        if not isinstance(condition, (bool, Compare, And, Or, Not)):
+            return self._chosen_by_value(condition, value.then, value.otherwise)
+        decided = self.condition(condition)
+        if isinstance(decided, bool):
+            return self._value(value.then if decided else value.otherwise)
+        before = len(self.out.lines)
+        kept = dict(self._computed)
+        then = self._value(value.then)
+        otherwise = self._value(value.otherwise)
+        if len(self.out.lines) == before and then.lanes == otherwise.lanes == 1:
+            return Val(f"({decided} ? {then.text} : {otherwise.text})", value.dtype)
+        del self.out.lines[before:]
+        return self._branched(decided, value, kept, max(then.lanes, otherwise.lanes))
+
+    def _branched(
+        self, condition: str, value: Select, known: dict[tuple[int, int], Val], lanes: int
+    ) -> Val:
+        """Compute one side only."""
+        name = self.names.fresh("v")
+        kind = held_type(value.dtype)
+        if lanes > 1:
+            kind = self.helpers.vector(value.dtype, lanes)
+        self.out.add(f"{kind} {name};")
+        for head, side in ((f"if {condition}", value.then), ("else", value.otherwise)):
+            self._computed = dict(known)
+            with self.out.block(head):
+                result = self._value(side)
+                if lanes > 1:
+                    result = self.operations.spread(result, lanes)
+                self.out.add(f"{name} = {result.text};")
+        self._computed = known
+        return Val(name, value.dtype, lanes)
+
+    def _chosen_by_value(self, condition: Value, then: Value, otherwise: Value) -> Val:
+        """Both sides are computed; a comparison as wide as the result is the mask itself."""
+        first, second = self._value(then), self._value(otherwise)
+        operations = self.operations
+        if isinstance(condition, Apply) and condition.fn in (Fn.LT, Fn.LE, Fn.EQ, Fn.NE):
+            a, b = (self._value(arg) for arg in condition.args)
+            lanes = max(a.lanes, b.lanes)
+            is_as_wide = mask_dtype(a.dtype) is mask_dtype(then.dtype)
+            if lanes > 1 and is_as_wide and a.dtype is not DType.BOOL:
+                mask = operations.mask(condition.fn, (a, b), lanes)
+                return operations.chosen(
+                    mask, operations.spread(first, lanes), operations.spread(second, lanes)
+                )
+        return operations.choose(self._value(condition), first, second)
+
+
+def _shared(value: Value) -> frozenset[int]:
+    """The operations that occur more than once in a value."""
+    seen: set[int] = set()
+    twice: set[int] = set()
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Const):
+            continue
+        if id(part) in seen:
+            twice.add(id(part))
+            continue
+        seen.add(id(part))
+        waiting += children(part)
+    return frozenset(twice)
