@@ -5,7 +5,7 @@ Read `kernel.py` first (from a trace to object code), then `backend.py` (what a 
 """
 
 from tensorwright.build.assemble import assemble, assemble_workload
-from tensorwright.build.backend import BACKENDS, LLVM, Backend, backend_of
+from tensorwright.build.backend import BACKENDS, LLVM, Backend, C, LoadedCode, backend_of
 from tensorwright.build.cached_build import build_cached
 from tensorwright.build.kernel import (
     BuildRequest,
@@ -22,7 +22,9 @@ __all__ = [
     "LLVM",
     "Backend",
     "BuildRequest",
+    "C",
     "Kernel",
+    "LoadedCode",
     "assemble",
     "assemble_workload",
     "backend_of",

@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from tensorwright.base import MachineError, Target
 from tensorwright.codegen import Source
+from tensorwright.codegen.c import compile_source, compiler_key, load_shared_object, refusal
+from tensorwright.codegen.c import emit as emit_c
 from tensorwright.codegen.llvm import assembly, compile_module, emit, pipeline_key
 from tensorwright.loop import LoopProgram
-from tensorwright.runtime import LoadedObject, load_object
+from tensorwright.runtime import load_object
+
+
+class LoadedCode(Protocol):
+    """Code in this process; whoever keeps an address must keep this object too."""
+
+    def address(self, symbol: str) -> int:
+        """The address of one of its symbols."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +44,7 @@ class Backend:
     name: str
     emit: Callable[[LoopProgram, Target], Source]
     compile: Callable[[Source, Target], bytes]
-    load: Callable[[bytes, Sequence[str]], LoadedObject]
+    load: Callable[[bytes, Sequence[str]], LoadedCode]
     listing: Callable[[Source, Target], str]
     key: Callable[[], str]
     supports: Callable[[Target], str]
@@ -50,7 +61,16 @@ LLVM = Backend(
     supports=lambda target: "",
     suffix="ll",
 )
-BACKENDS: tuple[Backend, ...] = (LLVM,)
+C = Backend(
+    name="c",
+    emit=emit_c,
+    compile=compile_source,
+    load=load_shared_object,
+    listing=lambda source, target: source.text,
+    key=compiler_key,
+    supports=refusal,
+)
+BACKENDS: tuple[Backend, ...] = (LLVM, C)
 
 
 def backend_of(target: Target) -> Backend:

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from tests.targets import AVX2, AVX512, native_target
 
 from tensorwright.base import DType, Target
-from tensorwright.codegen.llvm import compile_module, emit
+from tensorwright.build import LLVM, Backend
 from tensorwright.expr import Index, Var
 from tensorwright.loop import Buffer, For, LoopProgram, Parameter, Role, Stmt, interpret
 from tensorwright.runtime import kernel_spec
 from tensorwright.runtime.buffers import address_of, empty, empty_bytes
-from tensorwright.runtime.native.jit import load_object
 from tensorwright.schedule import ForKind, Scope
 
 NATIVE = native_target()
@@ -64,10 +63,11 @@ def run(
     arrays: Mapping[str, NDArray[Any]],
     target: Target = NATIVE,
     threads: int = 1,
+    backend: Backend = LLVM,
 ) -> dict[str, NDArray[Any]]:
     """The outputs of the compiled program; they hold 77 before."""
-    kernel = emit(source, target)
-    loaded = load_object(compile_module(kernel.text, target), (kernel.signature.symbol,))
+    kernel = backend.emit(source, target)
+    loaded = backend.load(backend.compile(kernel, target), (kernel.signature.symbol,))
     held: list[NDArray[Any]] = []
     for parameter in source.parameters:
         piece = parameter.buffer
@@ -91,6 +91,7 @@ def check(
     threads: int = 1,
     arrays: Mapping[str, NDArray[Any]] | None = None,
     tolerance: float = 1e-5,
+    backend: Backend = LLVM,
 ) -> None:
     """Compare the machine code with the interpreter on random inputs, or on those given."""
     given = dict(arrays or {})
@@ -99,7 +100,7 @@ def check(
         if parameter.role is not Role.OUTPUT and piece.name not in given:
             given[piece.name] = sample(tuple(piece.shape), piece.dtype, seed)  # type: ignore[arg-type]
     expected = interpret(source, given)
-    found = run(source, given, target, threads)
+    found = run(source, given, target, threads, backend)
     for name, array in expected.items():
         if array.dtype.kind == "f" or array.dtype.itemsize == 2:
             np.testing.assert_allclose(

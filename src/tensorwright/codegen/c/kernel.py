@@ -35,27 +35,24 @@ def emit(program: LoopProgram, target: Target) -> Source:
     kernel = Kernel(name, target, Facts(target, masked_rests=False))
     names = Names()
     main = Statements(kernel, names, is_parallel=False)
-    parameters: list[str] = []
-    arguments: list[str] = []
-    for position, parameter in enumerate(program.parameters):
+    pointers: dict[str, str] = {}
+    for parameter in program.parameters:
         buffer = parameter.buffer
         is_input = parameter.role is not Role.OUTPUT
         piece = Piece(names.fresh(buffer.name), buffer.dtype, is_input)
         main.storages[buffer.name] = piece
-        parameters.append(f"{pointer_type(piece)}{piece.pointer}, ")
-        arguments.append(f"args[{position}], ")
+        pointers[piece.pointer] = pointer_type(piece)
     main.statement(body)
-    head = (
-        f"static void {name}_main({''.join(parameters)}char *workspace, char *slice, int threads)"
-    )
-    unused = (*(p.split()[-1].strip("*,") for p in parameters), "workspace", "slice", "threads")
-    main_text = function_text(head, unused, main.out)
+    listed = "".join(f"{kind}{pointer}, " for pointer, kind in pointers.items())
+    arguments = "".join(f"args[{position}], " for position in range(len(pointers)))
+    head = f"static void {name}_main({listed}char *workspace, char *slice, int threads)"
+    main_text = function_text(head, (*pointers, "workspace", "slice", "threads"), main.out)
     workspace = kernel.workspace
     slice_bytes = f"enum {{ {name}_slice_bytes = {workspace.own.size} }};\n"
     entry = (
         f"void {name}(void **args, void *workspace, int threads);\n"
         f"void {name}(void **args, void *workspace, int threads) {{\n"
-        f"    {name}_main({''.join(arguments)}workspace, "
+        f"    {name}_main({arguments}workspace, "
         f"(char *)workspace + {workspace.shared.size}, threads);\n"
         "}\n"
     )

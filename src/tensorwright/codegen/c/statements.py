@@ -252,7 +252,7 @@ class Statements(Values):
         match home:
             case Home.STACK:
                 self.frame_bytes += count_bytes
-                aligned = f"__attribute__((aligned({BUFFER_ALIGN})))"
+                aligned = f"__attribute__((aligned({BUFFER_ALIGN}), unused))"
                 self.out.add(f"{kind} {name}[{max(size, 1)}] {aligned};")
             case Home.SHARED | Home.OWN:
                 base = "workspace" if home is Home.SHARED else "slice"
@@ -321,5 +321,6 @@ def function_text(head: str, parameters: Iterable[str], body: Lines) -> str:
         if defined is None or defined[1] in used:
             used.update(re.findall(r"[A-Za-z_]\w*", line))
             lines.append(line)
+    used.discard("threads")  # without OpenMP nothing uses it
     voided = [f"    (void){name};" for name in parameters if name not in used]
     return "\n".join((f"{head} {{", *voided, *reversed(lines), "}", ""))

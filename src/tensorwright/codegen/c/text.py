@@ -24,9 +24,9 @@ _LANGUAGE = """auto break case char const continue default do double else enum e
     if inline int long register restrict return short signed sizeof static struct switch typedef
     union unsigned void volatile while asm typeof unix linux i386 main memcpy isnan NAN INFINITY
     workspace slice args threads first stop id team"""
-_MATHEMATICS = """abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp
-    exp2 expm1 fabs floor fma fmax fmin fmod hypot ldexp lgamma log log10 log1p log2 pow remainder
-    rint round sin sinh sqrt tan tanh tgamma trunc j0 j1 jn y0 y1 yn gamma"""
+_MATHEMATICS = """abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc
+    exp exp2 expm1 fabs floor fma fmax fmin fmod hypot ldexp lgamma log log10 log1p log2 pow
+    remainder    rint round sin sinh sqrt tan tanh tgamma trunc j0 j1 jn y0 y1 yn gamma"""
 _RESERVED = frozenset(_LANGUAGE.split()).union(
     name + suffix for name in _MATHEMATICS.split() for suffix in ("", "f", "l")
 )

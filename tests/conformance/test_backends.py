@@ -1,0 +1,306 @@
+"""What every back end must do: compute what the interpreter of the loop IR computes.
+
+A back end passes if it is in `BACKENDS`; one whose compiler is missing here is skipped and says so.
+Programs that take a compiler of C seconds are joined: many functions are one kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from tests.unit.codegen.kernels import (
+    F32,
+    NATIVE,
+    PARALLEL,
+    SERIAL,
+    UNROLLED,
+    VECTOR,
+    buffer,
+    check,
+    i,
+    j,
+    k,
+    local,
+    loops,
+    m,
+    program,
+    run,
+)
+from tests.unit.loop.programs import arrays_for, loop_programs, same
+
+from tensorwright.base import DType, UnsupportedError
+from tensorwright.build import BACKENDS, Backend, C
+from tensorwright.codegen.c import compile_source
+from tensorwright.expr import (
+    Cast,
+    Element,
+    Fn,
+    FromIndex,
+    Load,
+    all_of,
+    apply,
+    constant,
+    floor_div,
+    mod,
+    select,
+)
+from tensorwright.loop import (
+    Allocate,
+    Buffer,
+    Call,
+    For,
+    If,
+    LoopProgram,
+    Prefetch,
+    Stmt,
+    Store,
+    Window,
+    block,
+    interpret,
+)
+from tensorwright.schedule import ForKind, Scope
+
+QUICK = replace(C, compile=lambda source, target: compile_source(source, target, level=1))
+BINARY_SAFE = (Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.LT, Fn.LE, Fn.EQ, Fn.NE)
+ON_FLOATS = (Fn.DIV, Fn.MOD, Fn.FLOORMOD, Fn.POW, Fn.ATAN2)
+UNARY = (Fn.NEG, Fn.ABS, Fn.SIGN, Fn.FLOOR, Fn.CEIL, Fn.ROUND, Fn.TRUNC, Fn.ISNAN, Fn.ISINF)
+ON_POSITIVE = (Fn.SQRT, Fn.RSQRT, Fn.LOG, Fn.LOG1P)
+ON_REALS = (
+    *(Fn.EXP, Fn.EXPM1, Fn.SIN, Fn.COS, Fn.TAN, Fn.ATAN, Fn.SINH, Fn.COSH, Fn.TANH),
+    *(Fn.ASINH, Fn.ERF, Fn.SIGMOID),
+)
+ON_BITS = (Fn.BITAND, Fn.BITOR, Fn.BITXOR, Fn.DIV, Fn.MOD, Fn.FLOORMOD, Fn.POW, Fn.SHL, Fn.SHR)
+ON_BOOLS = (Fn.AND, Fn.OR, Fn.XOR, Fn.EQ, Fn.NE, Fn.ADD, Fn.MUL, Fn.MIN, Fn.MAX)
+INTEGERS = tuple(d for d in DType if d.is_int)
+FLOATS = (DType.F32, DType.F64, DType.F16, DType.BF16)
+SIZE = 21
+TOLERANCE = {DType.F16: 2e-3, DType.BF16: 2e-2}
+
+
+@pytest.fixture(params=BACKENDS, ids=lambda backend: backend.name)
+def backend(request: pytest.FixtureRequest) -> Backend:
+    chosen: Backend = request.param
+    reason = chosen.supports(NATIVE)
+    if reason:
+        pytest.skip(reason)
+    return QUICK if chosen is C else chosen
+
+
+def of_functions(functions: tuple[Fn, ...], dtype: DType, kind: ForKind) -> LoopProgram:
+    """One output for each function."""
+    inputs = tuple(buffer(f"x{n}", SIZE, dtype=dtype) for n in range(2))
+    loads = tuple(Load(each, (i,)) for each in inputs)
+    stores: list[Stmt] = []
+    outputs: list[Buffer] = []
+    for number, fn in enumerate(functions):
+        value = apply(fn, *loads[: fn.arity])
+        outputs.append(buffer(f"y{number}", SIZE, dtype=value.dtype))
+        stores.append(Store(outputs[-1], (i,), value))
+    return program(For(i, SIZE, kind, block(*stores)), inputs, *outputs)
+
+
+def numbers(dtype: DType, seed: int, *, positive: bool = False) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    if dtype is DType.BOOL:
+        return random.integers(0, 2, SIZE).astype(bool)
+    if dtype.is_int:
+        return random.integers(0 if positive or not dtype.is_signed else -9, 9, SIZE).astype(
+            dtype.numpy
+        )
+    values = random.standard_normal(SIZE) * 2
+    return (abs(values) + 0.1 if positive else values).astype(dtype.numpy)
+
+
+@pytest.mark.parametrize("kind", [SERIAL, VECTOR])
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_functions_of_floats(backend: Backend, dtype: DType, kind: ForKind) -> None:
+    signed = {"x0": numbers(dtype, 1), "x1": numbers(dtype, 2)}
+    positive = {name: numbers(dtype, 3, positive=True) for name in signed}
+    tolerance = TOLERANCE.get(dtype, 2e-6)
+    for functions, arrays in (
+        (BINARY_SAFE + UNARY + ON_REALS, signed),
+        (ON_POSITIVE + ON_FLOATS, positive),
+    ):
+        source = of_functions(functions, dtype, kind)
+        check(source, NATIVE, arrays=arrays, tolerance=tolerance, backend=backend)
+
+
+@pytest.mark.parametrize("kind", [SERIAL, VECTOR])
+def test_functions_of_integers(backend: Backend, kind: ForKind) -> None:
+    for dtype in INTEGERS:
+        arrays = {"x0": numbers(dtype, 1), "x1": numbers(dtype, 2, positive=True)}
+        source = of_functions(BINARY_SAFE + UNARY + ON_BITS + (Fn.BITNOT,), dtype, kind)
+        check(source, NATIVE, arrays=arrays, backend=backend)
+
+
+@pytest.mark.parametrize("kind", [SERIAL, VECTOR])
+def test_functions_of_bools(backend: Backend, kind: ForKind) -> None:
+    arrays = {"x0": numbers(DType.BOOL, 1), "x1": numbers(DType.BOOL, 2)}
+    source = of_functions((*ON_BOOLS, Fn.NOT), DType.BOOL, kind)
+    check(source, NATIVE, arrays=arrays, backend=backend)
+
+
+@pytest.mark.parametrize("kind", [SERIAL, VECTOR])
+def test_casts(backend: Backend, kind: ForKind) -> None:
+    dtypes = (*INTEGERS, *FLOATS, DType.BOOL)
+    inputs = tuple(buffer(f"x_{d}", SIZE, dtype=d) for d in dtypes)
+    stores: list[Stmt] = []
+    outputs: list[Buffer] = []
+    for source in inputs:
+        for new in dtypes:
+            outputs.append(buffer(f"{source.name}_{new}", SIZE, dtype=new))
+            stores.append(Store(outputs[-1], (i,), Cast(Load(source, (i,)), new)))
+    arrays = {x.name: numbers(x.dtype, 4, positive=True) for x in inputs}
+    source_program = program(For(i, SIZE, kind, block(*stores)), inputs, *outputs)
+    check(source_program, NATIVE, arrays=arrays, tolerance=1e-2, backend=backend)
+
+
+def test_extremes_keep_nan(backend: Backend) -> None:
+    values = np.array([1.0, np.nan, -np.inf, np.inf] * 5 + [0.5], np.float32)
+    arrays = {"x0": values, "x1": values[::-1].copy()}
+    source = of_functions((Fn.MIN, Fn.MAX, Fn.ISNAN, Fn.ISINF), F32, VECTOR)
+    check(source, NATIVE, arrays=arrays, backend=backend)
+
+
+@pytest.mark.parametrize("kind", [SERIAL, UNROLLED, VECTOR, PARALLEL])
+def test_loops_of_any_kind_and_extent(backend: Backend, kind: ForKind) -> None:
+    extents = (1, 2, 7, 16, 31, 200)
+    inputs = tuple(buffer(f"x{n}", 3, n) for n in extents)
+    outputs = tuple(buffer(f"y{n}", 3, n) for n in extents)
+    nests = [
+        loops((j, 3, SERIAL), (i, n, kind), body=Store(y, (j, i), Load(x, (j, i)) * 2 + 1))
+        for n, x, y in zip(extents, inputs, outputs, strict=True)
+    ]
+    check(program(block(*nests), inputs, *outputs), NATIVE, threads=2, backend=backend)
+
+
+def test_indices_that_are_not_linear(backend: Backend) -> None:
+    x, at = buffer("x", 8, 24), buffer("at", 24, dtype=DType.I32)
+    y, z, w = buffer("y", 24), buffer("z", 24), buffer("w", 40)
+    row, column = mod(Element(at, (i,)), 8), mod(i * 5, 24)
+    body = block(
+        For(i, 24, VECTOR, Store(y, (i,), Load(x, (row, column)))),
+        For(i, 24, VECTOR, Store(z, (i,), Load(x, (floor_div(i, 3), 23 - i)))),
+        For(k, 40, SERIAL, Store(w, (k,), constant(0, F32))),
+        For(i, 24, VECTOR, If(mod(i, 3) < 2, Store(w, (floor_div(i * 5, 3),), Load(x, (0, i))))),
+    )
+    arrays = {"at": np.arange(24, dtype=np.int32)}
+    check(program(body, (x, at), y, z, w), NATIVE, arrays=arrays, backend=backend)
+
+
+def test_padding_never_reads_outside(backend: Backend) -> None:
+    x = buffer("x", 2, 5, 16)
+    h, w = j - 2, i - 2
+    valid = all_of(h >= 0, h < 5, w >= 0, w < 16)
+    outputs = tuple(buffer(f"y{n}", 2, 9, 20) for n in range(3))
+    nests = [
+        loops(
+            *((k, 2, SERIAL), (j, 9, SERIAL), (i, 20, kind)),
+            body=Store(y, (k, j, i), select(valid, apply(Fn.EXP, Load(x, (k, h, w))), 0.0)),
+        )
+        for kind, y in zip((SERIAL, VECTOR, UNROLLED), outputs, strict=True)
+    ]
+    check(program(block(*nests), (x,), *outputs), NATIVE, backend=backend)
+
+
+def test_register_tiles(backend: Backend) -> None:
+    """A tile of a product: its sums are local, its columns vectors, its rows unrolled."""
+    a, b, c = buffer("a", 12, 9), buffer("b", 9, 32), buffer("c", 12, 32)
+    tile = local("tile", 4, 32)
+    here = Load(tile, (m, i))
+    body = Allocate(
+        tile,
+        block(
+            loops((m, 4, UNROLLED), (i, 32, VECTOR), body=Store(tile, (m, i), constant(0, F32))),
+            loops(
+                *((k, 9, SERIAL), (m, 4, UNROLLED), (i, 32, VECTOR)),
+                body=Store(tile, (m, i), here + Load(a, (j * 4 + m, k)) * Load(b, (k, i))),
+            ),
+            loops(
+                *((m, 4, UNROLLED), (i, 32, VECTOR)),
+                body=Store(c, (j * 4 + m, i), apply(Fn.MAX, here, 0.0)),
+            ),
+        ),
+    )
+    for kind in (SERIAL, PARALLEL):
+        check(program(For(j, 3, kind, body), (a, b), c), NATIVE, threads=2, backend=backend)
+
+
+def test_folds_in_the_lanes(backend: Backend) -> None:
+    x, y = buffer("x", 4, 40), buffer("y", 4, 3)
+    nests = [Store(y, (j, n), constant(start, F32)) for n, start in enumerate((0, -9, 9))]
+    for n, fn in enumerate((Fn.ADD, Fn.MAX, Fn.MIN)):
+        value = apply(fn, Load(y, (j, n)), Load(x, (j, i)))
+        nests.append(For(i, 40, VECTOR, Store(y, (j, n), value)))
+    check(program(For(j, 4, SERIAL, block(*nests)), (x,), y), NATIVE, backend=backend)
+
+
+def test_buffers_of_every_size(backend: Backend) -> None:
+    """On the stack, in the workspace of a thread, in that of the call, and one of each lane."""
+    x, y = buffer("x", 6, 300), buffer("y", 6, 300)
+    for scratch in (local("t", 300), local("t", 300, 100), Buffer("t", (6, 300), F32)):
+        at = {1: (i,), 2: (j, i)}[len(scratch.shape)]
+        if len(scratch.shape) == 2 and scratch.scope is Scope.LOCAL:
+            at = (i, 7)
+        body: Stmt = block(
+            For(i, 300, VECTOR, Store(scratch, at, Load(x, (j, i)) * 2)),
+            For(i, 300, SERIAL, Store(y, (j, i), Load(scratch, at) + 1)),
+        )
+        inside = scratch.scope is Scope.LOCAL
+        nest = For(j, 6, PARALLEL, Allocate(scratch, body) if inside else body)
+        source = program(nest if inside else Allocate(scratch, nest), (x,), y)
+        check(source, NATIVE, threads=2, backend=backend)
+    total = local("total")
+    lanes = Allocate(
+        total,
+        block(
+            Store(total, (), constant(0, F32)),
+            For(j, 6, SERIAL, Store(total, (), Load(total, ()) + Load(x, (j, i)))),
+            Store(buffer("z", 300), (i,), Load(total, ())),
+        ),
+    )
+    check(program(For(i, 300, VECTOR, lanes), (x,), buffer("z", 300)), NATIVE, backend=backend)
+
+
+def test_numbers_from_indices_prefetches_and_intrinsics(backend: Backend) -> None:
+    x, y, z = buffer("x", 40), buffer("y", 40), buffer("z", 40, dtype=DType.I64)
+    body = block(
+        loops(
+            (i, 40, SERIAL),
+            body=block(
+                Prefetch(x, (i + 16,)),
+                Call("none", (Window(y, (i,)),), Store(y, (i,), Load(x, (i,)))),
+            ),
+        ),
+        For(k, 40, VECTOR, Store(z, (k,), FromIndex(mod(k * 7, 5) - 2, DType.I64))),
+    )
+    check(program(body, (x,), y, z), NATIVE, backend=backend)
+
+
+@given(source=loop_programs())
+@settings(max_examples=8, deadline=None, derandomize=True, phases=(Phase.generate,))
+def test_random_nests(source: LoopProgram) -> None:
+    arrays = arrays_for(source)
+    expected = interpret(source, arrays)
+    for each in BACKENDS:
+        if not each.supports(NATIVE):
+            usable = QUICK if each is C else each
+            same(run(source, arrays, NATIVE, 1, usable), expected)
+
+
+def test_loops_of_graphics_processors_are_refused(backend: Backend) -> None:
+    x = buffer("x", 4)
+    source = program(For(i, 4, ForKind.THREAD_X, Store(x, (i,), constant(0, F32))), (), x)
+    if backend.name in ("llvm", "c"):
+        with pytest.raises(UnsupportedError, match="graphics processors"):
+            backend.emit(source, NATIVE)
+
+
+def test_one_text_for_one_program(backend: Backend) -> None:
+    source = of_functions((Fn.ADD, Fn.EXP), F32, VECTOR)
+    first = backend.emit(source, NATIVE)
+    assert first.text == backend.emit(source, NATIVE).text
+    assert first.signature.symbol in first.text
