@@ -17,8 +17,6 @@ from math import gcd
 from tensorwright.rewrite.dims import Dim, Extent, Quotient, Size, atoms_of, value_of
 from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact
 
-__all__ = ["Assumptions", "assume"]
-
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:

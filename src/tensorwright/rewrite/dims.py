@@ -23,19 +23,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-__all__ = [
-    "Atom",
-    "Dim",
-    "Extent",
-    "Quotient",
-    "Shape",
-    "Size",
-    "atoms_of",
-    "parse_size",
-    "resized",
-    "value_of",
-]
-
 
 class Extent(NamedTuple):
     """The extent of an input along one dimension."""

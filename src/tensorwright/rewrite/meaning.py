@@ -35,16 +35,6 @@ from tensorwright.rewrite.terms import (
     substitute,
 )
 
-__all__ = [
-    "Typing",
-    "evaluate_terms",
-    "infer",
-    "infer_shapes",
-    "instantiate",
-    "symbolic_shape",
-    "tensor_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Typing:

@@ -16,8 +16,6 @@ from typing import TypeAlias
 from tensorwright.rewrite.dims import Shape, Size
 from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact, Param
 
-__all__ = ["IllTyped", "Needs", "ShapeRule"]
-
 
 class IllTyped(Exception):
     """The shapes do not fit the operator; the text says why."""

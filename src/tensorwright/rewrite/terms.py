@@ -26,31 +26,6 @@ from typing import TypeAlias
 
 from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of, resized
 
-__all__ = [
-    "Apply",
-    "AtLeast",
-    "Condition",
-    "Divides",
-    "Equal",
-    "Fact",
-    "Input",
-    "Param",
-    "Rank",
-    "Rule",
-    "Term",
-    "applications",
-    "canonical_rule",
-    "extents_in",
-    "input_names",
-    "names_in",
-    "operator_names",
-    "rename",
-    "rename_rule",
-    "resized_fact",
-    "substitute",
-    "with_params",
-]
-
 Param: TypeAlias = int | str | Dim
 
 

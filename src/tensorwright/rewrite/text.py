@@ -32,8 +32,6 @@ from tensorwright.rewrite.terms import (
     Term,
 )
 
-__all__ = ["condition_text", "parse_rule", "parse_rules", "parse_term", "rule_text", "term_text"]
-
 
 def term_text(term: Term) -> str:
     """The text of a term."""

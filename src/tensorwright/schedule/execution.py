@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["BLOCKS", "THREADS", "ForKind", "Scope", "may_not_be_inside"]
-
 
 class Scope(Enum):
     """Where a tensor lives, and who sees it."""

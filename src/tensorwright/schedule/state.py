@@ -289,24 +289,3 @@ def fresh_stage(tensor: Compute, scope: Scope = Scope.GLOBAL) -> Stage:
 def own_loops(tensor: Compute) -> tuple[str, ...]:
     """The loops of a tensor that nobody has scheduled: its axes, then those of its reduction."""
     return tuple(axis.name for axis in (*tensor.axes, *tensor.reduce_axes))
-
-
-__all__ = [
-    "After",
-    "At",
-    "AtRoot",
-    "Folded",
-    "FuseRelation",
-    "LoopRelation",
-    "Placement",
-    "PrefetchRequest",
-    "ScheduleState",
-    "SplitRelation",
-    "Stage",
-    "Tail",
-    "fresh_stage",
-    "initial_state",
-    "own_loops",
-    "reads_of",
-    "redirect",
-]

@@ -6,8 +6,6 @@ import time
 
 import click
 
-__all__ = ["ProgressLines"]
-
 _EVERY_S = 5.0
 
 

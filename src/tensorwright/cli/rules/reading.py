@@ -9,8 +9,6 @@ from tensorwright.base import UsageError
 from tensorwright.rewrite import Rule
 from tensorwright.rewrite.library import LibraryRule, head_of, read_library, shipped_path
 
-__all__ = ["named_rule", "read_head", "read_rules"]
-
 
 def read_rules(path: Path | None) -> tuple[LibraryRule, ...]:
     """The rules of a file; those that ship with the package where none is given.

@@ -16,8 +16,6 @@ from tensorwright.rewrite.generate import Generated, Stage
 from tensorwright.rewrite.library import LibraryRule, build_library, library_text, stages_of
 from tensorwright.rewrite.prune import Progress, select_rules
 
-__all__ = ["print_stages", "write_selected", "write_shipped"]
-
 
 def write_selected(found: Generated, origin: str, output: Path, workers: int) -> None:
     """Prove and prune candidates, print the pruning table, write the rules that are kept.

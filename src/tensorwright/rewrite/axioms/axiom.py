@@ -35,8 +35,6 @@ from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.terms import Apply, Rule, Term, applications
 from tensorwright.rewrite.text import parse_rule, parse_term, rule_text
 
-__all__ = ["Axiom", "instances", "parse_axioms"]
-
 _AXES = ("0", "1", "2", "3")
 _FLAGS = frozenset({"forward", "shortcut"})
 _DIFFERENT = tuple(permutations(_AXES, 2))

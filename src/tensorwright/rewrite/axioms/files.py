@@ -9,8 +9,6 @@ from pathlib import Path
 
 from tensorwright.rewrite.axioms.axiom import Axiom, parse_axioms
 
-__all__ = ["AXIOM_FILES", "load_axioms", "set_hash"]
-
 AXIOM_FILES = ("taso", "full")
 """In order: TASO's operators, then the others and their laws with TASO's."""
 

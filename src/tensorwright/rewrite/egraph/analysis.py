@@ -19,8 +19,6 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 from tensorwright.rewrite.dims import Size
 from tensorwright.rewrite.terms import Fact, Param, Rank
 
-__all__ = ["Analysis", "Data", "Scope", "Value"]
-
 Data = TypeVar("Data", bound=Hashable)
 
 Value: TypeAlias = "Param | tuple[Param, ...]"

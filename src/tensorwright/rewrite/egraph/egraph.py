@@ -23,8 +23,6 @@ from typing import Generic, NewType, TypeAlias
 from tensorwright.rewrite.egraph.analysis import Analysis, Data
 from tensorwright.rewrite.terms import Apply, Input, Param, Term
 
-__all__ = ["INPUT", "EGraph", "Head", "Id", "Link", "Node"]
-
 Id = NewType("Id", int)
 Head = NewType("Head", int)
 """An operator with its parameters, as a number."""

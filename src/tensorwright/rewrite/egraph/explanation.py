@@ -15,8 +15,6 @@ from tensorwright.rewrite.egraph.egraph import Id
 from tensorwright.rewrite.egraph.saturation import Application, Goal, Runner
 from tensorwright.rewrite.terms import Apply, Term
 
-__all__ = ["Chain", "Step", "chain_between", "used_applications"]
-
 
 @dataclass(frozen=True, slots=True)
 class Step:

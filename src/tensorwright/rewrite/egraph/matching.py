@@ -24,8 +24,6 @@ from tensorwright.rewrite.egraph.patterns import (
 )
 from tensorwright.rewrite.terms import Param
 
-__all__ = ["Match", "Matcher"]
-
 _FREE = Id(-1)
 
 Sizes: TypeAlias = tuple[tuple[Dim, Param], ...]

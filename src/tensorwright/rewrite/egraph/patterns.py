@@ -27,18 +27,6 @@ from tensorwright.rewrite.terms import (
     operator_names,
 )
 
-__all__ = [
-    "NodePattern",
-    "Pattern",
-    "Rewrite",
-    "RootPattern",
-    "Trigger",
-    "Variables",
-    "is_parameter_variable",
-    "rewrite_of",
-    "variables_of",
-]
-
 _NUMBERS = count()
 
 

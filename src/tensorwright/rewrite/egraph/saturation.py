@@ -24,17 +24,6 @@ from tensorwright.rewrite.egraph.patterns import Pattern, Rewrite
 from tensorwright.rewrite.egraph.searching import GraphIndex, JoinSearch, RootSearch, searches_for
 from tensorwright.rewrite.terms import Param
 
-__all__ = [
-    "Application",
-    "BudgetSpent",
-    "Goal",
-    "GoalReached",
-    "Limits",
-    "Runner",
-    "Saturated",
-    "StopReason",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -18,8 +18,6 @@ from tensorwright.rewrite.egraph.egraph import EGraph, Id
 from tensorwright.rewrite.egraph.matching import Match, Matcher
 from tensorwright.rewrite.egraph.patterns import Rewrite, RootPattern, Trigger
 
-__all__ = ["GraphIndex", "JoinSearch", "RootSearch", "searches_for"]
-
 Bound: TypeAlias = dict[str, int]
 """What variables stand for by name: classes, and numbers of parameter values."""
 Option: TypeAlias = tuple[Id, Bound]

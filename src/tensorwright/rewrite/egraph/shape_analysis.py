@@ -19,8 +19,6 @@ from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.shapes import IllTyped, Needs
 from tensorwright.rewrite.terms import AtLeast, Divides, Equal, Fact, Param, Rank
 
-__all__ = ["ShapeAnalysis"]
-
 
 class ShapeAnalysis:
     """Shapes of terms over inputs of given shapes, under assumptions about their extents."""

@@ -37,8 +37,6 @@ from tensorwright.rewrite.prune import has_common_inputs
 from tensorwright.rewrite.terms import Rule, canonical_rule
 from tensorwright.rewrite.text import rule_text
 
-__all__ = ["Generated", "Stage", "generate_rules", "remove_work"]
-
 
 @dataclass(frozen=True, slots=True)
 class Stage:

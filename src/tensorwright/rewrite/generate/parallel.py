@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 from tensorwright.base import MachineError
 from tensorwright.processes import Done, Job, WorkerPool
 
-__all__ = ["map_chunks"]
-
 Chunk = TypeVar("Chunk")
 Result = TypeVar("Result")
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")

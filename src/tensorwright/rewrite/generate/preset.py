@@ -16,8 +16,6 @@ from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.terms import Input, Param, Term
 from tensorwright.rewrite.text import parse_term
 
-__all__ = ["MAX_ELEMENTS", "Application", "GeneratorInput", "Preset", "data", "terms", "weights"]
-
 MAX_ELEMENTS = 512
 """No tensor is larger: TASO's limit."""
 

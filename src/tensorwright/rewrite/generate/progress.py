@@ -10,8 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-__all__ = ["Meter", "Say", "duration"]
-
 Say = Callable[[str], None]
 _INTERVAL_S = 5.0
 

@@ -14,8 +14,6 @@ from tensorwright.rewrite.library.files import LibraryRule, library_text, listed
 from tensorwright.rewrite.prune import Progress, Selection, minimise_rules, select_rules, sides_key
 from tensorwright.rewrite.terms import Rule
 
-__all__ = ["SOURCES", "Built", "Source", "build_library", "stages_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Source:

@@ -15,16 +15,6 @@ from pathlib import Path
 from tensorwright.rewrite.terms import Rule
 from tensorwright.rewrite.text import parse_rule, parse_rules, rule_text
 
-__all__ = [
-    "LibraryRule",
-    "head_of",
-    "library_text",
-    "listed_rules",
-    "load_library",
-    "read_library",
-    "shipped_path",
-]
-
 _ORIGIN = "# origin:"
 
 

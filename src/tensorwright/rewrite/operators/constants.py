@@ -26,8 +26,6 @@ from tensorwright.rewrite.operators.split_points import no_points
 from tensorwright.rewrite.shapes import Needs, ShapeRule
 from tensorwright.rewrite.terms import Param
 
-__all__ = ["OPERATORS", "extents_of"]
-
 _DTYPE = DType.F64
 
 

@@ -31,8 +31,6 @@ from tensorwright.rewrite.operators.windows import (
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import Param
 
-__all__ = ["OPERATORS", "enlarge_steps"]
-
 
 def _conv_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
     x, w = shapes

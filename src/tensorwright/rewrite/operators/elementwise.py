@@ -19,8 +19,6 @@ from tensorwright.rewrite.operators.split_points import common_points, first_poi
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import Param
 
-__all__ = ["OPERATORS"]
-
 
 def _same_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
     for other in shapes[1:]:

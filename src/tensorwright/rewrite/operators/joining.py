@@ -29,8 +29,6 @@ from tensorwright.rewrite.operators.split_points import SplitPointRule, SplitPoi
 from tensorwright.rewrite.shapes import Needs, ShapeRule
 from tensorwright.rewrite.terms import Param
 
-__all__ = ["OPERATORS"]
-
 
 def _concat_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
     a, b = shapes

@@ -18,26 +18,6 @@ from tensorwright.rewrite.operators.split_points import SplitPointRule
 from tensorwright.rewrite.shapes import IllTyped, ShapeRule
 from tensorwright.rewrite.terms import Param
 
-__all__ = [
-    "AXIS",
-    "PLACE",
-    "SIZES",
-    "TENSOR",
-    "ArgumentRole",
-    "IntShape",
-    "MeaningRule",
-    "Parameter",
-    "RewriteOperator",
-    "SizeGuess",
-    "Step",
-    "StructureKind",
-    "axis_of",
-    "number",
-    "plain",
-    "replaced",
-    "size",
-]
-
 IntShape: TypeAlias = tuple[int, ...]
 
 

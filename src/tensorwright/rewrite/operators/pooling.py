@@ -29,8 +29,6 @@ from tensorwright.rewrite.operators.windows import (
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import Param
 
-__all__ = ["OPERATORS"]
-
 _PARAMETERS = (*KERNEL, *STRIDES, PADDING)
 
 

@@ -23,8 +23,6 @@ from tensorwright.rewrite.operators.split_points import no_points
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import Param
 
-__all__ = ["OPERATORS"]
-
 
 def _shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
     (x,) = shapes

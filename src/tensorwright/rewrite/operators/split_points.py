@@ -16,15 +16,6 @@ from typing import TypeAlias
 from tensorwright.rewrite.dims import Shape, Size
 from tensorwright.rewrite.terms import Param
 
-__all__ = [
-    "SplitPointRule",
-    "SplitPoints",
-    "common_points",
-    "first_points",
-    "no_points",
-    "no_split_points",
-]
-
 SplitPoints: TypeAlias = tuple[tuple[Size, ...], ...]
 SplitPointRule: TypeAlias = Callable[
     [tuple[Param, ...], tuple[Shape, ...], tuple[SplitPoints, ...], int], SplitPoints

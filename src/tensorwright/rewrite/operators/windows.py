@@ -14,8 +14,6 @@ from tensorwright.rewrite.operators.split_points import SplitPoints
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import Param
 
-__all__ = ["KERNEL", "PADDING", "STRIDES", "kept_by_windows", "pads_of", "window_extent"]
-
 PADDING = Parameter("padding", words=("same", "valid"))
 STRIDES = (Parameter("stride_h"), Parameter("stride_w"))
 KERNEL = (Parameter("kernel_h"), Parameter("kernel_w"))

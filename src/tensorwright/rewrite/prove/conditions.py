@@ -30,8 +30,6 @@ from tensorwright.rewrite.prove.sampling import fits, kernel_inputs, shapes_at
 from tensorwright.rewrite.shapes import IllTyped
 from tensorwright.rewrite.terms import Equal, Fact, Rank, Rule, applications
 
-__all__ = ["conditioned", "least_condition", "without_needless_ranks"]
-
 _LIMITS = Limits(rounds=4, nodes=1500, matches=200)
 
 

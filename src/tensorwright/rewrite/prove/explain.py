@@ -24,8 +24,6 @@ from tensorwright.rewrite.prove.instances import Instance
 from tensorwright.rewrite.prove.saturate import Saturation
 from tensorwright.rewrite.terms import Param, Term, with_params
 
-__all__ = ["chains_of", "instances_of"]
-
 
 def instances_of(proof: Saturation) -> tuple[Instance, ...]:
     """The axiom instances of the proof, in the order in which they were found."""

@@ -20,8 +20,6 @@ from tensorwright.rewrite.terms import (
     with_params,
 )
 
-__all__ = ["Instance", "OpenAxiom", "concrete_rule", "opened", "size_parameter", "sizes_of"]
-
 Values = Mapping[str, tuple[Param, ...]]
 
 

@@ -10,8 +10,6 @@ from tensorwright.rewrite.prove.refute import Counterexample
 from tensorwright.rewrite.terms import Rule
 from tensorwright.rewrite.text import term_text
 
-__all__ = ["Outcome", "Proved", "Refuted", "Unknown"]
-
 
 @dataclass(frozen=True, slots=True)
 class Proved:

@@ -29,8 +29,6 @@ from tensorwright.rewrite.terms import (
     names_in,
 )
 
-__all__ = ["MAX_RANK", "Problem", "problems_of"]
-
 MAX_RANK = 4
 
 

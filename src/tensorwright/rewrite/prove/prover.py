@@ -23,8 +23,6 @@ from tensorwright.rewrite.prove.refute import has_values, refute
 from tensorwright.rewrite.prove.saturate import Saturation, saturate
 from tensorwright.rewrite.terms import Rule, operator_names
 
-__all__ = ["PROVER_VERSION", "prove", "prove_all", "stamp_of", "stamped"]
-
 PROVER_VERSION = 5
 """Raise it with every change that may change an answer."""
 

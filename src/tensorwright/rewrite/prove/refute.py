@@ -19,8 +19,6 @@ from tensorwright.rewrite.prove.sampling import sample_shapes
 from tensorwright.rewrite.terms import Rule, operator_names
 from tensorwright.rewrite.text import rule_text
 
-__all__ = ["Counterexample", "has_values", "refute", "try_inputs"]
-
 _RELATIVE = 1e-7
 _SMALL = 24
 """Shapes of extents 1 and 2 at which a rule that is false is tried again, to have less to read."""

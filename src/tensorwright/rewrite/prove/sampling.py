@@ -21,8 +21,6 @@ from tensorwright.rewrite.terms import (
     resized_fact,
 )
 
-__all__ = ["fits", "holds_at", "kernel_inputs", "sample_shapes", "shapes_at"]
-
 Shapes = dict[str, IntShape]
 
 

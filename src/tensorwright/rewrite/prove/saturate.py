@@ -28,8 +28,6 @@ from tensorwright.rewrite.egraph import (
 from tensorwright.rewrite.prove.problem import Problem
 from tensorwright.rewrite.terms import Input, Term
 
-__all__ = ["ProofSearch", "Saturation", "axiom_rewrite", "saturate"]
-
 
 class ProofSearch:
     """The e-graph of a problem: what rewrites make equal among its terms."""

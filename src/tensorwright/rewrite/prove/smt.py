@@ -48,8 +48,6 @@ from tensorwright.rewrite.terms import (
     applications,
 )
 
-__all__ = ["RLIMIT", "VERSION", "SmtAnswer", "prove_with_z3"]
-
 RLIMIT, GROUND_RLIMIT = 1_000_000, 4_000_000
 """Proofs that end take a tenth of the first, and up to a third of the second."""
 VERSION = z3.get_version_string()

@@ -24,8 +24,6 @@ from tensorwright.rewrite.terms import (
     names_in,
 )
 
-__all__ = ["MissingProperty", "missing_properties"]
-
 
 @dataclass(frozen=True, slots=True)
 class MissingProperty:

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 from tensorwright.rewrite.terms import Apply, Input, Rule, Term, applications
 
-__all__ = ["has_common_inputs"]
-
 
 def has_common_inputs(rule: Rule) -> bool:
     """Whether an operator on inputs stands on both sides."""

@@ -23,8 +23,6 @@ from tensorwright.rewrite.prove.saturate import ProofSearch
 from tensorwright.rewrite.prune.ruleset import RuleSet, larger_side, usable_directions
 from tensorwright.rewrite.terms import Rule, operator_names
 
-__all__ = ["DERIVE_LIMITS", "PRUNE_LIMITS", "QUICK_LIMITS", "Derived", "derive", "same_power"]
-
 QUICK_LIMITS = Limits(rounds=2, nodes=300, matches=100)
 PRUNE_LIMITS = Limits(rounds=6, nodes=1500, matches=200)
 DERIVE_LIMITS = Limits(rounds=8, nodes=4000, matches=400)

@@ -16,21 +16,6 @@ from tensorwright.rewrite.prune.tidy import tidied
 from tensorwright.rewrite.terms import Rank, Rule
 from tensorwright.rewrite.text import parse_rules, rule_text
 
-__all__ = [
-    "Answer",
-    "Examined",
-    "Fails",
-    "Holds",
-    "Implied",
-    "Kept",
-    "Open",
-    "Question",
-    "decide",
-    "examine",
-    "instead_of",
-    "without_ranks",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Implied:

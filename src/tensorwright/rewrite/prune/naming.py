@@ -8,8 +8,6 @@ from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.terms import Apply, Rule, Term, canonical_rule
 from tensorwright.rewrite.text import rule_text
 
-__all__ = ["sides_key", "systematic_name", "unused_name"]
-
 
 def systematic_name(rule: Rule) -> str:
     """A name that tells what the rule does; others may have it, too."""

@@ -28,8 +28,6 @@ from tensorwright.rewrite.terms import (
     with_params,
 )
 
-__all__ = ["RuleSet", "larger_side", "rule_set", "usable_directions"]
-
 
 @dataclass(frozen=True, slots=True)
 class Usable:

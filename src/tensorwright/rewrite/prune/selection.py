@@ -44,15 +44,6 @@ from tensorwright.rewrite.terms import (
 )
 from tensorwright.rewrite.text import rule_text
 
-__all__ = [
-    "Dropped",
-    "Progress",
-    "Selection",
-    "minimise_rules",
-    "select_rules",
-    "selection_order",
-]
-
 BATCH = 64
 """Candidates that are asked at a time, whatever the number of processes."""
 

@@ -8,8 +8,6 @@ from tensorwright.rewrite.assumptions import assume
 from tensorwright.rewrite.dims import Dim, Size, atoms_of
 from tensorwright.rewrite.terms import Equal, Fact, Rank, Rule
 
-__all__ = ["tidied"]
-
 
 def tidied(rule: Rule) -> Rule:
     """The rule with each equality less what the facts before it say: `a + b = a + c` is `b = c`."""

@@ -17,8 +17,6 @@ from tensorwright.rewrite.prove import stamp_of
 from tensorwright.rewrite.prune.examine import Answer, Fails, Holds, Implied, Kept, Open, Question
 from tensorwright.rewrite.text import parse_rule, rule_text
 
-__all__ = ["SELECTION_VERSION", "Verdicts"]
-
 SELECTION_VERSION = 2
 """Raise it with every change that may change what follows from kept rules."""
 

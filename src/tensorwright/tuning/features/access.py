@@ -23,8 +23,6 @@ from tensorwright.tuning.features.columns import (
 from tensorwright.tuning.features.loop_dependence import LoopDependence, Variables
 from tensorwright.tuning.features.operations import Access
 
-__all__ = ["LINE_BYTES", "BufferUse", "LoopBox", "buffer_uses"]
-
 LINE_BYTES = 64
 
 

@@ -16,24 +16,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Cell",
-    "Column",
-    "ColumnGraph",
-    "above",
-    "absolute",
-    "choose",
-    "divided",
-    "floored",
-    "larger",
-    "product_of",
-    "remainder",
-    "rounded_up",
-    "same",
-    "smaller",
-    "total_of",
-]
-
 _Array: TypeAlias = NDArray[np.float64]
 _Operation: TypeAlias = Callable[..., Any]
 

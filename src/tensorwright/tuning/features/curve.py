@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from tensorwright.tuning.features.names import CURVE_POINTS
 
-__all__ = ["intensity_curves"]
-
 
 def intensity_curves(table: NDArray[np.float32]) -> NDArray[np.float32]:
     """log2 of operations per byte, where the inner loops run a tenth, two tenths, ... of the

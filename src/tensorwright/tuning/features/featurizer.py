@@ -21,8 +21,6 @@ from tensorwright.tuning.features.formulas import StatementFormulas, formulas_of
 from tensorwright.tuning.features.names import BUFFER_FIELDS, BUFFERS, CURVE_POINTS, FEATURE_NAMES
 from tensorwright.tuning.space.sketch import Sketch
 
-__all__ = ["Featurizer", "Plan", "features_of", "lower_sketch"]
-
 Features = NDArray[np.float32]
 
 _PLACES = {name: n for n, name in enumerate(FEATURE_NAMES)}

@@ -29,8 +29,6 @@ from tensorwright.tuning.features.loop_dependence import Variables
 from tensorwright.tuning.features.operations import Operations, operations_of
 from tensorwright.tuning.features.statements import Statement, statements_of
 
-__all__ = ["StatementFormulas", "formulas_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class StatementFormulas:

@@ -15,8 +15,6 @@ from tensorwright.tuning.features.columns import (
 )
 from tensorwright.tuning.features.names import POSITIONS
 
-__all__ = ["ANNOTATIONS", "LoopKinds", "annotation_features", "gpu_features"]
-
 ANNOTATIONS = {
     "vector": ForKind.VECTOR,
     "unroll": ForKind.UNROLLED,

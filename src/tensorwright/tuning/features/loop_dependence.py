@@ -53,8 +53,6 @@ from tensorwright.tuning.features.columns import (
     smaller,
 )
 
-__all__ = ["ConditionBounds", "LoopDependence", "Variables"]
-
 _LAST = 0  # the number of the last iteration as a point; others are numbered as they are found
 
 

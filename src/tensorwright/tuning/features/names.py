@@ -5,17 +5,6 @@ Source:   Zheng et al., Ansor, OSDI 2020, section 5.2 and appendix B.
 
 from __future__ import annotations
 
-__all__ = [
-    "ANNOTATION_FIELDS",
-    "BUFFERS",
-    "BUFFER_FIELDS",
-    "CURVE_POINTS",
-    "FEATURE_NAMES",
-    "GPU_KINDS",
-    "OPERATION_CLASSES",
-    "POSITIONS",
-]
-
 BUFFERS = 5  # so many of the buffers of a statement are described
 CURVE_POINTS = 10
 

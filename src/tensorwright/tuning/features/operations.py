@@ -10,8 +10,6 @@ from tensorwright.tuning.features.columns import Cell
 from tensorwright.tuning.features.loop_dependence import Variables
 from tensorwright.tuning.features.statements import Statement
 
-__all__ = ["Access", "Operations", "operations_of"]
-
 _ADD = frozenset((Fn.ADD, Fn.SUB))
 _CLASSES = {
     Fn.ADD: "addsub",

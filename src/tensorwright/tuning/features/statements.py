@@ -19,8 +19,6 @@ from tensorwright.loop import (
     Store,
 )
 
-__all__ = ["Statement", "statements_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Statement:

@@ -16,8 +16,6 @@ from tensorwright.rewrite.generate.enumerate.classes import INPUT
 from tensorwright.rewrite.generate.enumerate.enumerate import Enumeration
 from tensorwright.rewrite.operators import IntShape
 
-__all__ = ["Application", "ApplicationIndex"]
-
 _ALTERNATIVES = 6
 """Applications of a class besides its term that are looked at."""
 

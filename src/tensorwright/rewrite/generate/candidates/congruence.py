@@ -36,8 +36,6 @@ from tensorwright.rewrite.generate.enumerate.sharing import families, nodes_of
 from tensorwright.rewrite.generate.fingerprint.random_inputs import Evaluator
 from tensorwright.rewrite.terms import Apply, Input, Rule, Term
 
-__all__ = ["DistinctEqualities", "Remaining", "distinct_equalities", "without_common_subgraphs"]
-
 _FRESH = 100
 """The number of an input that no preset has."""
 _FRESH_NAME = "fresh"

@@ -33,8 +33,6 @@ from tensorwright.rewrite.generate.enumerate.renaming import merge, mix, pair_fo
 from tensorwright.rewrite.generate.enumerate.sharing import union_size
 from tensorwright.rewrite.terms import Rule
 
-__all__ = ["Pairs", "multi_root_pairs", "multi_root_rule"]
-
 _WHOLES = 4
 """Wholes of one pair of halves that are looked at."""
 _WIDEST = 64

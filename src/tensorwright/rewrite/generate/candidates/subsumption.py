@@ -34,8 +34,6 @@ from tensorwright.rewrite.generate.enumerate.enumerate import Enumeration
 from tensorwright.rewrite.generate.enumerate.grouping import describe
 from tensorwright.rewrite.operators import IntShape, operator_named
 
-__all__ = ["without_subsumed"]
-
 _MATCHES = 48
 """Uses of rules that are tried on one equality."""
 

@@ -12,8 +12,6 @@ from tensorwright.rewrite.generate.enumerate.enumerate import Enumeration
 from tensorwright.rewrite.operators import operator_count
 from tensorwright.rewrite.terms import Apply, Input, Rule, Term
 
-__all__ = ["TermBuilder"]
-
 
 class TermBuilder:
     """Reads an enumeration as terms over the inputs of its preset."""

@@ -40,8 +40,6 @@ from tensorwright.rewrite.generate.fingerprint.structure import Bilinear, Linear
 from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.terms import Param
 
-__all__ = ["Block", "Chunk", "Order", "chunks_of", "effort", "keys", "values"]
-
 _ROWS = 1 << 14
 """Arguments of one side of a piece at most."""
 _PIECE = 1 << 18

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 
 from tensorwright.base import UsageError, atomic_writer, make_folder, output_error, write_atomically
 
-__all__ = ["WorkFolder", "remove"]
-
 _OWN = ("run.json", "*.npz", "values-*.u32")
 Arrays = dict[str, NDArray[Any]]
 

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from tensorwright.rewrite.generate.enumerate.renaming import WIDTH
 from tensorwright.rewrite.operators import IntShape, SplitPoints
 
-__all__ = ["INPUT", "MAX_OPERATORS", "NOWHERE", "Batch", "ClassTable", "Ints", "Kind", "Places"]
-
 INPUT = -1
 NOWHERE = -1
 """The kind of what is never an argument, the row of a class without a stored value."""

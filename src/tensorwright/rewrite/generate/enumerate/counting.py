@@ -25,8 +25,6 @@ from tensorwright.rewrite.generate.enumerate.classes import (
 )
 from tensorwright.rewrite.generate.enumerate.grouping import Equalities
 
-__all__ = ["graphs_of_stored", "sizes_of", "smallest"]
-
 Sizes = NDArray[np.float64]
 
 

@@ -60,8 +60,6 @@ from tensorwright.rewrite.generate.parallel import map_chunks
 from tensorwright.rewrite.generate.preset import Preset
 from tensorwright.rewrite.generate.progress import Meter, Say
 
-__all__ = ["Enumeration", "enumerate_terms", "run_of"]
-
 _FORMAT = 1
 _FEW = 1 << 17
 """A level with fewer applications is not worth other processes."""

@@ -24,8 +24,6 @@ from tensorwright.rewrite.generate.enumerate.classes import (
 from tensorwright.rewrite.generate.enumerate.renaming import form_of, merge
 from tensorwright.rewrite.generate.enumerate.sharing import nodes_of
 
-__all__ = ["Described", "Equalities", "describe", "group_equal"]
-
 Family = NDArray[np.int64]
 _BLOCK = 1 << 18
 

@@ -43,8 +43,6 @@ from tensorwright.rewrite.generate.enumerate.store import ValueStore
 from tensorwright.rewrite.generate.parallel import map_chunks
 from tensorwright.rewrite.generate.progress import Meter, Say
 
-__all__ = ["KeysJob", "LastLevel", "repeated_words"]
-
 Words = NDArray[np.uint64]
 _BUDGET = 1 << 30
 """Bytes of words in memory at one time."""

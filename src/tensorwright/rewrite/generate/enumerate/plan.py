@@ -30,8 +30,6 @@ from tensorwright.rewrite.operators import IntShape, StructureKind, operator_nam
 from tensorwright.rewrite.shapes import IllTyped, Needs
 from tensorwright.rewrite.terms import Param
 
-__all__ = ["Plan"]
-
 _NONE: Ints = np.zeros(0, np.int32)
 
 

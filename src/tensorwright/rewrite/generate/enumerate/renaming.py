@@ -17,8 +17,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WIDTH", "Forms", "Sequences", "form_of", "merge", "mix", "pair_form"]
-
 WIDTH = 6
 """Inputs of a term at most: one more than binary operators."""
 Sequences: TypeAlias = NDArray[np.int8]

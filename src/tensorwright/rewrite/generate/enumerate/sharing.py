@@ -25,8 +25,6 @@ from tensorwright.rewrite.generate.enumerate.renaming import mix
 from tensorwright.rewrite.generate.preset import Preset
 from tensorwright.rewrite.operators import operator_named
 
-__all__ = ["Sharing", "families", "nodes_of", "own_nodes", "shared_pairs", "union_size"]
-
 Nodes = NDArray[np.uint64]
 _BLOCK = 1 << 18
 

@@ -33,8 +33,6 @@ from tensorwright.rewrite.generate.fingerprint.prepared import prepared_values
 from tensorwright.rewrite.generate.preset import Preset
 from tensorwright.rewrite.operators import IntShape, no_split_points
 
-__all__ = ["State", "begin", "input_values", "restore", "save"]
-
 _BATCH = ("code", "place", "a", "b", "kind", "key")
 _OF_PREPARED = 1 << 16
 

@@ -22,8 +22,6 @@ from tensorwright.base import output_error
 from tensorwright.rewrite.generate.fingerprint.kernels import SAMPLES, Values
 from tensorwright.rewrite.operators import IntShape
 
-__all__ = ["ValueStore"]
-
 Counts = dict[IntShape, int]
 _BYTES = 4
 

@@ -24,8 +24,6 @@ from tensorwright.rewrite.generate.fingerprint.products import (
 )
 from tensorwright.rewrite.generate.fingerprint.structure import Bilinear
 
-__all__ = ["factored_values", "matrix_of"]
-
 _SHORT = 8
 """Addends that are faster multiplied one by one."""
 _FEW = 6

@@ -16,18 +16,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Numbers",
-    "P",
-    "invert",
-    "matmul",
-    "multiply",
-    "packed",
-    "random_values",
-    "reduce",
-    "relu",
-]
-
 P = 2147483579
 HALF = P // 2
 Numbers: TypeAlias = NDArray[np.uint64]

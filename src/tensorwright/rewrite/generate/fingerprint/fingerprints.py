@@ -33,15 +33,6 @@ from tensorwright.rewrite.generate.fingerprint.products import (
 from tensorwright.rewrite.generate.fingerprint.structure import Bilinear, Linear, Structure
 from tensorwright.rewrite.operators import IntShape
 
-__all__ = [
-    "FUNCTIONALS",
-    "Keys",
-    "keys_of",
-    "keys_of_pairs",
-    "keys_of_table",
-    "keys_of_unary",
-]
-
 FUNCTIONALS = 2
 Keys: TypeAlias = NDArray[np.uint64]
 """(..., samples)"""

@@ -34,8 +34,6 @@ from tensorwright.rewrite.generate.fingerprint.structure import (
     Window,
 )
 
-__all__ = ["SAMPLES", "Values", "factors", "values_of"]
-
 SAMPLES = 2
 Values: TypeAlias = NDArray[np.uint32]
 """(count, SAMPLES, size)"""

@@ -17,8 +17,6 @@ from tensorwright.rewrite.generate.fingerprint.kernels import Values
 from tensorwright.rewrite.generate.preset import Preset
 from tensorwright.rewrite.meaning import evaluate_terms
 
-__all__ = ["prepared_values"]
-
 
 def prepared_values(preset: Preset, values: Sequence[Values]) -> tuple[Values, ...]:
     """The value of each prepared term of a preset.

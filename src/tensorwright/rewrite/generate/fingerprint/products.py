@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from tensorwright.rewrite.generate.fingerprint.field import Numbers, P
 
-__all__ = ["Centred", "centred", "product", "residues_of"]
-
 Centred: TypeAlias = NDArray[np.float64]
 _HALF = P // 2
 _INVERSE = 1.0 / P

@@ -23,8 +23,6 @@ from tensorwright.rewrite.operators import IntShape, operator_named
 from tensorwright.rewrite.shapes import Needs
 from tensorwright.rewrite.terms import Input, Rule, Term
 
-__all__ = ["Evaluator"]
-
 _SAMPLES = 8
 _KEPT = 4096
 

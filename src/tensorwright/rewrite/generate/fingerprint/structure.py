@@ -44,17 +44,6 @@ from tensorwright.rewrite.meaning import tensor_of
 from tensorwright.rewrite.operators import IntShape, StructureKind, operator_named
 from tensorwright.rewrite.terms import Apply, Param
 
-__all__ = [
-    "Affine",
-    "Bilinear",
-    "Constant",
-    "Linear",
-    "Pointwise",
-    "Structure",
-    "Window",
-    "structure_of",
-]
-
 Places: TypeAlias = NDArray[np.int64]
 
 

@@ -39,8 +39,6 @@ from tensorwright.rewrite.terms import (
     applications,
 )
 
-__all__ = ["with_extent_conditions"]
-
 _FEW, _SOME, _MANY = 6, 12, 40
 """Shapes at which a condition is tried: first, while one is looked for, and in the end."""
 _MOST_SEARCHES = 4

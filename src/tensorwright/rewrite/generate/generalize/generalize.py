@@ -33,8 +33,6 @@ from tensorwright.rewrite.shapes import IllTyped, Needs
 from tensorwright.rewrite.terms import Condition, Equal, Rank, Rule, canonical_rule, input_names
 from tensorwright.rewrite.text import rule_text
 
-__all__ = ["alike", "generalize", "generalize_alike"]
-
 _MOST_CONDITIONED = 4
 
 

@@ -25,8 +25,6 @@ from tensorwright.rewrite.prove.sampling import holds_at
 from tensorwright.rewrite.shapes import IllTyped
 from tensorwright.rewrite.terms import Condition, Fact, Input, Rank, Rule, extents_in
 
-__all__ = ["RandomShapes", "agree_at", "is_true"]
-
 _SAMPLES = 6
 _FEWEST = 3
 _TRIES = 12

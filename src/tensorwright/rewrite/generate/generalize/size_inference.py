@@ -34,8 +34,6 @@ from tensorwright.rewrite.terms import (
     substitute,
 )
 
-__all__ = ["rules_with_sizes"]
-
 _UNKNOWN = "free"
 _NEVER = 1000
 _MOST_RULES = 24

@@ -23,8 +23,6 @@ from tensorwright.rewrite.generate.progress import Meter, Say
 from tensorwright.rewrite.operators import IntShape
 from tensorwright.rewrite.terms import Rule
 
-__all__ = ["GeneralizationSteps"]
-
 _ITEMS, _SLOW_ITEMS = 32, 4
 """Items of a part, of quick steps and of slow ones."""
 _FEW = 16

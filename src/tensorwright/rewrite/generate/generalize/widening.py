@@ -32,8 +32,6 @@ from tensorwright.rewrite.terms import (
     input_names,
 )
 
-__all__ = ["FoundRule", "widened"]
-
 _SEED = 5
 _MOST_COPIES = 3
 Side = tuple[Term, ...]

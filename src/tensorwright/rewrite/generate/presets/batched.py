@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from tensorwright.rewrite.generate.preset import Application, Preset, data, terms, weights
 
-__all__ = ["BATCHED"]
-
 _INPUTS = (
     *data("x", 2, (2, 3, 4)),
     *weights("y", 2, (2, 4, 4)),

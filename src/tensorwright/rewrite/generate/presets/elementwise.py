@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from tensorwright.rewrite.generate.preset import Application, Preset, data, terms, weights
 
-__all__ = ["ELEMENTWISE"]
-
 _INPUTS = (
     *data("x", 3, (2, 3)),
     *weights("s", 1, (), first=0),

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from tensorwright.rewrite.generate.preset import Application, Preset, data
 
-__all__ = ["MOVEMENT"]
-
 _INPUTS = (
     *data("x", 2, (2, 3, 4)),
     *data("b", 2, (2, 1, 4)),

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from tensorwright.rewrite.generate.preset import Application, Preset, data, terms, weights
 
-__all__ = ["NORMALIZATION"]
-
 _INPUTS = (
     *data("i", 1, (2, 4, 3, 3)),
     *weights("w", 2, (4, 4, 1, 1)),

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from tensorwright.rewrite.generate.preset import Application, Preset, data
 
-__all__ = ["POINTWISE"]
-
 _INPUTS = data("x", 2, (2, 3, 2, 3))
 _APPLICATIONS = (
     *(Application(name) for name in ("ewsub", "ewdiv")),

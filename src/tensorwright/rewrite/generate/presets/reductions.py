@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from tensorwright.rewrite.generate.preset import Application, Preset, data, weights
 
-__all__ = ["REDUCTIONS"]
-
 _INPUTS = (
     *data("x", 2, (3, 4)),
     *weights("w", 2, (4, 4)),

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from tensorwright.rewrite.generate.preset import Application, Preset, data, weights
 
-__all__ = ["RELEASED"]
-
 _INPUTS = (
     *data("x", 3, (2, 4)),
     *weights("w", 3, (4, 4)),

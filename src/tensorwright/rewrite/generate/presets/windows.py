@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from tensorwright.rewrite.generate.preset import Application, Preset, data, weights
 
-__all__ = ["WINDOWS"]
-
 _INPUTS = (
     *data("i", 2, (2, 2, 5, 4)),
     *weights("w", 2, (2, 2, 3, 3)),

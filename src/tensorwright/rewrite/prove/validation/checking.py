@@ -11,8 +11,6 @@ from tensorwright.rewrite.axioms import instances, load_axioms
 from tensorwright.rewrite.prove.validation.soundness import derivable
 from tensorwright.rewrite.prove.validation.validate import QUICK, Budget, Validation, validate
 
-__all__ = ["Checked", "check_axioms"]
-
 _PATIENCE_S = 600.0
 
 

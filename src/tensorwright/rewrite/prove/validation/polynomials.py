@@ -18,8 +18,6 @@ import numpy as np
 from tensorwright.base import DType
 from tensorwright.expr import Array, Fn
 
-__all__ = ["Poly", "Polynomials"]
-
 Monomial: TypeAlias = tuple[tuple[int, int], ...]
 """Atoms by number, ascending, with their exponents."""
 

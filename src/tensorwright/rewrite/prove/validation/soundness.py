@@ -19,8 +19,6 @@ from tensorwright.rewrite.prove.validation.validate import random_values
 from tensorwright.rewrite.terms import Rule
 from tensorwright.rewrite.text import parse_rules
 
-__all__ = ["FALSE_GOALS", "consistency", "derivable"]
-
 _LIMITS = Limits(rounds=4, nodes=1500, matches=200)
 _INSTANCES = 4
 

@@ -31,8 +31,6 @@ from tensorwright.rewrite.prove.validation.polynomials import Polynomials
 from tensorwright.rewrite.terms import Param, Rule, applications
 from tensorwright.rewrite.text import rule_text
 
-__all__ = ["FULL", "QUICK", "Budget", "Fault", "Validation", "random_values", "validate"]
-
 Values = dict[str, tuple[Param, ...]]
 
 

@@ -27,12 +27,9 @@ from tensorwright.tuning.space.axes.roles import (
 )
 from tensorwright.tuning.space.axes.steps import ensure_epilogue, inline_elementwise, lanes_for
 from tensorwright.tuning.space.axes.tile_roles import find_roles, is_scattered, rows_inside_columns
-from tensorwright.tuning.space.axes.tile_sizes import default_tile
 from tensorwright.tuning.space.defaults.pack_operand import pack_operand
 from tensorwright.tuning.space.defaults.tiling import FULL_UNROLL, Order, Tiling
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
-
-__all__ = ["default_tile", "find_anchor", "tile_sketches"]
 
 
 def find_anchor(state: ScheduleState) -> Stage | None:

@@ -9,8 +9,8 @@ from tensorwright.expr import Index, Tensor
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.roles import extent_of
 from tensorwright.tuning.space.axes.steps import accumulators
+from tensorwright.tuning.space.axes.tile_sizes import default_tile
 from tensorwright.tuning.space.axes.winograd_roles import Case, Place
-from tensorwright.tuning.space.defaults.tile import default_tile
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 
 _MOST_ROWS = 28

@@ -17,7 +17,7 @@ from tensorwright.tuning.space.axes.roles import (
     stride_along,
 )
 from tensorwright.tuning.space.axes.steps import lanes_for
-from tensorwright.tuning.space.defaults.tile import default_tile
+from tensorwright.tuning.space.axes.tile_sizes import default_tile
 from tensorwright.tuning.space.sketch import divisors, factorisations
 
 LEVELS = 3  # tiles inside each other, the outermost loop aside
