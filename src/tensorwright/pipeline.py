@@ -28,7 +28,7 @@ from typing import TypeAlias, cast
 
 import onnx
 
-from tensorwright.base import Target, UsageError, dump, knobs
+from tensorwright.base import Target, UsageError, check_fits, dump, knobs
 from tensorwright.build import Kernel, assemble, assemble_workload, build_cached
 from tensorwright.graph import (
     Constants,
@@ -38,6 +38,7 @@ from tensorwright.graph import (
     Workload,
     as_program,
     check_constants,
+    check_memory,
     choose_layouts,
     load_onnx,
     partition,
@@ -99,10 +100,13 @@ def compile(
 
 
 def prepare(model: Model, target: Target, input_shapes: Shapes | None = None) -> Partition:
-    """Import, simplify, choose layouts and cut into workloads."""
+    """Import, simplify, choose layouts and cut into workloads.
+
+    Raises:  MachineError if its tensors cannot fit into memory, and what importing raises.
+    """
     graph = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
     dump("graph", "imported", graph.__str__)
-    return partition(choose_layouts(simplify(graph), target))
+    return check_memory(partition(choose_layouts(simplify(graph), target)))
 
 
 def finish(
@@ -141,6 +145,7 @@ def compile_program(
     constants   values of inputs that stay the same     trace   its schedule; `choose` where None
     """
     values = check_constants(workload, constants)
+    check_fits(workload.size_bytes)
     if trace is None:
         trace = choose(workload, target, usable_threads(threads), store).trace
     kernel = build_cached(workload, trace, target)

@@ -30,6 +30,7 @@ from tensorwright.base.knobs import (
     find_knob,
     override,
 )
+from tensorwright.base.memory import check_fits, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
 from tensorwright.base.printer import HERE, Printer
 from tensorwright.base.target import TARGETS, CpuTarget, Target, detect_target
@@ -59,6 +60,7 @@ __all__ = [
     "UserError",
     "atomic_writer",
     "available_cores",
+    "check_fits",
     "collect_dumps",
     "detect_target",
     "did_you_mean",
@@ -74,6 +76,7 @@ __all__ = [
     "make_folder",
     "output_error",
     "override",
+    "physical_memory_bytes",
     "to_data",
     "write_atomically",
 ]

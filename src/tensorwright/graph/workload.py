@@ -65,6 +65,13 @@ class Workload:
         """Element types and physical shapes of the outputs."""
         return tuple(_type_of(tensor) for tensor in self.outputs)
 
+    @property
+    def size_bytes(self) -> dict[str, int]:
+        """How much memory each input and output takes, by name."""
+        tensors: tuple[Tensor, ...] = (*self.inputs, *self.outputs)
+        types = (*self.input_types, *self.output_types)
+        return {each.name: type_.size_bytes for each, type_ in zip(tensors, types, strict=True)}
+
     def __str__(self) -> str:
         page = Printer()
         with page.block(f"workload {self.name} {self.key}"):

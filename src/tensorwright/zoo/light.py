@@ -1,7 +1,7 @@
 """The structures of well-known networks that the onnx package carries, with seeded random weights.
 
-Their own weights are all 0.02, so that every class gets the same score and
-a wrong order of channels goes unseen.
+Their own weights are all 0.02, so that every class gets the same score, and a wrong order of
+channels goes unseen.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """What a converter sees: one ONNX node with its operands, and the graph that is being built.
 
-A converter is a function from a `Call` to its results.  An operand is a tensor of the graph under
-construction (its
-name) or an array whose value is known at import.  Shape arithmetic stays in arrays and leaves no
-node behind.
+A converter is a function from a `Call` to its results. An operand is a tensor of the graph under
+construction (its name) or an array whose value is known at import. Shape arithmetic stays in arrays
+and leaves no node behind.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Turn an ONNX model into a Graph, node by node.
 
-Every ONNX value is an operand (see `call.py`).  A node whose inputs are all known is computed at
-once, so shape
-arithmetic is gone when Reshape, Slice and their like ask for numbers.
+Every ONNX value is an operand (see `call.py`). A node whose inputs are all known is computed at
+once, so shape arithmetic is gone when Reshape, Slice and their like ask for numbers.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from tensorwright.graph.partition.concat import elide_concats
 from tensorwright.graph.partition.grouping import Limits, group_nodes
+from tensorwright.graph.partition.memory import check_memory
 from tensorwright.graph.partition.partition import DEFAULT_LIMITS, partition
 from tensorwright.graph.partition.steps import (
     AliasCall,
@@ -24,6 +25,7 @@ __all__ = [
     "Limits",
     "Partition",
     "Step",
+    "check_memory",
     "elide_concats",
     "group_nodes",
     "partition",

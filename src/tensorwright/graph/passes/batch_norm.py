@@ -14,8 +14,8 @@ def lower_batch_norm(graph: Graph) -> tuple[Graph, int]:
     """Write an inference-time batch normalisation as a scale and a shift, which fold into what
     stands before.
 
-    Rewrite:  batch_norm(x, scale, bias, mean, var)    ->    x * f + (bias - mean * f)    f = scale
-              / sqrt(var + epsilon)
+    Rewrite:  batch_norm(x, scale, bias, mean, var)    ->    x * f + (bias - mean * f)
+              where f = scale / sqrt(var + epsilon)
     Requires: scale, bias, mean and var are constants.  The factors are computed in f64.
     """
 

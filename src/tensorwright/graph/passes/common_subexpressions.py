@@ -8,9 +8,8 @@ from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.passes.rebuild import Copy, rewrite
 from tensorwright.graph.printing import digest
 
-_SMALL_BYTES = (
-    1 << 16
-)  # larger constants are compared by identity: hashing weights costs more than it saves
+# Larger constants are compared by identity: hashing weights costs more than it saves.
+_SMALL_BYTES = 1 << 16
 
 
 def merge_common_subexpressions(graph: Graph) -> tuple[Graph, int]:

@@ -8,7 +8,6 @@ timed in native loops, so that Python's time between calls does not count.
 from __future__ import annotations
 
 import math
-import os
 import resource
 import statistics
 import time
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tensorwright.base import DType, InternalError
+from tensorwright.base import DType, InternalError, physical_memory_bytes
 from tensorwright.build import Kernel
 from tensorwright.expr import Array
 from tensorwright.loop import Parameter, Role, pack
@@ -88,8 +87,7 @@ _PREPARED = _Prepared()
 def limit_process(memory_bytes: int) -> None:
     """Bound the address space of this process, and let it crash without leaving a core file."""
     if not memory_bytes:
-        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        memory_bytes = max(_LEAST_MEMORY_BYTES, physical * 3 // 4)
+        memory_bytes = max(_LEAST_MEMORY_BYTES, physical_memory_bytes() * 3 // 4)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))

@@ -8,7 +8,6 @@ best for each workload makes one more executable, which must win as a whole befo
 
 from __future__ import annotations
 
-import os
 import re
 import statistics
 import time
@@ -16,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tensorwright.base import Target, TensorwrightError
+from tensorwright.base import Target, TensorwrightError, physical_memory_bytes
 from tensorwright.build import Kernel, assemble, build_cached
 from tensorwright.graph import HostCall, KernelCall, Partition
 from tensorwright.ops import Array
@@ -131,8 +130,7 @@ def _replays(state: ScheduleState, trace: str) -> bool:
 def _most_variants(parts: Partition) -> int:
     """How many executables may be held at once, at least two."""
     size = sum(array.nbytes for array in parts.graph.constants.values())
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(2, int(_MEMORY_SHARE * physical / max(1, size)) - 1)
+    return max(2, int(_MEMORY_SHARE * physical_memory_bytes() / max(1, size)) - 1)
 
 
 def make_network_inputs(parts: Partition) -> dict[str, Array]:

@@ -1,0 +1,28 @@
+"""Refuse a network that cannot fit into memory, before work on it is lost."""
+
+from __future__ import annotations
+
+from tensorwright.base import check_fits
+from tensorwright.graph.partition.steps import (
+    HostCall,
+    KernelCall,
+    Partition,
+    reads_of_step,
+    writes_of_step,
+)
+
+
+def check_memory(parts: Partition) -> Partition:
+    """Return the partition if the tensors of every step fit, with inputs, outputs and constants.
+
+    Raises:  MachineError that names the largest tensor.
+    """
+    graph = parts.graph
+    always = (*graph.inputs, *graph.constants, *graph.outputs)
+    sizes = {name: graph.types[name].size_bytes for name in always}
+    check_fits(sizes)
+    for step in parts.steps:
+        if isinstance(step, KernelCall | HostCall):
+            names = (*reads_of_step(step), *writes_of_step(step))
+            check_fits({**sizes, **{name: graph.types[name].size_bytes for name in names}})
+    return parts

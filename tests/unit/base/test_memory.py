@@ -1,0 +1,53 @@
+"""What cannot fit into memory is refused, with the tensor and the sizes named."""
+
+from __future__ import annotations
+
+import pytest
+
+import tensorwright
+from tensorwright.base import MachineError, check_fits, physical_memory_bytes
+from tensorwright.expr import placeholder
+from tensorwright.graph import GraphBuilder
+from tensorwright.ops import operator
+
+TEBI = 1 << 40
+
+
+def test_tensors_that_fit_pass() -> None:
+    check_fits({})
+    check_fits({"x": physical_memory_bytes() // 2, "y": 1})
+
+
+def test_the_largest_is_named() -> None:
+    with pytest.raises(MachineError) as caught:
+        check_fits({"x": 64 * TEBI, "y": 128 * TEBI})
+    assert caught.value.where == "tensor y"
+    assert caught.value.reason.startswith(
+        "it takes 131,072.0 GiB, with what is needed beside it 196,608.0 GiB; this machine has "
+    )
+
+
+def test_networks_are_refused_before_they_are_compiled() -> None:
+    b = GraphBuilder("big")
+    x = b.input("x", (4,))
+    whole = b.add("expand", x, shape=(TEBI, 4))
+    rows = b.add("topk", whole, k=1)  # on the host, so that it is in memory
+    with pytest.raises(MachineError, match="tensor expand_0: it takes 16,384"):
+        tensorwright.compile(b.finish([b.add("reduce_sum", rows)]))
+
+
+def test_what_is_never_in_memory_is_not_refused() -> None:
+    b = GraphBuilder("fused")
+    x = b.input("x", (1 << 20, 1))
+    y = b.input("y", (1 << 20,))
+    total = b.add("reduce_sum", b.add("add", x, y), axes=(0, 1))  # of 2**40 sums
+    assert tensorwright.compile(b.finish([total])).peak_memory_bytes < 1 << 26
+
+
+def test_expressions_are_refused() -> None:
+    x = placeholder("x", (TEBI, 32))
+    relu = operator("relu").meaning
+    assert relu is not None
+    (y,) = relu((x,), {})
+    with pytest.raises(MachineError, match="this machine has"):
+        tensorwright.compile(y)
