@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import ChainMap
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,8 +58,8 @@ def load_onnx(
     open dimension.
     `input_values` fixes inputs that shapes depend on (axes, sizes, ...): they become constants.
     Raises:  ModelError for what is no valid model or leaves shapes open, UnsupportedError for what
-             we cannot express
-             (names the operator, the node and why), InputError for shapes that do not fit.
+             we cannot express (names the operator, the node and why), InputError for shapes that do
+             not fit.
     """
     return _Import(read_model(source)).run(input_shapes, input_values or {})
 
@@ -173,7 +174,8 @@ class _Import:
         call = self.call(node, label, opset)
         control_flow = CONTROL_FLOW.get(node.op_type)
         if control_flow is not None:
-            return control_flow(call, lambda body, given: self.run_body(body, given, opset))
+            with _checked(label):
+                return control_flow(call, lambda body, given: self.run_body(body, given, opset))
         results = self.convert_known(call)
         if results is not None:
             if any(call.wanted[len(results) :]):
@@ -198,22 +200,20 @@ class _Import:
         Raises:  what does not fit, in the name of the ONNX node.
         """
         try:
-            at_import = AT_IMPORT.get(call.operator)
-            if at_import is not None:
-                return at_import(call)
-            converter = CONVERTERS.get(call.operator)
-            if converter is None:
-                return None
-            return self.fold(call, converter) or converter(call)
+            with _checked(call.label):
+                at_import = AT_IMPORT.get(call.operator)
+                if at_import is not None:
+                    return at_import(call)
+                converter = CONVERTERS.get(call.operator)
+                if converter is None:
+                    return None
+                return self.fold(call, converter) or converter(call)
         except ModelError as error:
             raise ModelError(
                 stage="import", where=call.label, reason=error.reason, remedy=error.remedy
-            ) from None
+            ) from error.__cause__
         except UnsupportedError as error:
             raise call.unsupported(error.reason, error.remedy) from None
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            reason = f"its inputs or attributes do not fit: {error}"
-            raise ModelError(stage="import", where=call.label, reason=reason) from error
 
     def call(self, node: NodeProto, label: str, opset: int) -> Call:
         missing = [name for name in node.input if name and name not in self.values]
@@ -323,6 +323,16 @@ class _Import:
                 names[ours] = theirs
                 taken.add(theirs)
         return rename_tensors(self.builder.finish(results), names)
+
+
+@contextmanager
+def _checked(label: str) -> Iterator[None]:
+    """Refuse a node whose converter stumbles over what it is given."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        reason = f"its inputs or attributes do not fit: {error}"
+        raise ModelError(stage="import", where=label, reason=reason) from error
 
 
 def _label(node: NodeProto) -> str:
