@@ -19,6 +19,7 @@ from tensorwright.base import DType, UnsupportedError
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.ops import Array, AttributeValue, TensorType
 
+MOST_ITERATIONS = 4096  # of what is written out step by step
 Operand: TypeAlias = str | Array
 OnnxAttribute: TypeAlias = (
     int
@@ -132,8 +133,15 @@ class Call:
         item: int | float = array.reshape(-1)[0].item()
         return item
 
+    def check_iterations(self, count: int) -> None:
+        """Refuse to write out too many steps.
+
+        Raises:  UnsupportedError.
+        """
+        if count > MOST_ITERATIONS:
+            raise self.unsupported(f"it runs more than {MOST_ITERATIONS} iterations")
+
     # -- attributes
-    # ----------------------------------------------------------------------------------------------
 
     def integer(self, name: str, default: int | None = None) -> int:
         """An integer attribute."""

@@ -8,9 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from onnx import GraphProto
 
-from tensorwright.graph.onnx_import.call import Call, Operand, Results
+from tensorwright.graph.onnx_import.call import MOST_ITERATIONS, Call, Operand, Results
 
-MOST_ITERATIONS = 4096
 RunBody: TypeAlias = Callable[[GraphProto, Mapping[str, Operand]], Results]
 
 
@@ -54,8 +53,7 @@ def convert_loop(call: Call, run: RunBody) -> Results:
     rows: list[list[Operand]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     iteration = 0
     while going and iteration < count:
-        if iteration >= MOST_ITERATIONS:
-            raise call.unsupported(f"it runs more than {MOST_ITERATIONS} iterations")
+        call.check_iterations(iteration + 1)
         known = (np.asarray(iteration, np.int64), np.asarray(going))
         names = [info.name for info in body.input]
         results = run(body, dict(zip(names, (*known, *state), strict=True)))
@@ -81,8 +79,7 @@ def convert_scan(call: Call, run: RunBody) -> Results:
     axes = _direction(call, "scan_input_axes", scanned)
     backwards = _direction(call, "scan_input_directions", scanned)
     steps = call.shape(held)[axes[0]] if scanned else 0
-    if steps > MOST_ITERATIONS:
-        raise call.unsupported(f"it runs more than {MOST_ITERATIONS} iterations")
+    call.check_iterations(steps)
     produced = len(body.output) - held
     rows: list[list[Operand]] = [[] for _ in range(produced)]
     names = [info.name for info in body.input]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, helper
 
-from tensorwright.base import DType, InputError, ModelError, UnsupportedError
+from tensorwright.base import DType, InputError, MachineError, ModelError, UnsupportedError
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.interpret import interpret
@@ -59,9 +59,18 @@ def load_onnx(
     `input_values` fixes inputs that shapes depend on (axes, sizes, ...): they become constants.
     Raises:  ModelError for what is no valid model or leaves shapes open, UnsupportedError for what
              we cannot express (names the operator, the node and why), InputError for shapes that do
-             not fit.
+             not fit, MachineError for constants that do not fit into memory.
     """
-    return _Import(read_model(source)).run(input_shapes, input_values or {})
+    model = read_model(source)
+    try:
+        return _Import(model).run(input_shapes, input_values or {})
+    except MemoryError as error:
+        raise MachineError(
+            stage="import",
+            where=model.label,
+            reason="there is not enough memory for its constants",
+            remedy="give the inputs smaller shapes, or compile on a machine with more memory",
+        ) from error
 
 
 def _attribute(attribute: AttributeProto) -> OnnxAttribute:

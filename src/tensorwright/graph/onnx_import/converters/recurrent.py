@@ -176,6 +176,7 @@ def _run(call: Call, x: str, direction: int, *, reverse: bool) -> tuple[list[str
     cell = _Cell(call, default)
     w = _weights(call, direction, gates, cell.hidden)
     steps, batch, width = call.builder.shape_of(x)
+    call.check_iterations(steps)
     flat = call.add("matmul", call.add("reshape", x, shape=(steps * batch, width)), w.w)
     sums = call.add("reshape", _plus(call, flat, w.wb), shape=(steps, batch, gates * cell.hidden))
     slots = (_STATE, _CELL) if call.operator == "LSTM" else (_STATE,)
