@@ -30,6 +30,7 @@ from tensorwright.base.knobs import (
     find_knob,
     override,
 )
+from tensorwright.base.machine import Cache, read_caches, read_text
 from tensorwright.base.memory import check_fits, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
 from tensorwright.base.printer import HERE, Printer
@@ -40,6 +41,7 @@ __all__ = [
     "HERE",
     "KNOBS",
     "TARGETS",
+    "Cache",
     "CpuTarget",
     "DType",
     "Dump",
@@ -77,6 +79,8 @@ __all__ = [
     "output_error",
     "override",
     "physical_memory_bytes",
+    "read_caches",
+    "read_text",
     "to_data",
     "write_atomically",
 ]

@@ -24,6 +24,7 @@ from typing import TypeAlias
 from tensorwright.base.dtypes import DType
 from tensorwright.base.errors import UsageError, did_you_mean
 from tensorwright.base.knobs import available_cores
+from tensorwright.base.machine import parse_cores, read_caches, read_text
 
 _LINUX_CPUINFO = Path("/proc/cpuinfo")
 _LINUX_CPU0 = Path("/sys/devices/system/cpu/cpu0")
@@ -194,7 +195,7 @@ def detect_target() -> Target:
     """
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
-        base = _x86("native", _usable_x86(_cpu_flags(_read(_LINUX_CPUINFO))))
+        base = _x86("native", _usable_x86(_cpu_flags(read_text(_LINUX_CPUINFO))))
     elif machine in ("aarch64", "arm64"):
         base = _NEON
     else:
@@ -205,24 +206,17 @@ def detect_target() -> Target:
             remedy="name one of " + ", ".join(target.name for target in TARGETS),
         )
     threads_per_core = _threads_per_core()
+    caches = {cache.level: cache.size_bytes for cache in read_caches(_LINUX_CPU0 / "cache")}
     return replace(
         base,
         name="native",
         triple=_triple(base.arch),
-        l1_bytes=_cache_bytes(1) or base.l1_bytes,
-        l2_bytes=_cache_bytes(2) or base.l2_bytes,
-        l3_bytes=_cache_bytes(3) or base.l3_bytes,
+        l1_bytes=caches.get(1, base.l1_bytes),
+        l2_bytes=caches.get(2, base.l2_bytes),
+        l3_bytes=caches.get(3, base.l3_bytes),
         cores=max(1, available_cores() // threads_per_core),
         threads_per_core=threads_per_core,
     )
-
-
-def _read(path: Path) -> str:
-    """The text of a file of the kernel's; "" where there is none."""
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""
 
 
 def _cpu_flags(cpuinfo: str) -> frozenset[str]:
@@ -247,31 +241,9 @@ def _usable_x86(flags: frozenset[str]) -> tuple[str, ...]:
     return named
 
 
-def _cache_bytes(level: int) -> int:
-    """The size of the data or unified cache of a level; 0 where it is not told."""
-    for folder in sorted((_LINUX_CPU0 / "cache").glob("index*")):
-        is_data = _read(folder / "type") in ("Data", "Unified")
-        if is_data and _read(folder / "level") == str(level):
-            return _parse_size(_read(folder / "size"))
-    return 0
-
-
-def _parse_size(text: str) -> int:
-    """Read "48K" or "2M" as a number of bytes; 0 for anything else."""
-    found = re.fullmatch(r"(\d+)([KMG]?)", text)
-    if found is None:
-        return 0
-    return int(found[1]) * {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[found[2]]
-
-
 def _threads_per_core() -> int:
     """How many of this process's hardware threads share the first core with each other."""
-    text = _read(_LINUX_CPU0 / "topology" / "thread_siblings_list")
-    siblings: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        if first.isdecimal():
-            siblings.update(range(int(first), int(last or first) + 1))
+    siblings = parse_cores(read_text(_LINUX_CPU0 / "topology" / "thread_siblings_list"))
     if hasattr(os, "sched_getaffinity"):
         siblings &= os.sched_getaffinity(0)
     return max(1, len(siblings))

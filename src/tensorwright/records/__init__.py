@@ -7,7 +7,7 @@ file that keeps the contract, and one subclass of the conformance suite.
 
 from tensorwright.records.best import best_record, best_trace
 from tensorwright.records.exchange import WorkloadText
-from tensorwright.records.hardware import Cache, Hardware, detect_hardware
+from tensorwright.records.hardware import detect_hardware
 from tensorwright.records.json_lines_store import JsonLinesStore
 from tensorwright.records.memory_store import MemoryStore
 from tensorwright.records.network_choice import NetworkChoice, load_choice, save_choice
@@ -31,8 +31,6 @@ from tensorwright.records.store import RecordStore
 __all__ = [
     "SCHEMA",
     "TOOL_VERSION",
-    "Cache",
-    "Hardware",
     "JsonLinesStore",
     "MemoryStore",
     "NetworkChoice",

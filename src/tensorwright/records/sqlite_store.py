@@ -121,11 +121,6 @@ class SqliteStore(RecordStore):
         rows = self._ask(f"SELECT {columns} FROM session ORDER BY updated DESC, id DESC")
         return tuple(SavedSession(*row) for row in rows)
 
-    def find_damage(self) -> tuple[str, ...]:
-        """Read the whole file and say what is broken in it; () for nothing."""
-        rows = self._ask("PRAGMA quick_check")
-        return tuple(row[0] for row in rows if row[0] != "ok")
-
     def close(self) -> None:
         """Let go of the file. Closing twice does no harm."""
         with self._lock:

@@ -43,7 +43,6 @@ from tensorwright.runtime.plan.plan import (
 from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
 from tensorwright.runtime.plan.plan_verify import verify_plan
 from tensorwright.runtime.plan.planner import Network, kernel_spec, make_plan
-from tensorwright.runtime.timing import calls_per_sample, measure, time_calls
 
 __all__ = [
     "ALIGNMENT",
@@ -78,7 +77,6 @@ __all__ = [
     "TensorSpec",
     "TypedRef",
     "call_loop",
-    "calls_per_sample",
     "default_cache",
     "empty",
     "find_openmp",
@@ -88,7 +86,6 @@ __all__ = [
     "load_ir",
     "load_object",
     "make_plan",
-    "measure",
     "measure_bandwidth",
     "measure_peak",
     "openmp_runtime",
@@ -97,7 +94,6 @@ __all__ = [
     "plan_to_data",
     "read_container",
     "set_spin",
-    "time_calls",
     "usable_threads",
     "verify_plan",
     "write_container",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tensorwright.records import Cache, detect_hardware
+from tensorwright.base import Cache
+from tensorwright.records import detect_hardware
 
 
 def write_machine(folder: Path, flags: str) -> tuple[Path, Path]:
