@@ -72,18 +72,6 @@ class JsonLinesStore(RecordStore):
         """The records of a selection, as they are when it is called."""
         return self._current().select(selection)
 
-    def top(
-        self, k: int, *, workload: str, target: str, hardware: str, threads: int
-    ) -> tuple[Record, ...]:
-        """The k fastest traces by median, each once, the fastest first."""
-        return self._current().top(
-            k, workload=workload, target=target, hardware=hardware, threads=threads
-        )
-
-    def workloads(self) -> tuple[str, ...]:
-        """The keys of all workloads that have records, in the order of their first."""
-        return self._current().workloads()
-
     def workload_text(self, workload: str) -> str | None:
         """The readable text of a workload."""
         return self._current().workload_text(workload)

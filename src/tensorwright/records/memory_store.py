@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from tensorwright.records.exchange import WorkloadText
-from tensorwright.records.ranking import Selection, find_surplus, rank
+from tensorwright.records.ranking import Selection, find_surplus
 from tensorwright.records.record import Record
 from tensorwright.records.session import SavedSession
 from tensorwright.records.store import RecordStore
@@ -44,16 +44,6 @@ class MemoryStore(RecordStore):
         with self._lock:
             records = tuple(self._records.values())
         return (record for record in records if selection.matches(record))
-
-    def top(
-        self, k: int, *, workload: str, target: str, hardware: str, threads: int
-    ) -> tuple[Record, ...]:
-        """The k fastest traces by median, each once, the fastest first."""
-        return rank(self.select(Selection(workload, target, hardware, threads)))[:k]
-
-    def workloads(self) -> tuple[str, ...]:
-        """The keys of all workloads that have records, in the order of their first."""
-        return tuple(dict.fromkeys(record.workload for record in self.select(Selection())))
 
     def workload_text(self, workload: str) -> str | None:
         """The readable text of a workload."""

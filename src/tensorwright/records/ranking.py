@@ -30,13 +30,7 @@ class Selection:
     @property
     def items(self) -> tuple[tuple[str, str | int | None], ...]:
         """Name and value of every field."""
-        return (
-            ("workload", self.workload),
-            ("target", self.target),
-            ("hardware", self.hardware),
-            ("threads", self.threads),
-            ("status", self.status),
-        )
+        return tuple((name, getattr(self, name)) for name in self.__slots__)
 
 
 class Setting(NamedTuple):

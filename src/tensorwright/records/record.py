@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from importlib import metadata
-from typing import cast
+from typing import Any
 
 from tensorwright.base import RecordError
 
@@ -115,12 +115,17 @@ class Record:
         return hashlib.sha256(to_line(self).encode()).hexdigest()
 
 
-def to_line(record: Record) -> str:
-    """The record as one JSON line, without its newline; floats keep every bit."""
+def to_fields(record: Record) -> dict[str, object]:
+    """The fields of a record under the names that lines give them."""
     fields = asdict(record)
     fields["decisions"] = dict(record.decisions)
     fields["tool"] = fields.pop("tool_version")
-    return to_json({"kind": "record", **fields})
+    return fields
+
+
+def to_line(record: Record) -> str:
+    """The record as one JSON line, without its newline; floats keep every bit."""
+    return to_json({"kind": "record", **to_fields(record)})
 
 
 def from_line(line: str, where: str) -> Record:
@@ -146,12 +151,16 @@ def from_fields(fields: dict[str, object], where: str) -> Record:
         words = [f"lacks {name!r}" for name in missing] + [f"unknown {name!r}" for name in unknown]
         raise _error(where, "not a record: " + ", ".join(words), "correct or remove the line")
     try:
-        return _build(fields)
+        return build_record(fields)
     except RecordError as error:
         raise _error(where, error.reason, "correct or remove the line") from None
 
 
-def _build(fields: dict[str, object]) -> Record:
+def build_record(fields: dict[str, Any]) -> Record:
+    """The record of complete fields, the inverse of `to_fields`.
+
+    Raises:  RecordError for a field of another type or out of range.
+    """
     times, decisions = fields["times_s"], fields["decisions"]
     if not isinstance(times, list) or not isinstance(decisions, dict):
         raise _error("record", "times_s must be a list and decisions an object")
@@ -159,22 +168,14 @@ def _build(fields: dict[str, object]) -> Record:
         raise _error("record", f"unknown status {fields['status']!r}")
     if fields["when"] == "":
         raise _error("record", "when is empty")
-    return Record(
-        workload=cast(str, fields["workload"]),
-        target=cast(str, fields["target"]),
-        hardware=cast(str, fields["hardware"]),
-        threads=cast(int, fields["threads"]),
-        trace=cast(str, fields["trace"]),
-        times_s=tuple(float(t) if type(t) is int else t for t in times),
-        status=Status(fields["status"]),
-        error=cast(str, fields["error"]),
-        decisions=tuple(sorted(decisions.items())),
-        seed=cast(int, fields["seed"]),
-        round=cast(int, fields["round"]),
-        when=cast(str, fields["when"]),
-        tool_version=cast(str, fields["tool"]),
-        schema=cast(int, fields["schema"]),
-    )
+    plain = {name: value for name, value in fields.items() if name not in ("kind", "tool")}
+    plain |= {
+        "times_s": tuple(float(t) if type(t) is int else t for t in times),
+        "status": Status(fields["status"]),
+        "decisions": tuple(sorted(decisions.items())),
+        "tool_version": fields["tool"],
+    }
+    return Record(**plain)
 
 
 def _find_fault(record: Record) -> str:

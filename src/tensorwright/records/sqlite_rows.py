@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 from tensorwright.base import RecordError
-from tensorwright.records.record import Record, Status, to_json
+from tensorwright.records.record import Record, build_record, to_fields, to_json
 
 COLUMNS = (
     "digest",
@@ -46,24 +47,15 @@ CREATE = """
 def to_row(record: Record) -> tuple[object, ...]:
     """The values of COLUMNS."""
     median_s = record.median_s
-    return (
-        record.digest,
-        record.schema,
-        record.tool_version,
-        record.workload,
-        record.target,
-        record.hardware,
-        record.threads,
-        record.trace,
-        to_json(dict(record.decisions)),
-        to_json(record.times_s),
-        median_s if math.isfinite(median_s) else None,
-        record.status.value,
-        record.error,
-        record.seed,
-        record.round,
-        record.when,
-    )
+    fields = to_fields(record) | {
+        "digest": record.digest,
+        "decisions": to_json(dict(record.decisions)),
+        "times_s": to_json(record.times_s),
+        "median_s": median_s if math.isfinite(median_s) else None,
+        "status": record.status.value,
+        "moment": record.when,
+    }
+    return tuple(fields[name] for name in COLUMNS)
 
 
 def from_row(row: tuple[object, ...], path: str) -> Record:
@@ -71,24 +63,12 @@ def from_row(row: tuple[object, ...], path: str) -> Record:
 
     Raises:  RecordError if somebody else has changed the row into something that is no record.
     """
-    value = dict(zip(COLUMNS, row, strict=True))
+    value: dict[str, Any] = dict(zip(COLUMNS, row, strict=True))
+    fields = {name: value[name] for name in COLUMNS if name not in ("digest", "median_s", "moment")}
     try:
-        return Record(
-            workload=str(value["workload"]),
-            target=str(value["target"]),
-            hardware=str(value["hardware"]),
-            threads=int(str(value["threads"])),
-            trace=str(value["trace"]),
-            times_s=tuple(json.loads(str(value["times_s"]))),
-            status=Status(str(value["status"])),
-            error=str(value["error"]),
-            decisions=tuple(sorted(json.loads(str(value["decisions"])).items())),
-            seed=int(str(value["seed"])),
-            round=int(str(value["round"])),
-            when=str(value["moment"]),
-            tool_version=str(value["tool"]),
-            schema=int(str(value["schema"])),
-        )
+        for name in ("times_s", "decisions"):
+            fields[name] = json.loads(value[name])
+        return build_record(fields | {"when": value["moment"]})
     except (ValueError, TypeError, AttributeError, RecordError) as error:
         raise RecordError(
             stage="records",

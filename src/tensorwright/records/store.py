@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol, Self
 
 from tensorwright.records.exchange import WorkloadText, read_lines, write_lines
-from tensorwright.records.ranking import Selection
+from tensorwright.records.ranking import Selection, rank
 from tensorwright.records.record import Record, Status
 from tensorwright.records.session import SavedSession
 
@@ -41,24 +41,6 @@ class RecordStore(Protocol):
     @abstractmethod
     def select(self, selection: Selection) -> Iterator[Record]:
         """The records of a selection; `query` is its short form."""
-
-    @abstractmethod
-    def top(
-        self, k: int, *, workload: str, target: str, hardware: str, threads: int
-    ) -> tuple[Record, ...]:
-        """The k fastest traces by median, each once, the fastest first.
-
-        A trace stands by its newest record (by `when`), and counts only if that one is OK: a
-        second, slower measurement replaces a lucky first.
-        """
-
-    @abstractmethod
-    def workloads(self) -> tuple[str, ...]:
-        """The keys of all workloads that have records, in the order of their first."""
-
-    @abstractmethod
-    def workload_text(self, workload: str) -> str | None:
-        """The readable text of a workload, so that a record can be explained without its model."""
 
     @abstractmethod
     def workload_texts(self) -> tuple[WorkloadText, ...]:
@@ -112,6 +94,24 @@ class RecordStore(Protocol):
     def tally(self, selection: Selection) -> int:
         """How many records a selection holds; `count` is its short form."""
         return sum(1 for _ in self.select(selection))
+
+    def top(
+        self, k: int, *, workload: str, target: str, hardware: str, threads: int
+    ) -> tuple[Record, ...]:
+        """The k fastest traces by median, each once, the fastest first.
+
+        A trace stands by its newest record (by `when`), and counts only if that one is OK: a
+        second, slower measurement replaces a lucky first.
+        """
+        return rank(self.select(Selection(workload, target, hardware, threads)))[:k]
+
+    def workloads(self) -> tuple[str, ...]:
+        """The keys of all workloads that have records, in the order of their first."""
+        return tuple(dict.fromkeys(record.workload for record in self.select(Selection())))
+
+    def workload_text(self, workload: str) -> str | None:
+        """The readable text of a workload, so that a record can be explained without its model."""
+        return dict(self.workload_texts()).get(workload)
 
     def best(self, *, workload: str, target: str, hardware: str, threads: int) -> Record | None:
         """The first of `top`; None where nothing has been measured well."""

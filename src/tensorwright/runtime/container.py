@@ -157,12 +157,8 @@ def _map(path: Path) -> Array:
                 return np.empty(0, np.uint8)
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
-        raise ModelError(
-            stage="load",
-            where=f"file {path}",
-            reason=f"cannot be read: {error.strerror or error}",
-            remedy="check the path and its permissions",
-        ) from error
+        reason = f"cannot be read: {error.strerror or error}"
+        raise _refusal(path, reason, "check the path and its permissions") from error
     return np.frombuffer(mapped, np.uint8)
 
 
@@ -170,23 +166,16 @@ def _read_header(path: str | os.PathLike[str], memory: Array) -> tuple[dict[str,
     """The header, checked, and where the sections start."""
     prefix = memory[: _PREFIX.size].tobytes()
     if not prefix or prefix[: len(MAGIC)] != MAGIC[: len(prefix)]:
-        raise ModelError(
-            stage="load",
-            where=f"file {path}",
-            reason="it is empty" if not prefix else "it is no executable of tensorwright",
-            remedy=_REMEDY,
-        )
+        reason = "it is no executable of tensorwright" if prefix else "it is empty"
+        raise _refusal(path, reason, _REMEDY)
     if len(prefix) < _PREFIX.size:
         raise _damaged(path, f"it is cut short: {len(memory)} bytes")
     _, version, size, digest = _PREFIX.unpack(prefix)
     if version not in _READABLE_VERSIONS:
-        raise ModelError(
-            stage="load",
-            where=f"file {path}",
-            reason=f"its format is version {version}, and this tensorwright reads "
-            + " and ".join(map(str, _READABLE_VERSIONS)),
-            remedy=f"{_REMEDY}, or install the version of tensorwright that wrote it",
-        )
+        readable = " and ".join(map(str, _READABLE_VERSIONS))
+        reason = f"its format is version {version}, and this tensorwright reads {readable}"
+        remedy = f"{_REMEDY}, or install the version of tensorwright that wrote it"
+        raise _refusal(path, reason, remedy)
     text = memory[_PREFIX.size : _PREFIX.size + size].tobytes()
     if len(text) < size:
         raise _damaged(path, f"it is cut short: {len(memory)} bytes")
@@ -218,9 +207,11 @@ def _constant(
 
 
 def _damaged(path: str | os.PathLike[str], reason: str) -> ModelError:
-    return ModelError(
-        stage="load", where=f"file {path}", reason=f"it is damaged: {reason}", remedy=_REMEDY
-    )
+    return _refusal(path, f"it is damaged: {reason}", _REMEDY)
+
+
+def _refusal(path: str | os.PathLike[str], reason: str, remedy: str) -> ModelError:
+    return ModelError(stage="load", where=f"file {path}", reason=reason, remedy=remedy)
 
 
 def _aligned(size: int, unit: int) -> int:

@@ -201,25 +201,14 @@ class Frame:
         except UserError:
             raise
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise InternalError(
-                stage="run",
-                where=f"step {step.label}",
-                reason=f"operator {step.operator} failed on the host: {error}",
-            ) from error
+            raise _fault(step, f"operator {step.operator} failed on the host: {error}") from error
         if len(results) != len(step.outputs):
-            raise InternalError(
-                stage="run",
-                where=f"step {step.label}",
-                reason=f"{len(results)} results, and {len(step.outputs)} are declared",
-            )
+            raise _fault(step, f"{len(results)} results, and {len(step.outputs)} are declared")
         for typed, result in zip(step.outputs, results, strict=True):
             actual = np.asarray(result)
             if actual.shape != typed.type.shape or actual.dtype != typed.type.dtype.numpy:
-                raise InternalError(
-                    stage="run",
-                    where=f"step {step.label}",
-                    reason=f"the host gave {actual.dtype}{actual.shape}, declared is {typed.type}",
-                )
+                given = f"{actual.dtype}{actual.shape}"
+                raise _fault(step, f"the host gave {given}, declared is {typed.type}")
             np.copyto(self._view(typed), actual)
 
     def _view(self, typed: TypedRef) -> Array:
@@ -236,6 +225,10 @@ class Frame:
         begin = typed.ref.offset_bytes
         part = byte_view(memory)[begin : begin + typed.type.size_bytes]
         return part.view(typed.type.dtype.numpy).reshape(typed.type.shape)
+
+
+def _fault(step: HostStep[TypedRef], reason: str) -> InternalError:
+    return InternalError(stage="run", where=f"step {step.label}", reason=reason)
 
 
 class FramePool:

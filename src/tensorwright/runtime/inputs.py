@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -53,12 +54,8 @@ def check_positional(ports: Sequence[Port], given: Sequence[Any]) -> tuple[Array
     """As `check_inputs`, for inputs given in calling order."""
     specs = [port.spec for port in ports]
     if len(given) != len(specs):
-        raise InputError(
-            stage="run",
-            where="inputs",
-            reason=f"{len(specs)} arrays are needed, not {len(given)}",
-            remedy=_give("input", specs),
-        )
+        reason = f"{len(specs)} arrays are needed, not {len(given)}"
+        raise _refusal("inputs", reason, _give("input", specs))
     return tuple(
         [check_array("input", spec, value) for spec, value in zip(specs, given, strict=True)]
     )
@@ -74,50 +71,34 @@ def check_outputs(
     check_names("output", specs, given)
     arrays = tuple([check_array("output", spec, given[spec.name]) for spec in specs])
     for position, (spec, array) in enumerate(zip(specs, arrays, strict=True)):
+        where = f"output {spec.name}"
         others = (*inputs, *arrays[:position])
         if not isinstance(given[spec.name], np.ndarray) and not hasattr(
             given[spec.name], "__dlpack__"
         ):
-            raise _refusal("output", spec, "it is not an array that can be written", "")
+            raise _refusal(where, "it is not an array that can be written", "")
         if not array.flags.writeable:
-            raise _refusal("output", spec, "it is read-only", "give an array that can be written")
+            raise _refusal(where, "it is read-only", "give an array that can be written")
         if any(np.may_share_memory(array, other) for other in others):
-            raise _refusal(
-                "output",
-                spec,
-                "it shares memory with an input or another output",
-                "give it memory of its own",
-            )
+            reason = "it shares memory with an input or another output"
+            raise _refusal(where, reason, "give it memory of its own")
     return arrays
 
 
-def check_names(kind: str, specs: Sequence[TensorSpec], given: Mapping[str, Any]) -> None:
+def check_names(kind: str, specs: Sequence[TensorSpec], given: object) -> None:
     """Raise InputError unless exactly the declared names are given."""
     if not isinstance(given, Mapping):
-        raise InputError(
-            stage="run",
-            where=f"{kind}s",
-            reason=f"they must be a mapping from name to array, not {type(given).__name__}",
-            remedy=_give(kind, specs),
-        )
+        reason = f"they must be a mapping from name to array, not {type(given).__name__}"
+        raise _refusal(f"{kind}s", reason, _give(kind, specs))
     names = [spec.name for spec in specs]
     missing = [name for name in names if name not in given]
     unknown = [name for name in given if name not in names]
     if unknown:
         hint = did_you_mean(str(unknown[0]), missing or names)
-        raise InputError(
-            stage="run",
-            where=f"{kind} {unknown[0]}",
-            reason=f"there is no such {kind}",
-            remedy=f"{hint} {_give(kind, specs)}".lstrip(),
-        )
+        remedy = f"{hint} {_give(kind, specs)}".lstrip()
+        raise _refusal(f"{kind} {unknown[0]}", f"there is no such {kind}", remedy)
     if missing:
-        raise InputError(
-            stage="run",
-            where=f"{kind} {missing[0]}",
-            reason="it is not given",
-            remedy=_give(kind, specs),
-        )
+        raise _refusal(f"{kind} {missing[0]}", "it is not given", _give(kind, specs))
 
 
 def check_array(kind: str, spec: TensorSpec, value: Any) -> Array:
@@ -125,39 +106,31 @@ def check_array(kind: str, spec: TensorSpec, value: Any) -> Array:
 
     Raises:  InputError that says what was expected and what was given.
     """
+    where = f"{kind} {spec.name}"
     try:
         array = to_array(value, spec.dtype)
     except _EXPORT_ERRORS as error:
-        raise _refusal(
-            kind,
-            spec,
-            f"a {type(value).__name__} cannot be read as an array of {spec.type} ({error})",
-            _export_remedy(value),
-        ) from error
+        reason = f"a {type(value).__name__} cannot be read as an array of {spec.type} ({error})"
+        raise _refusal(where, reason, _export_remedy(value)) from error
     if array.dtype == spec.dtype.numpy and array.shape == spec.shape:
         return array
     try:
         actual: object = TensorType(DType.from_numpy(array.dtype), array.shape)
     except UsageError:
         actual = f"{array.dtype}({', '.join(map(str, array.shape))})"
+    reason = f"it must be {spec.type}, not {actual}"
     if array.shape != spec.shape:
-        raise _refusal(kind, spec, f"it must be {spec.type}, not {actual}", _reshape(spec, array))
+        raise _refusal(where, reason, _reshape(spec, array))
     if array.dtype.newbyteorder("=") == spec.dtype.numpy:
         return array
-    raise _refusal(
-        kind,
-        spec,
-        f"it must be {spec.type}, not {actual}",
-        f"convert it: array.astype({spec.dtype.numpy.name!r})",
-    )
+    raise _refusal(where, reason, f"convert it: array.astype({spec.dtype.numpy.name!r})")
 
 
 def check_ready(spec: TensorSpec, array: Array) -> None:
     """Raise InputError unless kernels may write the array where it is."""
     if not is_kernel_ready(array):
         raise _refusal(
-            "output",
-            spec,
+            f"output {spec.name}",
             "it is not dense, row-major and on a multiple of 64 bytes",
             "make it with tensorwright.runtime.empty(shape, dtype)",
         )
@@ -174,16 +147,13 @@ def _export_remedy(value: Any) -> str:
 
 
 def _reshape(spec: TensorSpec, array: Array) -> str:
-    size = 1
-    for extent in spec.shape:
-        size *= extent
-    if array.size == size:
+    if array.size == math.prod(spec.shape):
         return f"reshape it: array.reshape({spec.shape})"
     return "shapes are fixed when a model is compiled: compile it for this shape"
 
 
-def _refusal(kind: str, spec: TensorSpec, reason: str, remedy: str) -> InputError:
-    return InputError(stage="run", where=f"{kind} {spec.name}", reason=reason, remedy=remedy)
+def _refusal(where: str, reason: str, remedy: str) -> InputError:
+    return InputError(stage="run", where=where, reason=reason, remedy=remedy)
 
 
 def _give(kind: str, specs: Sequence[TensorSpec]) -> str:
