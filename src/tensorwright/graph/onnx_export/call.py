@@ -12,23 +12,11 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from tensorwright.base import DType, UnsupportedError
 from tensorwright.graph.graph import Node
+from tensorwright.graph.onnx_import.call import AttributeDefault
+from tensorwright.graph.onnx_import.tensors import DTYPES
 from tensorwright.ops import AttributeValue, TensorType
 
-ONNX_DTYPES: dict[DType, int] = {
-    DType.F16: TensorProto.FLOAT16,
-    DType.BF16: TensorProto.BFLOAT16,
-    DType.F32: TensorProto.FLOAT,
-    DType.F64: TensorProto.DOUBLE,
-    DType.I8: TensorProto.INT8,
-    DType.I16: TensorProto.INT16,
-    DType.I32: TensorProto.INT32,
-    DType.I64: TensorProto.INT64,
-    DType.U8: TensorProto.UINT8,
-    DType.U16: TensorProto.UINT16,
-    DType.U32: TensorProto.UINT32,
-    DType.U64: TensorProto.UINT64,
-    DType.BOOL: TensorProto.BOOL,
-}
+ONNX_DTYPES = {ours: theirs for theirs, ours in DTYPES.items()}
 OnnxValue: TypeAlias = int | float | str | Sequence[int] | Sequence[float]
 
 
@@ -73,6 +61,13 @@ class ExportCall:
     def number(self, name: str) -> float:
         """A number attribute."""
         return self.node.number(name)
+
+    def value(self, name: str, default: AttributeDefault) -> OnnxValue:
+        """An attribute as ONNX has it, of the type of a default, or of a type."""
+        kind = default if isinstance(default, type) else type(default)
+        if kind is str:
+            return str(self.attribute(name))
+        return self.number(name) if kind is float else self.integer(name)
 
     def type_at(self, position: int) -> TensorType:
         """The type of an input."""

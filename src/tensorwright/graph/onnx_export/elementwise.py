@@ -1,4 +1,4 @@
-"""Element-wise operators, reductions and softmax."""
+"""Operators that ONNX has alike, element-wise operators and reductions."""
 
 from __future__ import annotations
 
@@ -8,24 +8,33 @@ from onnx import defs
 
 from tensorwright.base import DType
 from tensorwright.graph.onnx_export.call import ONNX_DTYPES, ExportCall, ExportRule, ExportTable
-from tensorwright.graph.onnx_import.converters.elementwise import SAME_NAME, VARIADIC, WITH_FLOATS
+from tensorwright.graph.onnx_import.converters.elementwise import VARIADIC
 from tensorwright.graph.onnx_import.converters.reduction import REDUCTIONS
+from tensorwright.graph.onnx_import.counterparts import (
+    AT_POSITIONS,
+    COUNTERPARTS,
+    TRAILING_NORMS,
+    WRITTEN_ALIKE,
+    Counterpart,
+)
 
-_OPSET = {"Mish": 18, "HardSwish": 14, "Swish": 24}
+_ALIKE = (
+    *COUNTERPARTS,
+    *AT_POSITIONS,
+    *TRAILING_NORMS,
+    *WRITTEN_ALIKE,
+    *(Counterpart(theirs, ours) for theirs, ours in VARIADIC),
+)
 
 
-def _direct(operator: str) -> ExportRule:
+def _alike(counterpart: Counterpart) -> ExportRule:
     def rule(call: ExportCall) -> None:
-        call.needs_opset(_OPSET.get(operator, 0))
-        call.emit(operator)
-
-    return rule
-
-
-def _with_floats(operator: str, names: tuple[str, ...]) -> ExportRule:
-    def rule(call: ExportCall) -> None:
-        call.needs_opset(_OPSET.get(operator, 0))
-        call.emit(operator, **{name: call.number(name) for name in names})
+        call.needs_opset(counterpart.opset)
+        attributes = {
+            theirs: call.value(ours, default)
+            for ours, theirs, default in counterpart.named_attributes()
+        }
+        call.emit(counterpart.theirs, **attributes)
 
     return rule
 
@@ -87,16 +96,6 @@ def _shift(direction: str) -> ExportRule:
     return lambda call: call.emit("BitShift", direction=direction)
 
 
-def _isinf(call: ExportCall) -> None:
-    signs = ("detect_negative", "detect_positive")
-    call.emit("IsInf", **{name: call.integer(name) for name in signs})
-
-
-def _gelu(call: ExportCall) -> None:
-    call.needs_opset(20)
-    call.emit("Gelu", approximate=str(call.attribute("approximate")))
-
-
 def _reduce(operator: str) -> ExportRule:
     def rule(call: ExportCall) -> None:
         axes = call.ints("axes")
@@ -109,30 +108,11 @@ def _reduce(operator: str) -> ExportRule:
     return rule
 
 
-def _arg(operator: str) -> ExportRule:
-    names = ("axis", "keepdims", "select_last_index")
-    return lambda call: call.emit(operator, **{name: call.integer(name) for name in names})
-
-
-def _axis(operator: str) -> ExportRule:
-    return lambda call: call.emit(operator, axis=call.integer("axis"))
-
-
 ELEMENTWISE: ExportTable = (
-    *((ours, _direct(theirs)) for theirs, ours in (*SAME_NAME, *VARIADIC)),
-    *(
-        (ours, _with_floats(theirs, tuple(name for name, _ in defaults)))
-        for theirs, ours, defaults in WITH_FLOATS
-    ),
+    *((each.ours, _alike(each)) for each in _ALIKE),
     *((ours, _reduce(theirs)) for theirs, ours, _ in REDUCTIONS),
     ("reduce_any", _reduce("ReduceMax")),
     ("reduce_all", _reduce("ReduceMin")),
-    ("argmax", _arg("ArgMax")),
-    ("argmin", _arg("ArgMin")),
-    ("softmax", _axis("Softmax")),
-    ("log_softmax", _axis("LogSoftmax")),
-    ("hardmax", _axis("Hardmax")),
-    ("identity", _direct("Identity")),
     ("clip", _clip),
     ("cast", _cast),
     ("fmod", _fmod),
@@ -144,6 +124,4 @@ ELEMENTWISE: ExportTable = (
     ("not_equal", _not_equal),
     ("shift_left", _shift("LEFT")),
     ("shift_right", _shift("RIGHT")),
-    ("isinf", _isinf),
-    ("gelu", _gelu),
 )

@@ -28,17 +28,9 @@ def _numbers(operator: str, attribute: str, **fixed: OnnxValue) -> ExportRule:
     return rule
 
 
-def _integers(operator: str, *names: str) -> ExportRule:
-    return lambda call: call.emit(operator, **{name: call.integer(name) for name in names})
-
-
 def _transpose(call: ExportCall) -> None:
     perm = call.ints("perm") or tuple(reversed(range(call.rank(0))))
     call.emit("Transpose", perm=perm)
-
-
-def _depth_to_space(call: ExportCall) -> None:
-    call.emit("DepthToSpace", blocksize=call.integer("blocksize"), mode=str(call.attribute("mode")))
 
 
 def _split(call: ExportCall) -> None:
@@ -93,14 +85,6 @@ def _one_hot(call: ExportCall) -> None:
     call.emit("OneHot", (indices, depth, values), axis=call.integer("axis"))
 
 
-def _scatter(operator: str, *names: str) -> ExportRule:
-    def rule(call: ExportCall) -> None:
-        more = {name: call.integer(name) for name in names}
-        call.emit(operator, reduction=str(call.attribute("reduction")), **more)
-
-    return rule
-
-
 def _topk(call: ExportCall) -> None:
     more = {name: call.integer(name) for name in ("axis", "largest", "sorted")}
     k = call.constant([call.integer("k")])
@@ -130,23 +114,9 @@ def _reverse_sequence(call: ExportCall) -> None:
     call.emit("ReverseSequence", (x, lengths), **more)
 
 
-def _grid_sample(call: ExportCall) -> None:
-    call.needs_opset(20)
-    call.emit(
-        "GridSample",
-        mode=str(call.attribute("mode")),
-        padding_mode=str(call.attribute("padding")),
-        align_corners=call.integer("align_corners"),
-    )
-
-
 def _bitcast(call: ExportCall) -> None:
     call.needs_opset(defs.get_schema("BitCast").since_version)
     call.emit("BitCast", to=ONNX_DTYPES[_output_dtype(call)])
-
-
-def _einsum(call: ExportCall) -> None:
-    call.emit("Einsum", equation=str(call.attribute("equation")))
 
 
 def _output_dtype(call: ExportCall) -> DType:
@@ -187,30 +157,19 @@ MOVEMENT: ExportTable = (
     ("unsqueeze", _numbers("Unsqueeze", "axes")),
     ("tile", _numbers("Tile", "repeats")),
     ("transpose", _transpose),
-    ("depth_to_space", _depth_to_space),
-    ("space_to_depth", _integers("SpaceToDepth", "blocksize")),
-    ("concat", _integers("Concat", "axis")),
     ("split", _split),
     ("slice", _slice),
     ("pad", _pad),
     ("resize", _resize),
-    ("gather", _integers("Gather", "axis")),
-    ("gather_elements", _integers("GatherElements", "axis")),
-    ("gather_nd", _integers("GatherND", "batch_dims")),
     ("one_hot", _one_hot),
-    ("scatter_elements", _scatter("ScatterElements", "axis")),
-    ("scatter_nd", _scatter("ScatterND")),
     ("topk", _topk),
     ("trilu", _trilu),
     ("cumsum", _running("CumSum")),
     ("cumprod", _running("CumProd")),
     ("reverse_sequence", _reverse_sequence),
-    ("grid_sample", _grid_sample),
     ("bitcast", _bitcast),
-    ("einsum", _einsum),
     ("full", _full),
     ("range", _range),
     ("eye_like", _eye_like),
     ("quantize_linear", _quantize),
-    ("dequantize_linear", _integers("DequantizeLinear", "axis")),
 )

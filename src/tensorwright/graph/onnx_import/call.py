@@ -21,6 +21,7 @@ from tensorwright.ops import Array, AttributeValue, TensorType
 
 MOST_ITERATIONS = 4096  # of what is written out step by step
 Operand: TypeAlias = str | Array
+AttributeDefault: TypeAlias = bool | int | float | str | type[int] | type[str]
 OnnxAttribute: TypeAlias = (
     int
     | float
@@ -142,6 +143,20 @@ class Call:
             raise self.unsupported(f"it runs more than {MOST_ITERATIONS} iterations")
 
     # -- attributes
+
+    def value(self, name: str, default: AttributeDefault) -> bool | int | float | str:
+        """An attribute of the type of its default, which is a type where the node must give it."""
+        match default:
+            case bool():
+                return self.flag(name, default=default)
+            case int():
+                return self.integer(name, default)
+            case float():
+                return self.real(name, default)
+            case str():
+                return self.text(name, default)
+            case _:
+                return self.text(name) if default is str else self.integer(name)
 
     def integer(self, name: str, default: int | None = None) -> int:
         """An integer attribute."""

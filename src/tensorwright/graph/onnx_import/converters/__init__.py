@@ -14,10 +14,12 @@ from tensorwright.graph.onnx_import.converters.recurrent import RECURRENT
 from tensorwright.graph.onnx_import.converters.reduction import REDUCTION
 from tensorwright.graph.onnx_import.converters.resizing import RESIZING
 from tensorwright.graph.onnx_import.converters.shape_values import SHAPE_VALUES
+from tensorwright.graph.onnx_import.counterparts import ALIKE
 
 AT_IMPORT: dict[str, Converter] = dict(SHAPE_VALUES)
 CONVERTERS: dict[str, Converter] = dict(
     (
+        *ALIKE,
         *ELEMENTWISE,
         *CONVOLUTION,
         *POOLING,

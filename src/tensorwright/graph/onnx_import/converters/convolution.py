@@ -8,6 +8,7 @@ from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
 from tensorwright.graph.onnx_import.converters.windows import (
     Window,
     auto_pad_of,
+    convolve,
     per_dimension,
     window_of,
 )
@@ -21,21 +22,8 @@ def _kernel(call: Call) -> tuple[int, ...]:
     return kernel
 
 
-def _convolve(call: Call, operator: str, inputs: tuple[Operand, ...], window: Window) -> Results:
-    return (
-        call.add(
-            operator,
-            *inputs,
-            strides=window.strides,
-            pads=window.pads,
-            dilations=window.dilations,
-            groups=call.integer("group", 1),
-        ),
-    )
-
-
 def _conv(call: Call) -> Results:
-    return _convolve(call, "conv", call.tensors(), window_of(call, _kernel(call)))
+    return (convolve(call, "conv", call.tensors(), window_of(call, _kernel(call))),)
 
 
 def _zero_points(call: Call, first: int) -> tuple[Operand, ...]:
@@ -50,7 +38,7 @@ def _zero_points(call: Call, first: int) -> tuple[Operand, ...]:
 
 def _conv_integer(call: Call) -> Results:
     inputs = (call.tensor(0), call.tensor(1), *_zero_points(call, 2))
-    return _convolve(call, "conv_integer", inputs, window_of(call, _kernel(call)))
+    return (convolve(call, "conv_integer", inputs, window_of(call, _kernel(call))),)
 
 
 def _transposed_pads(
@@ -71,7 +59,7 @@ def _transposed_pads(
     elif mode in ("SAME_UPPER", "SAME_LOWER"):
         wanted = tuple(n * stride for n, stride in zip(extents, strides, strict=True))
     else:
-        pads = call.integers("pads", (0,) * (2 * count)) if mode == "NOTSET" else (0,) * (2 * count)
+        pads = call.integers("pads", ()) if mode == "NOTSET" else ()
         return pads or (0,) * (2 * count), extra
     begins, ends, more = [], [], []
     for n, k, s, d, e, size in zip(extents, kernel, strides, dilations, extra, wanted, strict=True):
@@ -91,21 +79,8 @@ def _conv_transpose(call: Call) -> Results:
     dilations = per_dimension(call, "dilations", count, 1)
     extra = per_dimension(call, "output_padding", count, 0)
     pads, extra = _transposed_pads(call, kernel, strides, dilations, extra)
-    return (
-        call.add(
-            "conv_transpose",
-            *call.tensors(),
-            strides=strides,
-            pads=pads,
-            dilations=dilations,
-            groups=call.integer("group", 1),
-            output_padding=extra,
-        ),
-    )
-
-
-def _matmul(call: Call) -> Results:
-    return (call.add("matmul", call.tensor(0), call.tensor(1)),)
+    window = Window(kernel, strides, pads, dilations)
+    return (convolve(call, "conv_transpose", call.tensors(), window, output_padding=extra),)
 
 
 def _matmul_integer(call: Call) -> Results:
@@ -113,24 +88,9 @@ def _matmul_integer(call: Call) -> Results:
     return (call.add("matmul_integer", *inputs),)
 
 
-def _gemm(call: Call) -> Results:
-    return (
-        call.add(
-            "gemm",
-            *call.tensors(),
-            alpha=call.real("alpha", 1.0),
-            beta=call.real("beta", 1.0),
-            trans_a=call.flag("transA", default=False),
-            trans_b=call.flag("transB", default=False),
-        ),
-    )
-
-
 CONVOLUTION: Table = (
     ("Conv", _conv),
     ("ConvInteger", _conv_integer),
     ("ConvTranspose", _conv_transpose),
-    ("MatMul", _matmul),
     ("MatMulInteger", _matmul_integer),
-    ("Gemm", _gemm),
 )

@@ -1,4 +1,4 @@
-"""Element-wise operators: arithmetic, comparison, logic, activations, casts."""
+"""Element-wise operators that ONNX says otherwise than we, and what is left out of inference."""
 
 from __future__ import annotations
 
@@ -6,73 +6,7 @@ from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Converter, Results, Table
 from tensorwright.graph.onnx_import.tensors import dtype_of
 
-SAME_NAME = (
-    ("Add", "add"),
-    ("Sub", "sub"),
-    ("Mul", "mul"),
-    ("Div", "div"),
-    ("Pow", "pow"),
-    ("Neg", "neg"),
-    ("Abs", "abs"),
-    ("Sign", "sign"),
-    ("Floor", "floor"),
-    ("Ceil", "ceil"),
-    ("Round", "round"),
-    ("Sqrt", "sqrt"),
-    ("Reciprocal", "reciprocal"),
-    ("Exp", "exp"),
-    ("Log", "log"),
-    ("Erf", "erf"),
-    ("Sin", "sin"),
-    ("Cos", "cos"),
-    ("Tan", "tan"),
-    ("Asin", "asin"),
-    ("Acos", "acos"),
-    ("Atan", "atan"),
-    ("Sinh", "sinh"),
-    ("Cosh", "cosh"),
-    ("Tanh", "tanh"),
-    ("Asinh", "asinh"),
-    ("Acosh", "acosh"),
-    ("Atanh", "atanh"),
-    ("Equal", "equal"),
-    ("Less", "less"),
-    ("LessOrEqual", "less_or_equal"),
-    ("Greater", "greater"),
-    ("GreaterOrEqual", "greater_or_equal"),
-    ("Not", "not"),
-    ("And", "and"),
-    ("Or", "or"),
-    ("Xor", "xor"),
-    ("BitwiseNot", "bitwise_not"),
-    ("BitwiseAnd", "bitwise_and"),
-    ("BitwiseOr", "bitwise_or"),
-    ("BitwiseXor", "bitwise_xor"),
-    ("IsNaN", "isnan"),
-    ("Where", "where"),
-    ("Relu", "relu"),
-    ("PRelu", "prelu"),
-    ("Sigmoid", "sigmoid"),
-    ("Softplus", "softplus"),
-    ("Softsign", "softsign"),
-    ("Mish", "mish"),
-    ("HardSwish", "hard_swish"),
-)
 VARIADIC = (("Sum", "sum"), ("Mean", "mean"), ("Max", "max"), ("Min", "min"))
-WITH_FLOATS: tuple[tuple[str, str, tuple[tuple[str, float], ...]], ...] = (
-    ("LeakyRelu", "leaky_relu", (("alpha", 0.01),)),
-    ("Elu", "elu", (("alpha", 1.0),)),
-    ("Celu", "celu", (("alpha", 1.0),)),
-    ("ThresholdedRelu", "thresholded_relu", (("alpha", 1.0),)),
-    ("Selu", "selu", (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875))),
-    ("HardSigmoid", "hard_sigmoid", (("alpha", 0.2), ("beta", 0.5))),
-    ("Swish", "swish", (("alpha", 1.0),)),
-    ("Shrink", "shrink", (("bias", 0.0), ("lambd", 0.5))),
-)
-
-
-def _direct(operator: str) -> Converter:
-    return lambda call: (call.add(operator, *call.tensors()),)
 
 
 def _variadic(operator: str) -> Converter:
@@ -82,14 +16,6 @@ def _variadic(operator: str) -> Converter:
             return (operands[0],)
         chosen = "add" if operator == "sum" and len(operands) == 2 else operator
         return (call.add(chosen, *operands),)
-
-    return convert
-
-
-def _with_floats(operator: str, defaults: tuple[tuple[str, float], ...]) -> Converter:
-    def convert(call: Call) -> Results:
-        values = {name: call.real(name, default) for name, default in defaults}
-        return (call.add(operator, call.tensor(0), **values),)
 
     return convert
 
@@ -155,23 +81,8 @@ def _bit_shift(call: Call) -> Results:
     return (call.add(operator, call.tensor(0), call.tensor(1)),)
 
 
-def _is_inf(call: Call) -> Results:
-    negative, positive = (
-        call.flag("detect_negative", default=True),
-        call.flag("detect_positive", default=True),
-    )
-    x = call.tensor(0)
-    return (call.add("isinf", x, detect_negative=negative, detect_positive=positive),)
-
-
-def _gelu(call: Call) -> Results:
-    return (call.add("gelu", call.tensor(0), approximate=call.text("approximate", "none")),)
-
-
 ELEMENTWISE: Table = (
-    *((theirs, _direct(ours)) for theirs, ours in SAME_NAME),
     *((theirs, _variadic(ours)) for theirs, ours in VARIADIC),
-    *((theirs, _with_floats(ours, defaults)) for theirs, ours, defaults in WITH_FLOATS),
     ("Identity", _identity),
     ("Dropout", _dropout),
     ("Clip", _clip),
@@ -180,6 +91,4 @@ ELEMENTWISE: Table = (
     ("BitCast", _bit_cast),
     ("Mod", _mod),
     ("BitShift", _bit_shift),
-    ("IsInf", _is_inf),
-    ("Gelu", _gelu),
 )

@@ -25,13 +25,8 @@ def _running(operator: str) -> Converter:
     return convert
 
 
-def _einsum(call: Call) -> Results:
-    return (call.add("einsum", *call.tensors(), equation=call.text("equation")),)
-
-
 GENERATION: Table = (
     ("Trilu", _trilu),
     ("CumSum", _running("cumsum")),
     ("CumProd", _running("cumprod")),
-    ("Einsum", _einsum),
 )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
+from tensorwright.graph.onnx_import.counterparts import AT_POSITIONS, SCATTER, Counterpart
 
 
 def _positions(call: Call, position: int) -> Operand:
@@ -17,19 +20,9 @@ def _positions(call: Call, position: int) -> Operand:
     return call.add("cast", call.tensor(position), to=DType.I64)
 
 
-def _gather(call: Call) -> Results:
-    axis = call.integer("axis", 0)
-    return (call.add("gather", call.tensor(0), _positions(call, 1), axis=axis),)
-
-
-def _gather_elements(call: Call) -> Results:
-    axis = call.integer("axis", 0)
-    return (call.add("gather_elements", call.tensor(0), _positions(call, 1), axis=axis),)
-
-
-def _gather_nd(call: Call) -> Results:
-    batch = call.integer("batch_dims", 0)
-    return (call.add("gather_nd", call.tensor(0), _positions(call, 1), batch_dims=batch),)
+def _at_positions(counterpart: Counterpart, call: Call) -> Results:
+    operands = (call.tensor(0), _positions(call, 1), *call.operands[2:])
+    return counterpart.convert(replace(call, operands=operands))
 
 
 def _one_hot(call: Call) -> Results:
@@ -37,25 +30,6 @@ def _one_hot(call: Call) -> Results:
     indices: Operand = _positions(call, 0)
     axis = call.integer("axis", -1)
     return (call.add("one_hot", indices, call.tensor(2), depth=depth, axis=axis),)
-
-
-def _scatter_elements(call: Call) -> Results:
-    return (
-        call.add(
-            "scatter_elements",
-            call.tensor(0),
-            _positions(call, 1),
-            call.tensor(2),
-            axis=call.integer("axis", 0),
-            reduction=call.text("reduction", "none"),
-        ),
-    )
-
-
-def _scatter_nd(call: Call) -> Results:
-    reduction = call.text("reduction", "none")
-    inputs = (call.tensor(0), _positions(call, 1), call.tensor(2))
-    return (call.add("scatter_nd", *inputs, reduction=reduction),)
 
 
 def _top_k(call: Call) -> Results:
@@ -79,21 +53,10 @@ def _compress(call: Call) -> Results:
     return (call.add("gather", x, chosen.astype(np.int64), axis=axis),)
 
 
-def _reverse_sequence(call: Call) -> Results:
-    batch, time = call.integer("batch_axis", 1), call.integer("time_axis", 0)
-    inputs = (call.tensor(0), _positions(call, 1))
-    return (call.add("reverse_sequence", *inputs, batch_axis=batch, time_axis=time),)
-
-
 INDEXING: Table = (
-    ("ReverseSequence", _reverse_sequence),
-    ("ScatterElements", _scatter_elements),
-    ("Scatter", _scatter_elements),
-    ("ScatterND", _scatter_nd),
+    *((each.theirs, partial(_at_positions, each)) for each in AT_POSITIONS),
+    ("Scatter", partial(_at_positions, SCATTER)),
     ("TopK", _top_k),
     ("Compress", _compress),
-    ("Gather", _gather),
-    ("GatherElements", _gather_elements),
-    ("GatherND", _gather_nd),
     ("OneHot", _one_hot),
 )

@@ -63,10 +63,6 @@ def _tile(call: Call) -> Results:
     return (call.add("tile", call.tensor(0), repeats=call.ints(1, "repeats")),)
 
 
-def _concat(call: Call) -> Results:
-    return (call.add("concat", *call.tensors(), axis=call.integer("axis")),)
-
-
 def _split(call: Call) -> Results:
     axis = call.integer("axis", 0)
     extent = call.shape(0)[axis]
@@ -110,11 +106,6 @@ def _pad(call: Call) -> Results:
     return (call.add("pad", call.tensor(0), pads=pads, mode=mode, value=value),)
 
 
-def _depth_to_space(call: Call) -> Results:
-    size, mode = call.integer("blocksize"), call.text("mode", "DCR")
-    return (call.add("depth_to_space", call.tensor(0), blocksize=size, mode=mode),)
-
-
 def _space_to_depth(call: Call) -> Results | None:
     if call.text("mode", "DCR") != "DCR":
         return None
@@ -129,10 +120,8 @@ MOVEMENT: Table = (
     ("Transpose", _transpose),
     ("Expand", _expand),
     ("Tile", _tile),
-    ("Concat", _concat),
     ("Split", _split),
     ("Slice", _slice),
     ("Pad", _pad),
-    ("DepthToSpace", _depth_to_space),
     ("SpaceToDepth", _space_to_depth),
 )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Converter, Operand, Results, Table
+from tensorwright.graph.onnx_import.counterparts import TRAILING_NORMS, Counterpart
 
 _WIDE = (DType.F32, DType.F64)
 
@@ -55,47 +57,14 @@ def _instance_norm(call: Call) -> Results:
     return (call.add("instance_norm", x, scale, bias, epsilon=call.real("epsilon", 1e-5)),)
 
 
-def _layer_norm(call: Call) -> Results | None:
-    """Half precision is computed in f32, and its statistics are outputs: the standard's function
-    does both.
+def _trailing_norm(counterpart: Counterpart, call: Call) -> Results | None:
+    """Half precision is computed in f32, and statistics are outputs: the standard's function does
+    both. Before operator set 21 scale and bias of groups were per group: it repeats them.
     """
-    if any(call.wanted[1:]) or call.type_at(0).dtype not in _WIDE:
+    is_old = call.operator == "GroupNormalization" and call.opset < counterpart.opset
+    if is_old or any(call.wanted[1:]) or call.type_at(0).dtype not in _WIDE:
         return None
-    axis, epsilon = call.integer("axis", -1), call.real("epsilon", 1e-5)
-    return (call.add("layer_norm", *call.tensors(), axis=axis, epsilon=epsilon),)
-
-
-def _rms_norm(call: Call) -> Results | None:
-    if call.type_at(0).dtype not in _WIDE:
-        return None
-    axis, epsilon = call.integer("axis", -1), call.real("epsilon", 1e-5)
-    return (call.add("rms_norm", *call.tensors(), axis=axis, epsilon=epsilon),)
-
-
-def _group_norm(call: Call) -> Results | None:
-    """Before operator set 21 scale and bias were per group: the function repeats them."""
-    if call.opset < 21 or call.type_at(0).dtype not in _WIDE:
-        return None
-    groups, epsilon = call.integer("num_groups"), call.real("epsilon", 1e-5)
-    return (call.add("group_norm", *call.tensors(), groups=groups, epsilon=epsilon),)
-
-
-def _lrn(call: Call) -> Results:
-    return (
-        call.add(
-            "lrn",
-            call.tensor(0),
-            size=call.integer("size"),
-            alpha=call.real("alpha", 1e-4),
-            beta=call.real("beta", 0.75),
-            bias=call.real("bias", 1.0),
-        ),
-    )
-
-
-def _lp_normalization(call: Call) -> Results:
-    axis, p = call.integer("axis", -1), call.integer("p", 2)
-    return (call.add("lp_normalization", call.tensor(0), axis=axis, p=p),)
+    return counterpart.convert(call)
 
 
 def _softmax(operator: str) -> Converter:
@@ -119,11 +88,7 @@ def _softmax(operator: str) -> Converter:
 NORMALIZATION: Table = (
     ("BatchNormalization", _batch_norm),
     ("InstanceNormalization", _instance_norm),
-    ("LayerNormalization", _layer_norm),
-    ("RMSNormalization", _rms_norm),
-    ("GroupNormalization", _group_norm),
-    ("LRN", _lrn),
-    ("LpNormalization", _lp_normalization),
+    *((each.theirs, partial(_trailing_norm, each)) for each in TRAILING_NORMS),
     ("Softmax", _softmax("softmax")),
     ("LogSoftmax", _softmax("log_softmax")),
     ("Hardmax", _softmax("hardmax")),

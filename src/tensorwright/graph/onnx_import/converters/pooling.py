@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorwright.graph.onnx_import.call import Call, Converter, Results, Table
+from tensorwright.graph.onnx_import.call import Call, Results, Table
 from tensorwright.graph.onnx_import.converters.windows import window_of
 from tensorwright.ops import AttributeValue
 
@@ -14,9 +14,7 @@ def _pool(call: Call, operator: str, **attributes: AttributeValue) -> Results:
             operator,
             call.tensor(0),
             kernel=window.kernel,
-            strides=window.strides,
-            pads=window.pads,
-            dilations=window.dilations,
+            **window.attributes,
             ceil_mode=call.flag("ceil_mode", default=False),
             **attributes,
         ),
@@ -37,19 +35,8 @@ def _lp_pool(call: Call) -> Results:
     return _pool(call, "lp_pool", p=call.integer("p", 2))
 
 
-def _global(operator: str) -> Converter:
-    return lambda call: (call.add(operator, call.tensor(0)),)
-
-
-def _global_lp_pool(call: Call) -> Results:
-    return (call.add("global_lp_pool", call.tensor(0), p=call.integer("p", 2)),)
-
-
 POOLING: Table = (
     ("MaxPool", _max_pool),
     ("AveragePool", _average_pool),
     ("LpPool", _lp_pool),
-    ("GlobalMaxPool", _global("global_max_pool")),
-    ("GlobalAveragePool", _global("global_average_pool")),
-    ("GlobalLpPool", _global_lp_pool),
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
-from tensorwright.graph.onnx_import.converters.windows import window_of
+from tensorwright.graph.onnx_import.converters.windows import convolve, window_of
 from tensorwright.graph.onnx_import.tensors import dtype_of
 
 
@@ -115,17 +115,8 @@ def _qlinear_matmul(call: Call) -> Results:
 def _qlinear_conv(call: Call) -> Results:
     kernel = call.shape(3)[2:]
     window = window_of(call, kernel)
-    product = call.add(
-        "conv_integer",
-        call.tensor(0),
-        call.tensor(3),
-        call.tensor(2),
-        call.tensor(5),
-        strides=window.strides,
-        pads=window.pads,
-        dilations=window.dilations,
-        groups=call.integer("group", 1),
-    )
+    inputs = tuple(call.tensor(at) for at in (0, 3, 2, 5))
+    product = convolve(call, "conv_integer", inputs, window)
     if call.has(8):
         column = (call.shape(8)[0], *(1,) * len(kernel))
         product = call.add("add", product, call.add("reshape", call.tensor(8), shape=column))

@@ -53,23 +53,4 @@ def _without_axes(call: Call, operator: str) -> Results:
             return (call.operand(0),)
 
 
-def _arg(operator: str) -> Converter:
-    def convert(call: Call) -> Results:
-        return (
-            call.add(
-                operator,
-                call.tensor(0),
-                axis=call.integer("axis", 0),
-                keepdims=call.flag("keepdims", default=True),
-                select_last_index=call.flag("select_last_index", default=False),
-            ),
-        )
-
-    return convert
-
-
-REDUCTION: Table = (
-    *((theirs, _reduce(ours, version)) for theirs, ours, version in REDUCTIONS),
-    ("ArgMax", _arg("argmax")),
-    ("ArgMin", _arg("argmin")),
-)
+REDUCTION: Table = (*((theirs, _reduce(ours, version)) for theirs, ours, version in REDUCTIONS),)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.graph.onnx_import.call import Call
+from tensorwright.graph.onnx_import.call import Call, Operand
+from tensorwright.ops import AttributeValue, automatic_pads
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,11 @@ class Window:
     strides: tuple[int, ...]
     pads: tuple[int, ...]
     dilations: tuple[int, ...]
+
+    @property
+    def attributes(self) -> dict[str, tuple[int, ...]]:
+        """What our operators are told of it beside the kernel."""
+        return {"strides": self.strides, "pads": self.pads, "dilations": self.dilations}
 
 
 def auto_pad_of(call: Call) -> str:
@@ -35,24 +41,6 @@ def per_dimension(call: Call, name: str, count: int, default: int) -> tuple[int,
     return values
 
 
-def same_pads(
-    mode: str,
-    extents: tuple[int, ...],
-    kernel: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilations: tuple[int, ...],
-) -> tuple[int, ...]:
-    """The pads that give ceil(extent / stride) windows; SAME_UPPER puts the odd element last."""
-    begins, ends = [], []
-    for extent, taps, stride, dilation in zip(extents, kernel, strides, dilations, strict=True):
-        windows = -(-extent // stride)
-        total = max((windows - 1) * stride + (taps - 1) * dilation + 1 - extent, 0)
-        begin = total // 2 if mode == "SAME_UPPER" else total - total // 2
-        begins.append(begin)
-        ends.append(total - begin)
-    return (*begins, *ends)
-
-
 def window_of(call: Call, kernel: tuple[int, ...]) -> Window:
     """The window of a convolution or a pooling whose data is input 0."""
     count = call.rank(0) - 2
@@ -62,10 +50,19 @@ def window_of(call: Call, kernel: tuple[int, ...]) -> Window:
     strides = per_dimension(call, "strides", count, 1)
     dilations = per_dimension(call, "dilations", count, 1)
     mode = auto_pad_of(call)
+    pads = automatic_pads(mode, call.shape(0)[2:], kernel, strides, dilations)
     if mode == "NOTSET":
-        pads = call.integers("pads", (0,) * (2 * count)) or (0,) * (2 * count)
-    elif mode == "VALID":
-        pads = (0,) * (2 * count)
-    else:
-        pads = same_pads(mode, call.shape(0)[2:], kernel, strides, dilations)
+        pads = call.integers("pads", pads) or pads
     return Window(kernel, strides, pads, dilations)
+
+
+def convolve(
+    call: Call,
+    operator: str,
+    inputs: tuple[Operand, ...],
+    window: Window,
+    **more: AttributeValue,
+) -> str:
+    """A convolution of that kind, with the groups that the node says."""
+    groups = call.integer("group", 1)
+    return call.add(operator, *inputs, **window.attributes, groups=groups, **more)
