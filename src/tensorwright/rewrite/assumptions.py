@@ -1,5 +1,9 @@
 """What is known about the extents of a rule's inputs, and what follows from it.
 
+    known = assume([x.1 = y.0, 2 divides x.0])
+    known.normal(3*y.0)               3*x.1, for y.0 is solved
+    known.entails(2*(x.0 // 2) = x.0) True; known.entails(x.1 = x.0) is False: it need not be
+
 Equalities are solved: an extent is replaced by what it equals, so that sizes that are equal under
 the assumptions have one normal form.  A number that a given size divides is replaced by a product
 with a fresh extent.  The rest (lower bounds, equalities without a solution) is kept and used by

@@ -1,13 +1,12 @@
 """Operator properties as data (`*.rules`), their reading, and their validation.
 
-Read `axiom.py` first, then `linear.rules`.
+Read `axiom.py` first, then `taso.rules`.
 """
 
 from tensorwright.rewrite.axioms.axiom import Axiom, instances, parse_axioms
-from tensorwright.rewrite.axioms.files import AXIOM_FILES, load_axioms, set_hash
+from tensorwright.rewrite.axioms.files import load_axioms, set_hash
 
 __all__ = [
-    "AXIOM_FILES",
     "Axiom",
     "instances",
     "load_axioms",

@@ -1,4 +1,9 @@
-"""The axioms that ship with the package."""
+"""The axioms that ship with the package.
+
+load_axioms()                     the axioms of taso.rules, then of full.rules
+set_hash(load_axioms())           eight digits that change when an axiom does
+instances(load_axioms())          by name: {"relu-relu": (relu-relu,), ...}
+"""
 
 from __future__ import annotations
 

@@ -6,9 +6,8 @@ axioms, and of shapes only what an analysis (`shape_analysis.py`) says.
 """
 
 from tensorwright.rewrite.egraph.analysis import Analysis, Scope, Value
-from tensorwright.rewrite.egraph.egraph import INPUT, EGraph, Head, Id, Link, Node
+from tensorwright.rewrite.egraph.egraph import INPUT, EGraph, Id
 from tensorwright.rewrite.egraph.explanation import Chain, Step, chain_between, used_applications
-from tensorwright.rewrite.egraph.matching import Match, Matcher
 from tensorwright.rewrite.egraph.patterns import Rewrite, rewrite_of, variables_of
 from tensorwright.rewrite.egraph.saturation import (
     Application,
@@ -31,13 +30,8 @@ __all__ = [
     "EGraph",
     "Goal",
     "GoalReached",
-    "Head",
     "Id",
     "Limits",
-    "Link",
-    "Match",
-    "Matcher",
-    "Node",
     "Rewrite",
     "Runner",
     "Saturated",

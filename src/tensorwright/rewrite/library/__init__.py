@@ -4,7 +4,7 @@
 hand in `constants.rules` and `known.rules` as far as the others do not imply it.
 """
 
-from tensorwright.rewrite.library.build import SOURCES, Built, Source, build_library, stages_of
+from tensorwright.rewrite.library.build import build_library, stages_of
 from tensorwright.rewrite.library.files import (
     LibraryRule,
     head_of,
@@ -16,10 +16,7 @@ from tensorwright.rewrite.library.files import (
 )
 
 __all__ = [
-    "SOURCES",
-    "Built",
     "LibraryRule",
-    "Source",
     "build_library",
     "head_of",
     "library_text",

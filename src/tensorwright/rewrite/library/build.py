@@ -1,5 +1,9 @@
 """Make the shipped rules: the sources one after the other, each rule once.
 
+    taso, up to 3 operators           generated, pruned, proved: the first rules
+    full, up to 2 operators           what the first do not imply
+    known.rules                       listed by hand; at last all are pruned together
+
 The same seed gives the same text, on every machine and with any number of processes.
 """
 

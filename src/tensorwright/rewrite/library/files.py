@@ -1,5 +1,6 @@
 """Files of proved rules: a rule a line, under comments that say where the rules come from.
 
+# Rules that ship with tensorwright
 # origin: taso, up to 3 operators
 transpose-transpose-to-input: transpose[1, 0](transpose[1, 0](?x1)) == ?x1  [4f12ab09/1]
 """

@@ -6,7 +6,7 @@
 from tensorwright.rewrite.prove.conditions import conditioned, least_condition
 from tensorwright.rewrite.prove.outcome import Outcome, Proved, Refuted, Unknown
 from tensorwright.rewrite.prove.problem import Problem, problems_of
-from tensorwright.rewrite.prove.prover import PROVER_VERSION, prove, prove_all, stamp_of, stamped
+from tensorwright.rewrite.prove.prover import prove, prove_all, stamp_of, stamped
 from tensorwright.rewrite.prove.refute import Counterexample, refute
 from tensorwright.rewrite.prove.sampling import sample_shapes
 from tensorwright.rewrite.prove.suggest import MissingProperty, missing_properties
@@ -24,7 +24,6 @@ from tensorwright.rewrite.prove.validation.validate import (
 __all__ = [
     "FALSE_GOALS",
     "FULL",
-    "PROVER_VERSION",
     "QUICK",
     "Budget",
     "Checked",

@@ -1,4 +1,9 @@
-"""Instances of axioms: where a saturation applied one, told in terms instead of nodes."""
+"""Instances of axioms: where a saturation applied one, told in terms instead of nodes.
+
+axiom     transpose[_p](relu(?x)) == relu(transpose[_p](?x))
+instance  _p = (1, 0), ?x = concat[0](?a, ?b) of rank 2
+opened    the axiom at rank 2 with the words and numbers of the instance, for all sizes
+"""
 
 from __future__ import annotations
 

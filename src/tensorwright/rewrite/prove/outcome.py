@@ -1,4 +1,9 @@
-"""What became of a rule: proved, refuted or unknown, with the evidence."""
+"""What became of a rule: proved, refuted or unknown, with the evidence.
+
+relu(relu(?x)) == relu(?x)        Proved: the axioms, and the chain of terms
+relu(?x) == ?x                    Refuted: a counterexample, x = [-1]
+tanh(relu(?x)) == relu(tanh(?x))  Unknown: the axioms say nothing more
+"""
 
 from __future__ import annotations
 

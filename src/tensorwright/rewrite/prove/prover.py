@@ -1,5 +1,9 @@
 """One rule: refute it by evaluation, else prove it by saturation and confirm with Z3, else unknown.
 
+    split0[0, x.0](concat[0](?x, ?y)) == ?x
+    evaluated at 5 shapes             both sides agree: it may be true
+    at each rank from 1 to 4          saturation finds a chain of axioms, Z3 confirms it: proved
+
 Every search is bounded by counts (shapes, rounds, nodes, Z3's rlimit), never by time, so that the
 answer is the same on every machine.
 """

@@ -1,4 +1,9 @@
-"""Refute a rule by evaluating both sides at small shapes, on small whole numbers."""
+"""Refute a rule by evaluating both sides at small shapes, on small whole numbers.
+
+relu(?x) == ?x                    tried at x (1,), (2,), (1, 3), ...
+x (1,) = [-2]                     left [0], right [-2]
+Counterexample                    the smallest shape at which the sides differ
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Concrete shapes at which a rule says something: both sides fit, the condition holds."""
+"""Concrete shapes at which a rule says something: both sides fit, the condition holds.
+
+ewadd(matmul(?x, ?y), ?z) == ewadd(?z, matmul(?x, ?y)) if x.0 >= 2
+free                              x.0, x.1, y.1; the other extents are equal to them
+a sample                          x (2, 3), y (3, 1), z (2, 1)
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """Proofs by Z3: operators are uninterpreted, shapes are functions, axioms are quantified.
 
+    axiom     for all x, rank(x) = 2: relu(relu(x)) = relu(x)
+    goal      rank(a) = 2 and relu(relu(relu(a))) != relu(a)
+    Z3        unsat: the rule is proved, and the core says from which axioms
+
 Tensors are one sort; `rank(t)` and `extent(t, i)` are integers.  An operator is a function of
 integers (its parameters; words are numbered) and tensors.  An axiom at given ranks, words and
 numbers (strides, axes; sizes are variables) is
@@ -13,7 +17,7 @@ model search); the terms that a saturation met are given as seeds.  Where that d
 axioms are asserted for the tensors and sizes alone at which the saturation used them, preconditions
 included.  Z3 counts its resources itself (rlimit), so that the answer is the same on every machine.
 
-This module needs the extra `prove`; `confirm.py` loads it by name.
+This module needs the extra `prove`; `prover.py` loads it by name.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """Candidates that hold and have no proof, grouped by the property that may be missing.
 
+    exp(tanh(relu(?x))) == exp(relu(tanh(?x)))      the heads are equal: their arguments are
+    tanh(relu(matmul(?x, ?y))) == relu(tanh(...))   both sides have matmul(?x, ?y): an input
+    tanh(relu(?x)) == relu(tanh(?x))                explains both
+
 A candidate is pared down first: arguments that both sides share and that are no plain input become
 inputs, as long as the equality still holds.  What is left is the smallest equality that the axioms
 do not give; candidates with the same rest lack the same property.

@@ -1,5 +1,9 @@
 """Rules that a smaller rule implies because both sides contain the same operator on inputs.
 
+    relu(matmul(?x, ?y)) == relu(relu(matmul(?x, ?y)))
+    relu(?t) == relu(relu(?t))        implies it, with matmul(?x, ?y) for ?t
+    has_common_inputs                 True
+
 Such an operator may be an input itself; so does TASO prune (common subgraph).
 """
 

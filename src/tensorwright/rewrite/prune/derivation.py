@@ -1,5 +1,9 @@
 """What follows from a set of rules, by equality saturation of well-typed terms.
 
+    relu-relu: relu(relu(?x)) == relu(?x)                   the rule that is kept
+    relu(relu(relu(?x))) == relu(?x)                        Derived(("relu-relu",), chains)
+    relu(?x) == ?x                                          None
+
 A rule of the set is applied only where its condition is known to hold and all its terms are
 well-typed.  All bounds are counts, so the answer is the same on every machine.
 """

@@ -1,4 +1,9 @@
-"""One candidate: does it follow from the rules that are kept, and if not, can it be proved?"""
+"""One candidate: does it follow from the rules that are kept, and if not, can it be proved?
+
+Question(rule, kept)              Implied(("relu-relu",)), or Open()
+Question(rule, None)              Holds(the rule with its stamp, axioms), or Fails(reason)
+Question(rule, kept, "old")       the same without the rule `old` and those that are larger
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Names of rules: what is on the left, "to", what is on the right."""
+"""Names of rules: what is on the left, "to", what is on the right.
+
+relu(transpose[1, 0](?x)) == transpose[1, 0](relu(?x))
+systematic_name                   relu-transpose-to-transpose-relu
+where that is taken               relu-transpose-to-transpose-relu-2
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
 """Rules as they are applied: as rewrites of one root or of several.
 
+    relu(eye[n.0]()) == eye[n.0]()                     a rewrite of eye[_n_0], both ways
+    split0[0, x.0](concat[0](?x, ?y)) == ?x            from left to right alone: who knows ?y?
+    matmul(?x, ?y), matmul(?x, ?z) == ...              a rewrite of two roots
+
 A rule can be applied in a direction if the side that is looked for binds every input of the other.
 It is reversible if both sides have the same inputs: then each use can be undone by another.
-`split0[0, x.0](concat[0](?x, ?y)) == ?x` is not: nobody knows which `?y` to put in again.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """From candidates to kept rules: the smallest proved set that rewrites all that they rewrite.
 
+    candidates                        relu(relu(?x)) == relu(?x), exp(relu(relu(?x))) == ...
+    the first is not implied          it is proved, named and kept
+    the second follows from it        Dropped(rule, ("relu-relu",)): no proof is needed
+
 Candidates are taken from small and general to large and special, in batches of a fixed size.  What
 the kept rules imply is dropped, so that only the others need a proof: what follows from proved
 rules is true.  Of the others a basis is proved: those that the basis would imply if it were proved

@@ -1,4 +1,9 @@
-"""Conditions in their plainest form: what is the same on both sides is left out."""
+"""Conditions in their plainest form: what is the same on both sides is left out.
+
+relu(?x) == ?y if x.0 + x.1 = x.1 + y.0 and y.0 = x.0
+x.0 + x.1 = x.1 + y.0             is x.0 = y.0
+y.0 = x.0                         follows, and is left out
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """What was found out about candidates, kept on the disk: a run that was stopped goes on.
 
+    {"key": "5e88...", "rule": "relu(relu(?x)) == relu(?x)", "answer": "proved", "as": ...}
+    {"key": "a37f...", "rule": "exp(relu(relu(?x))) == ...", "answer": "implied", "names": [...]}
+    {"key": "09c1...", "rule": "relu(?x) == ?x", "answer": "refuted", "reason": "refuted"}
+
 One JSON object a line.  A line holds for the candidate, the axioms and the version of the prover
 (the stamp), and the rules that were kept when it was written.  What ended for lack of time is not
 written.

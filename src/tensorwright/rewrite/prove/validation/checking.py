@@ -1,4 +1,9 @@
-"""Check the shipped axioms, each in its turn, in several processes: is it true, is it needed?"""
+"""Check the shipped axioms, each in its turn, in several processes: is it true, is it needed?
+
+concat-ones                       20 shapes, no fault
+is_shortcut                       True: it is marked so
+follows                           True: it follows from the axioms that are no shortcuts
+"""
 
 from __future__ import annotations
 

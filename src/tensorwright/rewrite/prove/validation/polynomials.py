@@ -1,5 +1,9 @@
 """Elements of symbolic tensors in normal form: polynomials over the rationals.
 
+    (x + y) * (x + y)                 x*x + 2*x*y + y*y
+    x / y * y                         x, by exponents 1 and -1 of y
+    max(max(x, y), x)                 the set {x, y}
+
 Atoms are elements of inputs, and functions of polynomials (`tanh(...)`).  Equal polynomials are
 equal values; exponents may be negative, so that x / y = x * (1 / y); exp of a sum is a product;
 max of max is one set.  What is equal only by deeper laws has different normal forms: two sides

@@ -1,5 +1,9 @@
 """Of the axioms as a set: do they contradict each other, and which follow from the others?
 
+    relu(?x) == ?x                    a false goal: the axioms must not prove it
+    derivable("concat-ones", axioms)  True: the others prove it
+    derivable("relu-relu", axioms)    False: it is a basic property
+
 Validation shows each axiom true at many shapes; a true set cannot contradict itself.  As a check of
 the prover, `consistency` asks it for goals that are false: it must prove none.  An axiom whose
 preconditions no shapes satisfy would say nothing; validation finds shapes for each.
