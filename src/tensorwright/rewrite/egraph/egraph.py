@@ -36,15 +36,6 @@ _NO_TERM = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A head (operator and parameters) over nodes; `operator` is the head's name alone."""
-
-    operator: str
-    params: tuple[Param, ...]
-    children: tuple[Id, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Link:
     """A step of a proof: two nodes are equal by a reason, or (None) because their children are."""
 
@@ -102,10 +93,6 @@ class EGraph(Generic[Data]):
     def parts(self, head: Head) -> tuple[str, tuple[Param, ...]]:
         """The operator and the parameters that a head is."""
         return self._head_parts[head]
-
-    def node(self, name: Id) -> Node:
-        """The node as it was written."""
-        return Node(*self._head_parts[self._head[name]], self._children[name])
 
     def term(self, name: Id) -> Term:
         """The term that a node was written as."""

@@ -70,15 +70,14 @@ def chain_between(runner: Runner[Any], left: Id, right: Id) -> Iterator[Step]:
 def _inside(runner: Runner[Any], left: Id, right: Id) -> Iterator[Step]:
     """The steps inside the arguments of two congruent nodes, one argument after the other."""
     graph = runner.graph
-    node, other = graph.node(left), graph.node(right)
-    args = [graph.term(child) for child in node.children]
-    for place, (one, two) in enumerate(zip(node.children, other.children, strict=True)):
+    operator, params = graph.parts(graph.head_of(left))
+    ends = tuple(zip(graph.children(left), graph.children(right), strict=True))
+    args = [graph.term(child) for child, _ in ends]
+    for place, (one, two) in enumerate(ends):
         for step in chain_between(runner, one, two):
-            before = (*args[:place], step.before, *args[place + 1 :])
-            after = (*args[:place], step.after, *args[place + 1 :])
-            yield replace(
-                step,
-                before=Apply(node.operator, node.params, before),
-                after=Apply(node.operator, node.params, after),
+            before, after = (
+                Apply(operator, params, (*args[:place], term, *args[place + 1 :]))
+                for term in (step.before, step.after)
             )
+            yield replace(step, before=before, after=after)
         args[place] = graph.term(two)

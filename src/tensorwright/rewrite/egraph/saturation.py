@@ -12,7 +12,7 @@ Source:  Tate et al., Equality saturation, POPL 2009; Willsey et al., egg, POPL 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias
 
@@ -21,7 +21,7 @@ from tensorwright.rewrite.egraph.analysis import Data, Scope, Value
 from tensorwright.rewrite.egraph.egraph import EGraph, Head, Id
 from tensorwright.rewrite.egraph.matching import Match, Matcher
 from tensorwright.rewrite.egraph.patterns import Pattern, Rewrite
-from tensorwright.rewrite.egraph.searching import GraphIndex, JoinSearch, RootSearch, searches_for
+from tensorwright.rewrite.egraph.searching import GraphIndex, Search, searches_for
 from tensorwright.rewrite.terms import Param
 
 
@@ -120,9 +120,7 @@ class Runner(Generic[Data]):
     def _is_reached(self, goal: Goal) -> bool:
         return bool(goal) and all(self.graph.are_equal(left, right) for left, right in goal)
 
-    def _round(
-        self, phases: tuple[list[RootSearch[Data]], list[JoinSearch[Data]]], goal: Goal
-    ) -> bool:
+    def _round(self, phases: Sequence[Sequence[Search[Data]]], goal: Goal) -> bool:
         """Apply every rewrite once wherever something new matches; whether anything changed.
 
         Rewrites of several roots come second, when what is equal by the others is known.

@@ -82,8 +82,8 @@ class GraphIndex(Generic[Data]):
             self._options.clear()
 
 
-class RootSearch(Generic[Data]):
-    """A rewrite looked for by a trigger of one pattern.
+class Search(Generic[Data]):
+    """A rewrite looked for by one of its triggers.
 
     is_cut  whether the last look stopped at the limit
     """
@@ -95,12 +95,21 @@ class RootSearch(Generic[Data]):
         self.is_cut = False
         self._index = index
         self._done = done
-        (self._pattern,) = trigger.patterns
-        self._since = 0
+        self._patterns = trigger.patterns
 
     def matches(self, limit: int) -> list[Match]:
         """New matches, at most so many; they count as done."""
-        index, pattern = self._index, self._pattern
+        raise NotImplementedError
+
+
+class RootSearch(Search[Data]):
+    """The search for one pattern, at nodes that are new or above a change."""
+
+    _since = 0
+
+    def matches(self, limit: int) -> list[Match]:
+        """New matches; those beyond the limit are found the next time."""
+        index, (pattern,) = self._index, self._patterns
         matches: list[Match] = []
         for name in index.graph.with_operator(pattern.node.operator):
             if not index.is_fresh(name, pattern.depth, self._since):
@@ -118,23 +127,11 @@ class RootSearch(Generic[Data]):
         return matches
 
 
-class JoinSearch(Generic[Data]):
-    """A rewrite looked for by a trigger of several patterns, at nodes that are not all equal.
-
-    is_cut  whether the last look stopped at the limit
-    """
-
-    def __init__(
-        self, index: GraphIndex[Data], rewrite: Rewrite, trigger: Trigger, done: set[Match]
-    ) -> None:
-        self.rewrite = rewrite
-        self.is_cut = False
-        self._index = index
-        self._done = done
-        self._patterns = trigger.patterns
+class JoinSearch(Search[Data]):
+    """The search for several patterns together, at nodes that are not all equal."""
 
     def matches(self, limit: int) -> list[Match]:
-        """Those among the first matches, so many, that are new; they count as done."""
+        """Those among the first matches, so many, that are new."""
         variables = self.rewrite.variables
         matches: list[Match] = []
         seen = 0
@@ -185,10 +182,10 @@ def _joined(bound: Bound, root: Id, tables: Sequence[Table]) -> Iterator[tuple[B
 
 def searches_for(
     index: GraphIndex[Data], rewrites: Iterable[Rewrite]
-) -> tuple[list[RootSearch[Data]], list[JoinSearch[Data]]]:
+) -> tuple[list[Search[Data]], list[Search[Data]]]:
     """Every rewrite at every trigger: those of one root, what shrinks terms first, then others."""
-    by_growth: list[tuple[int, RootSearch[Data]]] = []
-    joins: list[JoinSearch[Data]] = []
+    by_growth: list[tuple[int, Search[Data]]] = []
+    joins: list[Search[Data]] = []
     for rewrite in rewrites:
         done: set[Match] = set()
         for trigger in rewrite.triggers:

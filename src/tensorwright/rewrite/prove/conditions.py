@@ -2,7 +2,7 @@
 
     conv(?x, concat[0](?v, ?w)) == concat[1](conv(?x, ?v), conv(?x, ?w))   false for groups
     found at x (2, 4, 5, 6), v (12, 4, 3, 3), w (14, 4, 3, 3)              x.1 = v.1 = w.1 = 4
-    proved if x.1 = v.1                                                    the rest is free
+    proved if x.1 = w.1                                                    the rest is free
 
 Start with everything that is true of the extents where the rule was found: equal ones, and those
 equal to 1 or to a number among the parameters.  Then set each extent in turn free of its equals; it

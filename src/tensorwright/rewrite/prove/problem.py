@@ -1,7 +1,7 @@
 """What is to be proved about a rule: for which ranks, under which assumptions about extents.
 
     relu(matmul(?x, ?y)) == matmul(relu(?x), ?y) if x.0 = 4
-    the one problem                   x of rank 2, y of rank 2
+    the first problem                 x of rank 2, y of rank 2; others have ranks 3 and 4
     assumed                           x.0 = 4, and x.1 = y.0 for matmul
 
 A rule speaks of all shapes for which both sides are well-typed and the condition holds.  Ranks are

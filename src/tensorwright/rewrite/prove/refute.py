@@ -1,8 +1,8 @@
 """Refute a rule by evaluating both sides at small shapes, on small whole numbers.
 
-relu(?x) == ?x                    tried at x (1,), (2,), (1, 3), ...
-x (1,) = [-2]                     left [0], right [-2]
-Counterexample                    the smallest shape at which the sides differ
+relu(?x) == ?x                    tried at some shapes of x, small ones first
+x () = -3                         left 0, right -3
+Counterexample                    the rule with these inputs and values
 """
 
 from __future__ import annotations

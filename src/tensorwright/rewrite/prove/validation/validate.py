@@ -1,6 +1,6 @@
 """Is an axiom true?  Both sides are evaluated on symbolic tensors at many shapes, and compared.
 
-    concat-relu: relu(concat[_axis](?x, ?y)) == concat[_axis](relu(?x), relu(?y))
+    relu-concat: relu(concat[_axis](?x, ?y)) == concat[_axis](relu(?x), relu(?y))
     at _axis = 1, x (2, 1), y (2, 3)  both are [max(0, x[0, 0]), max(0, y[0, 0]), ...]
     Validation                        how many such shapes were tried, and no fault
 
