@@ -16,6 +16,7 @@ from tensorwright.peers.competitors import our_operators as op_ours
 from tensorwright.peers.competitors import torch_eager_operators as op_torch
 from tensorwright.pipeline import choose
 from tensorwright.records import MemoryStore
+from tensorwright.schedule import format_trace
 from tensorwright.zoo import (
     OperatorProgram,
     draw_operands,
@@ -30,7 +31,7 @@ TARGET = native_target()
 
 
 def default_trace(program: OperatorProgram) -> str:
-    return choose(program.workload, TARGET, 1, MemoryStore()).trace
+    return format_trace(choose(program.workload, TARGET, 1, MemoryStore()).trace)
 
 
 def assert_close(found: np.ndarray, answer: np.ndarray) -> None:
