@@ -19,7 +19,9 @@ class RandomModel:
 
     def predict(self, features: Features) -> Scores:
         """As `CostModel.predict`."""
-        flat = np.ascontiguousarray(features, np.float32).reshape(len(features), -1)
+        flat = np.ascontiguousarray(features, np.float32).reshape(
+            len(features), features[:1].size or 1
+        )
         words = flat.view(np.uint32).astype(np.uint64)
         random_source = np.random.Generator(np.random.SFC64(self._seed))
         odd = random_source.integers(0, 1 << 63, words.shape[1], np.uint64) * np.uint64(2)
