@@ -22,7 +22,7 @@ from tensorwright.schedule import (
     state_of,
 )
 from tensorwright.tuning.space import default_trace, rule_sketches, space_of
-from tensorwright.tuning.space.axes.tile_sizes import default_tile, window_tile
+from tensorwright.tuning.space.defaults.tile_sizes import default_tile, window_tile
 from tensorwright.zoo import (
     OperatorCase,
     OperatorProgram,

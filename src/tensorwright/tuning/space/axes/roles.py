@@ -1,142 +1,246 @@
-"""What the axes of a computation are to each other: who reads along which, with what stride.
+"""What each axis of a stored result is to the reduction that feeds it: lanes, columns, rows, batch.
 
-The tile rule needs to know, for the stage that is stored last and the reduction that feeds it,
-along which axis vectors should lie, which axis shares the vector operand, and which axis carries
-the rows that reuse it.
+One analysis for the register tiles of the default rules, the derived sketches and Winograd's
+stages: it follows from which operands move along which axis.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from math import prod
 
-from tensorwright.expr import (
-    Axis,
-    Compute,
-    FloorDiv,
-    Index,
-    Load,
-    Mod,
-    Range,
-    Var,
-    free_vars,
-    loads_of,
-    simplify,
-    substitute,
-    terms_of,
+from tensorwright.base import Target
+from tensorwright.expr import Axis, Load, free_vars, loads_of, terms_of
+from tensorwright.schedule import ScheduleState
+from tensorwright.tuning.space.axes.accesses import (
+    Operand,
+    common_group,
+    extent_of,
+    group_size,
+    has_reuse,
+    lanes_for,
+    operands,
+    points,
+    reads_along,
+    stride_along,
+    vector_within,
 )
-from tensorwright.schedule import ScheduleState, Stage
 
 
-def extent_of(extent: Index) -> int:
-    """The extent of an axis of an unscheduled tensor, which is an int."""
-    assert isinstance(extent, int), "unscheduled tensors have plain extents"
-    return extent
+class Role(Enum):
+    """What an axis is for in a register tile, from the outermost loop of a tile inwards."""
 
-
-def points(tensor: Compute) -> int:
-    """How often the body of a tensor is evaluated."""
-    return prod(extent_of(axis.extent) for axis in (*tensor.axes, *tensor.reduce_axes))
-
-
-def stride_along(load: Load, var: Var) -> int | None:
-    """How many elements apart reads are that differ by one in `var`; None if not constant."""
-    stride = 0
-    step = 1
-    for index, extent in zip(reversed(load.indices), reversed(load.source.shape), strict=True):
-        for monomial, coefficient in terms_of(index):
-            if monomial == (var,):
-                stride += coefficient * step
-            elif var in free_vars(*monomial):
-                return None
-        step *= extent_of(extent)
-    return stride
-
-
-def reads_along(load: Load, var: Var) -> bool:
-    """Whether the place of a read depends on a variable."""
-    return var in free_vars(*load.indices)
+    BATCH = "batch"  # every operand moves along it
+    ROWS = "rows"  # the operand of the lanes is used again along it
+    COLUMNS = "columns"  # more vectors
+    LANES = "lanes"  # the vectors lie along it
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
-    """A read of the reduction with its indices over the axes of the stored stage and the
-    reduction.
+class AxisRoles:
+    """The axes of a stage by what they are, each group in the order of the stage.
+
+    group        so many neighbouring rows share the vector operand; 0: all
+    lanes_group  so many neighbouring lanes share the other operands; 0: all
     """
 
-    load: Load
-    is_constant: bool
+    lanes: Axis
+    columns: tuple[Axis, ...] = ()
+    rows: tuple[Axis, ...] = ()
+    batch: tuple[Axis, ...] = ()
+    group: int = 0
+    lanes_group: int = 0
+
+    @classmethod
+    def among(
+        cls, axes: Sequence[Axis], lanes: Axis, wide: Sequence[Load], narrow: Sequence[Load]
+    ) -> AxisRoles:
+        """The roles of some axes: `wide` operands move along the lanes, `narrow` ones do not."""
+        by_role: dict[Role, list[Axis]] = {role: [] for role in Role}
+        for axis in axes:
+            by_wide = any(reads_along(load, axis.var) for load in wide)
+            by_narrow = any(reads_along(load, axis.var) for load in narrow)
+            role = Role.BATCH
+            if axis is lanes:
+                role = Role.LANES
+            elif narrow and by_wide and not by_narrow:
+                role = Role.COLUMNS
+            elif not all(reads_along(load, axis.var) for load in wide):
+                role = Role.ROWS
+            by_role[role].append(axis)
+        found = {role: tuple(own) for role, own in by_role.items()}
+        return cls(lanes, found[Role.COLUMNS], found[Role.ROWS], found[Role.BATCH])
+
+    @property
+    def column(self) -> Axis | None:
+        """The innermost axis of columns; the lanes' own axis, split, may have columns too."""
+        return self.columns[-1] if self.columns else None
+
+    @property
+    def row(self) -> Axis | None:
+        """The innermost axis of rows."""
+        return self.rows[-1] if self.rows else None
+
+    @property
+    def second_row(self) -> Axis | None:
+        """The axis of rows around it; there may be more, in which no tile has several."""
+        return self.rows[-2] if len(self.rows) > 1 else None
 
 
-def operands(state: ScheduleState, anchor: Stage, stored: Stage) -> tuple[Operand, ...]:
-    """The reads of `anchor`, seen from the element of `stored` that they contribute to."""
-    mapping: dict[Var, Index] = {}
-    bounds = {a.var: Range.of_extent(a.extent) for a in stored.tensor.axes}
-    bounds |= {a.var: Range.of_extent(a.extent) for a in anchor.tensor.reduce_axes}
-    if anchor.name != stored.name:
-        link = next(x for x in loads_of(stored.tensor.body) if x.source.name == anchor.name)
-        mapping = dict(zip((a.var for a in anchor.tensor.axes), link.indices, strict=True))
-    found: list[Operand] = []
-    for load in loads_of(anchor.tensor.body):
-        indices = tuple(simplify(substitute(i, mapping), bounds) for i in load.indices)
-        found.append(Operand(Load(load.source, indices), load.source.name in state.constants))
-    return tuple(found)
+def is_scattered(state: ScheduleState, anchor: str, stored: str, width: int) -> bool:
+    """Whether a product is better stored along its own axes than along those of its reader.
 
-
-def group_size(load: Load, var: Var) -> int:
-    """How many neighbours along a variable read the same: k in x[.. v // k ..]; 0 if unlike that.
-
-    The output channels of a group of a convolution read the same inputs.
+    A transposed convolution is stored with its phases interleaved: along the reader's axes the
+    kernel changes with every element, and no axis is left for the rows.  A product whose columns
+    become channels of a blocked layout is read with gaps, which a tile would compute for nothing.
     """
-    found: set[int] = set()
-    for index in load.indices:
-        for monomial, _ in terms_of(index):
-            for atom in monomial:
-                if var not in free_vars(atom):
-                    continue
-                if not isinstance(atom, FloorDiv) or atom.dividend != var:
-                    return 0
-                found.add(atom.divisor if isinstance(atom.divisor, int) else 0)
-    return found.pop() if len(found) == 1 else 0
+    roles = find_roles(state, anchor, stored, width)
+    if roles is not None:
+        body = state.stage(stored).tensor.body
+        link = next(x for x in loads_of(body) if x.source.name == anchor)
+        steps = {c for i in link.indices for m, c in terms_of(i) if m == (roles.lanes.var,)}
+        if steps - {1}:
+            return True
+    if not has_reuse(state.stage(anchor).tensor):
+        return False
+    own = find_roles(state, anchor, anchor, width)
+    return own is not None and bool(own.rows) and (roles is None or not roles.rows)
 
 
-def common_group(found: Iterable[Operand], var: Var) -> int:
-    """The group size of all operands that read in groups along a variable; 0 if they differ or
-    there are none.
+def find_roles(state: ScheduleState, anchor: str, stored: str, width: int) -> AxisRoles | None:
+    """The roles of the axes of the stored stage in a tile of the anchor; None without lanes.
+
+    width   how many elements fill a vector
     """
-    sizes = {group_size(operand.load, var) for operand in found} - {0}
-    return sizes.pop() if len(sizes) == 1 else 0
+    found = operands(state, state.stage(anchor), state.stage(stored))
+    axes = [axis for axis in state.stage(stored).tensor.axes if extent_of(axis.extent) > 1]
+    lanes = find_lanes(axes, found, _stride_in_group(found), width)
+    if lanes is None:
+        return None
+    grouped = common_group(found, lanes.var)
+    wide: list[Load] = []
+    narrow: list[Load] = []
+    for load in (operand.load for operand in found):
+        is_shared = not reads_along(load, lanes.var) or (grouped and group_size(load, lanes.var))
+        (narrow if is_shared else wide).append(load)
+    roles = AxisRoles.among(axes, lanes, wide, narrow)
+    others = tuple(axis for axis in axes if axis is not lanes)
+    if not roles.rows and not narrow:
+        roles = replace(roles, rows=others, columns=(), batch=())
+    if not roles.rows:
+        for axis in others:
+            along = [load for load in wide if reads_along(load, axis.var)]
+            sizes = {group_size(load, axis.var) for load in along}
+            if len(sizes) == 1 and 0 not in sizes:
+                return replace(roles, rows=(axis,), group=sizes.pop(), lanes_group=grouped)
+    return replace(roles, lanes_group=grouped)
 
 
-def block_along(tensor: Compute, axis: Axis) -> int:
-    """The block of a blocked layout that an axis runs through: b in x[.. k // b .. k % b]; 0 if
-    none.
+Stride = Callable[[Load, Axis], "int | None"]
+_ACROSS = 16.0  # the cost of gathering a vector where a contiguous read costs one
+_APART = 8.0  # that of gathering it from a few neighbouring ones, as pooling with a stride does
+_SHORT = 16.0
+
+
+def find_lanes(
+    axes: Sequence[Axis],
+    found: Sequence[Operand],
+    stride_of: Stride,
+    width: int,
+    short: float = _SHORT,
+) -> Axis | None:
+    """The axis with the cheapest vectors; None where every axis is read across rows.
+
+    stride_of   how far apart neighbours of a vector are read; 0 for the same, None if that differs
+    short       the cost of an axis of one element, of which there is less the longer it is
+
+    Reads across rows cost much: they are in the inner loop.  A store across rows costs little: it
+    happens once.  Vectors that fill a group exactly read the same from what the group shares.
     """
-    for load in loads_of(tensor.body):
-        for index in load.indices:
-            for monomial, _ in terms_of(index):
-                for atom in monomial:
-                    if isinstance(atom, Mod) and axis.var in free_vars(atom):
-                        return atom.divisor if isinstance(atom.divisor, int) else 0
-    return 0
+
+    def cost(axis: Axis) -> tuple[float, int]:
+        total = 0.0 if axis is axes[-1] else 4.0
+        strides = [stride_of(operand.load, axis) for operand in found]
+        for operand, stride in zip(found, strides, strict=True):
+            if not operand.is_constant and stride not in (0, 1):
+                near = len(found) == 1 and stride is not None and 0 < stride <= 4
+                total += _APART if near else _ACROSS
+        if all(stride == 0 for stride in strides):
+            total += 8.0
+        group = common_group(found, axis.var)
+        extent = vector_within(group, width) if group else extent_of(axis.extent)
+        return total + short / extent, -extent
+
+    best = min(axes, key=cost, default=None)
+    return best if best is not None and cost(best)[0] < _ACROSS else None
 
 
-def vector_within(group: int, width: int) -> int:
-    """The widest vectors that fill a group exactly; `width` where nothing is grouped (0)."""
-    if not group:
-        return width
-    return max(n for n in range(1, min(group, width) + 1) if group % n == 0)
+def _stride_in_group(found: Sequence[Operand]) -> Stride:
+    """The strides of vectors that fill groups exactly."""
+
+    def stride_of(load: Load, axis: Axis) -> int | None:
+        is_grouped = common_group(found, axis.var) and group_size(load, axis.var)
+        return 0 if is_grouped else stride_along(load, axis.var)
+
+    return stride_of
 
 
-def has_reuse(tensor: Compute) -> bool:
-    """Whether some two operands each miss a spatial axis, as in a product of matrices: then tiling
-    pays.  Within the groups of a grouped convolution it does as well.
+def rows_inside_columns(
+    state: ScheduleState, anchor: str, roles: AxisRoles, target: Target
+) -> tuple[str, ...]:
+    """The outer rows, where it is better to go through them with few columns of the constants.
+
+    That is where the constants do not stay in the second cache from one outer row to the next, and
+    take longer to read again for each than everything else for each panel of columns.
     """
-    axes = [axis.var for axis in tensor.axes if axis.extent != 1]
-    missing = [
-        frozenset(v for v in axes if not reads_along(load, v) or group_size(load, v) > 1)
-        for load in loads_of(tensor.body)
-    ]
-    lacking = [m for m in missing if m]
-    return any(a - b and b - a for a in lacking for b in lacking)
+    stage = state.stage(anchor)
+    bytes_read = {True: 0, False: 0}
+    for load in loads_of(stage.tensor.body):
+        size = prod(extent_of(extent) for extent in load.source.shape) * load.dtype.size_bytes
+        bytes_read[load.source.name in state.constants] += size
+    times = prod(extent_of(axis.extent) for axis in roles.rows[:-2])
+    panels = max(1, extent_of(roles.lanes.extent) // (2 * lanes_for(target, stage)))
+    stays = 2 * bytes_read[True] <= target.l2_bytes
+    if stays or bytes_read[True] * times <= bytes_read[False] * panels:
+        return ()
+    return tuple(axis.name for axis in roles.rows[:-2])
+
+
+_VECTORS_PER_COPY = 120  # multiply-adds of vectors that take 20 times as long as to copy a vector
+_LEAST_AGAIN = 1.5
+
+
+def copies_much(
+    state: ScheduleState,
+    anchor: str,
+    stored: str,
+    feeding: frozenset[str],
+    axis: Axis,
+    rows: int,
+    width: int,
+) -> bool:
+    """Whether stages that feed a product cost much where they are computed for a few rows at once.
+
+    Windows that overlap copy the rows that they share again: a window of 7 rows that moves by 2
+    copies all 3.5 times.  That matters where a copy serves few products, or fills few lanes.
+
+    rows   so many along the axis are computed at once     width   lanes of a vector
+    """
+    stage = state.stage(anchor)
+    reduced = {a.var: extent_of(a.extent) for a in stage.tensor.reduce_axes}
+    copied = 0
+    for operand in operands(state, stage, state.stage(stored)):
+        shape = [extent_of(extent) for extent in operand.load.source.shape]
+        along = [n for n, i in enumerate(operand.load.indices) if axis.var in free_vars(i)]
+        if operand.load.source.name not in feeding or len(along) != 1:
+            continue
+        steps = dict(terms_of(operand.load.indices[along[0]]))
+        reach = sum(steps.get((var,), 0) * (extent - 1) for var, extent in reduced.items())
+        window = reach + 1 + (rows - 1) * steps.get((axis.var,), 0)
+        total = window * -(-extent_of(axis.extent) // rows)
+        if total > _LEAST_AGAIN * shape[along[0]]:
+            lines = prod(shape[:-1]) // shape[along[0]]
+            copied += total * lines * -(-shape[-1] // width)
+    return copied * _VECTORS_PER_COPY * width > points(stage.tensor)

@@ -15,7 +15,7 @@ from tensorwright.expr import (
     substitute_condition,
 )
 from tensorwright.schedule import ScheduleState, SkipZeros, Stage
-from tensorwright.tuning.space.axes.roles import extent_of
+from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 _LEAST_SAVED = 0.03  # of the terms of a sum

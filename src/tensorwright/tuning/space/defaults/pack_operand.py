@@ -13,8 +13,13 @@ from __future__ import annotations
 from tensorwright.base import Target
 from tensorwright.expr import Axis, loads_of
 from tensorwright.schedule import CacheRead, ComputeAt, Scope, Split, Vectorize
-from tensorwright.tuning.space.axes.roles import extent_of, operands, reads_along, stride_along
-from tensorwright.tuning.space.axes.steps import lanes_for
+from tensorwright.tuning.space.axes.accesses import (
+    extent_of,
+    lanes_for,
+    operands,
+    reads_along,
+    stride_along,
+)
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 _APART_BYTES = 2048  # rows further apart than that are copied; measured on Sapphire Rapids

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tensorwright.base import Target
 from tensorwright.schedule import AtRoot, ScheduleState
-from tensorwright.tuning.space.axes.steps import inline_elementwise, spread
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
+from tensorwright.tuning.space.steps import inline_elementwise, spread
 
 
 def pointwise_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:

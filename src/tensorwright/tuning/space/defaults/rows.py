@@ -28,23 +28,24 @@ from tensorwright.schedule import (
     Unroll,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.roles import (
+from tensorwright.tuning.space.axes.accesses import (
     extent_of,
     has_reuse,
+    is_contiguous,
+    lanes_for,
     points,
     reads_along,
     stride_along,
 )
-from tensorwright.tuning.space.axes.steps import (
+from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
+from tensorwright.tuning.space.steps import (
     MIN_PARALLEL_POINTS,
     accumulators,
     inline_elementwise,
-    lanes_for,
     parallelise,
     spread,
     turn,
 )
-from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
 
 
 def row_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
@@ -198,10 +199,7 @@ def _factor_contiguous(
 def _vector_axis(stage: Stage) -> Axis | None:
     """The innermost spatial axis, if every read along it is contiguous or the same."""
     axes = [axis for axis in stage.tensor.axes if extent_of(axis.extent) > 1]
-    if not axes:
-        return None
-    strides = [stride_along(load, axes[-1].var) for load in loads_of(stage.tensor.body)]
-    return axes[-1] if 1 in strides and all(stride in (0, 1) for stride in strides) else None
+    return axes[-1] if axes and is_contiguous(stage.tensor, axes[-1]) else None
 
 
 def _vectorise(builder: SketchBuilder, name: str, target: Target) -> None:

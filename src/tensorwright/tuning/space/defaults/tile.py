@@ -17,19 +17,20 @@ from math import prod
 from tensorwright.base import Target
 from tensorwright.expr import Const, Load, Select, Tensor, children, free_vars, loads_of
 from tensorwright.schedule import CacheRead, CacheWrite, ScheduleState, Scope, SkipZeros, Stage
-from tensorwright.tuning.space.axes.roles import (
+from tensorwright.tuning.space.axes.accesses import (
     extent_of,
     group_size,
     has_reuse,
+    lanes_for,
     operands,
     points,
     stride_along,
 )
-from tensorwright.tuning.space.axes.steps import ensure_epilogue, inline_elementwise, lanes_for
-from tensorwright.tuning.space.axes.tile_roles import find_roles, is_scattered, rows_inside_columns
+from tensorwright.tuning.space.axes.roles import find_roles, is_scattered, rows_inside_columns
 from tensorwright.tuning.space.defaults.pack_operand import pack_operand
 from tensorwright.tuning.space.defaults.tiling import FULL_UNROLL, Order, Tiling
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
+from tensorwright.tuning.space.steps import ensure_epilogue, inline_elementwise
 
 
 def find_anchor(state: ScheduleState) -> Stage | None:
@@ -127,7 +128,7 @@ def _tile_sketch(
         return None
     panel = ""
     if order is Order.PANELS:
-        panel = pack_operand(builder, anchor, stored, roles.lanes, roles.rows)
+        panel = pack_operand(builder, anchor, stored, roles.lanes, roles.row)
         if not panel or extent_of(roles.lanes.extent) <= width:
             return None
     Tiling(builder, target, anchor, stored, roles, order, panel, skips_rows=skips_rows).build()

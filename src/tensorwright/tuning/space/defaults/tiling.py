@@ -7,7 +7,7 @@ from enum import Enum
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Axis, Index, Load, exact_div, free_vars, loads_of
+from tensorwright.expr import Axis, Index, Load, exact_div, loads_of
 from tensorwright.schedule import (
     AtRoot,
     ComputeAt,
@@ -20,24 +20,25 @@ from tensorwright.schedule import (
     Unroll,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.roles import block_along, extent_of, points, vector_within
-from tensorwright.tuning.space.axes.steps import (
-    accumulators,
+from tensorwright.tuning.space.axes.accesses import (
+    block_along,
+    extent_of,
     lanes_for,
-    parallelise,
-    spread,
-    vector_loops,
+    own_axes,
+    points,
+    vector_within,
 )
-from tensorwright.tuning.space.axes.tile_roles import Roles, copies_much, rows_inside_columns
-from tensorwright.tuning.space.axes.tile_sizes import (
+from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_inside_columns
+from tensorwright.tuning.space.defaults.borders import skip_zeros
+from tensorwright.tuning.space.defaults.pack_operand import place_panel
+from tensorwright.tuning.space.defaults.tile_sizes import (
     default_tile,
     few_columns,
     row_sizes,
     window_tile,
 )
-from tensorwright.tuning.space.defaults.borders import skip_zeros
-from tensorwright.tuning.space.defaults.pack_operand import place_panel
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
+from tensorwright.tuning.space.steps import accumulators, parallelise, spread, vector_loops
 
 _BAND_ROWS = 14
 _SHORT_BAND_ROWS = 8  # where bands are all that the threads share out
@@ -68,7 +69,7 @@ class Tiling:
         target: Target,
         anchor: str,
         stored: str,
-        roles: Roles,
+        roles: AxisRoles,
         order: Order,
         panel: str = "",
         *,
@@ -83,8 +84,10 @@ class Tiling:
         self.width = vector_within(
             roles.lanes_group, lanes_for(target, builder.state.stage(anchor))
         )
-        if roles.rows is None and extent_of(roles.lanes.extent) > self.width:
-            roles = replace(roles, rows=roles.columns, columns=None)  # the lanes give the columns
+        if not roles.rows and extent_of(roles.lanes.extent) > self.width:
+            roles = replace(
+                roles, rows=roles.columns[-1:], columns=()
+            )  # the lanes give the columns
         self.roles = roles
         self.skips_rows = skips_rows  # tiles are one row high, so that taps outside are skipped
         self.band = ""  # the loop over bands of rows, where there is one
@@ -141,7 +144,7 @@ class Tiling:
     def _columns_extent(self) -> int:
         """How many columns there are; inside a group, where the lanes have groups."""
         if not self._is_wide:
-            return _extent(self.roles.columns)
+            return _extent(self.roles.column)
         if self.roles.lanes_group:
             return self.roles.lanes_group // self.width
         return -(-extent_of(self.roles.lanes.extent) // self.width)
@@ -150,12 +153,12 @@ class Tiling:
         """The register tile by rule: columns, rows, second rows."""
         columns = self._columns_extent
         if self.order is Order.INLINED:
-            tile = window_tile(columns, _extent(self.roles.rows))
+            tile = window_tile(columns, _extent(self.roles.row))
         else:
             tile = default_tile(
                 columns,
-                self.roles.group or _extent(self.roles.rows),
-                _extent(self.roles.more_rows),
+                self.roles.group or _extent(self.roles.row),
+                _extent(self.roles.second_row),
                 self.target,
                 # a tile that fits is shifted back at the end, where a larger one would be masked:
                 # that pays where one masked tile is all
@@ -184,9 +187,9 @@ class Tiling:
             tail = Tail.SHIFT if is_shifted else Tail.GUARD
             self.builder.do(Split(self.stored, lanes, (columns, self.width), tail))
             return columns, [f"{lanes}_0"], [f"{lanes}_1"], f"{lanes}_2"
-        if self.roles.columns is not None:
-            name = self.roles.columns.name
-            self._split(self.roles.columns, columns, default)
+        if self.roles.column is not None:
+            name = self.roles.column.name
+            self._split(self.roles.column, columns, default)
             return columns, [f"{name}_o"], [f"{name}_i"], lanes
         return columns, [], [], lanes
 
@@ -195,7 +198,7 @@ class Tiling:
 
         So few sums wait for each other: an addition takes as long as a handful of others.
         """
-        axis = self.roles.columns
+        axis = self.roles.column
         if not self._is_wide or axis is None or vectors > _FEW_VECTORS:
             return [], []
         most = accumulators(self.target) // vectors
@@ -208,7 +211,7 @@ class Tiling:
     def _split_rows(self, rows: int, more_rows: int) -> tuple[list[Index], list[str], list[str]]:
         """Split the axes of the rows: (rows of a tile, loops over tiles, loops in a tile)."""
         roles = self.roles
-        sizes = row_sizes(_extent(roles.rows), 28)
+        sizes = row_sizes(_extent(roles.row), 28)
         if roles.group:  # a tile stays inside its group
             sizes = divisors(roles.group, 28)
             rows = max(divisors(roles.group, rows))
@@ -216,13 +219,13 @@ class Tiling:
         outer: list[str] = []
         inner: list[str] = []
         for label, axis, values, size in (
-            ("more_rows", roles.more_rows, self._more_rows(), 1 if self.skips_rows else more_rows),
-            ("rows", roles.rows, sizes, rows),
+            ("more_rows", roles.second_row, self._more_rows(), 1 if self.skips_rows else more_rows),
+            ("rows", roles.row, sizes, rows),
         ):
             if axis is None:
                 continue
             factors.append(self.builder.choose(label, values, size))
-            if axis is roles.more_rows and self._has_bands(size):
+            if axis is roles.second_row and self._has_bands(size):
                 self._split_band(axis, factors[-1], size)
                 outer.append(f"{axis.name}_1")
                 inner.append(f"{axis.name}_2")
@@ -233,14 +236,14 @@ class Tiling:
         return factors, outer, inner
 
     def _more_rows(self) -> tuple[int, ...]:
-        return (1,) if self.skips_rows else row_sizes(_extent(self.roles.more_rows), 8)
+        return (1,) if self.skips_rows else row_sizes(_extent(self.roles.second_row), 8)
 
     def _order_tiles(self, columns: list[str], rows: list[str]) -> list[str]:
         """The loops over tiles, outermost first; what is not tiled is outside of them."""
         roles, state = self.roles, self.builder.state
-        taken = {a.name for a in (roles.lanes, roles.columns, roles.rows, roles.more_rows) if a}
-        if self._is_wide and roles.columns is not None:
-            taken.discard(roles.columns.name)
+        taken = {a.name for a in (roles.lanes, roles.column, roles.row, roles.second_row) if a}
+        if self._is_wide and roles.column is not None:
+            taken.discard(roles.column.name)
         axes = state.stage(self.stored).tensor.axes
         leaves = state.stage(self.stored).loops
         batch = [axis.name for axis in axes if axis.name not in taken]
@@ -286,16 +289,16 @@ class Tiling:
         """Whether the second rows, tiled by so many, are cut into bands of tiles."""
         if self.order in (Order.BANDS, Order.INLINED):
             return True
-        if self.order is not Order.ROWS_OUTSIDE or self.roles.more_rows is None:
+        if self.order is not Order.ROWS_OUTSIDE or self.roles.second_row is None:
             return False
-        if _extent(self.roles.more_rows) < _FEWEST_BANDS * _SHORT_BAND_ROWS:
+        if _extent(self.roles.second_row) < _FEWEST_BANDS * _SHORT_BAND_ROWS:
             return False
         return copies_much(
             self.builder.state,
             self.anchor,
             self.stored,
             frozenset(self.feeding),
-            self.roles.more_rows,
+            self.roles.second_row,
             rows,
             self.width,
         )
@@ -312,7 +315,7 @@ class Tiling:
         whole = not (self.feeding or self.panel or self.order is Order.INLINED)
         if self.order is Order.COLUMNS_OUTSIDE or whole:
             return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
-        rows = [a for a in (self.roles.more_rows, self.roles.rows) if a is not None]
+        rows = [a for a in (self.roles.second_row, self.roles.row) if a is not None]
         cut = outer.index(f"{rows[0].name}_o") + 1 if rows and not self.band else len(outer)
         if self.panel:
             cut = outer.index(f"{rows[0].name}_o")
@@ -334,7 +337,7 @@ class Tiling:
         """Order and unroll the loops of the reduction inside one tile, and pack its constants."""
         builder, name = self.builder, self.anchor
         stage = builder.state.stage(name)
-        lanes, tile = self._anchor_axes(stage)
+        lanes, tile = self._anchor_axes()
         vector = lanes
         if extent_of(self.roles.lanes.extent) > self.width:
             builder.do(Split(name, lanes, (self.width,)))
@@ -357,27 +360,16 @@ class Tiling:
                 if folding:
                     builder.do(PrefetchNext(name, constant, folding[-1]))
 
-    def _anchor_axes(self, stage: Stage) -> tuple[str, list[str]]:
+    def _anchor_axes(self) -> tuple[str, list[str]]:
         """The anchor's own axes that the roles fall on: that of the lanes, and the others of the
         tile.
         """
-        stored = self.builder.state.stage(self.stored).tensor
-        link = next(x for x in loads_of(stored.body) if x.source.name == self.anchor)
-
-        def own(role: Axis | None) -> str | None:
-            if role is None:
-                return None
-            for axis, index in zip(stage.tensor.axes, link.indices, strict=True):
-                if role.var in free_vars(index):
-                    return axis.name
-            return None
-
-        lanes = own(self.roles.lanes)
-        assert lanes is not None, "the lanes are an axis that the anchor is read along"
+        own = own_axes(self.builder.state, self.anchor, self.stored)
+        lanes = own[self.roles.lanes.name]
         # columns innermost: each read along the rows is then used up at once, by all columns
-        roles = (self.roles.more_rows, self.roles.rows, self.roles.columns)
-        found = [own(role) for role in roles]
-        return lanes, list(dict.fromkeys(x for x in found if x is not None and x != lanes))
+        roles = (self.roles.second_row, self.roles.row, self.roles.column)
+        found = [own[role.name] for role in roles if role is not None and role.name in own]
+        return lanes, list(dict.fromkeys(name for name in found if name != lanes))
 
     def _skip_zeros(self, stage: Stage, tile: list[str]) -> list[str]:
         """Skip taps beside the image, where a tile has one position; gives the axes of the taps.
@@ -387,7 +379,7 @@ class Tiling:
         terms = prod(extent_of(axis.extent) for axis in stage.tensor.reduce_axes)
         if terms <= FULL_UNROLL or len(stage.tensor.reduce_axes) == 1:
             return []
-        if self.skips_rows and self.roles.more_rows is not None:
+        if self.skips_rows and self.roles.second_row is not None:
             tile = [tile[0], *tile[2:]]  # but for the second rows
         return skip_zeros(self.builder, stage.name, frozenset(tile))
 

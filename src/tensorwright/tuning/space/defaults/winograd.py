@@ -27,12 +27,12 @@ from tensorwright.schedule import (
     UseAlgorithm,
     find_convolution,
 )
-from tensorwright.tuning.space.axes.roles import extent_of, group_size, points
-from tensorwright.tuning.space.axes.steps import inline_elementwise, lanes_for
-from tensorwright.tuning.space.axes.winograd_roles import Case, Place, find_roles
+from tensorwright.tuning.space.axes.accesses import extent_of, group_size, lanes_for, points
+from tensorwright.tuning.space.defaults.winograd_axes import Case, Place, find_axes
 from tensorwright.tuning.space.defaults.winograd_sizes import weight_bytes
 from tensorwright.tuning.space.defaults.winograd_stages import schedule_stages
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
+from tensorwright.tuning.space.steps import inline_elementwise
 
 TILES = (4, 2)  # outputs of a tile along each direction
 _MOST_AGAIN = 8  # second caches full of weights: bands, which read all of them, do not pay beyond
@@ -99,7 +99,7 @@ def _sketch(
     if not builder.state.has_stage(f"{name}_data"):
         kept.add(found.data.source.name)
     inline_elementwise(builder, keep=frozenset({*kept, name}))
-    roles = find_roles(builder.state, anchor, found)
+    roles = find_axes(builder.state, anchor, found)
     if roles is None:
         return None
     places = [

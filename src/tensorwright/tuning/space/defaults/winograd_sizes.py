@@ -7,11 +7,11 @@ from math import prod
 
 from tensorwright.expr import Index, Tensor
 from tensorwright.schedule import ScheduleState
-from tensorwright.tuning.space.axes.roles import extent_of
-from tensorwright.tuning.space.axes.steps import accumulators
-from tensorwright.tuning.space.axes.tile_sizes import default_tile
-from tensorwright.tuning.space.axes.winograd_roles import Case, Place
+from tensorwright.tuning.space.axes.accesses import extent_of
+from tensorwright.tuning.space.defaults.tile_sizes import default_tile
+from tensorwright.tuning.space.defaults.winograd_axes import Case, Place
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
+from tensorwright.tuning.space.steps import accumulators
 
 _MOST_ROWS = 28
 _MOST_BAND = 8

@@ -14,11 +14,11 @@ from tensorwright.schedule import (
     Unroll,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.roles import block_along, extent_of, points
-from tensorwright.tuning.space.axes.steps import parallelise, spread
-from tensorwright.tuning.space.axes.winograd_roles import Case, Place
+from tensorwright.tuning.space.axes.accesses import block_along, extent_of, points
+from tensorwright.tuning.space.defaults.winograd_axes import Case, Place
 from tensorwright.tuning.space.defaults.winograd_sizes import Sizes, choose_sizes
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
+from tensorwright.tuning.space.steps import parallelise, spread
 
 _AHEAD = 64  # vectors of weights: so many are on the way from the third cache
 

@@ -24,11 +24,11 @@ from tensorwright.schedule import (
     Stage,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.roles import extent_of, points
-from tensorwright.tuning.space.axes.steps import is_cheap, lanes_for, parallelise, spread
+from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, points
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.predicates import can_inline, contiguous_axis, is_untouched
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
+from tensorwright.tuning.space.steps import is_cheap, parallelise, spread
 
 
 class _Where(Enum):

@@ -22,8 +22,8 @@ from tensorwright.expr import (
     loads_of,
 )
 from tensorwright.schedule import AtRoot, ComputeInline, ScheduleState, Stage
-from tensorwright.tuning.space.axes.roles import extent_of, stride_along
-from tensorwright.tuning.space.axes.steps import ENOUGH_ITERATIONS, is_cheap
+from tensorwright.tuning.space.axes.accesses import extent_of, is_contiguous
+from tensorwright.tuning.space.steps import ENOUGH_ITERATIONS, is_cheap
 
 _LEAST_TERMS = 32  # a shorter reduction is not worth a stage of partial results
 
@@ -125,13 +125,7 @@ def has_more_reduction_parallelism(state: ScheduleState, name: str) -> bool:
 
 def contiguous_axis(tensor: Compute, axes: Iterable[Axis]) -> Axis | None:
     """The last of some axes along which every read is contiguous or the same; None where none."""
-    loads = tuple(loads_of(tensor.body))
-    found: Axis | None = None
-    for axis in axes:
-        strides = [stride_along(load, axis.var) for load in loads]
-        if axis.extent != 1 and 1 in strides and all(stride in (0, 1) for stride in strides):
-            found = axis
-    return found
+    return next((axis for axis in reversed(tuple(axes)) if is_contiguous(tensor, axis)), None)
 
 
 def is_untouched(state: ScheduleState, stage: Stage) -> bool:

@@ -7,7 +7,7 @@ from math import prod
 
 from tensorwright.expr import Axis, loads_of
 from tensorwright.schedule import Reorder, Unroll, Vectorize
-from tensorwright.tuning.space.axes.roles import extent_of, reads_along, stride_along
+from tensorwright.tuning.space.axes.accesses import extent_of, is_contiguous, reads_along
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.rule import Verdict
 
@@ -32,7 +32,7 @@ class SimplifyConstants:
         tensor = view.stage.tensor
         moved = moved_axes(view)
         others = [axis for axis in tensor.axes if axis not in moved]
-        lanes = [axis for axis in others if _is_contiguous(view, axis)][-1:]
+        lanes = [axis for axis in others if is_contiguous(tensor, axis)][-1:]
         outer = [axis.name for axis in others if axis not in lanes]
         unrolled = [axis.name for axis in (*moved, *tensor.reduce_axes)]
         inner = [axis.name for axis in lanes]
@@ -64,8 +64,3 @@ def moved_axes(view: Derivation) -> tuple[Axis, ...]:
     copies = prod(extent_of(axis.extent) for axis in (*moved, *tensor.reduce_axes))
     others = [axis for axis in tensor.axes if axis not in moved and axis.extent != 1]
     return moved if copies <= _MOST_COPIES and others else ()
-
-
-def _is_contiguous(view: Derivation, axis: Axis) -> bool:
-    strides = [stride_along(load, axis.var) for load in loads_of(view.stage.tensor.body)]
-    return axis.extent != 1 and 1 in strides and all(stride in (0, 1) for stride in strides)

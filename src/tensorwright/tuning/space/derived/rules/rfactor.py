@@ -7,8 +7,7 @@ from enum import Enum
 
 from tensorwright.expr import Axis
 from tensorwright.schedule import Rfactor, Split, Tail
-from tensorwright.tuning.space.axes.roles import extent_of
-from tensorwright.tuning.space.axes.steps import ENOUGH_ITERATIONS, lanes_for
+from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.predicates import (
     contiguous_axis,
@@ -17,6 +16,7 @@ from tensorwright.tuning.space.derived.predicates import (
 )
 from tensorwright.tuning.space.derived.rule import Verdict
 from tensorwright.tuning.space.sketch import divisors
+from tensorwright.tuning.space.steps import ENOUGH_ITERATIONS
 
 
 class _Factor(Enum):

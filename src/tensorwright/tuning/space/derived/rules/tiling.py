@@ -10,15 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tensorwright.expr import Index, exact_div
+from tensorwright.expr import Index, exact_div, loads_of
 from tensorwright.schedule import ComputeAt, Reorder, Split, Tail, Unroll, Vectorize
-from tensorwright.tuning.space.axes.roles import extent_of, points
-from tensorwright.tuning.space.axes.steps import lanes_for, parallelise
+from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, period_along, points
+from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, has_data_reuse
 from tensorwright.tuning.space.derived.rule import Verdict
-from tensorwright.tuning.space.derived.tiled_axes import LEVELS, Part, TileAxis, block_of, plan_axes
+from tensorwright.tuning.space.derived.tiled_axes import LEVELS, TileAxis, plan_axes
 from tensorwright.tuning.space.sketch import Kind, divisors
+from tensorwright.tuning.space.steps import parallelise
 
 FUSION_LEVELS = (2, 1)  # of the spatial tiles, the likelier first
 _FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
@@ -109,7 +110,7 @@ class _Tiling:
         target = self.view.target
         width = lanes_for(target, self.view.stage)
         factors = [sizes[-1] for sizes in self.sizes.values()]
-        wide = any(axis.part is Part.LANES and axis.is_tiled for axis in self.axes)
+        wide = any(axis.role is Role.LANES and axis.is_tiled for axis in self.axes)
         most = target.vector_registers * 7 // 8 * (width if wide else 1)
         self.builder.limit(tuple(factors), most)
 
@@ -121,7 +122,7 @@ class _Tiling:
         inner: dict[str, str] = {}
         for axis in self.axes:
             if not axis.is_tiled:
-                is_whole = axis.part is Part.LANES
+                is_whole = axis.role is Role.LANES
                 inner |= {axis.name: axis.name} if is_whole else {}
                 outer += [] if is_whole else [axis.name]
                 continue
@@ -132,7 +133,7 @@ class _Tiling:
             outer.append(step.children[0])
             middle += step.children[1:-1]
             inner[axis.name] = step.children[-1]
-        tile = [inner[axis.name] for axis in self._by_part() if axis.name in inner]
+        tile = [inner[axis.name] for axis in self._by_role() if axis.name in inner]
         order = (*outer, *middle, *tile)
         builder.do(Reorder(host, order))
         builder.do(Vectorize(host, order[-1]))
@@ -144,10 +145,10 @@ class _Tiling:
         work = points(self.builder.state.stage(self.name).tensor)
         return parallelise(self.builder, self.host, outer, work) or (outer[-1] if outer else "")
 
-    def _by_part(self) -> list[TileAxis]:
+    def _by_role(self) -> list[TileAxis]:
         """Rows outside, columns inside: what is read along the rows is used up at once."""
-        order = list(Part)
-        return sorted(self.axes, key=lambda axis: order.index(axis.part))
+        order = list(Role)
+        return sorted(self.axes, key=lambda axis: order.index(axis.role))
 
     def _tile_stage(self) -> list[tuple[str, str]]:
         """Split and order the loops of the stage; those that hold its tiles."""
@@ -155,7 +156,7 @@ class _Tiling:
         spatial: list[list[str]] = [[] for _ in range(LEVELS)]
         innermost: dict[str, str] = {}
         for axis in self._in_own_order():
-            if not axis.is_tiled and axis.part is Part.LANES:
+            if not axis.is_tiled and axis.role is Role.LANES:
                 innermost[axis.name] = axis.own
             elif not axis.is_tiled:
                 spatial[0].append(axis.own)
@@ -166,7 +167,7 @@ class _Tiling:
                 *larger, innermost[axis.name] = step.children
                 for depth, loop in enumerate(reversed(larger)):
                     spatial[LEVELS - 1 - depth].append(loop)
-        tile = [innermost[axis.name] for axis in self._by_part() if axis.name in innermost]
+        tile = [innermost[axis.name] for axis in self._by_role() if axis.name in innermost]
         outer_fold, inner_fold, unrolled = self._split_reduction()
         start = [*spatial[0], *spatial[1]]
         order = (*start, *outer_fold, *spatial[2], *inner_fold, *unrolled, *tile)
@@ -190,7 +191,7 @@ class _Tiling:
             return [], [], [axis.name for axis in axes]
         main = max(axes, key=lambda axis: extent_of(axis.extent))
         extent = extent_of(main.extent)
-        blocked = block_of(self.view.state, self.name, main)
+        blocked = period_along(loads_of(self.view.stage.tensor.body), main)
         block = blocked or max(divisors(extent, _MOST_UNROLLED))
         outer: list[str] = []
         inner: list[str] = []

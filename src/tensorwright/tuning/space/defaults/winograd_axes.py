@@ -8,8 +8,8 @@ from enum import Enum
 from tensorwright.base import Target
 from tensorwright.expr import Axis, Var, free_vars, loads_of
 from tensorwright.schedule import Convolution, ScheduleState, Stage
-from tensorwright.tuning.space.axes.roles import extent_of
-from tensorwright.tuning.space.axes.steps import lanes_for
+from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for
+from tensorwright.tuning.space.axes.roles import AxisRoles
 
 
 class Place(Enum):
@@ -20,7 +20,7 @@ class Place(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class ConvolutionAxes:
     """Axes of the convolution by what they are, and the axes of the stored stage at them.
 
     rows, columns  the directions in which the kernel slides
@@ -42,7 +42,7 @@ class Roles:
     stored: dict[Var, str]
 
 
-def find_roles(state: ScheduleState, anchor: Stage, found: Convolution) -> Roles | None:
+def find_axes(state: ScheduleState, anchor: Stage, found: Convolution) -> ConvolutionAxes | None:
     """None where what stores the output does not have the axes of the convolution."""
     stored = state.stage(state.outputs[0]).tensor
     axes = anchor.tensor.axes
@@ -64,18 +64,18 @@ def find_roles(state: ScheduleState, anchor: Stage, found: Convolution) -> Roles
         return None
     if rows.var not in links or columns.var not in links:
         return None
-    along_kernel = free_vars(*found.kernel.indices)
-    blocks = [axis for axis in others if axis.var in along_kernel and axis.extent != 1]
+    roles = AxisRoles.among(axes, lanes, (found.kernel,), (found.data,))
+    blocks = [axis for axis in others if axis not in roles.rows and axis.extent != 1]
     if len(blocks) > 1:
         return None
-    slices = [axis for axis in others if axis not in blocks and axis.extent != 1][-1:]
+    slices = [axis for axis in others if axis in roles.rows and axis.extent != 1][-1:]
     batch = tuple(axis for axis in others if axis not in (*blocks, *slices))
     names = {var: link.name for var, link in links.items()}
     block, piece = (each[0] if each else None for each in (blocks, slices))
     sliding = piece is not None and any(
         piece.var in free_vars(index) and index != piece.var for index in found.data.indices
     )
-    return Roles(rows, columns, lanes, block, piece, sliding, batch, names)
+    return ConvolutionAxes(rows, columns, lanes, block, piece, sliding, batch, names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,20 @@ class Case:
     name: str
     tile: int
     place: Place
-    roles: Roles
+    roles: ConvolutionAxes
     stored: str
     width: int
     target: Target
 
     @classmethod
     def of(
-        cls, state: ScheduleState, name: str, tile: int, place: Place, roles: Roles, target: Target
+        cls,
+        state: ScheduleState,
+        name: str,
+        tile: int,
+        place: Place,
+        roles: ConvolutionAxes,
+        target: Target,
     ) -> Case:
         """The case of a state in which the algorithm has been put in the place of the tensor."""
         width = lanes_for(target, state.stage(f"{name}_product"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tensorwright.base import DType, Target
+from tensorwright.base import Target
 from tensorwright.expr import (
     Apply,
     Axis,
@@ -37,18 +37,11 @@ from tensorwright.schedule import (
     Tail,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.roles import extent_of, points, stride_along
+from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, points, stride_along
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 _CHEAP = frozenset((Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG))
 _MOST_AGAIN = 16  # operations: more are not evaluated again by every reader
-
-
-def lanes_for(target: Target, stage: Stage) -> int:
-    """How many elements of the stage's widest operand fill a vector."""
-    sizes = [stage.tensor.dtype.size_bytes]
-    sizes += [load.dtype.size_bytes for load in loads_of(stage.tensor.body)]
-    return max(1, target.vector_bytes // max(*sizes, 1)) if sizes else target.lanes(DType.F32)
 
 
 def is_cheap(value: Value) -> bool:

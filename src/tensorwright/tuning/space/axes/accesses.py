@@ -1,0 +1,194 @@
+"""How the operands of a computation move along its axes: strides, groups, blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+from tensorwright.base import DType, Target
+from tensorwright.expr import (
+    Axis,
+    Compute,
+    FloorDiv,
+    Index,
+    IndexExpr,
+    Load,
+    Mod,
+    Range,
+    Var,
+    free_vars,
+    loads_of,
+    simplify,
+    substitute,
+    terms_of,
+)
+from tensorwright.schedule import ScheduleState, Stage
+
+
+def extent_of(extent: Index) -> int:
+    """The extent of an axis of an unscheduled tensor, which is an int."""
+    assert isinstance(extent, int), "unscheduled tensors have plain extents"
+    return extent
+
+
+def points(tensor: Compute) -> int:
+    """How often the body of a tensor is evaluated."""
+    return prod(extent_of(axis.extent) for axis in (*tensor.axes, *tensor.reduce_axes))
+
+
+def lanes_for(target: Target, stage: Stage) -> int:
+    """How many elements of the stage's widest operand fill a vector."""
+    sizes = [stage.tensor.dtype.size_bytes]
+    sizes += [load.dtype.size_bytes for load in loads_of(stage.tensor.body)]
+    return max(1, target.vector_bytes // max(*sizes, 1)) if sizes else target.lanes(DType.F32)
+
+
+def stride_along(load: Load, var: Var, block: int = 0) -> int | None:
+    """How many elements apart reads are that differ by one in `var`; None if not constant.
+
+    block   if given: for neighbours inside a block of so many, for which var // block is the same
+    """
+    same = (FloorDiv(var, block),) if block else ()
+    moving = ((var,), (Mod(var, block),)) if block else ((var,),)
+    stride = 0
+    step = 1
+    for index, extent in zip(reversed(load.indices), reversed(load.source.shape), strict=True):
+        for monomial, coefficient in terms_of(index):
+            if monomial in moving:
+                stride += coefficient * step
+            elif var in free_vars(*monomial) and monomial != same:
+                return None
+        step *= extent_of(extent)
+    return stride
+
+
+def stride_in_vector(load: Load, axis: Axis, width: int) -> int | None:
+    """As `stride_along`, for neighbours in a vector of so many elements that does not straddle the
+    blocks of axis // block: the channels of a group read the same.
+    """
+    block = period_along([load], axis)
+    return stride_along(load, axis.var, block if block % width == 0 else 0)
+
+
+def reads_along(load: Load, var: Var) -> bool:
+    """Whether the place of a read depends on a variable."""
+    return var in free_vars(*load.indices)
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A read of the reduction with its indices over the axes of the stored stage and the
+    reduction.
+    """
+
+    load: Load
+    is_constant: bool
+
+
+def own_axes(state: ScheduleState, anchor: str, stored: str) -> dict[str, str]:
+    """For each axis of `stored` the axis of `anchor` that it reads along; both may be one stage."""
+    tensor, reader = state.stage(anchor).tensor, state.stage(stored).tensor
+    if anchor == stored:
+        return {axis.name: axis.name for axis in tensor.axes}
+    link = next(x for x in loads_of(reader.body) if x.source.name == anchor)
+    found: dict[str, str] = {}
+    for axis, index in zip(tensor.axes, link.indices, strict=True):
+        for var in free_vars(index):
+            found.setdefault(var.name, axis.name)
+    return found
+
+
+def operands(state: ScheduleState, anchor: Stage, stored: Stage) -> tuple[Operand, ...]:
+    """The reads of `anchor`, seen from the element of `stored` that they contribute to."""
+    mapping: dict[Var, Index] = {}
+    bounds = {a.var: Range.of_extent(a.extent) for a in stored.tensor.axes}
+    bounds |= {a.var: Range.of_extent(a.extent) for a in anchor.tensor.reduce_axes}
+    if anchor.name != stored.name:
+        link = next(x for x in loads_of(stored.tensor.body) if x.source.name == anchor.name)
+        mapping = dict(zip((a.var for a in anchor.tensor.axes), link.indices, strict=True))
+    found: list[Operand] = []
+    for load in loads_of(anchor.tensor.body):
+        indices = tuple(simplify(substitute(i, mapping), bounds) for i in load.indices)
+        found.append(Operand(Load(load.source, indices), load.source.name in state.constants))
+    return tuple(found)
+
+
+def group_size(load: Load, var: Var) -> int:
+    """How many neighbours along a variable read the same: k in x[.. v // k ..]; 0 if unlike that.
+
+    The output channels of a group of a convolution read the same inputs.
+    """
+    atoms = [atom for atom in _atoms_of(load) if var in free_vars(atom)]
+    if not all(isinstance(atom, FloorDiv) and atom.dividend == var for atom in atoms):
+        return 0
+    sizes = {_divisor(atom) for atom in atoms}
+    return sizes.pop() if len(sizes) == 1 else 0
+
+
+def common_group(found: Iterable[Operand], var: Var) -> int:
+    """The group size of all operands that read in groups along a variable; 0 if they differ or
+    there are none.
+    """
+    sizes = {group_size(operand.load, var) for operand in found} - {0}
+    return sizes.pop() if len(sizes) == 1 else 0
+
+
+def block_along(tensor: Compute, axis: Axis) -> int:
+    """The block of a blocked layout that an axis runs through: b in x[.. k // b .. k % b]; 0 if
+    none.
+    """
+    atoms = (atom for load in loads_of(tensor.body) for atom in _atoms_of(load))
+    remainders = (x for x in atoms if isinstance(x, Mod) and axis.var in free_vars(x))
+    return next(map(_divisor, remainders), 0)
+
+
+def period_along(loads: Iterable[Load], axis: Axis) -> int:
+    """So many neighbours along an axis belong together, whole often: b in x[.. axis // b ..] or
+    x[.. axis % b ..]; 0 if none.
+    """
+    for atom in (atom for load in loads for atom in _atoms_of(load)):
+        if isinstance(atom, FloorDiv | Mod) and atom.dividend == axis.var:
+            period = _divisor(atom)
+            if period and extent_of(axis.extent) % period == 0:
+                return period
+    return 0
+
+
+def _atoms_of(load: Load) -> Iterator[IndexExpr]:
+    """The factors of the terms of a read's indices."""
+    for index in load.indices:
+        for monomial, _ in terms_of(index):
+            yield from monomial
+
+
+def _divisor(atom: IndexExpr) -> int:
+    """That of a quotient or a remainder, if it is a number; else 0."""
+    divisor = atom.divisor if isinstance(atom, FloorDiv | Mod) else 0
+    return divisor if isinstance(divisor, int) else 0
+
+
+def is_contiguous(tensor: Compute, axis: Axis) -> bool:
+    """Whether every read along an axis is contiguous or the same, and one is contiguous."""
+    strides = [stride_along(load, axis.var) for load in loads_of(tensor.body)]
+    return axis.extent != 1 and 1 in strides and all(stride in (0, 1) for stride in strides)
+
+
+def vector_within(group: int, width: int) -> int:
+    """The widest vectors that fill a group exactly; `width` where nothing is grouped (0)."""
+    if not group:
+        return width
+    return max(n for n in range(1, min(group, width) + 1) if group % n == 0)
+
+
+def has_reuse(tensor: Compute) -> bool:
+    """Whether some two operands each miss a spatial axis, as in a product of matrices: then tiling
+    pays.  Within the groups of a grouped convolution it does as well.
+    """
+    axes = [axis.var for axis in tensor.axes if axis.extent != 1]
+    missing = [
+        frozenset(v for v in axes if not reads_along(load, v) or group_size(load, v) > 1)
+        for load in loads_of(tensor.body)
+    ]
+    lacking = [m for m in missing if m]
+    return any(a - b and b - a for a in lacking for b in lacking)
