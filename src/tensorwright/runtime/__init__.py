@@ -22,7 +22,7 @@ from tensorwright.runtime.native.openmp import (
     usable_threads,
 )
 from tensorwright.runtime.native.peak import measure_bandwidth, measure_peak
-from tensorwright.runtime.plan.arena import Inside, Lifetime, MemoryPlan, plan_memory
+from tensorwright.runtime.plan.arena import Lifetime, MemoryPlan, plan_memory
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ArgumentSpec,
@@ -42,7 +42,7 @@ from tensorwright.runtime.plan.plan import (
 )
 from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
 from tensorwright.runtime.plan.plan_verify import verify_plan
-from tensorwright.runtime.plan.planner import Network, kernel_spec, make_plan
+from tensorwright.runtime.plan.planner import Inside, Network, kernel_spec, make_plan
 
 __all__ = [
     "ALIGNMENT",

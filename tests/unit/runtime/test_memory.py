@@ -5,31 +5,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorwright.base import InternalError
-from tensorwright.runtime import Inside, Lifetime, MemoryPlan, plan_memory
+from tensorwright.runtime import Lifetime, plan_memory
 
 
 @st.composite
 def lifetimes(draw: st.DrawFn) -> tuple[Lifetime, ...]:
-    """Up to 24 tensors; some lie inside an earlier one, which is large enough."""
+    """Up to 24 tensors."""
     tensors: list[Lifetime] = []
     for number in range(draw(st.integers(0, 24))):
         first = draw(st.integers(0, 12))
         last = first + draw(st.integers(0, 6))
         size = draw(st.sampled_from([0, 4, 64, 100, 4096, 5000, 65536]))
-        hosts = [each for each in tensors if each.size_bytes >= size]
-        inside = None
-        if hosts and draw(st.booleans()):
-            parent = draw(st.sampled_from(hosts))
-            room = (parent.size_bytes - size) // 64
-            inside = Inside(parent.name, 64 * draw(st.integers(0, room)))
-        tensors.append(Lifetime(f"t{number}", size, first, last, inside))
+        tensors.append(Lifetime(f"t{number}", size, first, last))
     return tuple(tensors)
-
-
-def root(tensor: Lifetime, by_name: dict[str, Lifetime]) -> str:
-    while tensor.inside is not None:
-        tensor = by_name[tensor.inside.parent]
-    return tensor.name
 
 
 @settings(deadline=None, derandomize=True, max_examples=200)
@@ -43,12 +31,10 @@ def test_tensors_that_are_alive_together_never_share_a_byte(tensors: tuple[Lifet
         begin = offsets[tensor.name]
         assert begin % 64 == 0
         assert 0 <= begin <= plan.peak_bytes - tensor.size_bytes
-        if tensor.inside is not None:
-            assert begin == offsets[tensor.inside.parent] + tensor.inside.offset_bytes
     for i, one in enumerate(tensors):
         for other in tensors[:i]:
             is_together = one.first_step <= other.last_step and other.first_step <= one.last_step
-            if is_together and root(one, by_name) != root(other, by_name):
+            if is_together:
                 begins = offsets[one.name], offsets[other.name]
                 ends = begins[0] + one.size_bytes, begins[1] + other.size_bytes
                 assert max(begins) >= min(ends)
@@ -58,7 +44,7 @@ def test_tensors_that_are_alive_together_never_share_a_byte(tensors: tuple[Lifet
 @given(lifetimes())
 def test_the_arena_is_between_what_lives_and_what_there_is(tensors: tuple[Lifetime, ...]) -> None:
     plan = plan_memory(tensors)
-    total = sum(-(-t.size_bytes // 64) * 64 for t in tensors if t.inside is None)
+    total = sum(-(-t.size_bytes // 64) * 64 for t in tensors)
     assert plan.live_bytes <= plan.peak_bytes <= total
     assert plan == plan_memory(tuple(tensors))
 
@@ -82,37 +68,14 @@ def test_a_residual_network_needs_no_more_than_what_lives() -> None:
     assert plan.peak_bytes == plan.live_bytes
 
 
-def test_parts_of_a_concatenation_live_as_long_as_the_whole() -> None:
-    tensors = (
-        Lifetime("a", 4096, 0, 3, Inside("whole", 0)),
-        Lifetime("b", 4096, 1, 3, Inside("whole", 4096)),
-        Lifetime("whole", 8192, 3, 4),
-        Lifetime("other", 8192, 0, 2),
-        Lifetime("later", 8192, 5, 6),
-    )
-    assert plan_memory(tensors) == MemoryPlan(
-        (("a", 8192), ("b", 12288), ("later", 0), ("other", 0), ("whole", 8192)), 16384, 16384
-    )
-
-
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
         ([Lifetime("a", 4, 0, 1)] * 2, "two of them have the same name"),
         ([Lifetime("a", 4, 2, 1)], "its size or its lifetime is negative"),
         ([Lifetime("a", -4, 0, 1)], "its size or its lifetime is negative"),
-        ([Lifetime("a", 4, 0, 1, Inside("b", 0))], "it lies in b, which is not planned"),
-        ([Lifetime("a", 4, 0, 1, Inside("a", 0))], "it lies inside itself"),
-        (
-            [Lifetime("a", 4, 0, 1, Inside("b", 4)), Lifetime("b", 64, 0, 1)],
-            "4 is not a multiple of 64 bytes",
-        ),
-        (
-            [Lifetime("a", 4, 0, 1, Inside("b", 64)), Lifetime("b", 64, 0, 1)],
-            "it does not fit into b",
-        ),
     ],
-    ids="names steps size parent itself aligned fits".split(),
+    ids="names steps size".split(),
 )
 def test_what_cannot_be_planned_is_refused(tensors: list[Lifetime], message: str) -> None:
     with pytest.raises(InternalError) as caught:

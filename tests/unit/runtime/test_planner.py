@@ -167,8 +167,20 @@ def test_outputs_that_nothing_writes_are_copied() -> None:
             network(double("x", "t0"), double("t0", "z"), parts=(("t0", Inside("t0", 0)),)),
             "it lies inside itself",
         ),
+        (
+            network(double("x", "t0"), double("pair", "z"), parts=(("t0", Inside("pair", 4)),)),
+            "4 is not a multiple of 64 bytes",
+        ),
+        (
+            network(double("x", "t0"), double("t1", "z"), parts=(("t0", Inside("t1", 64)),)),
+            "it does not fit into t1",
+        ),
+        (
+            network(double("x", "t0"), double("t0", "z"), parts=(("t0", Inside("gone", 0)),)),
+            "it has no type",
+        ),
     ],
-    ids="type unwritten output constant itself".split(),
+    ids="type unwritten output constant itself aligned fits parent".split(),
 )
 def test_networks_that_cannot_be_planned(broken: Network, message: str) -> None:
     with pytest.raises(InternalError) as caught:

@@ -13,14 +13,15 @@ part of something else) is copied at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import InternalError, Target
 from tensorwright.codegen import Signature
 from tensorwright.loop import Buffer
 from tensorwright.ops import TensorType
-from tensorwright.runtime.plan.arena import Inside, Lifetime, plan_memory
+from tensorwright.runtime.buffers import ALIGNMENT
+from tensorwright.runtime.plan.arena import Lifetime, plan_memory
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ArgumentSpec,
@@ -64,6 +65,14 @@ def _size_bytes(buffer: Buffer) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Inside:
+    """A tensor that is a part of another one: its memory begins at a byte of the parent's."""
+
+    parent: str
+    offset_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Network:
     """A program on named tensors.
 
@@ -91,7 +100,8 @@ def make_plan(network: Network) -> Plan:
     """
     table = _Table(network)
     copied = [spec for spec in network.outputs if not table.is_written_in_place(spec.name)]
-    memory = plan_memory(_lifetimes(table, network.calls, [spec.name for spec in copied]))
+    used = [*map(_names, network.calls), *([spec.name] for spec in copied)]
+    memory = plan_memory(table.lifetimes(used))
     table.arena.update(memory.offsets)
     steps = [_step(table, call) for call in network.calls]
     for spec in copied:
@@ -137,7 +147,7 @@ class _Table:
     def type(self, name: str) -> TensorType:
         """The tensor's type, or a complaint."""
         if name not in self._types:
-            raise InternalError(stage="runtime", where=f"tensor {name}", reason="it has no type")
+            raise _fault(name, "it has no type")
         return self._types[name]
 
     def root(self, name: str) -> tuple[str, int]:
@@ -145,23 +155,36 @@ class _Table:
         offset = 0
         seen = {name}
         while name in self.parts:
-            offset += self.parts[name].offset_bytes
-            name = self.parts[name].parent
-            if name in seen:
-                raise InternalError(
-                    stage="runtime", where=f"tensor {name}", reason="it lies inside itself"
-                )
+            inside = self.parts[name]
+            room_bytes = self.type(inside.parent).size_bytes - self.type(name).size_bytes
+            if inside.parent in seen:
+                raise _fault(name, "it lies inside itself")
+            if inside.offset_bytes % ALIGNMENT:
+                raise _fault(name, f"{inside.offset_bytes} is not a multiple of {ALIGNMENT} bytes")
+            if not 0 <= inside.offset_bytes <= room_bytes:
+                raise _fault(name, f"it does not fit into {inside.parent}")
+            offset += inside.offset_bytes
+            name = inside.parent
             seen.add(name)
         return name, offset
 
-    def place(self, name: str) -> BufferRef | None:
-        """Where the whole that it belongs to lives; None in the arena."""
-        return self._borders.get(self.root(name)[0])
+    def lifetimes(self, steps: Iterable[Sequence[str]]) -> tuple[Lifetime, ...]:
+        """Of the tensors in the arena that are no part of another; `steps` names what each uses."""
+        uses: dict[str, tuple[int, int]] = {}
+        for step, names in enumerate(steps):
+            for root in dict.fromkeys(self.root(name)[0] for name in names):
+                first, _ = uses.get(root, (step, step))
+                uses[root] = (first, step)
+        return tuple(
+            Lifetime(name, self.type(name).size_bytes, first, last)
+            for name, (first, last) in uses.items()
+            if name not in self._borders
+        )
 
     def ref(self, name: str) -> BufferRef:
         """The reference to a tensor, once the arena is planned."""
-        _, offset = self.root(name)
-        match self.place(name):
+        root, offset = self.root(name)
+        match self._borders.get(root):
             case InputRef(index):
                 return InputRef(index, offset)
             case OutputRef(index):
@@ -169,7 +192,11 @@ class _Table:
             case ConstantRef(index):
                 return ConstantRef(index, offset)
             case _:
-                return ArenaRef(self.arena[name], self.type(name).size_bytes)
+                return ArenaRef(self.arena[root] + offset, self.type(name).size_bytes)
+
+
+def _fault(tensor: str, reason: str) -> InternalError:
+    return InternalError(stage="runtime", where=f"tensor {tensor}", reason=reason)
 
 
 def _names(call: Call) -> tuple[str, ...]:
@@ -178,29 +205,6 @@ def _names(call: Call) -> tuple[str, ...]:
             return arguments
         case HostStep(_, _, inputs, outputs):
             return (*inputs, *outputs)
-
-
-def _lifetimes(table: _Table, calls: Sequence[Call], copied: Iterable[str]) -> tuple[Lifetime, ...]:
-    """Of the tensors in the arena, parents of parts included, by first use."""
-    uses: dict[str, tuple[int, int]] = {}
-    for step, names in enumerate([*map(_names, calls), *((name,) for name in copied)]):
-        for used in names:
-            for name in _with_parents(table, used):
-                first, _ = uses.get(name, (step, step))
-                uses[name] = (first, step)
-    return tuple(
-        Lifetime(name, table.type(name).size_bytes, first, last, table.parts.get(name))
-        for name, (first, last) in uses.items()
-        if table.place(name) is None
-    )
-
-
-def _with_parents(table: _Table, name: str) -> Iterator[str]:
-    root, _ = table.root(name)
-    while name != root:
-        yield name
-        name = table.parts[name].parent
-    yield root
 
 
 def _step(table: _Table, call: Call) -> Step:
