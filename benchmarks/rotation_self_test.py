@@ -13,10 +13,14 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
+import resource
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +28,107 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tensorwright.base import available_cores
-from tensorwright.peers import PeerProcess, print_table, watch_foreign_load
-from tensorwright.peers.comparison.networks import self_test
+from tensorwright.base import MachineError, available_cores
+from tensorwright.peers import Competitor, PeerProcess, Result, Timing, print_table, rotate
+from tensorwright.peers.comparison.rotation import summarise
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+
+_LEAST_S = 10e-3  # of a sample
+LIMIT = 0.05
+_STAT = Path("/proc/stat")
+
+Opener = Callable[[], AbstractContextManager[Competitor]]
+"""Starts a competitor, loaded and with inputs bound; the end of the context ends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelfTestRow:
+    """One competitor: seconds per call alone and in rotation, and rotation / alone."""
+
+    name: str
+    alone_s: float
+    rotation_s: float
+    ratio: float
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the two times are within 5 % of each other."""
+        return abs(self.ratio - 1) <= LIMIT
+
+
+def self_test(openers: Sequence[Opener], rounds: int = 11) -> tuple[SelfTestRow, ...]:
+    """Time each competitor alone, all in rotation, and each alone again.
+
+    Alone means that no other competitor's process exists. The time alone is taken before and after,
+    so that a slow drift of the machine does not look like a disturbance.
+    Raises:  MachineError if a competitor fails.
+    """
+    before = [_time_alone(opener, rounds) for opener in openers]
+    with ExitStack() as stack:
+        competitors = [stack.enter_context(opener()) for opener in openers]
+        together = [_expect_timing(t) for t in rotate(competitors, rounds, _LEAST_S)]
+    after = [_time_alone(opener, rounds) for opener in openers]
+    rows = []
+    for first, timing, last in zip(before, together, after, strict=True):
+        alone = summarise(timing.name, first.samples_s + last.samples_s)
+        ratio = timing.median_s / alone.median_s
+        rows.append(SelfTestRow(timing.name, alone.median_s, timing.median_s, ratio))
+    return tuple(rows)
+
+
+def _time_alone(opener: Opener, rounds: int) -> Timing:
+    with opener() as competitor:
+        return _expect_timing(rotate([competitor], rounds, _LEAST_S)[0])
+
+
+def _expect_timing(result: Result) -> Timing:
+    if isinstance(result, Timing):
+        return result
+    raise MachineError(
+        stage="peers",
+        where=f"peer {result.name}",
+        reason=f"{result.kind.value}: {result.reason}",
+        remedy="leave this competitor out",
+    )
+
+
+@dataclass(slots=True)
+class ForeignLoad:
+    """`share` is set when the block ends: the part of all cores that other programs used, 0 to 1.
+
+    None where the system does not tell. Children count as ours once they have been waited for.
+    """
+
+    share: float | None = None
+
+
+@contextmanager
+def watch_foreign_load() -> Iterator[ForeignLoad]:
+    """Measure from the start of the block to its end."""
+    load = ForeignLoad()
+    start, busy, own = time.monotonic(), _read_busy_s(), _read_own_s()
+    yield load
+    busy_after = _read_busy_s()
+    if busy is not None and busy_after is not None:
+        foreign_s = (busy_after - busy) - (_read_own_s() - own)
+        available_s = (time.monotonic() - start) * (os.cpu_count() or 1)
+        load.share = min(max(foreign_s / available_s, 0.0), 1.0)
+
+
+def _read_busy_s() -> float | None:
+    """Processor seconds that the whole machine has worked: all but idle and waiting for disks."""
+    try:
+        fields = [int(field) for field in _STAT.read_text().split("\n", 1)[0].split()[1:9]]
+    except (OSError, ValueError):
+        return None
+    idle = sum(fields[3:5])
+    return (sum(fields) - idle) / os.sysconf("SC_CLK_TCK")
+
+
+def _read_own_s() -> float:
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def seed_weights(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:

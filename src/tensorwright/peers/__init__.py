@@ -5,7 +5,6 @@ competitor is one module with a class that keeps `Peer`, and one line in kinds.p
 """
 
 from tensorwright.peers.comparison.answers import max_rel_error
-from tensorwright.peers.comparison.foreign_load import ForeignLoad, watch_foreign_load
 from tensorwright.peers.comparison.network_table import (
     BenchRow,
     PeerTime,
@@ -43,7 +42,6 @@ from tensorwright.peers.comparison.rotation import (
     ratio,
     rotate,
 )
-from tensorwright.peers.comparison.self_test import SelfTestRow, self_test
 from tensorwright.peers.competitors.tuning_curve import (
     CurvePoint,
     read_curve,
@@ -62,7 +60,6 @@ __all__ = [
     "CurvePoint",
     "Failure",
     "FailureKind",
-    "ForeignLoad",
     "Kind",
     "OpMean",
     "OpPlan",
@@ -77,7 +74,6 @@ __all__ = [
     "Result",
     "Rival",
     "RivalPlan",
-    "SelfTestRow",
     "Timing",
     "choose_copies",
     "compare_case",
@@ -95,9 +91,7 @@ __all__ = [
     "require_peer",
     "rotate",
     "seconds_to_reach",
-    "self_test",
     "summarise_rows",
-    "watch_foreign_load",
     "write_op_rows",
     "write_rows",
 ]

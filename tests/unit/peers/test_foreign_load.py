@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-
-from tensorwright.peers import watch_foreign_load
-from tensorwright.peers.comparison import foreign_load
+from benchmarks import rotation_self_test as foreign_load
+from benchmarks.rotation_self_test import watch_foreign_load
 
 
 def test_a_share_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

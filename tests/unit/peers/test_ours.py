@@ -36,7 +36,7 @@ class Binding(Plain):
 @pytest.mark.parametrize("kind", [Plain, Binding])
 def test_it_loads_binds_runs_and_calls(kind: type[Plain], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(vars(tensorwright), "load", kind)
-    peer = ours.create()
+    peer = ours.OursPeer()
     spins: list[bool] = []
     monkeypatch.setattr(ours, "set_spin", spins.append)
     info = peer.load("model.tw", 2, {})

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 import pytest
+from benchmarks.rotation_self_test import self_test
 
 from tensorwright.base import MachineError, UsageError
 from tensorwright.peers import (
@@ -17,7 +18,6 @@ from tensorwright.peers import (
     Timing,
     ratio,
     rotate,
-    self_test,
 )
 from tensorwright.peers.comparison.rotation import percentile, summarise
 

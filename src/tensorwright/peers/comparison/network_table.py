@@ -128,9 +128,19 @@ def write_rows(
     Raises:  OutputError if the file cannot be written.
     """
     summary = summarise_ratios(rows)
-    known = {**head, "geometric_mean": None if summary is None else summary.mean}
-    parts = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in known.items()]
-    lines = ",\n".join(f"  {_to_json(row)}" for row in rows)
+    head = {**head, "geometric_mean": None if summary is None else summary.mean}
+    write_objects(path, head, [asdict(row) for row in rows])
+
+
+def write_objects(
+    path: str | os.PathLike[str], head: Mapping[str, object], rows: Sequence[Mapping[str, object]]
+) -> None:
+    """Write `head` and, under "rows", a line for each of the others, whole or not at all.
+
+    Raises:  OutputError if the file cannot be written.
+    """
+    parts = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
+    lines = ",\n".join(f"  {json.dumps(_finite(row), allow_nan=False)}" for row in rows)
     parts.append(f' "rows": [\n{lines}\n ]' if rows else ' "rows": []')
     write_atomically(path, "{\n" + ",\n".join(parts) + "\n}\n")
 
@@ -186,18 +196,17 @@ def format_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     return "\n".join(_align(line, widths) for line in lines)
 
 
-def _to_json(row: BenchRow) -> str:
-    fields = _finite(asdict(row))
-    fields["peers"] = [_finite(asdict(each)) for each in row.peers]
-    return json.dumps(fields, allow_nan=False)
-
-
-def _finite(fields: dict[str, Any]) -> dict[str, Any]:
+def _finite(value: Any) -> Any:
     """The same with None for numbers that JSON cannot say."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in fields.items()
-    }
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case dict():
+            return {name: _finite(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_finite(each) for each in value]
+        case _:
+            return value
 
 
 def _align(line: Sequence[str], widths: Sequence[int]) -> str:

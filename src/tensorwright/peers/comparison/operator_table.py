@@ -13,8 +13,8 @@ from typing import Any
 
 from rich.console import Console
 
-from tensorwright.base import InputError, write_atomically
-from tensorwright.peers.comparison.network_table import print_table
+from tensorwright.base import InputError
+from tensorwright.peers.comparison.network_table import print_table, write_objects
 from tensorwright.peers.comparison.operators import METASCHEDULE, OURS, OpTime
 
 NEAR_PEAK = 0.65
@@ -231,10 +231,7 @@ def write_op_rows(
     Raises:  OutputError if the file cannot be written.
     """
     means = [asdict(mean) for mean in summarise_rows(rows)]
-    lines = ",\n".join(f"  {json.dumps(_finite(row.to_json()))}" for row in rows)
-    parts = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
-    parts += [f' "means": {json.dumps(means)}', f' "rows": [\n{lines}\n ]']
-    write_atomically(path, "{\n" + ",\n".join(parts) + "\n}\n")
+    write_objects(path, {**head, "means": means}, [row.to_json() for row in rows])
 
 
 def read_op_rows(path: str | os.PathLike[str]) -> tuple[OpRow, ...]:
@@ -264,11 +261,3 @@ def _read_row(values: dict[str, Any]) -> OpRow:
     rival = fields.pop("rival")
     row = OpRow(**fields, shape=shape)
     return replace(row, times=times, rival=Rival(**rival) if rival is not None else None)
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """Numbers that are not finite become null: JSON has none."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in values.items()
-    }

@@ -54,9 +54,6 @@ class FunctionPeer(Peer):
         several = outputs if isinstance(outputs, tuple | list) else (outputs,)
         return {str(place): np.asarray(value) for place, value in enumerate(several)}
 
-    def park(self) -> None:
-        """Nothing to do: the process is stopped after it."""
-
 
 def _import(name: str) -> ModuleType:
     return importlib.import_module(name)
@@ -74,8 +71,3 @@ def _import_file(path: Path) -> ModuleType:
 
 def _no_factory(*_: object, **__: object) -> Any:
     raise ValueError("bind the inputs first; give {} where there are none")
-
-
-def create() -> Peer:
-    """The peer of this process."""
-    return FunctionPeer()

@@ -18,7 +18,6 @@ import torch._inductor.config as settings
 from tensorwright.base import knobs
 from tensorwright.peers.competitors.pytorch_peer import TorchPeer, bind_call
 from tensorwright.peers.competitors.torch_network import Network
-from tensorwright.peers.process.protocol import Peer
 
 
 class InductorPeer(TorchPeer):
@@ -30,12 +29,7 @@ class InductorPeer(TorchPeer):
 
     def prepare(self, network: Network, tensors: Sequence[Any]) -> Callable[[], Sequence[Any]]:
         """The function to time: the network, compiled whole for these shapes."""
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(knobs.HOME.get()) / "inductor"))
         settings.freezing = True
         compiled = torch.compile(network, mode="max-autotune", fullgraph=True, dynamic=False)
         return bind_call(compiled, tensors)
-
-
-def create() -> Peer:
-    """The peer of this process."""
-    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(knobs.HOME.get()) / "inductor"))
-    return InductorPeer()

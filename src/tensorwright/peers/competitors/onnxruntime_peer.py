@@ -65,9 +65,6 @@ class OnnxRuntimePeer(Peer):
         """One inference on the bound values."""
         return self._session.run_with_iobinding(self._binding)
 
-    def park(self) -> None:
-        """Nothing to do: the process is stopped, or stop_spinning has ended the spinning."""
-
 
 def make_session_options(threads: int, stop_spinning: bool) -> Any:
     """The settings that make a session as fast as it can be on `threads` cores."""
@@ -82,8 +79,3 @@ def make_session_options(threads: int, stop_spinning: bool) -> Any:
     settings.add_session_config_entry("session.intra_op.allow_spinning", "1")
     settings.add_session_config_entry("session.force_spinning_stop", str(int(stop_spinning)))
     return settings
-
-
-def create() -> Peer:
-    """The peer of this process."""
-    return OnnxRuntimePeer()

@@ -16,7 +16,7 @@ import openvino
 from openvino import properties
 from openvino.properties import hint
 
-from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo
+from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, not_bound
 
 
 class OpenVinoPeer(Peer):
@@ -26,7 +26,7 @@ class OpenVinoPeer(Peer):
         self._request: Any = None
         self._model: Any = None
         self._inputs: dict[str, Any] = {}
-        self.call: Callable[[], object] = _nothing
+        self.call: Callable[[], object] = not_bound
 
     def load(self, path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
         """Compile an ONNX file."""
@@ -53,9 +53,6 @@ class OpenVinoPeer(Peer):
             port.get_any_name(): np.array(self._request.get_tensor(port).data)
             for port in self._model.outputs
         }
-
-    def park(self) -> None:
-        """Nothing to do: the process is stopped after it."""
 
     def _infer(self) -> object:
         return self._request.infer(share_outputs=True)
@@ -93,12 +90,3 @@ def _name_in(names: set[str], inputs: Mapping[str, object]) -> str:
     if not known:
         raise ValueError(f"no input for {', '.join(sorted(names))}")
     return known[0]
-
-
-def _nothing() -> object:
-    raise ValueError("no inputs are bound")
-
-
-def create() -> Peer:
-    """The peer of this process."""
-    return OpenVinoPeer()

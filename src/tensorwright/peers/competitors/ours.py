@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorwright
-from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo
+from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, not_bound
 from tensorwright.runtime import set_spin
 
 
@@ -20,7 +20,7 @@ class OursPeer(Peer):
     def __init__(self) -> None:
         self._executable: Any = None
         self._inputs: Arrays = {}
-        self.call: Callable[[], object] = _nothing
+        self.call: Callable[[], object] = not_bound
 
     def load(self, path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
         """Load the executable."""
@@ -42,15 +42,3 @@ class OursPeer(Peer):
         """Compute the outputs of the bound inputs."""
         outputs: Arrays = self._executable.run(self._inputs)
         return outputs
-
-    def park(self) -> None:
-        """Nothing to do: the process is stopped after it."""
-
-
-def _nothing() -> object:
-    raise ValueError("no inputs are bound")
-
-
-def create() -> Peer:
-    """The peer of this process."""
-    return OursPeer()

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from tensorwright.peers.competitors.torch_network import Network, read_network
-from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo
+from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, not_bound
 
 _TRIES = 5
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
@@ -26,8 +26,8 @@ class TorchPeer(Peer):
 
     def __init__(self) -> None:
         self.network: Network | None = None
-        self._run: Callable[[], Sequence[Any]] = _nothing
-        self.call: Callable[[], object] = _nothing
+        self._run: Callable[[], Sequence[Any]] = not_bound
+        self.call: Callable[[], object] = not_bound
 
     def load(self, path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
         """Make a module of an ONNX file."""
@@ -69,9 +69,6 @@ class TorchPeer(Peer):
         outputs = [output.contiguous().numpy() for output in self._run()]
         return dict(zip(names, outputs, strict=True))
 
-    def park(self) -> None:
-        """Nothing to do: the process is stopped after it."""
-
 
 def bind_call(network: Callable[..., Any], tensors: Sequence[Any]) -> Callable[[], Sequence[Any]]:
     """The network on these tensors, as a function of nothing that keeps no gradients."""
@@ -100,12 +97,3 @@ def _seconds(run: Callable[[], object]) -> float:
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
-
-
-def _nothing() -> Sequence[Any]:
-    raise ValueError("no inputs are bound")
-
-
-def create() -> Peer:
-    """The peer of this process."""
-    return TorchPeer()

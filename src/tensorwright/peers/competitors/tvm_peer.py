@@ -34,7 +34,7 @@ from tensorwright.peers.competitors.tuning_curve import (
     read_curve,
 )
 from tensorwright.peers.competitors.tvm_build import build_candidate
-from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo
+from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, not_bound
 
 TRIALS = 200
 BATCH = 64
@@ -51,7 +51,7 @@ class TvmPeer(Peer):
         self._shapes: tuple[tuple[int, ...], ...] = ()
         self._copies = 1
         self._outputs: list[Any] = []
-        self.call: Callable[[], object] = _nothing
+        self.call: Callable[[], object] = not_bound
 
     def load(self, path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
         """Tune what is left of the trials, and build the best schedule on record."""
@@ -104,9 +104,6 @@ class TvmPeer(Peer):
         """Compute the outputs of the bound inputs."""
         self.call()
         return {str(copy): output.numpy() for copy, output in enumerate(self._outputs)}
-
-    def park(self) -> None:
-        """Nothing to do: the process is stopped after it."""
 
 
 def make_workload(path: str, shape: Sequence[int] | None) -> tuple[Any, ...]:
@@ -204,12 +201,3 @@ def _default_folder(path: str, shapes: Sequence[Sequence[int]], threads: int) ->
     """A folder of its own for every workload, in the knob `home`."""
     sizes = "-".join("x".join(map(str, shape)) for shape in shapes)
     return Path(knobs.HOME.get()) / "tvm" / f"{path}-{sizes}-{threads}"
-
-
-def _nothing() -> object:
-    raise ValueError("no inputs are bound")
-
-
-def create() -> Peer:
-    """The peer of this process."""
-    return TvmPeer()

@@ -1,4 +1,4 @@
-"""The kinds of competitors. A new one is a module with `create() -> Peer`, and a line in KINDS."""
+"""The kinds of competitors. A new one is a module with a class that keeps `Peer`, and a line."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tensorwright.peers.process.protocol import Peer
 class Kind:
     """A kind of competitor.
 
-    module   where its `create` is, in `competitors/`; imported in the worker process only
+    factory  its class, in a module of `competitors/` that is imported in its process only
     package  the package that it needs, and `extra` of tensorwright that installs it; "" for none
     limit_s  longest a command may take: some compile for minutes
     program  that it calls; "" for none
     """
 
     name: str
-    module: str
+    factory: str
     package: str = ""
     extra: str = ""
     limit_s: float = 300.0
@@ -32,13 +32,13 @@ class Kind:
 _COMPETITORS = "tensorwright.peers.competitors"
 
 KINDS = (
-    Kind("ours", "ours"),
-    Kind("onnxruntime", "onnxruntime_peer", "onnxruntime", "bench"),
-    Kind("openvino", "openvino_peer", "openvino", "bench"),
-    Kind("pytorch", "pytorch_peer", "torch", "torch"),
-    Kind("inductor", "inductor_peer", "torch", "torch", 1800.0, "g++"),
-    Kind("tvm", "tvm_peer", "tvm", "tvm", 7200.0),
-    Kind("function", "function_peer"),
+    Kind("ours", "ours.OursPeer"),
+    Kind("onnxruntime", "onnxruntime_peer.OnnxRuntimePeer", "onnxruntime", "bench"),
+    Kind("openvino", "openvino_peer.OpenVinoPeer", "openvino", "bench"),
+    Kind("pytorch", "pytorch_peer.TorchPeer", "torch", "torch"),
+    Kind("inductor", "inductor_peer.InductorPeer", "torch", "torch", 1800.0, "g++"),
+    Kind("tvm", "tvm_peer.TvmPeer", "tvm", "tvm", 7200.0),
+    Kind("function", "function_peer.FunctionPeer"),
 )
 
 
@@ -63,7 +63,8 @@ def find_kind(name: str) -> Kind:
 
 def create_peer(kind: Kind) -> Peer:
     """Import the kind's module and make its peer."""
-    peer: Peer = importlib.import_module(f"{_COMPETITORS}.{kind.module}").create()
+    module, _, name = kind.factory.partition(".")
+    peer: Peer = getattr(importlib.import_module(f"{_COMPETITORS}.{module}"), name)()
     return peer
 
 

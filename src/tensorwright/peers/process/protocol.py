@@ -46,7 +46,15 @@ class Peer(Protocol):
         """Do the work of `run` and nothing else: this is what is timed."""
 
     def park(self) -> None:
-        """The turn is over: let go of the cores. The process is stopped after it."""
+        """The turn is over: let go of the cores. By default nothing: the process is stopped."""
+
+
+def not_bound() -> Any:
+    """What `call` is before `bind`.
+
+    Raises:  ValueError always.
+    """
+    raise ValueError("no inputs are bound")
 
 
 class FailureKind(StrEnum):
