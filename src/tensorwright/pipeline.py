@@ -24,12 +24,20 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias, cast
 
 import onnx
 
-from tensorwright.base import Target, UsageError, check_fits, dump, knobs
-from tensorwright.build import Kernel, assemble, assemble_workload, build_cached
+from tensorwright.base import Target, UsageError, check_fits, detect_target, dump, knobs
+from tensorwright.build import (
+    CLibrary,
+    Kernel,
+    assemble,
+    assemble_workload,
+    build_cached,
+    write_c_library,
+)
 from tensorwright.graph import (
     Constants,
     Graph,
@@ -44,6 +52,7 @@ from tensorwright.graph import (
     partition,
     simplify,
 )
+from tensorwright.ops import Array
 from tensorwright.records import RecordStore, best_trace, detect_hardware, load_choice, open_store
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import Trace, format_trace, state_of
@@ -117,13 +126,8 @@ def finish(
     on_kernel: Callable[[Scheduled, int, int], None] | None = None,
 ) -> Executable:
     """Choose a schedule for each workload, build the kernels and put them together."""
-    count = usable_threads(threads)
     kernels: dict[str, Kernel] = {}
-    together = load_choice(store, parts, target, detect_hardware().fingerprint, count)
-    chosen = [
-        choose(workload, target, count, store, together.get(workload.key))
-        for workload in parts.workloads
-    ]
+    chosen = choose_all(parts, target, threads, store)
     for number, scheduled in enumerate(chosen):
         if on_kernel is not None:
             on_kernel(scheduled, number, len(chosen))
@@ -150,6 +154,41 @@ def compile_program(
         trace = choose(workload, target, usable_threads(threads), store).trace
     kernel = build_cached(workload, trace, target)
     return assemble_workload(workload, kernel, target, threads, values)
+
+
+def export_c(
+    parts: Partition,
+    target: Target,
+    threads: int | None,
+    store: RecordStore,
+    folder: Path,
+    name: str,
+    example: Mapping[str, Array],
+) -> tuple[str, ...]:
+    """As `finish`, but write a C library into a folder; give the names of its files.
+
+    name      what its files and functions are called
+    example   inputs, with which its example program runs
+    """
+    traces = {each.workload.key: each.trace for each in choose_all(parts, target, threads, store)}
+    expected: Mapping[str, Array] = {}
+    if not target.missing_on(detect_target()):
+        expected = finish(parts, target, threads, store).run(example)
+    count = usable_threads(threads)
+    library = CLibrary(name, parts, traces, target, count, example, expected)
+    return write_c_library(library, folder)
+
+
+def choose_all(
+    parts: Partition, target: Target, threads: int | None, store: RecordStore
+) -> list[Scheduled]:
+    """A schedule for each workload of a network: from the network's own choice, or by `choose`."""
+    count = usable_threads(threads)
+    together = load_choice(store, parts, target, detect_hardware().fingerprint, count)
+    return [
+        choose(workload, target, count, store, together.get(workload.key))
+        for workload in parts.workloads
+    ]
 
 
 def choose(

@@ -6,6 +6,7 @@ Read `kernel.py` first (from a trace to object code), then `backend.py` (what a 
 
 from tensorwright.build.assemble import assemble, assemble_workload
 from tensorwright.build.backend import BACKENDS, LLVM, Backend, C, LoadedCode, backend_of
+from tensorwright.build.c_library import CLibrary, write_c_library
 from tensorwright.build.cached_build import build_cached
 from tensorwright.build.kernel import (
     BuildRequest,
@@ -23,6 +24,7 @@ __all__ = [
     "Backend",
     "BuildRequest",
     "C",
+    "CLibrary",
     "Kernel",
     "LoadedCode",
     "assemble",
@@ -34,4 +36,5 @@ __all__ = [
     "build_request",
     "emit_source",
     "loop_program",
+    "write_c_library",
 ]

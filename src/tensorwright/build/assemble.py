@@ -12,6 +12,7 @@ import numpy as np
 
 from tensorwright.base import DType, Target
 from tensorwright.build.kernel import Kernel
+from tensorwright.codegen import Signature
 from tensorwright.expr import Tensor
 from tensorwright.graph import (
     PLAIN,
@@ -35,7 +36,9 @@ from tensorwright.runtime import (
     Inside,
     KernelStep,
     Network,
+    Plan,
     TensorSpec,
+    kernel_spec,
     make_plan,
     usable_threads,
 )
@@ -54,6 +57,22 @@ def assemble(
     threads   how many the kernels use; the knob `threads` where None
     sources   texts to keep with it (the schedules, for people)
     """
+    signatures = {key: kernel.signature for key, kernel in kernels.items()}
+    plan, arrays = plan_network(partition, signatures, target, threads)
+    objects = tuple(kernels[workload.key].object_code for workload in partition.workloads)
+    return Executable(plan, objects, arrays, threads=threads, sources=sources)
+
+
+def plan_network(
+    partition: Partition,
+    signatures: Mapping[str, Signature],
+    target: Target,
+    threads: int | None,
+) -> tuple[Plan, tuple[Array, ...]]:
+    """What the executable of a partitioned graph does, and its constants as kernels read them.
+
+    signatures   workload key -> how its kernel is called
+    """
     graph = partition.graph
     constants = _Constants(graph.constants, graph.layouts)
     keys = [workload.key for workload in partition.workloads]
@@ -65,7 +84,7 @@ def assemble(
                 names = dict(zip((t.name for t in workload.inputs), inputs, strict=True))
                 names |= dict(zip((t.name for t in workload.outputs), outputs, strict=True))
                 number = keys.index(workload.key)
-                calls.append(_call(workload, number, kernels[workload.key], names, constants))
+                calls.append(_call(workload, number, signatures[workload.key], names, constants))
             case HostCall(node):
                 read = tuple(constants.argument(name) for name in node.inputs)
                 label = f"{node.operator} on the host"
@@ -83,14 +102,12 @@ def assemble(
         tuple(_spec(name, graph.types[name]) for name in graph.inputs),
         tuple(_spec(name, graph.types[name]) for name in graph.outputs),
         constants.specs,
-        tuple(kernels[key].spec for key in keys),
+        tuple(kernel_spec(signatures[key]) for key in keys),
         tuple(calls),
         tuple((name, _stored_type(graph, name)) for name in graph.types),
         tuple(parts),
     )
-    objects = tuple(kernels[key].object_code for key in keys)
-    arrays = tuple(constants.packed.values())
-    return Executable(make_plan(network), objects, arrays, threads=threads, sources=sources)
+    return make_plan(network), tuple(constants.packed.values())
 
 
 def assemble_workload(
@@ -106,7 +123,7 @@ def assemble_workload(
     """
     constants = _Constants(values or {}, {})
     names = {parameter.name: parameter.name for parameter in kernel.parameters}
-    call = _call(workload, 0, kernel, names, constants)
+    call = _call(workload, 0, kernel.signature, names, constants)
     inputs = _specs(workload.inputs, workload.input_types)
     network = Network(
         workload.name,
@@ -159,14 +176,14 @@ class _Constants:
 def _call(
     workload: Workload,
     number: int,
-    kernel: Kernel,
+    signature: Signature,
     names: Mapping[str, str],
     constants: _Constants,
 ) -> KernelStep[str]:
     """The call of kernel `number`; `names` are those of its tensors outside of the workload."""
     arguments = tuple(
         constants.argument(names[parameter.name], parameter.packing)
-        for parameter in kernel.parameters
+        for parameter in signature.parameters
     )
     moved_bytes = sum(t.size_bytes for t in (*workload.input_types, *workload.output_types))
     return KernelStep(number, arguments, workload.name, work(workload.outputs), moved_bytes)

@@ -5,20 +5,23 @@ what functions C lacks are in helpers.py. From text to a shared object: compiler
 """
 
 from tensorwright.codegen.c.compiler import (
+    FLAGS,
     compile_source,
     compiler_key,
     load_shared_object,
+    machine_flags,
     refusal,
 )
 from tensorwright.codegen.c.kernel import emit
-from tensorwright.codegen.c.text import c_name, element_type
+from tensorwright.codegen.c.text import c_name
 
 __all__ = [
+    "FLAGS",
     "c_name",
     "compile_source",
     "compiler_key",
-    "element_type",
     "emit",
     "load_shared_object",
+    "machine_flags",
     "refusal",
 ]

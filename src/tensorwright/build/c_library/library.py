@@ -1,0 +1,224 @@
+"""Write a network as a C library: header, sources, weights, Makefile and an example.
+
+NAME.h  NAME.c        how to call it; the plan of the network as C
+kernels/kernel_N.c    one file for each workload, as the back end `c` writes it
+NAME.weights          the constants, packed as the kernels read them
+example.c Makefile    `make && ./example` runs it and compares with example_outputs.bin
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tensorwright.base import Target, UnsupportedError, make_folder, write_atomically
+from tensorwright.build.assemble import plan_network
+from tensorwright.build.backend import C
+from tensorwright.build.c_library.templates import EXAMPLE, HEADER, LIBRARY, MAKEFILE
+from tensorwright.build.kernel import emit_source, loop_program
+from tensorwright.codegen import Signature
+from tensorwright.codegen.c import FLAGS, c_name, machine_flags
+from tensorwright.graph import Partition
+from tensorwright.ops import Array
+from tensorwright.runtime import (
+    ArenaRef,
+    BufferRef,
+    ConstantRef,
+    CopyStep,
+    HostStep,
+    InputRef,
+    KernelStep,
+    OutputRef,
+    Plan,
+    Step,
+    TensorSpec,
+)
+from tensorwright.schedule import Trace
+
+_HEAD_BYTES = 64
+_ALIGN = 64
+_MOST_AXES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CLibrary:
+    """A network to be written in C.
+
+    traces    workload key -> its schedule
+    example   the inputs of the example
+    expected  what comes out for them; none where that cannot be computed on this machine
+    """
+
+    name: str
+    partition: Partition
+    traces: Mapping[str, Trace]
+    target: Target
+    threads: int
+    example: Mapping[str, Array]
+    expected: Mapping[str, Array]
+
+
+def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
+    """Write all files into a folder, which is made where it is missing; give their names.
+
+    Raises:  UnsupportedError for an operator without a kernel, and as the back end; OutputError.
+    """
+    name = c_name(library.name)
+    files: dict[str, bytes] = {}
+    signatures: dict[str, Signature] = {}
+    for number, workload in enumerate(library.partition.workloads):
+        program = loop_program(workload, library.traces[workload.key], f"{name}_kernel_{number}")
+        source = emit_source(program, library.target, C)
+        signatures[workload.key] = source.signature
+        heading = f"/* {workload.name}, {workload.key} */\n"
+        files[f"kernels/kernel_{number}.c"] = (heading + source.text).encode()
+    plan, arrays = plan_network(library.partition, signatures, library.target, library.threads)
+    _refuse(plan)
+    weights, offsets = _weights(arrays)
+    values = _values(library, name, plan, len(weights), offsets)
+    kernels = " ".join(f"kernels/kernel_{n}.o" for n in range(len(plan.kernels)))
+    files[f"{name}.weights"] = _weights_file(weights)
+    files[f"{name}.h"] = HEADER.substitute(values).encode()
+    files[f"{name}.c"] = LIBRARY.substitute(values).encode()
+    files["example.c"] = EXAMPLE.substitute(values).encode()
+    files["Makefile"] = MAKEFILE.substitute(
+        values,
+        machine=" ".join(machine_flags(library.target)),
+        flags=" ".join(FLAGS),
+        objects=kernels,
+    ).encode()
+    files["example_inputs.bin"] = _raw(plan.inputs, library.example)
+    if library.expected:
+        files["example_outputs.bin"] = _raw(plan.outputs, library.expected)
+    make_folder(folder / "kernels")
+    for path, content in files.items():
+        write_atomically(folder / path, content)
+    return tuple(files)
+
+
+def _refuse(plan: Plan) -> None:
+    for step in plan.steps:
+        if isinstance(step, HostStep):
+            raise UnsupportedError(
+                stage="compile",
+                where=f"operator {step.operator}",
+                reason="it runs in Python, where there is no kernel for it, and a C library has "
+                "no Python",
+                remedy="remove the operator from the model, or compile to an executable",
+                operator=step.operator,
+            )
+    for spec in (*plan.inputs, *plan.outputs):
+        if len(spec.shape) > _MOST_AXES:
+            raise UnsupportedError(
+                stage="compile",
+                where=f"tensor {spec}",
+                reason=f"the header describes tensors of at most {_MOST_AXES} axes",
+                remedy="reshape it in the model",
+                operator="shape",
+            )
+
+
+def _values(
+    library: CLibrary, name: str, plan: Plan, weights_bytes: int, offsets: tuple[int, ...]
+) -> dict[str, object]:
+    """What stands for the names in the templates."""
+    tensors = [f"   inputs[{n}]   {spec}" for n, spec in enumerate(plan.inputs)]
+    tensors += [f"   outputs[{n}]  {spec}" for n, spec in enumerate(plan.outputs)]
+    symbols = [kernel.symbol for kernel in plan.kernels]
+    return {
+        "title": _comment(library.name),
+        "name": name,
+        "NAME": name.upper(),
+        "target": plan.target,
+        "tensors": _comment("\n".join(tensors)),
+        "inputs": len(plan.inputs),
+        "outputs": len(plan.outputs),
+        "megabytes": max(1, round(weights_bytes / 1e6)),
+        "weights_bytes": weights_bytes,
+        "arena_bytes": plan.arena_bytes,
+        "shared_bytes": max((k.workspace_bytes for k in plan.kernels), default=0),
+        "thread_bytes": max((k.local_workspace_bytes for k in plan.kernels), default=0),
+        "descriptions": _described(f"{name}_inputs", name, plan.inputs)
+        + _described(f"{name}_outputs", name, plan.outputs),
+        "declarations": "".join(f"void {each}(void **, void *, int);\n" for each in symbols),
+        "steps": "".join(_step(plan, step, offsets) for step in plan.steps),
+        "threads": plan.threads,
+        "is_checked": int(bool(library.expected)),
+    }
+
+
+def _described(variable: str, name: str, specs: tuple[TensorSpec, ...]) -> str:
+    rows = [
+        f'    {{{_quoted(spec.name)}, "{spec.dtype}", {len(spec.shape)}, '
+        f"{{{', '.join(map(str, spec.shape)) or '0'}}}, {spec.size_bytes}}},\n"
+        for spec in specs
+    ]
+    return f"const {name}_tensor {variable}[] = {{\n{''.join(rows)}}};\n"
+
+
+def _step(plan: Plan, step: Step, offsets: tuple[int, ...]) -> str:
+    match step:
+        case KernelStep(kernel, arguments, label):
+            places = ", ".join(f"(void *)({_place(ref, offsets)})" for ref in arguments)
+            call = f"{plan.kernels[kernel].symbol}(args, model->workspace, threads);"
+            return (
+                f"    {{ /* {_comment(label)} */\n        void *args[] = {{{places}}};\n"
+                f"        {call}\n    }}\n"
+            )
+        case CopyStep(source, destination, size_bytes):
+            into, from_ = _place(destination, offsets), _place(source, offsets)
+            return f"    memcpy({into}, {from_}, {size_bytes});\n"
+        case HostStep():
+            raise AssertionError("host steps are refused before")
+
+
+def _place(ref: BufferRef, offsets: tuple[int, ...]) -> str:
+    match ref:
+        case InputRef(index, offset):
+            return f"(const char *)inputs[{index}] + {offset}"
+        case OutputRef(index, offset):
+            return f"(char *)outputs[{index}] + {offset}"
+        case ConstantRef(index, offset):
+            return f"weights + {offsets[index] + offset}"
+        case ArenaRef(offset):
+            return f"arena + {offset}"
+
+
+def _weights(arrays: tuple[Array, ...]) -> tuple[bytes, tuple[int, ...]]:
+    """All constants one after the other, and where each begins."""
+    parts: list[bytes] = []
+    offsets: list[int] = []
+    place = 0
+    for array in arrays:
+        content = array.tobytes()
+        padding = -len(content) % _ALIGN
+        parts += [content, bytes(padding)]
+        offsets.append(place)
+        place += len(content) + padding
+    return b"".join(parts), tuple(offsets)
+
+
+def _weights_file(weights: bytes) -> bytes:
+    total = int(np.frombuffer(weights, np.uint64).sum(dtype=np.uint64)) if weights else 0
+    head = b"TWWEIGHT" + np.uint32(1).tobytes() + bytes(4)
+    head += np.uint64(len(weights)).tobytes() + np.uint64(total).tobytes()
+    return head.ljust(_HEAD_BYTES, b"\0") + weights
+
+
+def _raw(specs: tuple[TensorSpec, ...], arrays: Mapping[str, Array]) -> bytes:
+    return b"".join(np.ascontiguousarray(arrays[spec.name]).tobytes() for spec in specs)
+
+
+def _comment(text: str) -> str:
+    """A text that may stand in a comment."""
+    return text.replace("*/", "* /").replace("/*", "/ *")
+
+
+def _quoted(text: str) -> str:
+    """A text as a C string."""
+    plain = set(range(32, 127)) - set(b'"\\?')
+    letters = (chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode())
+    return f'"{"".join(letters)}"'
