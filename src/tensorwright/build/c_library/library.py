@@ -132,7 +132,7 @@ def _values(
         "title": _comment(library.name),
         "name": name,
         "NAME": name.upper(),
-        "target": plan.target,
+        "target": plan.target.triple,
         "tensors": _comment("\n".join(tensors)),
         "inputs": len(plan.inputs),
         "outputs": len(plan.outputs),

@@ -1,0 +1,93 @@
+"""A network as a C library: it builds without a warning and computes what the executable does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.targets import native_target
+
+from tensorwright.base import DType, UnsupportedError
+from tensorwright.codegen.c import refusal
+from tensorwright.graph import Graph, GraphBuilder
+from tensorwright.pipeline import export_c, opened, prepare
+from tensorwright.zoo import random_inputs
+
+TARGET = native_target()
+
+
+def network() -> Graph:
+    """A convolution, a branch, and two outputs, one of them an input of the other's operators."""
+    random = np.random.default_rng(0)
+    graph = GraphBuilder("small net")
+    image = graph.input("image", (1, 3, 12, 12))
+    weights = graph.constant(random.standard_normal((8, 3, 3, 3)).astype(np.float32))
+    (features,) = graph.apply("conv", (image, weights), pads=(1, 1, 1, 1))
+    (positive,) = graph.apply("relu", (features,))
+    (flat,) = graph.apply("reshape", (positive,), shape=(1, 1152))
+    matrix = graph.constant(random.standard_normal((1152, 10)).astype(np.float32) / 30)
+    (scores,) = graph.apply("matmul", (flat, matrix))
+    (chances,) = graph.apply("softmax", (scores,), axis=1)
+    return graph.finish((positive, chances))
+
+
+def export(graph: Graph, folder: Path, name: str = "small") -> None:
+    with opened(None) as store:
+        parts = prepare(graph, TARGET)
+        export_c(parts, TARGET, 2, store, folder, name, random_inputs(graph, 0))
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_it_builds_and_computes_the_same(compiler: str, tmp_path: Path) -> None:
+    if shutil.which(compiler) is None or shutil.which("make") is None:
+        pytest.skip(f"there is no {compiler}, or no make")
+    if refusal(TARGET):
+        pytest.skip(refusal(TARGET))
+    export(network(), tmp_path / "lib", "a network: 1")
+    build = subprocess.run(
+        ["make", "-C", str(tmp_path / "lib"), f"CC={compiler}", "CFLAGS=-O1"],
+        capture_output=True,
+        text=True,
+    )
+    assert build.returncode == 0, build.stderr
+    for threads in ("1", "2"):
+        done = subprocess.run(
+            [tmp_path / "lib" / "example", threads],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.count(": equal") == 2
+        assert f"on {threads} threads" in done.stdout
+    weights = tmp_path / "lib" / "a_network__1.weights"
+    damaged = bytearray(weights.read_bytes())
+    damaged[-1] ^= 1
+    weights.write_bytes(damaged)
+    refused = subprocess.run([tmp_path / "lib" / "example"], capture_output=True, text=True)
+    assert refused.returncode == 1
+    assert "damaged, or of another model" in refused.stderr
+
+
+def test_the_header_names_inputs_and_outputs(tmp_path: Path) -> None:
+    export(network(), tmp_path / "lib")
+    header = (tmp_path / "lib" / "small.h").read_text()
+    assert "inputs[0]   image: " in header
+    assert "#define SMALL_OUTPUTS 2" in header
+    assert {p.name for p in (tmp_path / "lib").iterdir()} == {
+        *("Makefile", "example.c", "small.c", "small.h", "small.weights", "kernels"),
+        *("example_inputs.bin", "example_outputs.bin"),
+    }
+
+
+def test_an_operator_without_a_kernel_is_refused(tmp_path: Path) -> None:
+    graph = GraphBuilder("host")
+    values = graph.input("values", (4,), DType.F32)
+    best, _ = graph.apply("topk", (values,), k=2)
+    with pytest.raises(UnsupportedError, match="operator topk"):
+        export(graph.finish((best,)), tmp_path / "lib")
+    assert not (tmp_path / "lib").exists()
