@@ -28,6 +28,7 @@ SURFACES = ("peers", "integrations", "report", "cli")
 ROOMS = {
     # A line for each folder that has folders in it: they, and modules where they matter, import
     # only what stands before them. All folders are named, modules need not be.
+    "build": "backend kernel assemble c_library",
     "cli": "arguments bench rules",
     "codegen": "analysis source llvm c",
     "codegen.llvm": "math text intrinsics memory operations",
@@ -43,7 +44,7 @@ ROOMS = {
     "rewrite.prove": "problem sampling refute outcome instances saturate explain prover conditions "
     "validation",
     "runtime": "buffers plan container native executable",
-    "schedule": "algorithms state analysis primitive primitives trace workload",
+    "schedule": "algorithms execution state analysis primitive primitives trace workload",
     "tuning": "space features measuring models task strategies datasets task_scheduling session",
     "tuning.space": "sketch axes defaults derived space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
