@@ -45,15 +45,20 @@ def extents(tensor: Tensor) -> tuple[int, ...]:
     return found
 
 
-def stretched(tensor: Tensor, indices: Sequence[Index], shape: Sequence[int]) -> Load:
-    """Read a tensor that broadcasts to `shape`: index 0 where an extent of 1 stretches."""
-    own = extents(tensor)
+def stretched_indices(
+    own: Sequence[int], indices: Sequence[Index], shape: Sequence[int]
+) -> tuple[Index, ...]:
+    """The indices into a shape that broadcasts to another: 0 where an extent of 1 stretches."""
     skip = len(shape) - len(own)
-    chosen = tuple(
+    return tuple(
         0 if extent == 1 and wanted != 1 else index
         for extent, wanted, index in zip(own, shape[skip:], indices[skip:], strict=True)
     )
-    return Load(tensor, chosen)
+
+
+def stretched(tensor: Tensor, indices: Sequence[Index], shape: Sequence[int]) -> Load:
+    """Read a tensor that broadcasts to `shape`."""
+    return Load(tensor, stretched_indices(extents(tensor), indices, shape))
 
 
 def pointwise(

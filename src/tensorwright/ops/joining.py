@@ -36,6 +36,7 @@ from tensorwright.ops.attributes import (
     scalar_of,
     text_of,
 )
+from tensorwright.ops.movement import Indices, Shape, rearrangement
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
@@ -141,21 +142,13 @@ def _ranges(shape: tuple[int, ...], attributes: Attributes) -> tuple[range, ...]
     return tuple(taken)
 
 
-def _infer_slice(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    taken = _ranges(types[0].shape, attributes)
-    return (TensorType(types[0].dtype, tuple(len(each) for each in taken)),)
+def _sliced(own: Shape, attributes: Attributes) -> Shape:
+    return tuple(len(each) for each in _ranges(own, attributes))
 
 
-def _slice(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    (x,) = tensors
-    taken = _ranges(extents(x), attributes)
-
-    def body(*indices: Index) -> Value:
-        places = zip(indices, taken, strict=True)
-        return Load(x, tuple(index * each.step + each.start for index, each in places))
-
-    shape = tuple(len(each) for each in taken)
-    return (compute("slice", shape, body, axis_names(len(shape))),)
+def _before_slicing(indices: Indices, own: Shape, _: Shape, attributes: Attributes) -> Indices:
+    places = zip(indices, _ranges(own, attributes), strict=True)
+    return tuple(index * each.step + each.start for index, each in places)
 
 
 def _pads(
@@ -254,20 +247,19 @@ JOINING_OPERATORS = (
         movement=Movement.CROP,
         is_identity=identity_of_type,
     ),
-    tensor_operator(
+    rearrangement(
         "slice",
         "x[start:end:step] along some dimensions, as in NumPy",
-        ("x",),
         (
             Attribute("starts", None, "first index; negative counts from the end"),
             Attribute("ends", None, "index that is not reached any more"),
             Attribute("axes", (), "the dimensions; empty: the first ones"),
             Attribute("steps", (), "distances, negative goes backwards; empty: 1"),
         ),
-        _infer_slice,
-        _slice,
-        movement=Movement.CROP,
-        is_identity=_takes_every_element,
+        _sliced,
+        _before_slicing,
+        Movement.CROP,
+        _takes_every_element,
     ),
     tensor_operator(
         "pad",

@@ -22,7 +22,7 @@ from tensorwright.expr import (
     reduce_axis,
     sum_over,
 )
-from tensorwright.ops.access import extents, pointwise, stretched
+from tensorwright.ops.access import extents, pointwise, stretched, stretched_indices
 from tensorwright.ops.attributes import (
     NUMBERS,
     bool_of,
@@ -90,12 +90,7 @@ def _batched(
     tensor: Tensor, at: tuple[Index, ...], batch: tuple[int, ...], inner: tuple[Index, ...]
 ) -> Value:
     own = extents(tensor)
-    own_batch = own[: len(own) - len(inner)]
-    skip = len(batch) - len(own_batch)
-    chosen = tuple(
-        0 if extent == 1 and wanted != 1 else index
-        for extent, wanted, index in zip(own_batch, batch[skip:], at[skip:], strict=True)
-    )
+    chosen = stretched_indices(own[: len(own) - len(inner)], at, batch)
     return Load(tensor, (*chosen, *inner))
 
 

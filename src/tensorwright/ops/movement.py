@@ -14,48 +14,92 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
+from typing import TypeAlias
 
 from tensorwright.expr import Compute, Index, Load, Tensor, compute, floor_div, mod
-from tensorwright.ops.access import axis_names, extents, pointwise
-from tensorwright.ops.attributes import fault, int_of, ints_of, require_rank, text_of
+from tensorwright.ops.access import axis_names, extents, stretched_indices
+from tensorwright.ops.attributes import fault, int_of, ints_of, text_of
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
+    IdentityRule,
     Movement,
+    Operator,
     TensorType,
     identity_of_type,
+    never_identity,
     tensor_operator,
 )
 from tensorwright.ops.shapes import axes_in, broadcast_shapes
 
+Shape: TypeAlias = tuple[int, ...]
+Indices: TypeAlias = tuple[Index, ...]
+ShapeRule: TypeAlias = Callable[[Shape, Attributes], Shape]
+SourceRule: TypeAlias = Callable[[Indices, Shape, Shape, Attributes], Indices]
 
-def _infer_reshape(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+
+def rearrangement(
+    name: str,
+    doc: str,
+    attributes: tuple[Attribute, ...],
+    shape_of: ShapeRule,
+    source_of: SourceRule,
+    movement: Movement,
+    is_identity: IdentityRule = identity_of_type,
+) -> Operator:
+    """An operator each element of whose result is an element of its only input.
+
+    shape_of   the shape of the result, of that of the input; raises ModelError
+    source_of  the indices into the input, of those into the result and both shapes
+    """
+
+    def infer(types: tuple[TensorType, ...], given: Attributes) -> tuple[TensorType, ...]:
+        (x,) = types
+        return (TensorType(x.dtype, shape_of(x.shape, given)),)
+
+    def meaning(tensors: tuple[Tensor, ...], given: Attributes) -> tuple[Compute, ...]:
+        (x,) = tensors
+        own = extents(x)
+        shape = shape_of(own, given)
+
+        def body(*indices: Index) -> Load:
+            return Load(x, source_of(indices, own, shape, given))
+
+        return (compute(name, shape, body, axis_names(len(shape))),)
+
+    return tensor_operator(
+        name,
+        doc,
+        ("x",),
+        attributes,
+        infer,
+        meaning,
+        movement=movement,
+        is_identity=is_identity,
+    )
+
+
+def _reshaped(own: Shape, attributes: Attributes) -> Shape:
     shape = ints_of(attributes, "shape")
     if min(shape, default=0) < 0:
         raise fault(f"attribute shape {shape} has a negative extent")
-    if prod(shape) != prod(types[0].shape):
-        raise fault(
-            f"shape {types[0].shape} has {prod(types[0].shape)} elements, {shape} {prod(shape)}"
-        )
-    return (TensorType(types[0].dtype, shape),)
+    if prod(shape) != prod(own):
+        raise fault(f"shape {own} has {prod(own)} elements, {shape} {prod(shape)}")
+    return shape
 
 
-def reshaped(name: str, x: Tensor, shape: tuple[int, ...]) -> Compute:
-    """The same elements in row-major order under another shape.
+def _in_same_order(indices: Indices, own: Shape, shape: Shape, _: Attributes) -> Indices:
+    """The element at the same place in row-major order.
 
     Runs of dimensions that hold the same number of elements on both sides are matched first, so
     that a dimension which stays costs no division.
     """
-    groups = _matching_runs(extents(x), shape)
-
-    def body(*indices: Index) -> Load:
-        found: list[Index] = []
-        for old, new in groups:
-            found.extend(_unravel(indices, new, shape, [extents(x)[at] for at in old]))
-        return Load(x, tuple(found))
-
-    return compute(name, shape, body, axis_names(len(shape)))
+    source: list[Index] = []
+    for old, new in _matching_runs(own, shape):
+        source.extend(_unravel(indices, new, shape, [own[at] for at in old]))
+    return tuple(source)
 
 
 def _matching_runs(
@@ -105,174 +149,20 @@ def _unravel(
     return found
 
 
-def _reshape(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    return (reshaped("reshape", tensors[0], ints_of(attributes, "shape")),)
-
-
-def _permutation(attributes: Attributes, rank: int) -> tuple[int, ...]:
+def _permutation(rank: int, attributes: Attributes) -> tuple[int, ...]:
     perm = ints_of(attributes, "perm") or tuple(reversed(range(rank)))
     if sorted(perm) != list(range(rank)):
         raise fault(f"attribute perm {perm} is no permutation of {rank} dimensions")
     return perm
 
 
-def _infer_transpose(
-    types: tuple[TensorType, ...], attributes: Attributes
-) -> tuple[TensorType, ...]:
-    (x,) = types
-    perm = _permutation(attributes, len(x.shape))
-    return (TensorType(x.dtype, tuple(x.shape[at] for at in perm)),)
+def _transposed(own: Shape, attributes: Attributes) -> Shape:
+    return tuple(own[at] for at in _permutation(len(own), attributes))
 
 
-def _transpose(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    (x,) = tensors
-    perm = _permutation(attributes, len(x.shape))
-
-    def body(*indices: Index) -> Load:
-        return Load(x, tuple(indices[perm.index(at)] for at in range(len(perm))))
-
-    shape = tuple(extents(x)[at] for at in perm)
-    return (compute("transpose", shape, body, axis_names(len(shape))),)
-
-
-def _infer_expand(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    shape = broadcast_shapes(types[0].shape, ints_of(attributes, "shape"))
-    return (TensorType(types[0].dtype, shape),)
-
-
-def _expand(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    shape = broadcast_shapes(extents(tensors[0]), ints_of(attributes, "shape"))
-    return (pointwise("expand", tensors, shape, lambda value: value),)
-
-
-def _squeezed(shape: tuple[int, ...], attributes: Attributes) -> tuple[int, ...]:
-    axes = axes_in(ints_of(attributes, "axes"), len(shape))
-    if not axes:
-        axes = tuple(at for at, extent in enumerate(shape) if extent == 1)
-    for at in axes:
-        if shape[at] != 1:
-            raise fault(f"dimension {at} of shape {shape} has extent {shape[at]}, not 1")
-    return tuple(extent for at, extent in enumerate(shape) if at not in axes)
-
-
-def _infer_squeeze(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    return (TensorType(types[0].dtype, _squeezed(types[0].shape, attributes)),)
-
-
-def _squeeze(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    return (reshaped("squeeze", tensors[0], _squeezed(extents(tensors[0]), attributes)),)
-
-
-def _unsqueezed(shape: tuple[int, ...], attributes: Attributes) -> tuple[int, ...]:
-    given = ints_of(attributes, "axes")
-    axes = axes_in(given, len(shape) + len(given))
-    rest = iter(shape)
-    return tuple(1 if at in axes else next(rest) for at in range(len(shape) + len(axes)))
-
-
-def _infer_unsqueeze(
-    types: tuple[TensorType, ...], attributes: Attributes
-) -> tuple[TensorType, ...]:
-    return (TensorType(types[0].dtype, _unsqueezed(types[0].shape, attributes)),)
-
-
-def _unsqueeze(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    return (reshaped("unsqueeze", tensors[0], _unsqueezed(extents(tensors[0]), attributes)),)
-
-
-def _infer_tile(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    (x,) = types
-    repeats = ints_of(attributes, "repeats")
-    if len(repeats) != len(x.shape) or min(repeats, default=0) < 0:
-        raise fault(f"attribute repeats {repeats} does not fit shape {x.shape}")
-    shape = tuple(n * times for n, times in zip(x.shape, repeats, strict=True))
-    return (TensorType(x.dtype, shape),)
-
-
-def _tile(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    (x,) = tensors
-    repeats = ints_of(attributes, "repeats")
-
-    def body(*indices: Index) -> Load:
-        return Load(
-            x,
-            tuple(
-                mod(index, n) if times > 1 and n else index
-                for index, n, times in zip(indices, extents(x), repeats, strict=True)
-            ),
-        )
-
-    shape = tuple(n * times for n, times in zip(extents(x), repeats, strict=True))
-    return (compute("tile", shape, body, axis_names(len(shape))),)
-
-
-def _block(attributes: Attributes) -> int:
-    size = int_of(attributes, "blocksize")
-    if size < 1:
-        raise fault(f"attribute blocksize is {size}, not positive")
-    return size
-
-
-def _infer_to_space(
-    types: tuple[TensorType, ...], attributes: Attributes
-) -> tuple[TensorType, ...]:
-    (x,) = types
-    require_rank("x", x, 4, 4)
-    size = _block(attributes)
-    text_of(attributes, "mode", ("DCR", "CRD"))
-    n, c, h, w = x.shape
-    if c % (size * size):
-        raise fault(f"{c} channels do not divide into blocks of {size} x {size}")
-    return (TensorType(x.dtype, (n, c // (size * size), h * size, w * size)),)
-
-
-def _to_space(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    (x,) = tensors
-    size = _block(attributes)
-    n, channels, height, width = extents(x)
-    depth = channels // (size * size)
-    depth_first = text_of(attributes, "mode") == "DCR"
-
-    def body(n: Index, c: Index, h: Index, w: Index) -> Load:
-        within = mod(h, size) * size + mod(w, size)
-        channel = within * depth + c if depth_first else c * (size * size) + within
-        return Load(x, (n, channel, floor_div(h, size), floor_div(w, size)))
-
-    return (compute("depth_to_space", (n, depth, height * size, width * size), body),)
-
-
-def _infer_to_depth(
-    types: tuple[TensorType, ...], attributes: Attributes
-) -> tuple[TensorType, ...]:
-    (x,) = types
-    require_rank("x", x, 4, 4)
-    size = _block(attributes)
-    n, c, h, w = x.shape
-    if h % size or w % size:
-        raise fault(f"spatial shape ({h}, {w}) does not divide into blocks of {size} x {size}")
-    return (TensorType(x.dtype, (n, c * size * size, h // size, w // size)),)
-
-
-def _to_depth(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    (x,) = tensors
-    size = _block(attributes)
-    n, channels, height, width = extents(x)
-
-    def body(n: Index, c: Index, h: Index, w: Index) -> Load:
-        block = floor_div(c, channels)
-        row = h * size + floor_div(block, size)
-        column = w * size + mod(block, size)
-        return Load(x, (n, mod(c, channels), row, column))
-
-    shape = (n, channels * size * size, height // size, width // size)
-    return (compute("space_to_depth", shape, body),)
-
-
-def _axis_list(doc: str, *, required: bool) -> Attribute:
-    return Attribute("axes", None if required else (), doc)
-
-
-_BLOCKSIZE = Attribute("blocksize", None, "extent of the blocks in both directions")
+def _before_transposing(indices: Indices, own: Shape, _: Shape, attributes: Attributes) -> Indices:
+    perm = _permutation(len(own), attributes)
+    return tuple(indices[perm.index(at)] for at in range(len(perm)))
 
 
 def _keeps_order(source: TensorType, attributes: Attributes) -> bool:
@@ -282,86 +172,162 @@ def _keeps_order(source: TensorType, attributes: Attributes) -> bool:
     return kept == sorted(kept)
 
 
+def _expanded(own: Shape, attributes: Attributes) -> Shape:
+    return broadcast_shapes(own, ints_of(attributes, "shape"))
+
+
+def _before_expanding(indices: Indices, own: Shape, shape: Shape, _: Attributes) -> Indices:
+    return stretched_indices(own, indices, shape)
+
+
+def _squeezed(own: Shape, attributes: Attributes) -> Shape:
+    axes = axes_in(ints_of(attributes, "axes"), len(own))
+    if not axes:
+        axes = tuple(at for at, extent in enumerate(own) if extent == 1)
+    for at in axes:
+        if own[at] != 1:
+            raise fault(f"dimension {at} of shape {own} has extent {own[at]}, not 1")
+    return tuple(extent for at, extent in enumerate(own) if at not in axes)
+
+
+def _unsqueezed(own: Shape, attributes: Attributes) -> Shape:
+    given = ints_of(attributes, "axes")
+    axes = axes_in(given, len(own) + len(given))
+    rest = iter(own)
+    return tuple(1 if at in axes else next(rest) for at in range(len(own) + len(axes)))
+
+
+def _tiled(own: Shape, attributes: Attributes) -> Shape:
+    repeats = ints_of(attributes, "repeats")
+    if len(repeats) != len(own) or min(repeats, default=0) < 0:
+        raise fault(f"attribute repeats {repeats} does not fit shape {own}")
+    return tuple(n * times for n, times in zip(own, repeats, strict=True))
+
+
+def _before_tiling(indices: Indices, own: Shape, _: Shape, attributes: Attributes) -> Indices:
+    repeats = ints_of(attributes, "repeats")
+    return tuple(
+        mod(index, n) if times > 1 and n else index
+        for index, n, times in zip(indices, own, repeats, strict=True)
+    )
+
+
+def _block(own: Shape, attributes: Attributes) -> int:
+    if len(own) != 4:
+        raise fault(f"input x has {len(own)} dimensions {own}, not 4")
+    size = int_of(attributes, "blocksize")
+    if size < 1:
+        raise fault(f"attribute blocksize is {size}, not positive")
+    return size
+
+
+def _as_space(own: Shape, attributes: Attributes) -> Shape:
+    size = _block(own, attributes)
+    text_of(attributes, "mode", ("DCR", "CRD"))
+    n, c, h, w = own
+    if c % (size * size):
+        raise fault(f"{c} channels do not divide into blocks of {size} x {size}")
+    return n, c // (size * size), h * size, w * size
+
+
+def _before_space(indices: Indices, own: Shape, shape: Shape, attributes: Attributes) -> Indices:
+    size, depth = _block(own, attributes), shape[1]
+    n, c, h, w = indices
+    within = mod(h, size) * size + mod(w, size)
+    if text_of(attributes, "mode") == "DCR":
+        channel = within * depth + c
+    else:
+        channel = c * (size * size) + within
+    return n, channel, floor_div(h, size), floor_div(w, size)
+
+
+def _as_depth(own: Shape, attributes: Attributes) -> Shape:
+    size = _block(own, attributes)
+    n, c, h, w = own
+    if h % size or w % size:
+        raise fault(f"spatial shape ({h}, {w}) does not divide into blocks of {size} x {size}")
+    return n, c * size * size, h // size, w // size
+
+
+def _before_depth(indices: Indices, own: Shape, _: Shape, attributes: Attributes) -> Indices:
+    size, channels = _block(own, attributes), own[1]
+    n, c, h, w = indices
+    block = floor_div(c, channels)
+    row = h * size + floor_div(block, size)
+    column = w * size + mod(block, size)
+    return n, mod(c, channels), row, column
+
+
+_BLOCKSIZE = Attribute("blocksize", None, "extent of the blocks in both directions")
 MOVEMENT_OPERATORS = (
-    tensor_operator(
+    rearrangement(
         "reshape",
         "the same elements in row-major order under another shape",
-        ("x",),
         (Attribute("shape", None, "the new shape, every extent given"),),
-        _infer_reshape,
-        _reshape,
-        movement=Movement.RESHAPE,
-        is_identity=identity_of_type,
+        _reshaped,
+        _in_same_order,
+        Movement.RESHAPE,
     ),
-    tensor_operator(
+    rearrangement(
         "transpose",
         "dimensions in another order",
-        ("x",),
         (Attribute("perm", (), "which input dimension comes at each place; empty: reversed"),),
-        _infer_transpose,
-        _transpose,
-        movement=Movement.REORDER,
-        is_identity=_keeps_order,
+        _transposed,
+        _before_transposing,
+        Movement.REORDER,
+        _keeps_order,
     ),
-    tensor_operator(
+    rearrangement(
         "expand",
         "x repeated along dimensions of extent 1",
-        ("x",),
         (Attribute("shape", None, "is broadcast with the shape of x"),),
-        _infer_expand,
-        _expand,
-        movement=Movement.EXTEND,
-        is_identity=identity_of_type,
+        _expanded,
+        _before_expanding,
+        Movement.EXTEND,
     ),
-    tensor_operator(
+    rearrangement(
         "squeeze",
         "without dimensions of extent 1",
-        ("x",),
-        (_axis_list("the dimensions to drop; empty: all of extent 1", required=False),),
-        _infer_squeeze,
-        _squeeze,
-        movement=Movement.RESHAPE,
-        is_identity=identity_of_type,
+        (Attribute("axes", (), "the dimensions to drop; empty: all of extent 1"),),
+        _squeezed,
+        _in_same_order,
+        Movement.RESHAPE,
     ),
-    tensor_operator(
+    rearrangement(
         "unsqueeze",
         "with more dimensions of extent 1",
-        ("x",),
-        (_axis_list("where they are in the output", required=True),),
-        _infer_unsqueeze,
-        _unsqueeze,
-        movement=Movement.RESHAPE,
-        is_identity=identity_of_type,
+        (Attribute("axes", None, "where they are in the output"),),
+        _unsqueezed,
+        _in_same_order,
+        Movement.RESHAPE,
     ),
-    tensor_operator(
+    rearrangement(
         "tile",
         "x repeated along every dimension",
-        ("x",),
         (Attribute("repeats", None, "how often, per dimension"),),
-        _infer_tile,
-        _tile,
-        movement=Movement.RESAMPLE,
-        is_identity=identity_of_type,
+        _tiled,
+        _before_tiling,
+        Movement.RESAMPLE,
     ),
-    tensor_operator(
+    rearrangement(
         "depth_to_space",
         "channels laid out as blocks of pixels",
-        ("x",),
         (
             _BLOCKSIZE,
             Attribute("mode", "DCR", "DCR: block outermost in the channel; CRD: innermost"),
         ),
-        _infer_to_space,
-        _to_space,
-        movement=Movement.REORDER,
+        _as_space,
+        _before_space,
+        Movement.REORDER,
+        never_identity,
     ),
-    tensor_operator(
+    rearrangement(
         "space_to_depth",
         "blocks of pixels laid out as channels",
-        ("x",),
         (_BLOCKSIZE,),
-        _infer_to_depth,
-        _to_depth,
-        movement=Movement.REORDER,
+        _as_depth,
+        _before_depth,
+        Movement.REORDER,
+        never_identity,
     ),
 )
