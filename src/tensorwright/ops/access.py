@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tensorwright.expr import (
+    Axis,
     Compute,
     Element,
     Index,
     Load,
+    Reduce,
     Tensor,
     Value,
     all_of,
@@ -73,6 +75,17 @@ def pointwise(
         return rule(*(stretched(tensor, indices, shape) for tensor in tensors))
 
     return compute(name, shape, body, axis_names(len(shape)))
+
+
+def position_along(axis: Axis) -> Index:
+    """The place along a reduced axis; 0 where its extent is 1, over which nothing is folded."""
+    return axis.var if axis.extent != 1 else 0
+
+
+def fold_over(fold: Callable[..., Reduce], value: Value, axes: Sequence[Axis]) -> Value | Reduce:
+    """Fold over those axes whose extent is not 1."""
+    folded = tuple(axis for axis in axes if axis.extent != 1)
+    return fold(value, *folded) if folded else value
 
 
 def at_position(positions: Tensor, indices: Sequence[Index], extent: int) -> Index:

@@ -5,6 +5,8 @@ A rule raises `fault(reason, remedy)`; `infer_types` fills in the place (the ope
 
 from __future__ import annotations
 
+from typing import Any
+
 from tensorwright.base import DType, ModelError
 from tensorwright.ops.operator import Attribute, Attributes, TensorType
 
@@ -115,24 +117,21 @@ def dtype_of(attributes: Attributes, name: str) -> DType:
 
 def ints_of(attributes: Attributes, name: str) -> tuple[int, ...]:
     """An attribute that is a tuple of integers."""
-    value = attributes[name]
-    if not isinstance(value, tuple):
-        raise fault(f"attribute {name} must be a tuple of integers, not {value!r}")
-    found = tuple(item for item in value if isinstance(item, int))
-    if len(found) != len(value):
-        raise fault(f"attribute {name} must be a tuple of integers, not {value!r}")
-    return found
+    return tuple(int(item) for item in _numbers_of(attributes, name, int, "integers"))
 
 
 def floats_of(attributes: Attributes, name: str) -> tuple[float, ...]:
     """An attribute that is a tuple of numbers."""
+    return tuple(float(item) for item in _numbers_of(attributes, name, (int, float), "numbers"))
+
+
+def _numbers_of(
+    attributes: Attributes, name: str, kind: type[int] | tuple[type, ...], what: str
+) -> tuple[Any, ...]:
     value = attributes[name]
-    if not isinstance(value, tuple):
-        raise fault(f"attribute {name} must be a tuple of numbers, not {value!r}")
-    found = tuple(float(item) for item in value if isinstance(item, int | float))
-    if len(found) != len(value):
-        raise fault(f"attribute {name} must be a tuple of numbers, not {value!r}")
-    return found
+    if not isinstance(value, tuple) or not all(isinstance(item, kind) for item in value):
+        raise fault(f"attribute {name} must be a tuple of {what}, not {value!r}")
+    return value
 
 
 def per_axis(attributes: Attributes, name: str, count: int, default: int) -> tuple[int, ...]:

@@ -17,10 +17,12 @@ alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import DType
 from tensorwright.expr import (
+    Axis,
     Compute,
     Index,
     Load,
@@ -33,7 +35,14 @@ from tensorwright.expr import (
     reduce_axis,
     sum_over,
 )
-from tensorwright.ops.access import extents, padded, pointwise, spatial_names
+from tensorwright.ops.access import (
+    extents,
+    fold_over,
+    padded,
+    pointwise,
+    position_along,
+    spatial_names,
+)
 from tensorwright.ops.attributes import (
     NUMBERS,
     fault,
@@ -44,7 +53,7 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
     require_shape,
 )
-from tensorwright.ops.matmul import BYTES
+from tensorwright.ops.matmul import require_bytes
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
@@ -110,9 +119,24 @@ class Window:
             )
         return found
 
-    def padded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The spatial shape with its padding."""
-        return tuple(b + n + e for b, n, e in zip(self.begins, shape, self.ends, strict=True))
+    def padded(self, name: str, x: Tensor, fill: float | int | bool = 0) -> Tensor:
+        """The tensor (n, c, *spatial) with its padding."""
+        batch, channels, *space = extents(x)
+        large = (b + n + e for b, n, e in zip(self.begins, space, self.ends, strict=True))
+        names = ("n", "c", *spatial_names(len(space)))
+        return padded(name, x, (0, 0, *self.begins), (batch, channels, *large), names, fill)
+
+    def taps(self) -> tuple[Axis, ...]:
+        """The axes of the kernel, to be reduced over."""
+        space = spatial_names(len(self.kernel))
+        return tuple(reduce_axis(f"k{s}", n) for s, n in zip(space, self.kernel, strict=True))
+
+    def places(self, at: Sequence[Index], taps: Sequence[Axis]) -> tuple[Index, ...]:
+        """What the window at some position reads of the padded input."""
+        return tuple(
+            i * stride + position_along(tap) * dilation
+            for i, stride, tap, dilation in zip(at, self.strides, taps, self.dilations, strict=True)
+        )
 
 
 WINDOW_ATTRIBUTES = (
@@ -154,37 +178,26 @@ def convolve(
     """The padding and the reduction of a convolution, in the element type `wide`."""
     shape, kernel = extents(x), extents(w)
     window = Window.of(kernel[2:], attributes)
-    count = len(kernel) - 2
-    space = spatial_names(count)
     slots = window.slots(shape[2:])
-    large = (*shape[:2], *window.padded_shape(shape[2:]))
-    data = padded(f"{name}_pad", x, (0, 0, *window.begins), large, ("n", "c", *space))
+    data = window.padded(f"{name}_pad", x)
     per_group = kernel[1]
     group_outputs = kernel[0] // int_of(attributes, "groups")
     channel = reduce_axis("ic", per_group)
-    taps = tuple(reduce_axis(f"k{s}", n) for s, n in zip(space, kernel[2:], strict=True))
-    folded = tuple(axis for axis in (channel, *taps) if axis.extent != 1)
+    taps = window.taps()
 
     def body(n: Index, oc: Index, *at: Index) -> Value | Reduce:
-        ic: Index = channel.var if per_group != 1 else 0
-        inside = tuple(tap.var if tap.extent != 1 else 0 for tap in taps)
-        place = tuple(
-            i * stride + k * dilation
-            for i, stride, k, dilation in zip(
-                at, window.strides, inside, window.dilations, strict=True
-            )
-        )
+        ic = position_along(channel)
         source = floor_div(oc, group_outputs) * per_group + ic
         if group_outputs == kernel[0]:  # one group
             source = ic
-        left: Value = Load(data, (n, source, *place))
-        right: Value = Load(w, (oc, ic, *inside))
+        left: Value = Load(data, (n, source, *window.places(at, taps)))
+        right: Value = Load(w, (oc, ic, *map(position_along, taps)))
         if wide is not None:
             left, right = cast(left, wide), cast(right, wide)
-        product = left * right
-        return sum_over(product, *folded) if folded else product
+        return fold_over(sum_over, left * right, (channel, *taps))
 
-    return compute(name, (shape[0], kernel[0], *slots), body, ("n", "oc", *space))
+    names = ("n", "oc", *spatial_names(len(slots)))
+    return compute(name, (shape[0], kernel[0], *slots), body, names)
 
 
 def add_bias(name: str, product: Compute, bias: Tensor) -> Compute:
@@ -206,10 +219,7 @@ def _conv(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute,
 def _infer_conv_integer(
     types: tuple[TensorType, ...], attributes: Attributes
 ) -> tuple[TensorType, ...]:
-    for name, each in zip(("x", "w", "x_zero_point", "w_zero_point"), types, strict=False):
-        require_dtype(name, each, BYTES)
-    for name, data, zero in zip("xw", types, types[2:], strict=False):
-        require_same_dtype((name, f"{name}_zero_point"), (data, zero))
+    require_bytes("xw", types)
     x, w = types[:2]
     shape = _output_shape(x, w, attributes)
     if len(types) > 2 and types[2].shape not in ((), (1,)):

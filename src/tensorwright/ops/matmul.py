@@ -43,7 +43,6 @@ from tensorwright.ops.operator import (
 )
 from tensorwright.ops.shapes import broadcast_shapes
 
-BYTES = frozenset({DType.I8, DType.U8})
 _BATCH = ("b0", "b1", "b2", "b3", "b4", "b5")
 
 
@@ -152,14 +151,19 @@ def _gemm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute,
     return (pointwise("gemm", operands, (rows, columns), finish),)
 
 
+def require_bytes(names: str, types: tuple[TensorType, ...]) -> None:
+    """Refuse operands that are no bytes, and zero points of another type than theirs."""
+    zero_points = tuple(f"{name}_zero_point" for name in names)
+    for label, each in zip((*names, *zero_points), types, strict=False):
+        require_dtype(label, each, frozenset({DType.I8, DType.U8}))
+    for name, label, data, zero in zip(names, zero_points, types, types[2:], strict=False):
+        require_same_dtype((name, label), (data, zero))
+
+
 def _infer_matmul_integer(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
-    names = ("a", "b", "a_zero_point", "b_zero_point")
-    for name, each in zip(names, types, strict=False):
-        require_dtype(name, each, BYTES)
+    require_bytes("ab", types)
     a, b = types[:2]
     shape = product_shape(a.shape, b.shape)
-    for name, data, zero in zip("ab", types, types[2:], strict=False):
-        require_same_dtype((name, f"{name}_zero_point"), (data, zero))
     return (TensorType(DType.I32, shape),)
 
 

@@ -55,12 +55,17 @@ from tensorwright.ops.operator import (
     TensorType,
     tensor_operator,
 )
-from tensorwright.ops.reduction import fold_axes, mean_of
+from tensorwright.ops.reduction import fold_axes, folded_indices, mean_of
 from tensorwright.ops.shapes import axis_in, broadcast_shapes
 
 
-def _inverse_deviation(variance: Value, epsilon: float) -> Value:
-    return 1.0 / apply(Fn.SQRT, variance + epsilon)
+def _inverse_deviation(name: str, total: Compute, count: int, epsilon: float) -> Compute:
+    """1 / sqrt(total / count + epsilon)."""
+
+    def rule(value: Value) -> Value:
+        return 1.0 / apply(Fn.SQRT, value * (1 / count) + epsilon)
+
+    return pointwise(f"{name}_inverse", (total,), extents(total), rule)
 
 
 def _statistics(
@@ -72,18 +77,11 @@ def _statistics(
     mean = mean_of(f"{name}_mean", fold_axes(f"{name}_sum", x, axes, sum_over), count)
 
     def squared(value: Value, indices: tuple[Index, ...]) -> Value:
-        at = tuple(0 if axis in axes else index for axis, index in enumerate(indices))
-        difference = value - Load(mean, at)
+        difference = value - Load(mean, folded_indices(indices, axes))
         return difference * difference
 
     spread = fold_axes(f"{name}_square_sum", x, axes, sum_over, squared)
-    inverse = pointwise(
-        f"{name}_inverse",
-        (spread,),
-        extents(spread),
-        lambda total: _inverse_deviation(total * (1 / count), epsilon),
-    )
-    return mean, inverse
+    return mean, _inverse_deviation(name, spread, count, epsilon)
 
 
 def _channel_vectors(
@@ -172,13 +170,7 @@ def _group_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Co
     total = compute("group_norm_sum", table, lambda n, g: sum_over(element(n, g), *inner))
     mean = mean_of("group_norm_mean", total, count)
     spread = compute("group_norm_square_sum", table, squared)
-    epsilon = float_of(attributes, "epsilon")
-    inverse = pointwise(
-        "group_norm_inverse",
-        (spread,),
-        table,
-        lambda value: _inverse_deviation(value * (1 / count), epsilon),
-    )
+    inverse = _inverse_deviation("group_norm", spread, count, float_of(attributes, "epsilon"))
 
     def body(n: Index, c: Index, *at: Index) -> Value:
         g = floor_div(c, per_group)
@@ -219,15 +211,9 @@ def _layer_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Co
 def _rms_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     x, scale = tensors
     axes = _rows(x, attributes)
-    epsilon = float_of(attributes, "epsilon")
     count = prod(extents(x)[at] for at in axes)
     total = fold_axes("rms_norm_square_sum", x, axes, sum_over, lambda v, _: v * v)
-    inverse = pointwise(
-        "rms_norm_inverse",
-        (total,),
-        extents(total),
-        lambda value: _inverse_deviation(value * (1 / count), epsilon),
-    )
+    inverse = _inverse_deviation("rms_norm", total, count, float_of(attributes, "epsilon"))
     operands = (x, inverse, scale)
     return (pointwise("rms_norm", operands, extents(x), lambda v, d, s: v * d * s),)
 

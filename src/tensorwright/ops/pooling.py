@@ -15,10 +15,11 @@ count_include_pad.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
+from tensorwright.base import DType
 from tensorwright.expr import (
     Compute,
     Fn,
@@ -34,10 +35,9 @@ from tensorwright.expr import (
     max_over,
     maximum,
     minimum,
-    reduce_axis,
     sum_over,
 )
-from tensorwright.ops.access import extents, padded, pointwise, spatial_names
+from tensorwright.ops.access import extents, fold_over, pointwise, spatial_names
 from tensorwright.ops.attributes import (
     FLOATS,
     NUMBERS,
@@ -53,6 +53,7 @@ from tensorwright.ops.operator import (
     Attribute,
     Attributes,
     Fold,
+    InferRule,
     LayoutWish,
     Meaning,
     Operator,
@@ -68,16 +69,19 @@ _COUNT = Attribute("count_include_pad", default=False, doc="padding counts as el
 _KERNEL = Attribute("kernel", None, "extents of the window, per spatial dimension")
 
 
-def _window(attributes: Attributes, rank: int) -> Window:
+def _given_window(shape: Sequence[int], attributes: Attributes) -> Window:
     kernel = ints_of(attributes, "kernel")
-    if len(kernel) != rank - 2:
-        raise fault(f"attribute kernel {kernel} has {len(kernel)} values, not {rank - 2}")
+    if len(kernel) != len(shape):
+        raise fault(f"attribute kernel {kernel} has {len(kernel)} values, not {len(shape)}")
     return Window.of(kernel, attributes)
 
 
-def _reaching(window: Window, shape: tuple[int, ...], ceil_mode: bool) -> Window:
-    """The window with its end pads enlarged so that the last windows of ceil_mode fit."""
-    if not ceil_mode:
+def _window(shape: Sequence[int], attributes: Attributes) -> Window:
+    """The window over a spatial shape, its end pads enlarged so that the last windows of ceil_mode
+    fit.
+    """
+    window = _given_window(shape, attributes)
+    if not bool_of(attributes, "ceil_mode"):
         return window
     ends = []
     for at, extent in enumerate(shape):
@@ -100,56 +104,24 @@ def _pool(
 ) -> Compute:
     """Pad and fold; `rule` is applied to each element."""
     shape = extents(x)
-    space = spatial_names(len(shape) - 2)
-    large = (*shape[:2], *window.padded_shape(shape[2:]))
-    data = padded(f"{name}_pad", x, (0, 0, *window.begins), large, ("n", "c", *space), fill)
-    taps = tuple(reduce_axis(f"k{s}", k) for s, k in zip(space, window.kernel, strict=True))
-    folded = tuple(tap for tap in taps if tap.extent != 1)
+    data = window.padded(f"{name}_pad", x, fill)
+    taps = window.taps()
 
     def body(n: Index, c: Index, *at: Index) -> Value | Reduce:
-        place = tuple(
-            i * stride + (tap.var if tap.extent != 1 else 0) * dilation
-            for i, stride, tap, dilation in zip(
-                at, window.strides, taps, window.dilations, strict=True
-            )
-        )
-        value = rule(Load(data, (n, c, *place)))
-        return fold(value, *folded) if folded else value
+        return fold_over(fold, rule(Load(data, (n, c, *window.places(at, taps)))), taps)
 
     slots = window.slots(shape[2:])
-    return compute(name, (*shape[:2], *slots), body, ("n", "c", *space))
+    names = ("n", "c", *spatial_names(len(slots)))
+    return compute(name, (*shape[:2], *slots), body, names)
 
 
-def _infer_pool(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    (x,) = types
-    require_rank("x", x, 3)
-    window = _window(attributes, len(x.shape))
-    window = _reaching(window, x.shape[2:], bool_of(attributes, "ceil_mode"))
-    return (TensorType(x.dtype, (*x.shape[:2], *window.slots(x.shape[2:]))),)
+def _max_pool(x: Tensor, window: Window, _: Attributes) -> Compute:
+    return _pool("max_pool", x, window, max_over, x.dtype.lowest)
 
 
-def _infer_numbers(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    require_dtype("x", types[0], NUMBERS)
-    return _infer_pool(types, attributes)
-
-
-def _infer_floats(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    require_dtype("x", types[0], FLOATS)
-    return _infer_pool(types, attributes)
-
-
-def _max_pool(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    (x,) = tensors
-    window = _window(attributes, len(x.shape))
-    window = _reaching(window, extents(x)[2:], bool_of(attributes, "ceil_mode"))
-    return (_pool("max_pool", x, window, max_over, x.dtype.lowest),)
-
-
-def _average_pool(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    (x,) = tensors
+def _average_pool(x: Tensor, window: Window, attributes: Attributes) -> Compute:
     shape = extents(x)[2:]
-    given = _window(attributes, len(x.shape))
-    window = _reaching(given, shape, bool_of(attributes, "ceil_mode"))
+    given = _given_window(shape, attributes)
     total = _pool("average_pool_sum", x, window, sum_over, 0)
     includes = bool_of(attributes, "count_include_pad")
     counts = tuple(_Count(given, at, extent, includes) for at, extent in enumerate(shape))
@@ -169,7 +141,7 @@ def _average_pool(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[
         return value / (divisor if even == 1 else divisor * even)
 
     names = tuple(axis.name for axis in total.axes)
-    return (compute("average_pool", extents(total), body, names),)
+    return compute("average_pool", extents(total), body, names)
 
 
 class _Count:
@@ -212,84 +184,98 @@ def _root(name: str, total: Compute, p: float) -> Compute:
     return pointwise(name, (total,), extents(total), rule)
 
 
-def _lp_pool(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    (x,) = tensors
-    window = _window(attributes, len(x.shape))
-    window = _reaching(window, extents(x)[2:], bool_of(attributes, "ceil_mode"))
+def _lp_pool(x: Tensor, window: Window, attributes: Attributes) -> Compute:
     p = float_of(attributes, "p")
-    return (_root("lp_pool", _pool("lp_pool_sum", x, window, sum_over, 0, _power(p)), p),)
-
-
-def _infer_global(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
-    (x,) = types
-    require_dtype("x", x, FLOATS)
-    require_rank("x", x, 3)
-    if 0 in x.shape[2:]:
-        raise fault(f"input x {x.shape} has nothing to pool")
-    return (TensorType(x.dtype, (*x.shape[:2], *(1 for _ in x.shape[2:]))),)
+    return _root("lp_pool", _pool("lp_pool_sum", x, window, sum_over, 0, _power(p)), p)
 
 
 def _spatial(x: Tensor) -> tuple[int, ...]:
     return tuple(range(2, len(x.shape)))
 
 
-def _global_max(tensors: tuple[Tensor, ...], _: Attributes) -> tuple[Compute, ...]:
-    return (fold_axes("global_max_pool", tensors[0], _spatial(tensors[0]), max_over),)
+def _global_max(x: Tensor, _: Attributes) -> Compute:
+    return fold_axes("global_max_pool", x, _spatial(x), max_over)
 
 
-def _global_average(tensors: tuple[Tensor, ...], _: Attributes) -> tuple[Compute, ...]:
-    (x,) = tensors
+def _global_average(x: Tensor, _: Attributes) -> Compute:
     total = fold_axes("global_average_pool_sum", x, _spatial(x), sum_over)
-    return (mean_of("global_average_pool", total, prod(extents(x)[2:])),)
+    return mean_of("global_average_pool", total, prod(extents(x)[2:]))
 
 
-def _global_lp(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    (x,) = tensors
+def _global_lp(x: Tensor, attributes: Attributes) -> Compute:
     p = float_of(attributes, "p")
     power = _power(p)
     total = fold_axes("global_lp_pool_sum", x, _spatial(x), sum_over, lambda v, _: power(v))
-    return (_root("global_lp_pool", total, p),)
+    return _root("global_lp_pool", total, p)
+
+
+def _windowed(
+    name: str,
+    doc: str,
+    pool: Callable[[Tensor, Window, Attributes], Compute],
+    more: tuple[Attribute, ...] = (),
+    accepts: frozenset[DType] = FLOATS,
+) -> Operator:
+    def infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+        (x,) = types
+        require_dtype("x", x, accepts)
+        require_rank("x", x, 3)
+        slots = _window(x.shape[2:], attributes).slots(x.shape[2:])
+        return (TensorType(x.dtype, (*x.shape[:2], *slots)),)
+
+    def meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+        (x,) = tensors
+        return (pool(x, _window(extents(x)[2:], attributes), attributes),)
+
+    given = (_KERNEL, *WINDOW_ATTRIBUTES, _CEIL, *more)
+    return _operator(name, doc, given, infer, meaning, Fold.WINDOWS)
+
+
+def _global(
+    name: str,
+    doc: str,
+    pool: Callable[[Tensor, Attributes], Compute],
+    attributes: tuple[Attribute, ...] = (),
+) -> Operator:
+    def infer(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
+        (x,) = types
+        require_dtype("x", x, FLOATS)
+        require_rank("x", x, 3)
+        if 0 in x.shape[2:]:
+            raise fault(f"input x {x.shape} has nothing to pool")
+        return (TensorType(x.dtype, (*x.shape[:2], *(1 for _ in x.shape[2:]))),)
+
+    def meaning(tensors: tuple[Tensor, ...], given: Attributes) -> tuple[Compute, ...]:
+        return (pool(tensors[0], given),)
+
+    return _operator(name, doc, attributes, infer, meaning, Fold.PLANES)
 
 
 def _operator(
     name: str,
     doc: str,
     attributes: tuple[Attribute, ...],
-    infer: Callable[[tuple[TensorType, ...], Attributes], tuple[TensorType, ...]],
+    infer: InferRule,
     meaning: Meaning,
-    fold: Fold = Fold.WINDOWS,
+    fold: Fold,
 ) -> Operator:
+    layout = LayoutWish.CHANNELS
+    inputs = ("x",)
     return tensor_operator(
-        name,
-        doc,
-        ("x",),
-        attributes,
-        infer,
-        meaning,
-        Pattern.REDUCTION,
-        LayoutWish.CHANNELS,
-        fold=fold,
+        name, doc, inputs, attributes, infer, meaning, Pattern.REDUCTION, layout, fold=fold
     )
 
 
-def _global(name: str, doc: str, attributes: tuple[Attribute, ...], meaning: Meaning) -> Operator:
-    return _operator(name, doc, attributes, _infer_global, meaning, Fold.PLANES)
-
-
-_POOL = (_KERNEL, *WINDOW_ATTRIBUTES, _CEIL)
 POOLING_OPERATORS = (
-    _operator("max_pool", "greatest element of each window", _POOL, _infer_numbers, _max_pool),
-    _operator(
+    _windowed("max_pool", "greatest element of each window", _max_pool, accepts=NUMBERS),
+    _windowed(
         "average_pool",
         "mean of each window; padding counts only with count_include_pad",
-        (*_POOL, _COUNT),
-        _infer_floats,
         _average_pool,
+        (_COUNT,),
     ),
-    _operator(
-        "lp_pool", "(sum of |x|**p) ** (1/p) of each window", (*_POOL, _P), _infer_floats, _lp_pool
-    ),
-    _global("global_max_pool", "greatest element per channel", (), _global_max),
-    _global("global_average_pool", "mean per channel", (), _global_average),
-    _global("global_lp_pool", "(sum of |x|**p) ** (1/p) per channel", (_P,), _global_lp),
+    _windowed("lp_pool", "(sum of |x|**p) ** (1/p) of each window", _lp_pool, (_P,)),
+    _global("global_max_pool", "greatest element per channel", _global_max),
+    _global("global_average_pool", "mean per channel", _global_average),
+    _global("global_lp_pool", "(sum of |x|**p) ** (1/p) per channel", _global_lp, (_P,)),
 )

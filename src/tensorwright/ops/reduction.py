@@ -11,6 +11,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
 
 from tensorwright.base import DType
 from tensorwright.expr import (
@@ -67,6 +69,11 @@ def reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> 
     if keepdims:
         return tuple(1 if at in axes else extent for at, extent in enumerate(shape))
     return tuple(extent for at, extent in enumerate(shape) if at not in axes)
+
+
+def folded_indices(indices: Sequence[Index], axes: Sequence[int]) -> tuple[Index, ...]:
+    """The indices into what is folded over the axes, which are kept with extent 1."""
+    return tuple(0 if at in axes else index for at, index in enumerate(indices))
 
 
 def fold_axes(
@@ -160,26 +167,11 @@ def mean_of(name: str, total: Compute, count: int) -> Compute:
 
 def _mean(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: bool) -> Compute:
     total = fold_axes(f"{name}_sum", tensor, axes, sum_over, keepdims=keepdims)
-    count = 1
-    for at in axes:
-        count *= extents(tensor)[at]
-    return mean_of(name, total, count)
+    return mean_of(name, total, prod(extents(tensor)[at] for at in axes))
 
 
 def _square(value: Value) -> Value:
     return value * value
-
-
-def _absolute(value: Value) -> Value:
-    return apply(Fn.ABS, value)
-
-
-def _root(value: Value) -> Value:
-    return apply(Fn.SQRT, value)
-
-
-def _logarithm(value: Value) -> Value:
-    return apply(Fn.LOG, value)
 
 
 def _log_sum_exp(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: bool) -> Compute:
@@ -191,8 +183,7 @@ def _log_sum_exp(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: boo
     shift = pointwise(f"{name}_shift", (best,), extents(best), finite)
 
     def shifted(value: Value, indices: tuple[Index, ...]) -> Value:
-        at = tuple(0 if axis in axes else index for axis, index in enumerate(indices))
-        return apply(Fn.EXP, value - Load(shift, at))
+        return apply(Fn.EXP, value - Load(shift, folded_indices(indices, axes)))
 
     total = fold_axes(f"{name}_sum", tensor, axes, sum_over, shifted)
     if keepdims:
@@ -259,8 +250,8 @@ def _arg(name: str, doc: str, fold: Callable[[Value, Axis], Reduce]) -> Operator
 
 _MAX = _extreme(max_over, any_over)
 _MIN = _extreme(min_over, all_over)
-_L2 = _after(_simple(sum_over, _square), "sum", _root)
-_LOG_SUM = _after(_simple(sum_over), "sum", _logarithm)
+_L2 = _after(_simple(sum_over, _square), "sum", partial(apply, Fn.SQRT))
+_LOG_SUM = _after(_simple(sum_over), "sum", partial(apply, Fn.LOG))
 
 REDUCTION_OPERATORS = (
     _reduction("reduce_sum", "sum over the axes", _simple(sum_over)),
@@ -270,7 +261,7 @@ REDUCTION_OPERATORS = (
     _reduction("reduce_min", "least over the axes", _MIN, NUMBERS | BOOLS),
     _reduction("reduce_any", "whether one holds", _simple(any_over), BOOLS),
     _reduction("reduce_all", "whether all hold", _simple(all_over), BOOLS),
-    _reduction("reduce_l1", "sum of |x|", _simple(sum_over, _absolute)),
+    _reduction("reduce_l1", "sum of |x|", _simple(sum_over, partial(apply, Fn.ABS))),
     _reduction("reduce_l2", "square root of the sum of x * x", _L2, FLOATS),
     _reduction("reduce_sum_square", "sum of x * x", _simple(sum_over, _square)),
     _reduction("reduce_log_sum", "log of the sum", _LOG_SUM, FLOATS),

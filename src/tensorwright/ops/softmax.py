@@ -42,7 +42,7 @@ from tensorwright.ops.operator import (
     TensorType,
     tensor_operator,
 )
-from tensorwright.ops.reduction import fold_axes
+from tensorwright.ops.reduction import fold_axes, folded_indices
 from tensorwright.ops.shapes import axis_in
 
 
@@ -96,9 +96,9 @@ def _hardmax(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
     best = fold_axes("hardmax_position", x, (axis,), argmax_over)
 
     def body(*indices: Index) -> Value:
-        chosen = tuple(0 if at == axis else index for at, index in enumerate(indices))
-        found = apply(Fn.EQ, Load(best, chosen), FromIndex(indices[axis], DType.I64))
-        return select(found, constant(1, x.dtype), 0)
+        first = Load(best, folded_indices(indices, (axis,)))
+        is_first = apply(Fn.EQ, first, FromIndex(indices[axis], DType.I64))
+        return select(is_first, constant(1, x.dtype), 0)
 
     return (compute("hardmax", shape, body, axis_names(len(shape))),)
 

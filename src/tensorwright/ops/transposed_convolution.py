@@ -28,7 +28,6 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr import (
-    Axis,
     Compute,
     Condition,
     Index,
@@ -47,7 +46,7 @@ from tensorwright.expr import (
     select,
     sum_over,
 )
-from tensorwright.ops.access import extents, padded, spatial_names
+from tensorwright.ops.access import extents, fold_over, padded, position_along, spatial_names
 from tensorwright.ops.attributes import (
     NUMBERS,
     fault,
@@ -208,28 +207,31 @@ def _partial(
     per_input, per_output = extents(w)[0] // groups, extents(w)[1]
     channel = reduce_axis("ic", per_input)
     taps = tuple(reduce_axis(f"k{s}", run.taps) for s, run in zip(space, runs, strict=True))
-    folded = tuple(axis for axis in (channel, *taps) if axis.extent != 1)
     shape = [extents(data)[0], per_output * groups]
     names = ["n", "oc"]
     for label, run in zip(space, runs, strict=True):
         shape += [run.cells, run.count] if run.count > 1 else [run.cells]
         names += [label, f"{label}p"] if run.count > 1 else [label]
 
-    def term(axis: Axis) -> Index:
-        return axis.var if axis.extent != 1 else 0
-
     def body(n: Index, oc: Index, *at: Index) -> Value | Reduce:
         rest = iter(at)
         places = tuple(
-            _place(spread, run, before, next(rest), next(rest) if run.count > 1 else 0, term(tap))
+            _place(
+                spread,
+                run,
+                before,
+                next(rest),
+                next(rest) if run.count > 1 else 0,
+                position_along(tap),
+            )
             for spread, run, before, tap in zip(spreads, runs, befores, taps, strict=True)
         )
-        ic = term(channel)
+        ic = position_along(channel)
         if groups > 1:
             ic = ic + floor_div(oc, per_output) * per_input
         left = Load(data, (n, ic, *(source for source, _ in places)))
         right = Load(w, (ic, mod(oc, per_output) if groups > 1 else oc, *(k for _, k in places)))
-        return sum_over(left * right, *folded) if folded else left * right
+        return fold_over(sum_over, left * right, (channel, *taps))
 
     return compute(name, tuple(shape), body, tuple(names))
 
