@@ -15,7 +15,7 @@ from tensorwright.processes import hold_turn, never
 from tensorwright.records import Record, RecordStore
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import Builder, BuildFailed, BuildStopped
-from tensorwright.tuning.measuring.measure import Runner
+from tensorwright.tuning.measuring.runner import Runner
 from tensorwright.tuning.measuring.timing import Measurement
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.random_search import RandomSearch

@@ -1,4 +1,4 @@
-"""Measure candidates on this machine. Read `measure.py` first."""
+"""Measure candidates on this machine. Read `runner.py` first."""
 
 from tensorwright.tuning.measuring.builder import (
     Builder,
@@ -7,7 +7,7 @@ from tensorwright.tuning.measuring.builder import (
     BuildStopped,
     PoolBuilder,
 )
-from tensorwright.tuning.measuring.measure import ChildRunner
+from tensorwright.tuning.measuring.runner import ChildRunner
 from tensorwright.tuning.measuring.timing import Measurement, MeasureOptions
 
 __all__ = [

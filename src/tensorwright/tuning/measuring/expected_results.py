@@ -1,14 +1,19 @@
-"""Inputs that a candidate is tried on, and the answer that it must give.
+"""What a candidate must compute: inputs that it is tried on, the answer, and how far it may be off.
 
-Both sides make the inputs from a recipe, so that no weights travel; the reference answer, which
+Both sides make the inputs from a recipe, so that no weights travel; the expected answer, which
 NumPy works out once per workload, is passed as files.
 """
 
 from __future__ import annotations
 
+import ctypes
+import math
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +40,6 @@ from tensorwright.expr import (
 )
 from tensorwright.runtime import empty
 from tensorwright.schedule import Workload
-from tensorwright.tuning.measuring.blas_threads import one_blas_thread
 
 _MOST_UNDEFINED = 0.01  # share of an output that may be NaN before other inputs are tried
 
@@ -63,7 +67,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ExpectedResults:
     """A workload's trial: the recipe, and per output its name, type and file (.npy).
 
     bf16, which NumPy's files do not know, is kept as f32.
@@ -100,7 +104,7 @@ def _draw(spec: InputSpec, source: np.random.Generator, is_positive: bool) -> Ar
     return source.integers(low, high, spec.shape, endpoint=True).astype(spec.dtype.numpy)
 
 
-def make_reference(workload: Workload, folder: Path, seed: int = 0) -> Reference:
+def make_expected_results(workload: Workload, folder: Path, seed: int = 0) -> ExpectedResults:
     """Choose inputs that the workload is defined for and work out its answer, in NumPy.
 
     Inputs that serve as indices must stay inside of what they index: if the extents do not say
@@ -204,7 +208,7 @@ def _save(
     outputs: tuple[Compute, ...],
     answer: tuple[Array, ...],
     folder: Path,
-) -> Reference:
+) -> ExpectedResults:
     files = []
     kept = Path(tempfile.mkdtemp(prefix="answer-", dir=folder))
     for number, (tensor, array) in enumerate(zip(outputs, answer, strict=True)):
@@ -213,4 +217,117 @@ def _save(
         np.save(path, stored)
         files.append((tensor.name, tensor.dtype, str(path)))
     has_floats = any(tensor.dtype.is_float for tensor in tensors)
-    return Reference(key, recipe, tuple(files), has_floats)
+    return ExpectedResults(key, recipe, tuple(files), has_floats)
+
+
+_TOLERANCE = {DType.F64: 1e-10, DType.F32: 1e-4, DType.F16: 1e-2, DType.BF16: 4e-2}
+_GUARD_BYTES = 4096
+_UNWRITTEN = 0xFF  # NaN for floats
+
+
+class Guarded:
+    """An output with zones before and after it that nobody may write."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: DType) -> None:
+        size = math.prod(shape) * dtype.size_bytes
+        room = -(-size // 64) * 64 + 2 * _GUARD_BYTES
+        self._memory = empty((room,), DType.U8)
+        self._memory[...] = _UNWRITTEN
+        self._end = _GUARD_BYTES + size
+        self.array: Array = np.ndarray(shape, dtype.numpy, self._memory.data, _GUARD_BYTES)
+
+    def is_intact(self) -> bool:
+        """Whether the zones are as they were."""
+        zones = (self._memory[:_GUARD_BYTES], self._memory[self._end :])
+        return all(bool((zone == _UNWRITTEN).all()) for zone in zones)
+
+
+def allowed_error(answer: Array, dtype: DType, has_floats: bool) -> Array:
+    """How far each element may be from the answer, by broadcasting; `dtype` is that of the kernel.
+
+    Floats: so much of the element itself and of what elements of this answer usually are. Whole
+    numbers are exact, but for 8 bits that were rounded from floats: one off.
+    """
+    if not dtype.is_float:
+        return np.array(1 if has_floats and dtype.is_int and dtype.size_bytes == 1 else 0)
+    wide = answer if answer.dtype.itemsize >= 4 else answer.astype(np.float32)
+    size = np.asarray(np.abs(wide))  # NumPy makes the only element of a scalar a number
+    finite = size[np.isfinite(size)]
+    size = np.nan_to_num(size, copy=False, nan=0.0, posinf=0.0)
+    usual = float(np.quantile(finite, 0.9)) if finite.size else 0.0
+    usual = usual or (float(finite.max()) if finite.size else 0.0)
+    allowed: Array = _TOLERANCE[dtype] * (size + size.dtype.type(usual))
+    return allowed
+
+
+def find_difference(found: Array, answer: Array, allowed: Array) -> str:
+    """What is wrong with an answer, "" if nothing is."""
+    wide = np.float64 if answer.dtype.kind in "iub" else answer.dtype
+    if answer.dtype.kind == "b":
+        found = found.view(np.uint8)
+        answer = answer.view(np.uint8)
+    found = found.astype(wide, copy=False)
+    answer = answer.astype(wide, copy=False)
+    with np.errstate(all="ignore"):
+        error = np.abs(found - answer)
+        is_right = (error <= allowed) | (found == answer) | (np.isnan(found) & np.isnan(answer))
+    if is_right.all():
+        return ""
+    wrong = np.argwhere(~is_right)
+    place = tuple(int(i) for i in wrong[0])
+    share = 100 * len(wrong) / max(1, answer.size)
+    return (
+        f"{len(wrong)} elements ({share:.3g} %) are wrong, first at {list(place)}: "
+        f"{found[place]} and not {answer[place]}"
+    )
+
+
+_CORES = ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath")
+_NAMES = (
+    ("scipy_openblas_", "64_"),
+    ("scipy_openblas_", ""),
+    ("openblas_", "64_"),
+    ("openblas_", ""),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenBlas:
+    """How many threads OpenBLAS uses: ask, and say."""
+
+    get: Any
+    set: Any
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[bool]:
+    """Inside the block products run on one thread; False where NumPy has another BLAS."""
+    threads = _find_openblas()
+    if threads is None:
+        yield False
+        return
+    count = int(threads.get())
+    threads.set(1)
+    try:
+        yield True
+    finally:
+        threads.set(count)
+
+
+@lru_cache(maxsize=1)
+def _find_openblas() -> _OpenBlas | None:
+    """NumPy's extension module is linked with its OpenBLAS, whose names are found through it."""
+    for name in _CORES:
+        path = getattr(sys.modules.get(name), "__file__", None)
+        if path is None:
+            continue
+        try:
+            library = ctypes.CDLL(path)
+        except OSError:
+            continue
+        for prefix, suffix in _NAMES:
+            get = getattr(library, f"{prefix}get_num_threads{suffix}", None)
+            put = getattr(library, f"{prefix}set_num_threads{suffix}", None)
+            if get is not None and put is not None:
+                return _OpenBlas(get, put)
+    return None

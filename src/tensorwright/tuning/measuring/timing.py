@@ -3,6 +3,10 @@
 Whatever machine code may do to the process happens here and nowhere else. A kernel gets buffers
 with guard zones around its outputs; first it runs once and its answer is compared, then it is
 timed in native loops, so that Python's time between calls does not count.
+
+In a network a kernel's constants are not in the caches: between two of its runs all other weights
+are read.  To time that, each call gets the next of many places of its constants in one large arena
+of random numbers; the answer was checked before, with the true ones.
 """
 
 from __future__ import annotations
@@ -11,9 +15,12 @@ import math
 import resource
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensorwright.base import DType, InternalError, physical_memory_bytes
 from tensorwright.build import Kernel
@@ -21,9 +28,13 @@ from tensorwright.expr import Array
 from tensorwright.loop import Parameter, Role, pack
 from tensorwright.records import Status
 from tensorwright.runtime import call_loop, empty, load_object
-from tensorwright.tuning.measuring.cold_constants import cold_table
-from tensorwright.tuning.measuring.expected_results import Reference, make_inputs
-from tensorwright.tuning.measuring.result_check import Guarded, allowed_error, find_difference
+from tensorwright.tuning.measuring.expected_results import (
+    ExpectedResults,
+    Guarded,
+    allowed_error,
+    find_difference,
+    make_inputs,
+)
 
 _PAUSE_S = 0.001  # regions back to back may be stuck on one core under foreign load
 _COLD_RATIO = 4.0
@@ -73,11 +84,11 @@ class Measurement:
 
 @dataclass(slots=True)
 class _Prepared:
-    """The workload that this process has inputs and answers for."""
+    """The workload that this process has inputs and expected results for."""
 
     key: str = ""
     inputs: dict[str, Array] | None = None
-    answers: dict[str, Array] | None = None
+    expected: dict[str, Array] | None = None
     allowed: dict[str, Array] | None = None
 
 
@@ -94,17 +105,17 @@ def limit_process(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def prepare(reference: Reference) -> None:
-    """Make the inputs of a workload and read its answer; forgets the workload before."""
-    _PREPARED.key, _PREPARED.inputs, _PREPARED.answers, _PREPARED.allowed = "", None, None, None
-    answers = {name: np.load(path, allow_pickle=False) for name, _, path in reference.outputs}
-    _PREPARED.inputs = make_inputs(reference.recipe)
+def prepare(expected: ExpectedResults) -> None:
+    """Make the inputs of a workload and read its expected results; forgets the workload before."""
+    _PREPARED.key, _PREPARED.inputs, _PREPARED.expected, _PREPARED.allowed = "", None, None, None
+    answers = {name: np.load(path, allow_pickle=False) for name, _, path in expected.outputs}
+    _PREPARED.inputs = make_inputs(expected.recipe)
     _PREPARED.allowed = {
-        name: allowed_error(answers[name], dtype, reference.has_floats)
-        for name, dtype, _ in reference.outputs
+        name: allowed_error(answers[name], dtype, expected.has_floats)
+        for name, dtype, _ in expected.outputs
     }
-    _PREPARED.answers = answers
-    _PREPARED.key = reference.key
+    _PREPARED.expected = answers
+    _PREPARED.key = expected.key
 
 
 def try_kernels(
@@ -197,7 +208,7 @@ class _Run:
     def check(self) -> str:
         """Run once; what is wrong with the answer, "" for nothing."""
         self.cold_s = self.sample(1)
-        answers, allowed = _PREPARED.answers, _PREPARED.allowed
+        answers, allowed = _PREPARED.expected, _PREPARED.allowed
         assert answers is not None, "prepared"
         assert allowed is not None, "prepared"
         for name, output in self._outputs:
@@ -264,3 +275,60 @@ def _shape(parameter: Parameter) -> tuple[int, ...]:
     if not all(isinstance(extent, int) for extent in extents):
         raise InternalError(stage="tune", where=str(parameter.buffer), reason="an open extent")
     return tuple(extent for extent in extents if isinstance(extent, int))
+
+
+_LINE_BYTES = 64
+_LEAST_BYTES = 4096  # smaller constants stay where they are
+_MOST_BYTES = 256 << 20
+_MOST_PLACES = 4096
+_TILE = 1 << 18  # elements that are drawn; the arena repeats them
+
+
+def cold_table(
+    arguments: NDArray[np.uint64],
+    constants: Sequence[tuple[int, DType, tuple[int, ...]]],
+    cold_bytes: int,
+) -> NDArray[np.uint64]:
+    """The arguments of successive calls, one row each: (places, arguments).
+
+    arguments   addresses of the operands
+    constants   for each constant its place among them, its type and its shape
+    cold_bytes  how much memory the places take, at most; with room for less than two of them, or
+                without constants worth it, there is one row
+
+    Only floats move: whole numbers may be indices.
+    """
+    moving = [
+        (place, dtype, _room(dtype, shape))
+        for place, dtype, shape in constants
+        if dtype.is_float and _room(dtype, shape) >= _LEAST_BYTES
+    ]
+    stride = sum(room for _, _, room in moving)
+    span = min(cold_bytes, _MOST_BYTES)
+    count = min(_MOST_PLACES, span // stride) if stride else 0
+    if count < 2:
+        return arguments[np.newaxis].copy()
+    table = np.repeat(arguments[np.newaxis], count, axis=0)
+    offset = 0
+    steps = np.arange(count, dtype=np.uint64) * np.uint64(stride)
+    for place, dtype, room in moving:
+        start = _arena(dtype, span).ctypes.data + offset
+        table[:, place] = np.uint64(start) + steps
+        offset += room
+    return table
+
+
+def _room(dtype: DType, shape: tuple[int, ...]) -> int:
+    return -(-math.prod(shape) * dtype.size_bytes // _LINE_BYTES) * _LINE_BYTES
+
+
+@lru_cache(maxsize=2)
+def _arena(dtype: DType, size_bytes: int) -> Array:
+    """So much memory full of numbers in -1..1; kept, because filling it takes a while."""
+    count = size_bytes // dtype.size_bytes
+    arena = empty((count,), dtype)
+    source = np.random.Generator(np.random.SFC64(0))
+    tile = (source.random(min(_TILE, count), np.float32) * 2 - 1).astype(dtype.numpy)
+    for start in range(0, count, _TILE):
+        arena[start : start + _TILE] = tile[: count - start]
+    return arena

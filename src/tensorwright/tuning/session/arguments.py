@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tensorwright.base import Target
 from tensorwright.tuning.measuring.builder import Builder
-from tensorwright.tuning.measuring.measure import Runner
+from tensorwright.tuning.measuring.runner import Runner
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.progress import Callback
 from tensorwright.tuning.space.sketch import Space

@@ -16,7 +16,7 @@ from tensorwright.processes import hold_turn
 from tensorwright.records import Record, RecordStore, Status, with_times
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import Builder
-from tensorwright.tuning.measuring.measure import Runner
+from tensorwright.tuning.measuring.runner import Runner
 from tensorwright.tuning.measuring.timing import Measurement
 from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of

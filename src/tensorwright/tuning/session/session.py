@@ -15,7 +15,7 @@ from tensorwright.base import MachineError, Target, UsageError, detect_target
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import state_of
 from tensorwright.tuning.measuring.builder import PoolBuilder
-from tensorwright.tuning.measuring.measure import ChildRunner
+from tensorwright.tuning.measuring.runner import ChildRunner
 from tensorwright.tuning.measuring.timing import MeasureOptions
 from tensorwright.tuning.models.kept_model import model_file_of, open_model
 from tensorwright.tuning.session.arguments import Parts, Search, Setting

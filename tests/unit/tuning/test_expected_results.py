@@ -14,11 +14,12 @@ from tensorwright.runtime import is_kernel_ready
 from tensorwright.tuning.measuring.expected_results import (
     InputSpec,
     Recipe,
+    allowed_error,
+    find_difference,
     index_reach,
+    make_expected_results,
     make_inputs,
-    make_reference,
 )
-from tensorwright.tuning.measuring.result_check import allowed_error, find_difference
 
 ALL = tuple(InputSpec(dtype.value, (3, 5), dtype) for dtype in DType)
 
@@ -44,7 +45,7 @@ def test_floats_have_both_signs_unless_asked_otherwise() -> None:
 
 
 def test_the_answer_is_that_of_numpy(tmp_path: Path) -> None:
-    reference = make_reference(doubled(), tmp_path)
+    reference = make_expected_results(doubled(), tmp_path)
     ((name, dtype, path),) = reference.outputs
     assert (name, dtype) == ("y", DType.F32)
     np.testing.assert_array_equal(np.load(path), 2 * make_inputs(reference.recipe)["x"])
@@ -54,7 +55,7 @@ def test_the_answer_is_that_of_numpy(tmp_path: Path) -> None:
 def test_functions_undefined_below_zero_get_positive_inputs(tmp_path: Path) -> None:
     x = placeholder("x", (100,))
     root = compute("root", (100,), lambda i: apply(Fn.SQRT, x[i]))
-    reference = make_reference(workload_of(root), tmp_path)
+    reference = make_expected_results(workload_of(root), tmp_path)
     assert reference.recipe.is_positive
     assert np.isfinite(np.load(reference.outputs[0][2])).all()
 
@@ -63,7 +64,7 @@ def test_indices_stay_inside_of_what_they_index(tmp_path: Path) -> None:
     table, index = placeholder("table", (7, 4)), placeholder("index", (50,), DType.I64)
     rows = compute("rows", (50, 4), lambda i, j: table[Element(index, (i,)), j])
     assert index_reach((table, index, rows)) == {"index": 7}
-    reference = make_reference(workload_of(rows), tmp_path)
+    reference = make_expected_results(workload_of(rows), tmp_path)
     drawn = make_inputs(reference.recipe)["index"]
     assert set(drawn) == set(range(7))
 
@@ -71,7 +72,7 @@ def test_indices_stay_inside_of_what_they_index(tmp_path: Path) -> None:
 def test_smaller_ranges_are_tried_where_indices_are_scaled(tmp_path: Path) -> None:
     table, index = placeholder("table", (16,)), placeholder("index", (50,), DType.I64)
     rows = compute("rows", (50,), lambda i: table[Element(index, (i,)) * 8])
-    reference = make_reference(workload_of(rows), tmp_path)
+    reference = make_expected_results(workload_of(rows), tmp_path)
     assert make_inputs(reference.recipe)["index"].max() == 1
 
 
@@ -79,7 +80,7 @@ def test_a_workload_that_always_reads_outside_is_refused(tmp_path: Path) -> None
     table, index = placeholder("table", (4,)), placeholder("index", (5,), DType.I64)
     rows = compute("rows", (5,), lambda i: table[Element(index, (i,)) + 4])
     with pytest.raises(InternalError, match="no inputs were found"):
-        make_reference(workload_of(rows), tmp_path)
+        make_expected_results(workload_of(rows), tmp_path)
 
 
 def differ(found: object, answer: object, dtype: type, has_floats: bool = True) -> str:

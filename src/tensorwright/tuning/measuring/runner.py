@@ -27,7 +27,7 @@ from tensorwright.processes import (
 )
 from tensorwright.records import Status
 from tensorwright.schedule import Workload
-from tensorwright.tuning.measuring.expected_results import Reference, make_reference
+from tensorwright.tuning.measuring.expected_results import ExpectedResults, make_expected_results
 from tensorwright.tuning.measuring.timing import (
     Measurement,
     MeasureOptions,
@@ -73,7 +73,7 @@ class ChildRunner:
         variables = {name: os.environ.get(name, usual) for name, usual in _BINDING.items()}
         self._pool = WorkerPool(1, first, variables)
         self._folder = tempfile.TemporaryDirectory(prefix="tensorwright-tune-")
-        self._references: dict[str, Reference | str] = {}
+        self._expected: dict[str, ExpectedResults | str] = {}
         self._prepared = ""
 
     def start(self) -> None:
@@ -89,10 +89,10 @@ class ChildRunner:
         should_stop: Callable[[], bool] = never,
     ) -> list[Measurement] | None:
         """As `Runner.measure`."""
-        reference = self._reference(workload)
-        if isinstance(reference, str):
-            return [Measurement(Status.RUN_ERROR, error=reference) for _ in kernels]
-        outcome = self._run(reference, tuple(kernels), threads, best_s, should_stop)
+        expected = self._expected_of(workload)
+        if isinstance(expected, str):
+            return [Measurement(Status.RUN_ERROR, error=expected) for _ in kernels]
+        outcome = self._run(expected, tuple(kernels), threads, best_s, should_stop)
         if isinstance(outcome, Stopped):
             return None
         found = _measurements(outcome, len(kernels))
@@ -114,34 +114,34 @@ class ChildRunner:
 
     def _run(
         self,
-        reference: Reference,
+        expected: ExpectedResults,
         kernels: tuple[Kernel, ...],
         threads: int,
         best_s: float,
         should_stop: Callable[[], bool],
     ) -> Outcome:
-        if self._prepared != reference.key:
+        if self._prepared != expected.key:
             self._prepared = ""
-            (outcome,) = self._pool.run([Job(prepare, (reference,))], _PREPARE_S, should_stop)
+            (outcome,) = self._pool.run([Job(prepare, (expected,))], _PREPARE_S, should_stop)
             if not isinstance(outcome, Done):
                 return outcome
-            self._prepared = reference.key
-        job = Job(try_kernels, (reference.key, kernels, threads, best_s, self._options))
+            self._prepared = expected.key
+        job = Job(try_kernels, (expected.key, kernels, threads, best_s, self._options))
         limit_s = self._options.limit_s * len(kernels)
         (outcome,) = self._pool.run([job], limit_s, should_stop)
         if not isinstance(outcome, Done | Raised):
             self._prepared = ""  # the next process knows nothing
         return outcome
 
-    def _reference(self, workload: Workload) -> Reference | str:
+    def _expected_of(self, workload: Workload) -> ExpectedResults | str:
         """The answer of the workload, or why there is none."""
-        found = self._references.get(workload.key)
+        found = self._expected.get(workload.key)
         if found is None:
             try:
-                found = make_reference(workload, Path(self._folder.name), self._seed)
+                found = make_expected_results(workload, Path(self._folder.name), self._seed)
             except (TensorwrightError, MemoryError) as error:
-                found = f"no reference answer: {type(error).__name__}: {error}"
-            self._references[workload.key] = found
+                found = f"no expected results: {type(error).__name__}: {error}"
+            self._expected[workload.key] = found
         return found
 
 
