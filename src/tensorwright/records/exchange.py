@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from tensorwright.base import RecordError, atomic_writer
+from tensorwright.base import atomic_writer
 from tensorwright.records.record import (
     SCHEMA,
     Record,
     from_fields,
     is_encodable,
     parse_object,
+    record_error,
     to_json,
     to_line,
 )
@@ -72,11 +73,8 @@ def read_lines(path: str | os.PathLike[str]) -> Facts:
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise RecordError(
-            stage="records",
-            where=f"file {path}",
-            reason=f"cannot be read: {error.strerror}",
-            remedy="check the path",
+        raise record_error(
+            f"file {path}", f"cannot be read: {error.strerror}", "check the path"
         ) from error
     return parse_lines(content, path)
 
@@ -107,7 +105,7 @@ def _parse_line(line: bytes, where: str) -> Record | WorkloadText | SavedSession
     try:
         fields = parse_object(line.decode(), where)
     except UnicodeDecodeError:
-        raise RecordError(stage="records", where=where, reason="not UTF-8 text") from None
+        raise record_error(where, "not UTF-8 text") from None
     match fields.get("kind"):
         case "record":
             return from_fields(fields, where)
@@ -116,11 +114,10 @@ def _parse_line(line: bytes, where: str) -> Record | WorkloadText | SavedSession
         case "session":
             return session_from_fields(fields, where)
         case kind:
-            raise RecordError(
-                stage="records",
-                where=where,
-                reason=f"unknown kind of fact {kind!r}",
-                remedy="give a file that `tensorwright records export` wrote",
+            raise record_error(
+                where,
+                f"unknown kind of fact {kind!r}",
+                "give a file that `tensorwright records export` wrote",
             )
 
 
@@ -129,5 +126,5 @@ def _read_text(fields: dict[str, object], where: str) -> WorkloadText:
     for value in (workload, text):
         if not isinstance(value, str) or not value or not is_encodable(value):
             reason = "a workload line needs the texts 'workload' and 'text'"
-            raise RecordError(stage="records", where=where, reason=reason)
+            raise record_error(where, reason)
     return WorkloadText(str(workload), str(text))

@@ -26,7 +26,7 @@ from tensorwright.base import (
 from tensorwright.records.exchange import Facts, WorkloadText, parse_lines, text_to_line
 from tensorwright.records.memory_store import MemoryStore
 from tensorwright.records.ranking import Selection
-from tensorwright.records.record import Record, to_line
+from tensorwright.records.record import Record, record_error, to_line
 from tensorwright.records.session import SavedSession, session_to_line
 from tensorwright.records.store import RecordStore
 
@@ -196,7 +196,7 @@ class JsonLinesStore(RecordStore):
 
     def _error(self, reason: str, remedy: str) -> RecordError:
         where = f"file {self.path}"
-        return RecordError(stage="records", where=where, reason=reason, remedy=remedy)
+        return record_error(where, reason, remedy)
 
 
 def _is_torn(tail: bytes) -> bool:

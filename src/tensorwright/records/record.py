@@ -102,7 +102,7 @@ class Record:
             object.__setattr__(self, "when", now_utc())
         fault = _find_fault(self)
         if fault:
-            raise _error(f"record of {self.workload!r}", fault)
+            raise record_error(f"record of {self.workload!r}", fault)
 
     @property
     def median_s(self) -> float:
@@ -140,7 +140,7 @@ def from_fields(fields: dict[str, object], where: str) -> Record:
     """Build a record from a decoded line, as `from_line` does."""
     schema = fields.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
-        raise _error(
+        raise record_error(
             where,
             f"schema {schema}, written by a newer tensorwright; this one reads up to {SCHEMA}",
             "upgrade tensorwright",
@@ -149,11 +149,11 @@ def from_fields(fields: dict[str, object], where: str) -> Record:
     missing, unknown = sorted(expected - fields.keys()), sorted(fields.keys() - expected)
     if missing or unknown:
         words = [f"lacks {name!r}" for name in missing] + [f"unknown {name!r}" for name in unknown]
-        raise _error(where, "not a record: " + ", ".join(words), "correct or remove the line")
+        raise record_error(where, "not a record: " + ", ".join(words), "correct or remove the line")
     try:
         return build_record(fields)
     except RecordError as error:
-        raise _error(where, error.reason, "correct or remove the line") from None
+        raise record_error(where, error.reason, "correct or remove the line") from None
 
 
 def build_record(fields: dict[str, Any]) -> Record:
@@ -163,11 +163,11 @@ def build_record(fields: dict[str, Any]) -> Record:
     """
     times, decisions = fields["times_s"], fields["decisions"]
     if not isinstance(times, list) or not isinstance(decisions, dict):
-        raise _error("record", "times_s must be a list and decisions an object")
+        raise record_error("record", "times_s must be a list and decisions an object")
     if fields["status"] not in [status.value for status in Status]:
-        raise _error("record", f"unknown status {fields['status']!r}")
+        raise record_error("record", f"unknown status {fields['status']!r}")
     if fields["when"] == "":
-        raise _error("record", "when is empty")
+        raise record_error("record", "when is empty")
     plain = {name: value for name, value in fields.items() if name not in ("kind", "tool")}
     plain |= {
         "times_s": tuple(float(t) if type(t) is int else t for t in times),
@@ -238,9 +238,9 @@ def parse_object(line: str, where: str) -> dict[str, object]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise _error(where, f"not JSON: {error}", "correct or remove the line") from None
+        raise record_error(where, f"not JSON: {error}", "correct or remove the line") from None
     if not isinstance(value, dict):
-        raise _error(where, "not a JSON object", "correct or remove the line")
+        raise record_error(where, "not a JSON object", "correct or remove the line")
     return value
 
 
@@ -249,7 +249,8 @@ def with_times(record: Record, times_s: tuple[float, ...]) -> Record:
     return replace(record, times_s=times_s, status=Status.OK, error="", when=now_utc())
 
 
-def _error(where: str, reason: str, remedy: str = "") -> RecordError:
+def record_error(where: str, reason: str, remedy: str = "") -> RecordError:
+    """What is wrong with a record or its store, and where."""
     return RecordError(stage="records", where=where, reason=reason, remedy=remedy)
 
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from tensorwright.base import RecordError
-from tensorwright.records.record import SCHEMA, is_encodable, now_utc, to_json
+from tensorwright.records.record import SCHEMA, is_encodable, now_utc, record_error, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SavedSession:
                 object.__setattr__(self, field, moment)
         fault = _find_fault(self)
         if fault:
-            raise RecordError(stage="records", where=f"session {self.id!r}", reason=fault)
+            raise record_error(f"session {self.id!r}", fault)
 
 
 def _find_fault(session: SavedSession) -> str:
@@ -64,8 +64,8 @@ def session_from_fields(fields: dict[str, object], where: str) -> SavedSession:
     texts = {name: text for name, text in fields.items() if name not in ("kind", "schema")}
     if set(texts) != set(SavedSession.__slots__):
         reason = "a session has the fields " + ", ".join(SavedSession.__slots__)
-        raise RecordError(stage="records", where=where, reason=reason)
+        raise record_error(where, reason)
     try:
         return SavedSession(**{name: str(text) for name, text in texts.items()})
     except RecordError as error:
-        raise RecordError(stage="records", where=where, reason=error.reason) from None
+        raise record_error(where, error.reason) from None

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from tensorwright.base import OutputError, RecordError, make_folder
-from tensorwright.records.record import SCHEMA, TOOL_VERSION, now_utc
+from tensorwright.records.record import SCHEMA, TOOL_VERSION, now_utc, record_error
 from tensorwright.records.sqlite_rows import CREATE
 
 APPLICATION_ID = 0x74776772  # "twgr": says whose file it is, even to `file`
@@ -83,7 +83,7 @@ def explain(path: str, error: sqlite3.Error) -> RecordError | OutputError:
         reason, remedy = f"the record store is corrupt ({error})", _SALVAGE
     else:
         reason, remedy = f"the record store fails: {error}", _MOVE
-    return RecordError(stage="records", where=where, reason=reason, remedy=remedy)
+    return record_error(where, reason, remedy)
 
 
 def _is_read_only(path: Path) -> bool:
@@ -99,11 +99,10 @@ def _check_header(path: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise RecordError(
-            stage="records",
-            where=f"file {path}",
-            reason=f"cannot be read: {error.strerror}",
-            remedy="check the path and its permissions",
+        raise record_error(
+            f"file {path}",
+            f"cannot be read: {error.strerror}",
+            "check the path and its permissions",
         ) from error
     if header and header != _MAGIC:
         raise _foreign(path, "it is not an SQLite database")
@@ -137,15 +136,14 @@ def _check_owner(database: sqlite3.Connection, path: str) -> None:
     rows = database.execute("SELECT value FROM meta WHERE name = 'schema'").fetchall()
     schema = int(rows[0][0]) if rows and str(rows[0][0]).isdecimal() else 0
     if schema > SCHEMA:
-        raise RecordError(
-            stage="records",
-            where=f"file {path}",
-            reason=f"schema {schema}, made by a newer tensorwright; this one reads up to {SCHEMA}",
-            remedy="upgrade tensorwright, or name another file",
+        raise record_error(
+            f"file {path}",
+            f"schema {schema}, made by a newer tensorwright; this one reads up to {SCHEMA}",
+            "upgrade tensorwright, or name another file",
         )
     if schema < 1:
         reason = "the record store is corrupt (it names no schema)"
-        raise RecordError(stage="records", where=f"file {path}", reason=reason, remedy=_SALVAGE)
+        raise record_error(f"file {path}", reason, _SALVAGE)
 
 
 def _use_write_ahead_log(database: sqlite3.Connection, busy_s: float) -> None:
@@ -164,9 +162,6 @@ def _use_write_ahead_log(database: sqlite3.Connection, busy_s: float) -> None:
 
 
 def _foreign(path: str, reason: str) -> RecordError:
-    return RecordError(
-        stage="records",
-        where=f"file {os.fspath(path)}",
-        reason=f"{reason}, not a record store of tensorwright",
-        remedy=_MOVE,
+    return record_error(
+        f"file {os.fspath(path)}", f"{reason}, not a record store of tensorwright", _MOVE
     )

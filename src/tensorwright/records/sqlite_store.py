@@ -15,10 +15,9 @@ from contextlib import contextmanager
 from dataclasses import astuple
 from typing import Any
 
-from tensorwright.base import RecordError
 from tensorwright.records.exchange import WorkloadText
 from tensorwright.records.ranking import Selection, find_surplus
-from tensorwright.records.record import Record
+from tensorwright.records.record import Record, record_error
 from tensorwright.records.session import SavedSession
 from tensorwright.records.sqlite_file import explain, open_database
 from tensorwright.records.sqlite_rows import COLUMNS, from_row, to_row
@@ -133,7 +132,7 @@ class SqliteStore(RecordStore):
         with self._lock:
             if self._database is None:
                 where = f"file {self.path}"
-                raise RecordError(stage="records", where=where, reason="the store has been closed")
+                raise record_error(where, "the store has been closed")
             try:
                 yield self._database
             except sqlite3.Error as error:

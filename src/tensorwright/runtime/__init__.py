@@ -9,10 +9,10 @@ file format).
 from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready
 from tensorwright.runtime.container import Contents, read_container, write_container
 from tensorwright.runtime.executable import Bound, Executable, StepTime
-from tensorwright.runtime.kernel_cache import CacheCounts, KernelCache, default_cache
+from tensorwright.runtime.kernel_cache import KernelCache, default_cache
 from tensorwright.runtime.loader import Recompile, load
-from tensorwright.runtime.native.call_loop import CallLoop, call_loop
-from tensorwright.runtime.native.jit import LoadedObject, load_ir, load_object
+from tensorwright.runtime.native.call_loop import call_loop
+from tensorwright.runtime.native.jit import LoadedObject, load_object
 from tensorwright.runtime.native.openmp import (
     OpenMP,
     Origin,
@@ -50,9 +50,7 @@ __all__ = [
     "ArgumentSpec",
     "Bound",
     "BufferRef",
-    "CacheCounts",
     "Call",
-    "CallLoop",
     "ConstantRef",
     "Contents",
     "CopyStep",
@@ -83,7 +81,6 @@ __all__ = [
     "is_kernel_ready",
     "kernel_spec",
     "load",
-    "load_ir",
     "load_object",
     "make_plan",
     "measure_bandwidth",

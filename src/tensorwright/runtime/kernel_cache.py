@@ -15,7 +15,7 @@ import stat
 import tempfile
 import threading
 import warnings
-from dataclasses import dataclass, replace
+from collections import Counter
 from pathlib import Path
 
 from tensorwright.base import knobs
@@ -27,27 +27,17 @@ _SUFFIX = ".kernel"
 _PRUNED_SHARE = 0.75  # how full the cache is after pruning
 
 
-@dataclass(frozen=True, slots=True)
-class CacheCounts:
-    """What a cache did since it was opened; `corrupt` entries are misses as well."""
-
-    hits: int = 0
-    misses: int = 0
-    corrupt: int = 0
-    stored: int = 0
-    pruned: int = 0
-
-
 class KernelCache:
     """A folder of compiled kernels, least recently used first out.
 
-    Safe for several threads and processes at once: an entry appears whole or not at all.
+    Safe for several threads and processes at once: an entry appears whole or not at all.  `counts`
+    says what it did since it was opened: hits, misses, of these corrupt entries, stored, pruned.
     """
 
     def __init__(self, folder: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self.folder = folder
         self.limit_bytes = limit_bytes
-        self.counts = CacheCounts()
+        self.counts: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._size_bytes: int | None = None
         self._is_usable: bool | None = None
@@ -96,15 +86,6 @@ class KernelCache:
         """Bytes of all entries, counted on the disk."""
         return sum(size for _, size, _ in self._entries())
 
-    def clear(self) -> int:
-        """Remove all entries and return how many there were."""
-        entries = self._entries()
-        for _, _, path in entries:
-            with contextlib.suppress(OSError):
-                path.unlink()
-        self._size_bytes = None
-        return len(entries)
-
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
 
@@ -152,8 +133,7 @@ class KernelCache:
 
     def _count(self, **increments: int) -> None:
         with self._lock:
-            changed = {name: getattr(self.counts, name) + n for name, n in increments.items()}
-            self.counts = replace(self.counts, **changed)
+            self.counts.update(increments)
 
     def _grow(self, added_bytes: int) -> None:
         """Note new bytes, and prune when the limit is passed."""

@@ -51,7 +51,7 @@ def test_a_hit_replays_lowers_and_emits_nothing(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cached_build, "build_kernel", never)
     again = build_cached(workload, trace, TARGET)
     assert without_time(again) == without_time(first)
-    assert default_cache().counts.hits == 1
+    assert default_cache().counts["hits"] == 1
     with pytest.raises(AssertionError):
         build_cached(workload, (), TARGET)
 

@@ -5,13 +5,13 @@ import stat
 import threading
 import time
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tensorwright.base import override
 from tensorwright.runtime import (
-    CacheCounts,
     KernelCache,
     default_cache,
 )
@@ -35,7 +35,7 @@ def test_what_was_put_is_found_by_others(cache: KernelCache) -> None:
     first = fetch(cache)
     assert fetch(cache) == first
     assert KernelCache(cache.folder).get("key") == first
-    assert cache.counts == CacheCounts(hits=1, misses=1, stored=1)
+    assert cache.counts == Counter(hits=1, misses=1, stored=1)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_damaged_entry_is_made_again(cache: KernelCache, damage: object) -> No
     (path,) = cache.folder.glob("*.kernel")
     path.write_bytes(damage(path.read_bytes()))
     assert fetch(cache) == good
-    assert cache.counts == CacheCounts(misses=2, corrupt=1, stored=2)
+    assert cache.counts == Counter(misses=2, corrupt=1, stored=2)
     assert cache.get("key") == good
 
 
@@ -62,7 +62,7 @@ def test_an_entry_under_another_name_is_not_taken(cache: KernelCache) -> None:
     cache.put("a", b"code of a")
     (cache.folder / "a.kernel").rename(cache.folder / "b.kernel")
     assert cache.get("b") is None
-    assert cache.counts.corrupt == 1
+    assert cache.counts["corrupt"] == 1
 
 
 def test_a_link_is_not_followed(cache: KernelCache, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_an_unusable_place_costs_one_warning(tmp_path: Path) -> None:
     assert len(caught) == 1
     assert "TENSORWRIGHT_HOME" in str(caught[0].message)
     assert fetch(cache) == code
-    assert cache.counts == CacheCounts(misses=2)
+    assert cache.counts == Counter(misses=2)
 
 
 def test_a_full_disk_costs_one_warning(cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,15 +131,7 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
     assert cache.get("k1") is None
     assert cache.get("k0") is not None
     assert cache.get("k9") is not None
-    assert cache.counts.pruned >= 2
-
-
-def test_a_cache_can_be_emptied(cache: KernelCache) -> None:
-    cache.put("a", b"1")
-    cache.put("b", b"2")
-    assert cache.clear() == 2
-    assert cache.size_bytes() == 0
-    assert cache.clear() == 0
+    assert cache.counts["pruned"] >= 2
 
 
 def test_threads_share_a_cache(cache: KernelCache) -> None:
@@ -154,8 +146,8 @@ def test_threads_share_a_cache(cache: KernelCache) -> None:
     for worker in workers:
         worker.join()
     assert len(set(results)) == 5
-    assert cache.counts.hits + cache.counts.misses == 20
-    assert cache.counts.corrupt == 0
+    assert cache.counts["hits"] + cache.counts["misses"] == 20
+    assert cache.counts["corrupt"] == 0
 
 
 def test_the_knob_says_where(tmp_path: Path) -> None:
@@ -164,4 +156,4 @@ def test_the_knob_says_where(tmp_path: Path) -> None:
         assert default_cache() is default_cache()
         assert not (tmp_path / "kernels").exists()
         assert fetch(default_cache()) == fetch(default_cache())
-        assert default_cache().counts == CacheCounts(hits=1, misses=1, stored=1)
+        assert default_cache().counts == Counter(hits=1, misses=1, stored=1)
