@@ -6,9 +6,8 @@
 
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
-from tensorwright.graph.interpret import check_inputs, interpret, last_uses, run_node
+from tensorwright.graph.interpret import interpret, last_uses, run_node
 from tensorwright.graph.layout import (
-    Conversion,
     choose_layouts,
     conversions,
     describe_layouts,
@@ -18,30 +17,24 @@ from tensorwright.graph.onnx_export import save_onnx, to_onnx
 from tensorwright.graph.onnx_import import load_onnx, value_inputs
 from tensorwright.graph.parse import parse
 from tensorwright.graph.partition import (
-    DEFAULT_LIMITS,
     AliasCall,
     ConcatInPlace,
     HostCall,
     KernelCall,
     Limits,
     Partition,
-    Step,
     check_memory,
     elide_concats,
     partition,
-    reads_of_step,
     verify_partition,
-    writes_of_step,
 )
-from tensorwright.graph.passes import PASSES, Simplification, simplify, simplify_with_report
+from tensorwright.graph.passes import PASSES, simplify, simplify_with_report
 from tensorwright.graph.physical import physical_shape, to_physical, to_plain
-from tensorwright.graph.printing import digest
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import rename_tensors
 from tensorwright.graph.text_file import load_text, save_text
 from tensorwright.graph.verify import verify
 from tensorwright.graph.workload import (
-    BoundWorkload,
     Workload,
     build_workload,
     program_workload,
@@ -49,14 +42,11 @@ from tensorwright.graph.workload import (
 )
 
 __all__ = [
-    "DEFAULT_LIMITS",
     "PASSES",
     "PLAIN",
     "AliasCall",
-    "BoundWorkload",
     "ConcatInPlace",
     "Constants",
-    "Conversion",
     "Graph",
     "GraphBuilder",
     "HostCall",
@@ -66,18 +56,14 @@ __all__ = [
     "Node",
     "Partition",
     "Program",
-    "Simplification",
-    "Step",
     "Workload",
     "as_program",
     "build_workload",
     "check_constants",
-    "check_inputs",
     "check_memory",
     "choose_layouts",
     "conversions",
     "describe_layouts",
-    "digest",
     "elide_concats",
     "interpret",
     "last_uses",
@@ -89,7 +75,6 @@ __all__ = [
     "physical_shape",
     "program",
     "program_workload",
-    "reads_of_step",
     "reference",
     "rename_tensors",
     "run_node",
@@ -103,5 +88,4 @@ __all__ = [
     "value_inputs",
     "verify",
     "verify_partition",
-    "writes_of_step",
 ]

@@ -9,30 +9,15 @@
 rules that ship.
 """
 
-from tensorwright.rewrite.dims import Dim, Extent, Shape, Size
-from tensorwright.rewrite.meaning import evaluate_terms, infer, infer_shapes, instantiate
+from tensorwright.rewrite.meaning import evaluate_terms
 from tensorwright.rewrite.operators import (
-    OPERATORS,
-    RewriteOperator,
-    operator_count,
     operator_named,
 )
-from tensorwright.rewrite.shapes import IllTyped
 from tensorwright.rewrite.terms import (
-    Apply,
-    AtLeast,
-    Condition,
-    Divides,
-    Equal,
-    Fact,
-    Input,
-    Param,
-    Rank,
     Rule,
     Term,
     applications,
     canonical_rule,
-    input_names,
     operator_names,
 )
 from tensorwright.rewrite.text import (
@@ -45,33 +30,12 @@ from tensorwright.rewrite.text import (
 )
 
 __all__ = [
-    "OPERATORS",
-    "Apply",
-    "AtLeast",
-    "Condition",
-    "Dim",
-    "Divides",
-    "Equal",
-    "Extent",
-    "Fact",
-    "IllTyped",
-    "Input",
-    "Param",
-    "Rank",
-    "RewriteOperator",
     "Rule",
-    "Shape",
-    "Size",
     "Term",
     "applications",
     "canonical_rule",
     "condition_text",
     "evaluate_terms",
-    "infer",
-    "infer_shapes",
-    "input_names",
-    "instantiate",
-    "operator_count",
     "operator_named",
     "operator_names",
     "parse_rule",

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tensorwright.expr import FieldDomain, residues
+from tensorwright.rewrite.generate.enumerate.state import prepared_values
 from tensorwright.rewrite.generate.fingerprint.field import (
     P,
     invert,
-    matmul,
     multiply,
     packed,
     random_values,
@@ -22,7 +22,7 @@ from tensorwright.rewrite.generate.fingerprint.fingerprints import (
     keys_of_unary,
 )
 from tensorwright.rewrite.generate.fingerprint.kernels import values_of
-from tensorwright.rewrite.generate.fingerprint.prepared import prepared_values
+from tensorwright.rewrite.generate.fingerprint.products import centred, product, residues_of
 from tensorwright.rewrite.generate.fingerprint.random_inputs import Evaluator
 from tensorwright.rewrite.generate.fingerprint.structure import structure_of
 from tensorwright.rewrite.generate.preset import Preset, terms, weights
@@ -127,14 +127,14 @@ def test_field():
     assert (residues(packed(numbers)) % P == numbers).all()
     assert (relu(np.array([5, P - 5], np.uint64)) == [5, 0]).all()
     a = np.full((2, 500), P - 1, np.uint64)
-    assert (matmul(a, a.T) == 500).all()
+    assert (residues_of(product(centred(a), centred(a.T))) == 500).all()
 
 
 def test_prepared_terms_are_evaluated_at_the_values_of_the_inputs():
     preset = Preset("small", weights("x", 2, (2, 2)), (), terms("ewmul(?x1, ?x2)", "eye[2]()"))
     _, values = _arguments(((2, 2), (2, 2)))
-    product, eye = prepared_values(preset, values)
-    assert (product == multiply(*values)).all()
+    both, eye = prepared_values(preset, values)
+    assert (both == multiply(*values)).all()
     assert (eye == [1, 0, 0, 1]).all()
     assert preset.leaf_shapes == ((2, 2),) * 4
     assert preset.leaf(0) == Input("x1")

@@ -6,13 +6,11 @@ Generated(rules=(...), ...)       rules for all shapes, not yet proved
 """
 
 from tensorwright.rewrite.generate.generate import Generated, Stage, generate_rules, remove_work
-from tensorwright.rewrite.generate.preset import Preset
 from tensorwright.rewrite.generate.presets import PRESET_NAMES, presets_of
 
 __all__ = [
     "PRESET_NAMES",
     "Generated",
-    "Preset",
     "Stage",
     "generate_rules",
     "presets_of",

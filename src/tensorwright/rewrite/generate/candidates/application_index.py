@@ -8,19 +8,16 @@ index.applications(9, level)             the term of class 9 and what equals it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 
-from tensorwright.rewrite.generate.enumerate.classes import INPUT
+from tensorwright.rewrite.generate.enumerate.classes import INPUT, Applied, applied_at
 from tensorwright.rewrite.generate.enumerate.enumerate import Enumeration
 from tensorwright.rewrite.operators import IntShape
 
 _ALTERNATIVES = 6
 """Applications of a class besides its term that are looked at."""
-
-Application: TypeAlias = tuple[int, int, int, int]
-"""Code, place, and the classes of the arguments, -1 for none."""
 
 
 class ApplicationIndex:
@@ -34,8 +31,7 @@ class ApplicationIndex:
             np.concatenate([getattr(table, name)[own], getattr(batch, name)]).astype(np.int64)
             for name in ("code", "place", "a", "b")
         ]
-        code, place, a, b = columns
-        packed = (code << 56) | (place << 48) | ((a + 1) << 24) | (b + 1)
+        packed = _packed(*columns)
         order = np.argsort(packed, kind="stable")
         self._key = packed[order]
         self._of = np.concatenate([own, found.equal.of])[order]
@@ -46,9 +42,9 @@ class ApplicationIndex:
         by_class = small[np.argsort(found.equal.of[small], kind="stable")]
         self._alternatives = by_class
         self._classes = found.equal.of[by_class]
-        self._cache: dict[int, list[tuple[int, Application]]] = {}
+        self._cache: dict[int, list[tuple[int, Applied]]] = {}
 
-    def find(self, app: Application) -> int | None:
+    def find(self, app: Applied) -> int | None:
         """Where an application is."""
         key = _packed(*app)
         place = int(np.searchsorted(self._key, key))
@@ -66,21 +62,15 @@ class ApplicationIndex:
         """The shape of a class that is an argument."""
         return self._shapes[int(self._found.table.kind[number])]
 
-    def own(self, number: int) -> Application:
+    def own(self, number: int) -> Applied:
         """The application that is the term of a class."""
-        table = self._found.table
-        columns = (table.code, table.place, table.a, table.b)
-        code, place, a, b = (int(column[number]) for column in columns)
-        return code, place, a, b
+        return applied_at(self._found.table, number)
 
-    def equality(self, row: int) -> Application:
+    def equality(self, row: int) -> Applied:
         """The application of an equality."""
-        batch = self._found.equal.batch
-        columns = (batch.code, batch.place, batch.a, batch.b)
-        code, place, a, b = (int(column[row]) for column in columns)
-        return code, place, a, b
+        return applied_at(self._found.equal.batch, row)
 
-    def applications(self, number: int, level: int) -> Iterator[Application]:
+    def applications(self, number: int, level: int) -> Iterator[Applied]:
         """The term of a class, and some applications of lower levels that equal it."""
         if number not in self._cache:
             self._cache[number] = list(self._applications(number))
@@ -92,7 +82,7 @@ class ApplicationIndex:
             return (-1,)
         return (-1, *dict.fromkeys(app[0] for app in self.applications(number, level)))
 
-    def _applications(self, number: int) -> Iterator[tuple[int, Application]]:
+    def _applications(self, number: int) -> Iterator[tuple[int, Applied]]:
         if int(self._found.table.code[number]) != INPUT:
             yield 0, self.own(number)
         first, last = np.searchsorted(self._classes, [number, number + 1])
@@ -100,6 +90,6 @@ class ApplicationIndex:
             yield int(self._found.levels[row]), self.equality(row)
 
 
-def _packed(code: int, place: int, a: int, b: int) -> int:
-    """An application as one number."""
+def _packed(code: Any, place: Any, a: Any, b: Any) -> Any:
+    """An application as one number; columns of them as a column."""
     return (code << 56) | (place << 48) | ((a + 1) << 24) | (b + 1)

@@ -27,9 +27,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tensorwright.rewrite.generate.candidates.application_index import Application, ApplicationIndex
+from tensorwright.rewrite.generate.candidates.application_index import ApplicationIndex
 from tensorwright.rewrite.generate.candidates.congruence import DistinctEqualities, Remaining
-from tensorwright.rewrite.generate.enumerate.classes import INPUT, Places
+from tensorwright.rewrite.generate.enumerate.classes import INPUT, Applied, Places
 from tensorwright.rewrite.generate.enumerate.enumerate import Enumeration
 from tensorwright.rewrite.generate.enumerate.grouping import describe
 from tensorwright.rewrite.operators import IntShape, operator_named
@@ -129,7 +129,7 @@ class _Subsumption:
             return _Variable(number, self.index.shape(number) if is_input else None)
         return self._pattern_of(self.index.own(number))
 
-    def _pattern_of(self, app: Application) -> _Node:
+    def _pattern_of(self, app: Applied) -> _Node:
         args = tuple(self._pattern(each) for each in app[2:] if each >= 0)
         return _Node(app[0], app[1], args)
 
@@ -140,7 +140,7 @@ class _Subsumption:
         if int(self.table.cost[of]) == level:
             self._try(self.index.own(of), of, self.trivial, level)
 
-    def _try(self, app: Application, of: int, form: int, level: int) -> None:
+    def _try(self, app: Applied, of: int, form: int, level: int) -> None:
         tried = 0
         for left, right in self._rules_for(app, level):
             for binding in self._matches(left, app, {}, level):
@@ -149,7 +149,7 @@ class _Subsumption:
                 if tried >= _MATCHES or self._root(form) == self._root(self.trivial) != form:
                     return
 
-    def _rules_for(self, app: Application, level: int) -> Iterator[tuple[_Node, _Pattern]]:
+    def _rules_for(self, app: Applied, level: int) -> Iterator[tuple[_Node, _Pattern]]:
         """The rules whose operators at the root and below it stand there."""
         heads = [self.index.heads(each, level) for each in app[2:]]
         wanted = list(product(*heads))
@@ -188,7 +188,7 @@ class _Subsumption:
             return self.trivial
         return int(self.forms[row])
 
-    def _instance(self, node: _Node, binding: _Binding) -> Application | None:
+    def _instance(self, node: _Node, binding: _Binding) -> Applied | None:
         """The application that a pattern stands for; None where a part has no class."""
         args = [-1, -1]
         for at, each in enumerate(node.args):
@@ -212,7 +212,7 @@ class _Subsumption:
         return None if place is None else self.index.of(place)
 
     def _matches(
-        self, node: _Node, app: Application, binding: _Binding, level: int
+        self, node: _Node, app: Applied, binding: _Binding, level: int
     ) -> Iterator[_Binding]:
         """The ways to read an application as an instance of a pattern."""
         if node.code != app[0]:

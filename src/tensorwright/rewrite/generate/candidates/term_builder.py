@@ -7,7 +7,7 @@ builder.rule(row)          application == term of its class, the larger side lef
 
 from __future__ import annotations
 
-from tensorwright.rewrite.generate.enumerate.classes import INPUT, Batch
+from tensorwright.rewrite.generate.enumerate.classes import INPUT, applied_at
 from tensorwright.rewrite.generate.enumerate.enumerate import Enumeration
 from tensorwright.rewrite.operators import operator_count
 from tensorwright.rewrite.terms import Apply, Input, Rule, Term
@@ -23,9 +23,7 @@ class TermBuilder:
     def term(self, number: int) -> Term:
         """The term of a class."""
         if number not in self._terms:
-            table = self.found.table
-            columns = (table.code, table.place, table.a, table.b)
-            code, place, a, b = (int(column[number]) for column in columns)
+            code, place, a, b = applied_at(self.found.table, number)
             if code == INPUT:
                 self._terms[number] = self.found.preset.leaf(number)
             else:
@@ -40,9 +38,7 @@ class TermBuilder:
 
     def application(self, row: int) -> Term:
         """The application in a row of the equalities."""
-        batch: Batch = self.found.equal.batch
-        columns = (batch.code, batch.place, batch.a, batch.b)
-        return self._apply(*(int(column[row]) for column in columns))
+        return self._apply(*applied_at(self.found.equal.batch, row))
 
     def rule(self, row: int) -> Rule:
         """The equality of a row, the larger side on the left."""

@@ -16,7 +16,7 @@ in any process on any machine that has the files of the store.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewrite.generate.enumerate.classes import Ints, Places
+from tensorwright.rewrite.generate.enumerate.classes import NOWHERE, Batch, Ints, Places
 from tensorwright.rewrite.generate.enumerate.store import ValueStore
 from tensorwright.rewrite.generate.fingerprint.factored import factored_values
 from tensorwright.rewrite.generate.fingerprint.fingerprints import (
@@ -168,6 +168,25 @@ def chunks_of(blocks: Sequence[Block]) -> tuple[Chunk, ...]:
                 chunks.append(tuple(open_))
                 open_, total, count = [], 0.0, 0
     return (*chunks, tuple(open_)) if open_ else tuple(chunks)
+
+
+def batch_of(
+    chunk: Chunk, key: Keys, kinds_of: Callable[[Block, Ints, Ints], Ints] | None = None
+) -> Batch:
+    """The applications of a chunk that count, with their fingerprints; kinds where asked for."""
+    parts = []
+    first = 0
+    for block in chunk:
+        kept = block.kept()
+        left, right = block.pairs(np.arange(len(block)) if kept is None else kept)
+        code, place, kind = (
+            np.full(len(left), number, np.int32) for number in (block.code, block.place, NOWHERE)
+        )
+        if kinds_of is not None:
+            kind = kinds_of(block, left, right)
+        parts.append(Batch(code, place, left, right, kind, key[first : first + len(left)]))
+        first += len(left)
+    return Batch.joined(parts)
 
 
 def keys(block: Block, store: ValueStore, samples: Sequence[int], seed: int) -> Keys:

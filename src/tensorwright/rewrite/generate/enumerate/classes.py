@@ -67,6 +67,16 @@ class Batch:
         return len(self.code)
 
 
+Applied: TypeAlias = tuple[int, int, int, int]
+"""Code, place, and the classes of the arguments, -1 for none."""
+
+
+def applied_at(columns: Batch | ClassTable, row: int) -> Applied:
+    """The application in a row."""
+    place, a, b = int(columns.place[row]), int(columns.a[row]), int(columns.b[row])
+    return int(columns.code[row]), place, a, b
+
+
 def _empty(dtype: type, width: int = 0) -> Any:
     return np.zeros((0, width) if width else 0, dtype)
 
@@ -76,7 +86,7 @@ class ClassTable:
     """The classes found so far; a session owns and grows it.
 
     cost      operators of the term
-    form      the term up to the names of its inputs, and `sequence` these inputs: see `forms.py`
+    form      the term up to the names of its inputs, and `sequence` these inputs: see `renaming.py`
     row       where its value is among the stored ones of its shape; NOWHERE at the last level
     """
 

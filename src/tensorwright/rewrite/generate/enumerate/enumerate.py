@@ -31,6 +31,7 @@ from tensorwright.base import UsageError
 from tensorwright.rewrite.generate.enumerate.blocks import (
     Block,
     Chunk,
+    batch_of,
     chunks_of,
     effort,
     values,
@@ -186,7 +187,7 @@ class _Session:
         for number, found in map_chunks(job, located, self._workers_for(plan)):
             results[number] = found
             meter.add(efforts[number])
-        parts = [_batch(plan, chunk, results.pop(n)) for n, chunk in enumerate(chunks)]
+        parts = [batch_of(chunk, results.pop(n), plan.kinds_of) for n, chunk in enumerate(chunks)]
         batch = Batch.joined(parts)
         first = len(self.table)
         self.equal.append(group_equal(self.table, batch, level, self.family, is_last=False))
@@ -226,22 +227,6 @@ class _Session:
         self.counts.append(passes.applications)
         self.equal.append(group_equal(self.table, batch, level, self.family, is_last=True))
         return graphs, two_outputs
-
-
-def _batch(plan: Plan, chunk: Chunk, key: NDArray[np.uint64]) -> Batch:
-    """The applications of a chunk as columns."""
-    parts = []
-    at = 0
-    for block in chunk:
-        kept = block.kept()
-        left, right = block.pairs(np.arange(len(block)) if kept is None else kept)
-        count = len(left)
-        code = np.full(count, block.code, np.int32)
-        place = np.full(count, block.place, np.int32)
-        kind = plan.kinds_of(block, left, right)
-        parts.append(Batch(code, place, left, right, kind, key[at : at + count]))
-        at += count
-    return Batch.joined(parts)
 
 
 def _value_chunks(preset: Preset, table: ClassTable, first: int) -> Iterator[Chunk]:

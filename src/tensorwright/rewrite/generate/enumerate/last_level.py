@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from tensorwright.rewrite.generate.enumerate.blocks import (
     Block,
     Chunk,
+    batch_of,
     chunks_of,
     effort,
     keys,
@@ -35,7 +36,6 @@ from tensorwright.rewrite.generate.enumerate.classes import (
     NOWHERE,
     Batch,
     ClassTable,
-    Ints,
     Places,
 )
 from tensorwright.rewrite.generate.enumerate.plan import Plan
@@ -113,12 +113,12 @@ class LastLevel:
         job = KeysJob(self.store, (1,), self.seed)
         empty = [n for n in todo if not chosen[n][0]]
         for number in empty:
-            self.folder.save(results[number], _columns((), np.zeros((0, 2), np.uint64)))
+            self.folder.save(results[number], _columns(Batch.joined([])))
         chunks = [(n, self._located(chosen[n][0])) for n in todo if chosen[n][0]]
         for number, second in map_chunks(job, chunks, self.workers):
             blocks, first = chosen[number]
             key = np.stack([first, second[:, 0]], axis=1)
-            self.folder.save(results[number], _columns(blocks, key))
+            self.folder.save(results[number], _columns(batch_of(blocks, key)))
             meter.add(efforts[number])
         return Batch.joined([_batch(self.folder.load(name)) for name in results])
 
@@ -151,27 +151,16 @@ def _parts(chunk: Chunk, places: Places) -> Iterator[Block]:
             yield block.at(own if kept is None else kept[own])
 
 
-def _columns(blocks: Chunk, key: Words) -> dict[str, NDArray[Any]]:
-    none: Ints = np.zeros(0, np.int32)
+_COLUMNS = ("code", "place", "a", "b", "key")
 
-    def joined(parts: list[Ints]) -> Ints:
-        return np.concatenate([none, *parts])
 
-    arguments = [block.pairs(np.arange(len(block))) for block in blocks]
-    return {
-        "code": joined([np.full(len(block), block.code, np.int32) for block in blocks]),
-        "place": joined([np.full(len(block), block.place, np.int32) for block in blocks]),
-        "a": joined([left for left, _ in arguments]),
-        "b": joined([right for _, right in arguments]),
-        "key": key,
-    }
+def _columns(batch: Batch) -> dict[str, NDArray[Any]]:
+    return {name: getattr(batch, name) for name in _COLUMNS}
 
 
 def _batch(columns: dict[str, NDArray[Any]]) -> Batch:
-    kind = np.full(len(columns["code"]), NOWHERE, np.int32)
-    names = ("code", "place", "a", "b")
-    code, place, a, b = (columns[name] for name in names)
-    return Batch(code, place, a, b, kind, columns["key"])
+    code, place, a, b, key = (columns[name] for name in _COLUMNS)
+    return Batch(code, place, a, b, np.full(len(code), NOWHERE, np.int32), key)
 
 
 def repeated_words(

@@ -8,6 +8,7 @@ restore(folder)                 the state after the last finished level, or None
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import UsageError
+from tensorwright.expr import FieldDomain, residues
 from tensorwright.rewrite.generate.enumerate.checkpoint import WorkFolder
 from tensorwright.rewrite.generate.enumerate.classes import (
     INPUT,
@@ -26,11 +28,11 @@ from tensorwright.rewrite.generate.enumerate.classes import (
 from tensorwright.rewrite.generate.enumerate.grouping import Equalities
 from tensorwright.rewrite.generate.enumerate.renaming import WIDTH, mix
 from tensorwright.rewrite.generate.enumerate.store import ValueStore
-from tensorwright.rewrite.generate.fingerprint.field import random_values
+from tensorwright.rewrite.generate.fingerprint.field import P, packed, random_values
 from tensorwright.rewrite.generate.fingerprint.fingerprints import keys_of
 from tensorwright.rewrite.generate.fingerprint.kernels import SAMPLES, Values
-from tensorwright.rewrite.generate.fingerprint.prepared import prepared_values
 from tensorwright.rewrite.generate.preset import Preset
+from tensorwright.rewrite.meaning import evaluate_terms
 from tensorwright.rewrite.operators import IntShape, no_split_points
 
 _BATCH = ("code", "place", "a", "b", "kind", "key")
@@ -55,6 +57,27 @@ def input_values(preset: Preset, seed: int, samples: int = SAMPLES) -> tuple[Val
     generator = np.random.default_rng([seed, 1])
     drawn = tuple(random_values(generator, samples, each.shape) for each in preset.inputs)
     return (*drawn, *prepared_values(preset, drawn))
+
+
+def prepared_values(preset: Preset, values: Sequence[Values]) -> tuple[Values, ...]:
+    """The value of each prepared term of a preset.
+
+    Shapes:  values of the inputs, (1, samples, size) each -> the same for each prepared term
+    """
+    if not preset.prepared:
+        return ()
+    count = values[0].shape[1]
+    samples = [_of_sample(preset, [each[0, at] for each in values]) for at in range(count)]
+    return tuple(np.stack(each)[None] for each in zip(*samples, strict=True))
+
+
+def _of_sample(preset: Preset, values: Sequence[Values]) -> list[Values]:
+    inputs = {
+        each.name: packed(value).reshape(each.shape)
+        for each, value in zip(preset.inputs, values, strict=True)
+    }
+    found = evaluate_terms(preset.prepared, inputs, FieldDomain())
+    return [(residues(each).ravel() % P).astype(np.uint32) for each in found]
 
 
 def begin(preset: Preset, folder: WorkFolder, seed: int) -> State:

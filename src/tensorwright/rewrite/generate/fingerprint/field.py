@@ -4,8 +4,7 @@
     invert(2)                  (P + 1) / 2
     relu(P - 5)                0: it stands for -5
 
-Numbers are uint64 below P.  Products of two fit 62 bits.  Matrix products run as three products of
-doubles: the left factor in limbs of 11 bits keeps every sum below 2**53 for up to 2048 addends.
+Numbers are uint64 below P.  Products of two fit 62 bits.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ HALF = P // 2
 Numbers: TypeAlias = NDArray[np.uint64]
 _LARGEST = 1 << 14
 _P64 = np.uint64(P)
-_LIMB = 11
-_MASK = np.uint64((1 << _LIMB) - 1)
 
 
 def reduce(numbers: NDArray[Any]) -> Numbers:
@@ -75,16 +72,3 @@ def relu(numbers: NDArray[Any]) -> Numbers:
     """max(v, 0) in the order of the residues between -P/2 and P/2, as in `FieldDomain`."""
     wide = np.asarray(numbers, np.uint64)
     return np.where(wide <= np.uint64(HALF), wide, np.uint64(0))
-
-
-def matmul(a: NDArray[Any], b: NDArray[Any]) -> Numbers:
-    """Products of matrices of residues; the shapes are those of NumPy's matmul, k <= 2048."""
-    wide = np.asarray(a, np.uint64)
-    right = np.asarray(b, np.float64)
-    total: Numbers | None = None
-    for limb in (2, 1, 0):
-        part = (wide >> np.uint64(_LIMB * limb)) & _MASK
-        product = reduce(np.matmul(part.astype(np.float64), right).astype(np.uint64))
-        total = product if total is None else reduce((total << np.uint64(_LIMB)) + product)
-    assert total is not None
-    return total

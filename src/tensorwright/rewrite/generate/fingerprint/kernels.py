@@ -19,11 +19,11 @@ from tensorwright.rewrite.generate.fingerprint.field import (
     Numbers,
     P,
     invert,
-    matmul,
     multiply,
     reduce,
     relu,
 )
+from tensorwright.rewrite.generate.fingerprint.products import centred, product, residues_of
 from tensorwright.rewrite.generate.fingerprint.structure import (
     Affine,
     Bilinear,
@@ -110,7 +110,9 @@ def _sums(structure: Linear, arguments: tuple[Values, ...]) -> Numbers:
     for number, x in enumerate(arguments):
         addends = _addends(structure, number)
         if addends is None:
-            total += matmul(x, structure.matrices[number].T)
+            columns = centred(x.reshape(-1, x.shape[2]).T)
+            rows = residues_of(product(centred(structure.matrices[number]), columns))
+            total += rows.T.reshape(total.shape)
             continue
         places, weights = addends
         for at in range(places.shape[1]):
