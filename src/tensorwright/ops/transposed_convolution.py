@@ -215,16 +215,10 @@ def _partial(
 
     def body(n: Index, oc: Index, *at: Index) -> Value | Reduce:
         rest = iter(at)
+        inner = (position_along(tap) for tap in taps)
         places = tuple(
-            _place(
-                spread,
-                run,
-                before,
-                next(rest),
-                next(rest) if run.count > 1 else 0,
-                position_along(tap),
-            )
-            for spread, run, before, tap in zip(spreads, runs, befores, taps, strict=True)
+            _place(spread, run, before, next(rest), next(rest) if run.count > 1 else 0, tap)
+            for spread, run, before, tap in zip(spreads, runs, befores, inner, strict=True)
         )
         ic = position_along(channel)
         if groups > 1:

@@ -13,6 +13,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from tensorwright.base import DType, UnsupportedError
 from tensorwright.graph.graph import Node
 from tensorwright.graph.onnx_import.call import AttributeDefault
+from tensorwright.graph.onnx_import.counterparts import Counterpart
 from tensorwright.graph.onnx_import.tensors import DTYPES
 from tensorwright.ops import AttributeValue, TensorType
 
@@ -62,8 +63,12 @@ class ExportCall:
         """A number attribute."""
         return self.node.number(name)
 
-    def value(self, name: str, default: AttributeDefault) -> OnnxValue:
-        """An attribute as ONNX has it, of the type of a default, or of a type."""
+    def attributes_of(self, counterpart: Counterpart) -> dict[str, OnnxValue]:
+        """The attributes that the node has alike in ONNX, under ONNX's names."""
+        pairs = counterpart.named_attributes()
+        return {theirs: self._value(ours, default) for ours, theirs, default in pairs}
+
+    def _value(self, name: str, default: AttributeDefault) -> OnnxValue:
         kind = default if isinstance(default, type) else type(default)
         if kind is str:
             return str(self.attribute(name))

@@ -30,11 +30,7 @@ _ALIKE = (
 def _alike(counterpart: Counterpart) -> ExportRule:
     def rule(call: ExportCall) -> None:
         call.needs_opset(counterpart.opset)
-        attributes = {
-            theirs: call.value(ours, default)
-            for ours, theirs, default in counterpart.named_attributes()
-        }
-        call.emit(counterpart.theirs, **attributes)
+        call.emit(counterpart.theirs, **call.attributes_of(counterpart))
 
     return rule
 

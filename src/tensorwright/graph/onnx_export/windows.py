@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tensorwright.graph.onnx_export.call import ExportCall, ExportRule, ExportTable, OnnxValue
+from tensorwright.graph.onnx_import.counterparts import POOLS, Counterpart
 
 
 def _window(call: ExportCall) -> dict[str, OnnxValue]:
@@ -22,15 +23,15 @@ def _conv_transpose(call: ExportCall) -> None:
     call.emit("ConvTranspose", group=call.integer("groups"), **window)
 
 
-def _pool(operator: str, *integers: str) -> ExportRule:
+def _pool(counterpart: Counterpart) -> ExportRule:
     def rule(call: ExportCall) -> None:
-        more = {name: call.integer(name) for name in ("ceil_mode", *integers)}
         window = _window(call)
         if any(d != 1 for d in call.ints("dilations")):
             call.needs_opset(19)
-        elif operator == "AveragePool":
+        elif counterpart.theirs == "AveragePool":
             window.pop("dilations", None)  # known from operator set 19 on
-        call.emit(operator, kernel_shape=call.ints("kernel"), **window, **more)
+        more = call.attributes_of(counterpart)
+        call.emit(counterpart.theirs, kernel_shape=call.ints("kernel"), **window, **more)
 
     return rule
 
@@ -48,8 +49,6 @@ WINDOWS: ExportTable = (
     ("conv", _conv("Conv")),
     ("conv_integer", _conv("ConvInteger")),
     ("conv_transpose", _conv_transpose),
-    ("max_pool", _pool("MaxPool")),
-    ("average_pool", _pool("AveragePool", "count_include_pad")),
-    ("lp_pool", _pool("LpPool", "p")),
+    *((each.ours, _pool(each)) for each in POOLS),
     ("attention", _attention),
 )

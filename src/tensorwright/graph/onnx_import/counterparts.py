@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tensorwright.graph.onnx_import.call import AttributeDefault, Call, Results, Table
+from tensorwright.ops import AttributeValue
 
 _OUR_NAMES = {
     "num_groups": "groups",
@@ -32,10 +33,10 @@ class Counterpart:
         """Our name, ONNX's name and the default of each attribute."""
         return ((_OUR_NAMES.get(name, name), name, default) for name, default in self.attributes)
 
-    def convert(self, call: Call) -> Results:
-        """The converter of the operator."""
+    def convert(self, call: Call, **more: AttributeValue) -> Results:
+        """The converter of the operator; `more` are attributes that it does not read."""
         given = {ours: call.value(theirs, each) for ours, theirs, each in self.named_attributes()}
-        return (call.add(self.ours, *call.tensors(), **given),)
+        return (call.add(self.ours, *call.tensors(), **more, **given),)
 
 
 _PLAIN = (
@@ -129,6 +130,14 @@ AT_POSITIONS = (
     Counterpart("ScatterND", "scatter_nd", (("reduction", "none"),)),
 )
 """Input 1 holds positions, which ONNX may give as other integers."""
+
+_CEIL = ("ceil_mode", False)
+POOLS = (
+    Counterpart("MaxPool", "max_pool", (_CEIL,)),
+    Counterpart("AveragePool", "average_pool", (_CEIL, ("count_include_pad", False))),
+    Counterpart("LpPool", "lp_pool", (_CEIL, ("p", 2))),
+)
+"""Beside the attributes of their windows."""
 
 _EPSILON = ("epsilon", 1e-5)
 TRAILING_NORMS = (

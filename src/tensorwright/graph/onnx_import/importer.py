@@ -37,7 +37,7 @@ from tensorwright.graph.onnx_import.functions import (
     is_standard,
 )
 from tensorwright.graph.onnx_import.read import DEFAULT_DOMAINS, Source, opset_of, read_model
-from tensorwright.graph.onnx_import.refusals import REFUSED
+from tensorwright.graph.onnx_import.refusals import REFUSED, model_error
 from tensorwright.graph.onnx_import.shapes import InputShapes, check_is_tensor, input_types
 from tensorwright.graph.onnx_import.tensors import dense, to_array
 from tensorwright.graph.rename import rename_tensors
@@ -196,7 +196,7 @@ class _Import:
                 nodes, version = expand_standard(node, types, opset, self.prefix(node))
             except (RuntimeError, TypeError, ValueError) as error:  # onnx's inliner, in C++
                 reason = f"onnx cannot write its function out: {error}"
-                raise ModelError(stage="import", where=label, reason=reason) from error
+                raise model_error(label, reason) from error
             return self.expand(node, nodes, version)
         reason = "there is no such operator in ONNX"
         if is_standard(node.op_type):
@@ -228,7 +228,7 @@ class _Import:
         missing = [name for name in node.input if name and name not in self.values]
         if missing:
             reason = f"reads {', '.join(missing)}, which nothing before it defines"
-            raise ModelError(stage="import", where=label, reason=reason)
+            raise model_error(label, reason)
         return Call(
             operator=node.op_type,
             label=label,
@@ -270,17 +270,13 @@ class _Import:
     def expand(self, node: NodeProto, body: Sequence[NodeProto], opset: int) -> Results:
         if self.depth >= _DEEPEST:
             reason = f"functions call each other more than {_DEEPEST} deep"
-            raise ModelError(stage="import", where=_label(node), reason=reason)
+            raise model_error(_label(node), reason)
         self.depth += 1
         self.convert_nodes(body, opset)
         self.depth -= 1
         missing = [name for name in node.output if name and name not in self.values]
         if missing:
-            raise ModelError(
-                stage="import",
-                where=_label(node),
-                reason=f"its function does not define {', '.join(missing)}",
-            )
+            raise model_error(_label(node), f"its function does not define {', '.join(missing)}")
         return tuple(self.values[name] if name else np.zeros(0) for name in node.output)
 
     def run_body(self, body: GraphProto, operands: Mapping[str, Operand], opset: int) -> Results:
@@ -296,7 +292,7 @@ class _Import:
     def lookup(self, name: str, where: str) -> Operand:
         found = self.values.get(name)
         if found is None:
-            raise ModelError(stage="import", where=where, reason=f"nothing defines {name}")
+            raise model_error(where, f"nothing defines {name}")
         return found
 
     # -- the end
@@ -315,10 +311,8 @@ class _Import:
                 results.append(operand)
                 continue
             if output in taken:
-                raise ModelError(
-                    stage="import",
-                    where=f"output {output}",
-                    reason="an input or another output has the same name",
+                raise model_error(
+                    f"output {output}", "an input or another output has the same name"
                 )
             if operand in inputs or operand in names:
                 operand = self.builder.add("identity", operand)
@@ -341,7 +335,7 @@ def _checked(label: str) -> Iterator[None]:
         yield
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         reason = f"its inputs or attributes do not fit: {error}"
-        raise ModelError(stage="import", where=label, reason=reason) from error
+        raise model_error(label, reason) from error
 
 
 def _label(node: NodeProto) -> str:

@@ -11,7 +11,8 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import GraphProto, ModelProto
 
-from tensorwright.base import ModelError, UnsupportedError
+from tensorwright.base import UnsupportedError
+from tensorwright.graph.onnx_import.refusals import model_error
 
 OLDEST_OPSET = 7
 NEWEST_OPSET = onnx.defs.onnx_opset_version()
@@ -30,36 +31,32 @@ class Source:
     label: str
 
 
-def _fail(where: str, reason: str, remedy: str = "") -> ModelError:
-    return ModelError(stage="import", where=where, reason=reason, remedy=remedy)
-
-
 def _read_bytes(path: Path) -> bytes:
     where = f"file {path}"
     if path.is_dir():
-        raise _fail(where, "it is a folder", "give the .onnx file inside it")
+        raise model_error(where, "it is a folder", "give the .onnx file inside it")
     try:
         if path.stat().st_size > _PROTOBUF_LIMIT_BYTES:
-            raise _fail(
+            raise model_error(
                 where,
                 "it is larger than 2 GiB, the most that a protobuf file can hold",
                 "save it with its weights as external data",
             )
         return path.read_bytes()
     except FileNotFoundError:
-        raise _fail(where, "there is no such file", "check the path") from None
+        raise model_error(where, "there is no such file", "check the path") from None
     except OSError as error:
-        raise _fail(where, f"it cannot be read: {error.strerror or error}") from None
+        raise model_error(where, f"it cannot be read: {error.strerror or error}") from None
 
 
 def _decode(data: bytes, where: str) -> ModelProto:
     if not data:
-        raise _fail(where, "it is empty", "export or download the model again")
+        raise model_error(where, "it is empty", "export or download the model again")
     model = ModelProto()
     try:
         model.ParseFromString(data)
     except DecodeError:
-        raise _fail(
+        raise model_error(
             where,
             "it is not an ONNX model, or it is truncated",
             "export or download the model again",
@@ -99,7 +96,7 @@ def _check(model: ModelProto, where: str) -> None:
     elif not all(isinstance(name, str) for name in _all_names(model)):
         broken = "a name in it is not text"
     if broken:
-        raise _fail(
+        raise model_error(
             where,
             f"it is not an ONNX model, or it is truncated: {broken}",
             "export or download the model again",

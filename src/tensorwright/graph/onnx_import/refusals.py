@@ -1,6 +1,8 @@
-"""Operators of the standard that no graph of ours can hold, and why."""
+"""What import refuses: invalid models, and operators that no graph of ours can hold."""
 
 from __future__ import annotations
+
+from tensorwright.base import ModelError
 
 _SEQUENCE = "sequences are not tensors of a static shape"
 _OPTIONAL = "optional values are not tensors of a static shape"
@@ -33,3 +35,8 @@ REFUSED: dict[str, str] = {
     "Multinomial": _RANDOM,
     "ImageDecoder": "it reads compressed pictures",
 }
+
+
+def model_error(where: str, reason: str, remedy: str = "") -> ModelError:
+    """What import raises for what is no valid model."""
+    return ModelError(stage="import", where=where, reason=reason, remedy=remedy)

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from onnx import ValueInfoProto
 
-from tensorwright.base import InputError, ModelError, UnsupportedError
+from tensorwright.base import InputError, UnsupportedError
+from tensorwright.graph.onnx_import.refusals import model_error
 from tensorwright.graph.onnx_import.tensors import dtype_of
 from tensorwright.ops import TensorType
 
@@ -71,22 +72,17 @@ def _resolve(info: ValueInfoProto, given: InputShapes, bound: Mapping[str, int])
     dims = _dims(info)
     where = f"input {info.name}"
     if dims is None:
-        raise ModelError(
-            stage="import",
-            where=where,
-            reason="the model leaves its shape open",
-            remedy=f'--input-shapes "{info.name}:[1,3,224,224]" (with your own extents)',
-        )
+        remedy = f'--input-shapes "{info.name}:[1,3,224,224]" (with your own extents)'
+        raise model_error(where, "the model leaves its shape open", remedy)
     known = [bound.get(dim, dim) if isinstance(dim, str) else dim for dim in dims]
     still_open = [dim or f"dimension {at}" for at, dim in enumerate(known) if isinstance(dim, str)]
     if still_open:
         shape = ", ".join(str(dim) if dim != "" else "?" for dim in known)
         example = ",".join(str(dim) if isinstance(dim, int) else "1" for dim in known)
-        raise ModelError(
-            stage="import",
-            where=where,
-            reason=f"the model leaves {', '.join(map(str, still_open))} of ({shape}) open",
-            remedy=f'--input-shapes "{info.name}:[{example}]" (with your own extents)',
+        raise model_error(
+            where,
+            f"the model leaves {', '.join(map(str, still_open))} of ({shape}) open",
+            f'--input-shapes "{info.name}:[{example}]" (with your own extents)',
         )
     return tuple(dim for dim in known if isinstance(dim, int))
 

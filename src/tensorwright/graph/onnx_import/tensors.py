@@ -11,7 +11,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 import numpy as np
 from onnx import SparseTensorProto, TensorProto, numpy_helper
 
-from tensorwright.base import DType, ModelError, UnsupportedError
+from tensorwright.base import DType, UnsupportedError
+from tensorwright.graph.onnx_import.refusals import model_error
 from tensorwright.ops import Array
 
 DTYPES: dict[int, DType] = {
@@ -29,10 +30,6 @@ DTYPES: dict[int, DType] = {
     TensorProto.UINT64: DType.U64,
     TensorProto.BOOL: DType.BOOL,
 }
-
-
-def _fail(where: str, reason: str, remedy: str = "") -> ModelError:
-    return ModelError(stage="import", where=where, reason=reason, remedy=remedy)
 
 
 def onnx_type_name(data_type: int) -> str:
@@ -65,24 +62,24 @@ def _external_file(location: str, folder: Path | None, where: str) -> Path:
              is no plain file.
     """
     if folder is None:
-        raise _fail(
+        raise model_error(
             where,
             "its data lies in another file, and a model in memory has no folder",
             "give the path of the model",
         )
     windows, posix = PureWindowsPath(location), PurePosixPath(location)
     if not location or "\0" in location:
-        raise _fail(where, "its external data has no location")
+        raise model_error(where, "its external data has no location")
     if posix.is_absolute() or windows.is_absolute() or windows.drive or windows.root:
-        raise _fail(where, f"its external data {location!r} is an absolute path")
+        raise model_error(where, f"its external data {location!r} is an absolute path")
     if ".." in posix.parts or ".." in windows.parts:
-        raise _fail(where, f"its external data {location!r} leads out of the model's folder")
+        raise model_error(where, f"its external data {location!r} leads out of the model's folder")
     real_folder = Path(os.path.realpath(folder))
     path = Path(os.path.realpath(real_folder / location))
     if not path.is_relative_to(real_folder):
-        raise _fail(where, f"its external data {location!r} leads out of the model's folder")
+        raise model_error(where, f"its external data {location!r} leads out of the model's folder")
     if not path.is_file():
-        raise _fail(
+        raise model_error(
             where, f"its external data {location!r} is not a file", "copy it next to the model"
         )
     return path
@@ -97,13 +94,13 @@ def _external_array(tensor: TensorProto, dtype: DType, folder: Path | None, wher
         offset = int(entries.get("offset", "0"))
         length = int(entries.get("length", str(needed)))
     except ValueError:
-        raise _fail(where, "offset or length of its external data is not a number") from None
+        raise model_error(where, "offset or length of its external data is not a number") from None
     size = path.stat().st_size
     if length != needed:
-        raise _fail(where, f"it needs {needed} bytes, its external data says {length}")
+        raise model_error(where, f"it needs {needed} bytes, its external data says {length}")
     if offset < 0 or offset + needed > size:
         reason = f"bytes {offset} to {offset + needed} are not in {path.name}, which has {size}"
-        raise _fail(where, reason, "copy the whole file next to the model")
+        raise model_error(where, reason, "copy the whole file next to the model")
     count = math.prod(shape)
     flat = np.fromfile(path, dtype.numpy.newbyteorder("<"), count, offset=offset)
     return flat.astype(dtype.numpy, copy=False).reshape(shape)
@@ -116,17 +113,17 @@ def to_array(tensor: TensorProto, folder: Path | None, where: str) -> Array:
     """
     dtype = dtype_of(tensor.data_type, where)
     if any(extent < 0 for extent in tensor.dims):
-        raise _fail(where, f"its shape {tuple(tensor.dims)} has a negative extent")
+        raise model_error(where, f"its shape {tuple(tensor.dims)} has a negative extent")
     if tensor.data_location == TensorProto.EXTERNAL:
         return _external_array(tensor, dtype, folder, where)
     try:
         array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError) as error:
-        raise _fail(
+        raise model_error(
             where, f"its data does not fit its shape {tuple(tensor.dims)}: {error}"
         ) from None
     if array.shape != tuple(tensor.dims):
-        raise _fail(where, f"its data does not fit its shape {tuple(tensor.dims)}")
+        raise model_error(where, f"its data does not fit its shape {tuple(tensor.dims)}")
     return array.astype(dtype.numpy, copy=False)
 
 
@@ -148,7 +145,9 @@ def dense(sparse: SparseTensorProto, folder: Path | None, where: str) -> Array:
     else:
         linear = None
     if linear is None or linear.shape != values.shape:
-        raise _fail(where, f"its indices do not fit its shape {shape} and {values.size} values")
+        raise model_error(
+            where, f"its indices do not fit its shape {shape} and {values.size} values"
+        )
     result = np.zeros(math.prod(shape), values.dtype)
     result[linear] = values
     return result.reshape(shape)

@@ -71,12 +71,9 @@ def _range(call: Call) -> Results:
 
 def _eye_like(call: Call) -> Results:
     rows, columns = call.shape(0)
-    source = call.type_at(0).dtype
-    dtype = (
-        dtype_of(call.integer("dtype"), call.label, call.operator)
-        if call.given("dtype")
-        else source
-    )
+    dtype = call.type_at(0).dtype
+    if call.given("dtype"):
+        dtype = dtype_of(call.integer("dtype"), call.label, call.operator)
     return (np.eye(rows, columns, call.integer("k", 0), dtype.numpy),)
 
 
