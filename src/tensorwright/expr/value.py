@@ -26,6 +26,13 @@ from tensorwright.expr.index import Condition, Element, Index, Var
 from tensorwright.expr.traversal import atoms_of, substitute, substitute_condition
 
 
+def _of_two(fn: Fn, is_right: bool = False) -> Callable[[ValueExpr, Operand], Value]:
+    """The operator of a value and another operand; `is_right`: the value stands on the right."""
+    if is_right:
+        return lambda self, other: apply(fn, other, self)
+    return lambda self, other: apply(fn, self, other)
+
+
 class ValueExpr:
     """Base of every value node: carries the arithmetic operators."""
 
@@ -36,44 +43,15 @@ class ValueExpr:
         """The type of the value."""
         raise TypeError(f"{type(self).__name__} has no dtype")
 
-    def __add__(self, other: Operand) -> Value:
-        return apply(Fn.ADD, self, other)
-
-    def __radd__(self, other: Operand) -> Value:
-        return apply(Fn.ADD, other, self)
-
-    def __sub__(self, other: Operand) -> Value:
-        return apply(Fn.SUB, self, other)
-
-    def __rsub__(self, other: Operand) -> Value:
-        return apply(Fn.SUB, other, self)
-
-    def __mul__(self, other: Operand) -> Value:
-        return apply(Fn.MUL, self, other)
-
-    def __rmul__(self, other: Operand) -> Value:
-        return apply(Fn.MUL, other, self)
-
-    def __truediv__(self, other: Operand) -> Value:
-        return apply(Fn.DIV, self, other)
-
-    def __rtruediv__(self, other: Operand) -> Value:
-        return apply(Fn.DIV, other, self)
+    __add__, __radd__ = _of_two(Fn.ADD), _of_two(Fn.ADD, is_right=True)
+    __sub__, __rsub__ = _of_two(Fn.SUB), _of_two(Fn.SUB, is_right=True)
+    __mul__, __rmul__ = _of_two(Fn.MUL), _of_two(Fn.MUL, is_right=True)
+    __truediv__, __rtruediv__ = _of_two(Fn.DIV), _of_two(Fn.DIV, is_right=True)
+    __lt__, __gt__ = _of_two(Fn.LT), _of_two(Fn.LT, is_right=True)
+    __le__, __ge__ = _of_two(Fn.LE), _of_two(Fn.LE, is_right=True)
 
     def __neg__(self) -> Value:
         return apply(Fn.NEG, self)
-
-    def __lt__(self, other: Operand) -> Value:
-        return apply(Fn.LT, self, other)
-
-    def __le__(self, other: Operand) -> Value:
-        return apply(Fn.LE, self, other)
-
-    def __gt__(self, other: Operand) -> Value:
-        return apply(Fn.LT, other, self)
-
-    def __ge__(self, other: Operand) -> Value:
-        return apply(Fn.LE, other, self)
 
 
 @dataclass(frozen=True, slots=True)

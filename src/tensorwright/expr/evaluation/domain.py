@@ -18,6 +18,12 @@ from tensorwright.expr.tensor import Combiner
 Array: TypeAlias = np.ndarray[Any, Any]
 
 
+def folded_last(array: Array, axes: tuple[int, ...]) -> Array:
+    """The array with some axes put last, as one, in row-major order."""
+    kept = [axis for axis in range(array.ndim) if axis not in axes]
+    return array.transpose(*kept, *axes).reshape(*(array.shape[axis] for axis in kept), -1)
+
+
 class Domain(Protocol):
     """A meaning for the value sort.  Implementations are immutable and may be shared by threads.
 

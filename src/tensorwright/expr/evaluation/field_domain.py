@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from tensorwright.base import DType
-from tensorwright.expr.evaluation.domain import Array
+from tensorwright.expr.evaluation.domain import Array, folded_last
 from tensorwright.expr.evaluation.numpy_domain import NUMPY
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.tensor import Combiner
@@ -221,9 +221,7 @@ class FieldDomain:
         if combiner is Combiner.SUM:
             return _pack(_v(array).sum(axis=axes), _e(array).sum(axis=axes))
         if combiner is Combiner.PROD:
-            kept = [axis for axis in range(array.ndim) if axis not in axes]
-            shape = [array.shape[axis] for axis in kept]
-            flat = array.transpose(*kept, *axes).reshape(*shape, -1)
+            flat = folded_last(array, axes)
             result = flat[..., 0]
             for place in range(1, flat.shape[-1]):
                 result = _multiply(result, flat[..., place])

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tensorwright.base import DType
-from tensorwright.expr.evaluation.domain import Array
+from tensorwright.expr.evaluation.domain import Array, folded_last
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.tensor import Combiner
 
@@ -98,9 +98,8 @@ class SymbolicDomain:
         self, combiner: Combiner, array: Array, axes: tuple[int, ...], dtype: DType
     ) -> Array:
         """Fold from the first element to the last, in row-major order of the axes."""
-        kept = [axis for axis in range(array.ndim) if axis not in axes]
-        shape = [array.shape[axis] for axis in kept]
-        flat = array.transpose(*kept, *axes).reshape(*shape, -1)
+        flat = folded_last(array, axes)
+        shape = flat.shape[:-1]
         best = _copy(flat[..., 0], shape)
         position = np.broadcast_to(self.const(0, DType.I64), shape)
         for place in range(1, flat.shape[-1]):
