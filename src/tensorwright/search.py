@@ -172,9 +172,7 @@ def choose_together(
     options: dict[str, tuple[str, ...]] = {}
     for workload in parts.workloads:
         by_rule = default_trace(state_of(workload), target)
-        options[workload.key] = options_of(
-            store, workload, target, hardware, threads, format_trace(by_rule)
-        )
+        options[workload.key] = options_of(store, workload, setting, format_trace(by_rule))
     if all(len(traces) == 1 for traces in options.values()):
         return None
     with override(dump=""):  # these are candidates still

@@ -16,6 +16,7 @@ from tensorwright.records import (
     save_choice,
 )
 from tensorwright.schedule import format_trace, parse_trace, state_of
+from tensorwright.tuning.session import Setting
 from tensorwright.tuning.session.in_network import choose_in_network, options_of
 from tensorwright.tuning.space import space_of
 
@@ -90,6 +91,6 @@ def test_options_are_the_best_the_other_structures_and_the_rule() -> None:
     store.append([record(workload.key, trace, 1.0 + 0.01 * n) for n, trace in enumerate(traces)])
     store.append([record(workload.key, other, 1.2), record(workload.key, slow, 2.0)])
     store.append([record(workload.key, "no such step", 0.5)])
-    found = options_of(store, workload, TARGET, "machine", 1, "")
+    found = options_of(store, workload, Setting(TARGET, 1, "machine"), "")
     assert found == (traces[0], other, "", traces[1])
-    assert options_of(MemoryStore(), workload, TARGET, "machine", 1, "") == ("",)
+    assert options_of(MemoryStore(), workload, Setting(TARGET, 1, "machine"), "") == ("",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from tensorwright.base import Target
 from tensorwright.tuning.measuring.builder import Builder
@@ -26,6 +27,15 @@ class Setting:
     target: Target
     threads: int
     hardware: str = ""
+
+    def filters(self, workload: str) -> dict[str, Any]:
+        """What a record store is asked for, to give the records of a workload."""
+        return {
+            "workload": workload,
+            "target": self.target.key,
+            "hardware": self.hardware,
+            "threads": self.threads,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from tensorwright.schedule import (
     replay,
     state_of,
 )
+from tensorwright.tuning.session.arguments import Setting
 
 _TOP = 24
 _WORST = 1.3  # times as slow as the best, alone: such a one does not win among others either
@@ -88,21 +89,14 @@ def choose_in_network(
 
 
 def options_of(
-    store: RecordStore,
-    workload: Workload,
-    target: Target,
-    hardware: str,
-    threads: int,
-    default: str,
+    store: RecordStore, workload: Workload, setting: Setting, default: str
 ) -> tuple[str, ...]:
     """The schedules of a workload worth trying in a network, the best alone first.
 
     These are the best on record, the best of other structures, the second best, and the one by
     rule.
     """
-    records = store.top(
-        _TOP, workload=workload.key, target=target.key, hardware=hardware, threads=threads
-    )
+    records = store.top(_TOP, **setting.filters(workload.key))
     state = state_of(workload)
     good = [record for record in records if _replays(state, record.trace)]
     traces = [record.trace for record in good]

@@ -262,10 +262,7 @@ class Session:
         error: str,
     ) -> Record:
         return Record(
-            workload=search.key,
-            target=self.setting.target.key,
-            hardware=self.setting.hardware,
-            threads=self.setting.threads,
+            **self.setting.filters(search.key),
             trace=candidate.trace,
             times_s=times_s,
             status=status,

@@ -10,24 +10,13 @@ from tensorwright.tuning.session.arguments import Setting
 
 def records_of(store: RecordStore, setting: Setting, workload: str) -> tuple[Record, ...]:
     """All records of a workload that the session may learn from."""
-    found = store.query(
-        workload=workload,
-        target=setting.target.key,
-        hardware=setting.hardware,
-        threads=setting.threads,
-    )
+    found = store.query(**setting.filters(workload))
     return tuple(record for record in found if is_current(record))
 
 
 def top_of(store: RecordStore, setting: Setting, workload: str, count: int) -> tuple[Record, ...]:
     """The fastest of them."""
-    top = store.top(
-        count,
-        workload=workload,
-        target=setting.target.key,
-        hardware=setting.hardware,
-        threads=setting.threads,
-    )
+    top = store.top(count, **setting.filters(workload))
     if all(is_current(record) for record in top):
         return top
     return rank(records_of(store, setting, workload))[:count]

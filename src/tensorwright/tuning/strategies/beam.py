@@ -20,7 +20,7 @@ from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.evolution.search import MakeGuide
 from tensorwright.tuning.strategies.guide import Guide
 from tensorwright.tuning.strategies.history import History
-from tensorwright.tuning.strategies.population import Population, candidate_at
+from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.selection import find_new
 from tensorwright.tuning.strategies.space_tables import SpaceTables, make_space_tables
 from tensorwright.tuning.strategies.strategy import Candidate
@@ -52,30 +52,19 @@ class BeamSearch:
         """As `Strategy.propose`."""
         self.guide.refresh()
         random = np.random.default_rng((*self._seeds, self.history.known))
-        found = self._take(self.tables.starts(), 1)
+        found = self.history.take_new(self.tables.starts(), 1)
         guesses = int(np.ceil(_RANDOM_SHARE * count))
-        found += self._take(self._grow(random), count - len(found) - guesses)
+        found += self.history.take_new(self._grow(random), count - len(found) - guesses)
         drawn = find_new(sample(self.tables, 4 * count, random), self.history.keys)
-        return tuple(found + self._take(drawn, count - len(found)))
+        return tuple(found + self.history.take_new(drawn, count - len(found)))
 
     def observe(self, records: Sequence[Record]) -> None:
         """As `Strategy.observe`."""
         self.guide.learn(self.history.observe(records))
 
-    def _take(self, programs: Population, count: int) -> list[Candidate]:
-        found: list[Candidate] = []
-        for sketch, genes in zip(programs.sketch, programs.genes, strict=True):
-            candidate = candidate_at(self.tables.space, int(sketch), genes)
-            if len(found) < count and not self.history.knows(candidate.trace):
-                self.history.note(candidate.trace, int(sketch), genes)
-                found.append(candidate)
-        return found
-
     def _grow(self, random: Generator) -> Population:
         """Complete programs that are not known, the most promising first."""
-        sketches = np.arange(len(self.tables.family))
-        alive = sketches[~np.isin(sketches, self.history.dropped)]
-        alive = np.sort(random.permutation(alive)[: self.width])
+        alive = np.sort(random.permutation(self.history.alive)[: self.width])
         beam = Population(alive.astype(np.int32), self.tables.defaults[alive])
         for position in range(self.tables.width):
             grown = _extended(self.tables, beam, position, random)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from tensorwright.records import Record, Status
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.population import Genes, Keys, Population
+from tensorwright.tuning.strategies.population import Genes, Keys, Population, candidate_at
 from tensorwright.tuning.strategies.space_tables import SpaceTables
+from tensorwright.tuning.strategies.strategy import Candidate
 
 _GAIN = 0.99  # a time below this share of the best so far is a gain, and not noise
 _FAILURES = 4  # a sketch that failed so often and never ran is not tried again
@@ -74,6 +75,23 @@ class History:
         """The sketches of which nothing runs."""
         failing = [s for s, n in self._fails.items() if n >= _FAILURES and s not in self._runs]
         return np.array(sorted(failing), np.int64)
+
+    @property
+    def alive(self) -> NDArray[np.int64]:
+        """All other sketches."""
+        return np.setdiff1d(np.arange(len(self._tables.family)), self.dropped)
+
+    def take_new(self, programs: Population, count: int) -> list[Candidate]:
+        """The first of some programs whose traces are new, as candidates that are known now."""
+        found: list[Candidate] = []
+        for sketch, genes in zip(programs.sketch, programs.genes, strict=True):
+            if len(found) >= count:
+                break
+            candidate = candidate_at(self._tables.space, int(sketch), genes)
+            if not self.knows(candidate.trace):
+                self.note(candidate.trace, int(sketch), genes)
+                found.append(candidate)
+        return found
 
     def knows(self, trace: str) -> bool:
         """Whether the program is on record, or was proposed."""

@@ -24,7 +24,7 @@ from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
 from tensorwright.tuning.strategies.evolution.refinement import propose_neighbours
 from tensorwright.tuning.strategies.guide import Guide
 from tensorwright.tuning.strategies.history import History
-from tensorwright.tuning.strategies.population import Population, candidate_at
+from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.selection import draw_parents, find_new, pick_diverse
 from tensorwright.tuning.strategies.space_tables import make_space_tables
 from tensorwright.tuning.strategies.strategy import Candidate
@@ -63,15 +63,16 @@ class EvolutionarySearch:
         """As `Strategy.propose`."""
         self.guide.refresh()
         random = self._generator()
-        found = self._take(self.tables.starts(), count)
+        found = self.history.take_new(self.tables.starts(), count)
         room = count - len(found)
-        found += self._take(self._refined(self._refine_count(room)), self._refine_count(room))
+        refined = self._refine_count(room)
+        found += self.history.take_new(self._refined(refined), refined)
         room = count - len(found)
         guesses = room - int(np.ceil(self.options.epsilon * room))
-        found += self._take(self._promising(random, _SPARE * room), guesses)
-        found += self._take(self._sample(_SPARE * count, random), count - len(found))
+        found += self.history.take_new(self._promising(random, _SPARE * room), guesses)
+        found += self.history.take_new(self._sample(_SPARE * count, random), count - len(found))
         if len(found) < count:
-            found += self._take(self._rest(random), count - len(found))
+            found += self.history.take_new(self._rest(random), count - len(found))
         return tuple(found)
 
     def observe(self, records: Sequence[Record]) -> None:
@@ -82,18 +83,6 @@ class EvolutionarySearch:
 
     def _generator(self) -> Generator:
         return np.random.default_rng((*self._seeds, self.history.known))
-
-    def _take(self, programs: Population, count: int) -> list[Candidate]:
-        """The first of some programs whose traces are new, as candidates."""
-        found: list[Candidate] = []
-        for sketch, genes in zip(programs.sketch, programs.genes, strict=True):
-            if len(found) >= count:
-                break
-            candidate = candidate_at(self.tables.space, int(sketch), genes)
-            if not self.history.knows(candidate.trace):
-                self.history.note(candidate.trace, int(sketch), genes)
-                found.append(candidate)
-        return found
 
     @property
     def _stage(self) -> int:
@@ -115,7 +104,7 @@ class EvolutionarySearch:
 
     def _promising(self, random: Generator, count: int) -> Population:
         """The best of an evolution, unlike each other, best first."""
-        if len(self.history.dropped) == len(self.tables.family):
+        if not len(self.history.alive):
             return Population.empty(self.tables.width)
         judged, scores = self._evolve(random)
         scores = scores[judged.first_of_each()]
@@ -152,8 +141,7 @@ class EvolutionarySearch:
 
         In a restart: those that were tried least, without the best one.
         """
-        everything = np.arange(len(self.tables.family))
-        alive = everything[~np.isin(everything, self.history.dropped)]
+        alive = self.history.alive
         best, _ = self.history.best(_SEEDED)
         if self._is_restart:
             tried = self.history.counts
@@ -209,8 +197,7 @@ class EvolutionarySearch:
 
     def _sample(self, count: int, random: Generator) -> Population:
         """Programs drawn at random that are not known."""
-        everything = np.arange(len(self.tables.family))
-        alive = everything[~np.isin(everything, self.history.dropped)]
+        alive = self.history.alive
         if not len(alive):
             return Population.empty(self.tables.width)
         return find_new(sample(self.tables, count, random, alive), self.history.keys)
