@@ -4,6 +4,7 @@ from tensorwright.loop.folds import FOLD_IDENTITIES, folded_operand
 from tensorwright.loop.interpreter import interpret
 from tensorwright.loop.ir import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     Call,
@@ -47,6 +48,7 @@ __all__ = [
     "FOLD_IDENTITIES",
     "PASSES",
     "Allocate",
+    "Barrier",
     "Block",
     "Buffer",
     "Call",

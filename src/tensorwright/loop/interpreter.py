@@ -8,6 +8,7 @@ about a second.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -39,8 +40,18 @@ from tensorwright.loop.closures import (
     compile_index,
 )
 from tensorwright.loop.folds import folded_operand
+from tensorwright.loop.groups import (
+    Thread,
+    group,
+    in_one_part,
+    one_after_another,
+    private,
+    repeated,
+    to_the_end,
+)
 from tensorwright.loop.ir import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     Call,
@@ -58,8 +69,8 @@ from tensorwright.loop.memory import Cell, Iterations, Race, Trace
 from tensorwright.loop.packing import pack
 from tensorwright.loop.passes.bind import bind_decisions
 from tensorwright.loop.scalars import convert, function_of, quiet
-from tensorwright.loop.traversal import buffers_of_index, walk
-from tensorwright.schedule import ForKind
+from tensorwright.loop.traversal import buffers_of_index, has_barrier, walk
+from tensorwright.schedule import THREADS, ForKind
 
 Action: TypeAlias = Callable[[Environment], None]
 Compute: TypeAlias = Callable[[Environment], Any]
@@ -81,8 +92,9 @@ def interpret(
     `trace` is called for every load and store of an element, also for those in index expressions.
     Raises:  InternalError, with the program and the place marked, for an index outside its buffer,
              a load of an element that was never stored, a race between iterations of a concurrent
-             loop, an output that is not wholly stored, a missing array or one of another shape or
-             dtype, a decision without a value.
+             loop or threads of a group, threads that do not come to a barrier together, an output
+             that is not wholly stored, a missing array or one of another shape or dtype, a decision
+             without a value.
     """
     if decisions:
         program = bind_decisions(program, decisions)
@@ -160,10 +172,14 @@ class _Machine:
                 return self._store(statement, bounds)
             case Prefetch():
                 return lambda env: None
+            case Barrier():
+                return self._fail(statement, None, "a barrier outside of a group of threads")
             case Call(_, _, meaning):
                 return self._statement(meaning, bounds)
 
     def _loop(self, loop: For, bounds: Bounds) -> Action:
+        if loop.kind in THREADS and has_barrier(loop):
+            return to_the_end(self._thread(loop, bounds))
         extent = compile_index(loop.extent, self._places, self._element(loop, bounds))
         kept = self._lanes
         if loop.kind is ForKind.VECTOR:
@@ -190,6 +206,39 @@ class _Machine:
             iterations.now, iterations.around = outer, around
 
         return concurrent if self._check and loop.kind not in _ORDERED else ordered
+
+    # groups of threads that wait for each other
+
+    def _thread(self, statement: Stmt, bounds: Bounds) -> Thread:
+        """A statement as what one thread does, in parts: it ends each at a barrier, and names it.
+
+        Theorem: the parts of all threads between two barriers run one after the other, as the
+        iterations of a concurrent loop of their own do; so the race check stays as it is.
+        """
+        if not has_barrier(statement):
+            return in_one_part(self._statement(statement, bounds))
+        match statement:
+            case Barrier():
+                return lambda env: iter((statement,))
+            case Block(statements):
+                return one_after_another(tuple(self._thread(part, bounds) for part in statements))
+            case If(condition, then):
+                test = compile_condition(condition, self._places, self._element(statement, bounds))
+                body = self._thread(then, bounds)
+                return lambda env: body(env) if test(env) else iter(())
+            case Allocate(buffer, inner):
+                cell = self._cells[buffer.name] = Cell(buffer)
+                return private(cell, self._thread(inner, bounds))
+            case For(var, extent, kind, body) if kind in THREADS or kind in _ORDERED:
+                count = compile_index(extent, self._places, self._element(statement, bounds))
+                inside = self._thread(body, {**bounds, var: Range.of_extent(extent)})
+                place = self._places[var]
+                if kind in _ORDERED:
+                    return repeated(count, place, inside)
+                fail = partial(self._fail, reason="not all threads come to this barrier")
+                return group(count, place, inside, self._iterations, fail)
+            case _:
+                return self._fail(statement, None, "a barrier where threads cannot wait")
 
     def _allocate(self, buffer: Buffer, inner: Stmt, bounds: Bounds) -> Action:
         cell = self._cells[buffer.name] = Cell(buffer)

@@ -4,6 +4,7 @@ Grammar
     program ::= LoopProgram(name, parameters, body)
     s ::= Block((s, ...)) | For(var, extent, kind, s) | If(c, s) | Allocate(buffer, s)
         | Store(buffer, (e, ...), v) | Prefetch(buffer, (e, ...)) | Call(intrinsic, (window, ...))
+        | Barrier()
     v, e, c   values, index expressions and conditions of `tensorwright.expr`, over buffers
 
 Semantics.
@@ -15,10 +16,17 @@ Semantics.
   write one element only with one value, so that running them in order gives the same result
   (the interpreter does).  The lanes of a VECTOR loop may fold values into one float (+=, *=, max=,
   min=) that nothing else in the loop touches; the order of the fold is free.
+- Loops over THREAD indices that are nested in each other are one group of threads; each iteration
+  of the BLOCK loops around has a group of its own. The threads of a group advance on their own. At
+  a `Barrier` each waits until all of its group have come to it: what they did before is seen by all
+  of them afterwards. So between two barriers no thread may read what another one writes. Either all
+  threads of a group reach a barrier or none does, as often and in the same order: no condition
+  around it may depend on the thread.
 - Extents and indices are index expressions over enclosing loop variables and, before they are
   bound, decisions. A program whose decisions are bound has extents that are ints.
 - Buffers do not alias.  An `Allocate`d buffer lives inside its statement, undefined at first; one
-  of scope LOCAL is private to the iteration that allocates it, GLOBAL is one piece of memory per
+  of scope LOCAL is private to the iteration (the thread) that allocates it, SHARED is one piece of
+  memory for each group of threads, whose loops are inside of its statement, GLOBAL is one for each
   call.
 - Every index of a load or store that is executed lies inside the buffer's shape; the branch of a
   `Select` or `If` that is not taken is not executed.  Buffers are dense and row-major.
@@ -163,7 +171,12 @@ class Call:
     meaning: Stmt
 
 
-Stmt: TypeAlias = Block | For | If | Allocate | Store | Prefetch | Call
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """Wait until every thread of the group is here."""
+
+
+Stmt: TypeAlias = Block | For | If | Allocate | Store | Prefetch | Call | Barrier
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +242,8 @@ def print_statement(
             page.line(f"{place} {_assignment(buffer, indices, value)}", beside)
         case Prefetch(buffer, indices):
             page.line(f"prefetch {_place(buffer, indices)}", beside)
+        case Barrier():
+            page.line("barrier", beside)
         case Call(intrinsic, windows, _):
             args = ", ".join(f"&{_place(w.buffer, w.indices)}" for w in windows)
             page.line(f"{intrinsic}({args})", beside)

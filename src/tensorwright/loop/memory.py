@@ -92,6 +92,15 @@ class Cell:
             self._writers.clear()
             self._readers.clear()
 
+    def save(self) -> tuple[Any, ...]:
+        """What a private buffer of one thread holds, while others have its place."""
+        access = dict(self._writers), dict(self._readers)
+        return self.elements.copy(), bytes(self.defined), *access
+
+    def restore(self, saved: tuple[Any, ...]) -> None:
+        """Undo what others have done since `save`."""
+        self.elements[:], self.defined[:], self._writers, self._readers = saved
+
     def check_load(self, place: int, task: Task) -> None:
         """Note that the iteration reads an element.
 

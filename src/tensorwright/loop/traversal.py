@@ -24,6 +24,7 @@ from tensorwright.expr import (
 from tensorwright.expr import condition_sides as sides_of
 from tensorwright.loop.ir import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     Call,
@@ -45,7 +46,7 @@ def children_of(statement: Stmt) -> tuple[Stmt, ...]:
             return statements
         case For(_, _, _, body) | If(_, body) | Allocate(_, body) | Call(_, _, body):
             return (body,)
-        case Store() | Prefetch():
+        case Store() | Prefetch() | Barrier():
             return ()
 
 
@@ -60,7 +61,7 @@ def with_children(statement: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
             return replace(statement, then=inner[0])
         case Call():
             return replace(statement, meaning=inner[0])
-        case Store() | Prefetch():
+        case Store() | Prefetch() | Barrier():
             return statement
 
 
@@ -71,6 +72,11 @@ def walk(statement: Stmt) -> Iterator[Stmt]:
         found = pending.pop()
         yield found
         pending.extend(reversed(children_of(found)))
+
+
+def has_barrier(statement: Stmt) -> bool:
+    """Whether threads wait for each other somewhere inside."""
+    return any(isinstance(part, Barrier) for part in walk(statement))
 
 
 def is_empty(statement: Stmt) -> bool:
@@ -103,7 +109,7 @@ def buffers_read(statement: Stmt) -> frozenset[Buffer]:
             case Call(_, windows, _):
                 for window in windows:
                     found.update(buffers_of_index(*window.indices))
-            case Block() | Allocate():
+            case Block() | Allocate() | Barrier():
                 pass
     return frozenset(found)
 
@@ -166,6 +172,8 @@ def _map(statement: Stmt, maps: _Maps) -> Stmt:
             return Store(maps.buffer(buffer), maps.indices(indices), maps.value(value))
         case Prefetch(buffer, indices, level):
             return Prefetch(maps.buffer(buffer), maps.indices(indices), level)
+        case Barrier():
+            return statement
         case Call(intrinsic, windows, meaning):
             moved = tuple(Window(maps.buffer(w.buffer), maps.indices(w.indices)) for w in windows)
             return Call(intrinsic, moved, _map(meaning, maps))

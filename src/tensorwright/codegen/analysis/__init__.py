@@ -3,7 +3,7 @@
 Read `facts.py` first: how each loop is written. Then `tiles.py`: which buffers live in registers.
 """
 
-from tensorwright.codegen.analysis.facts import Chunks, Facts, dtypes_below, values_below
+from tensorwright.codegen.analysis.facts import Facts, refuse_groups, values_below
 from tensorwright.codegen.analysis.indices import IndexEvaluator, decide, flat_index
 from tensorwright.codegen.analysis.linear import (
     Linear,
@@ -25,7 +25,6 @@ from tensorwright.codegen.analysis.workspace import (
 
 __all__ = [
     "BUFFER_ALIGN",
-    "Chunks",
     "Facts",
     "Home",
     "IndexEvaluator",
@@ -35,12 +34,12 @@ __all__ = [
     "Workspace",
     "combine",
     "decide",
-    "dtypes_below",
     "element_count",
     "find_transposition",
     "flat_index",
     "linear_range",
     "promote_accumulators",
+    "refuse_groups",
     "scaled",
     "sorted_terms",
     "tile_width",

@@ -7,13 +7,37 @@ from dataclasses import dataclass
 
 from tensorwright.base import DType, InternalError, Target, UnsupportedError
 from tensorwright.expr import Apply, Cast, Load, Value, children
-from tensorwright.loop import For, Stmt, Store, children_of, walk
-from tensorwright.schedule import ForKind
+from tensorwright.loop import Allocate, Barrier, For, LoopProgram, Stmt, Store, children_of, walk
+from tensorwright.schedule import ForKind, Scope
 
 _MOST_CHUNKS = 8  # vectors of one loop that are written out; more become a loop
 _INTERLEAVED = (4, 2)  # vectors side by side where a loop runs inside, to hide latency
 _MOST_COPIES = 1 << 12  # statements that unrolling makes of a loop; beyond, it stays a loop
 _CPU_KINDS = (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL)
+
+
+def refuse_groups(program: LoopProgram) -> None:
+    """Refuse what only a machine with groups of threads has, for the back ends of processors.
+
+    Raises:  UnsupportedError for a loop over blocks or threads, a barrier and a shared buffer.
+    """
+    for part in walk(program.body):
+        match part:
+            case For(var, _, kind, _) if kind not in _CPU_KINDS:
+                where, what = f"loop {var}", f"{kind.note} is"
+            case Barrier():
+                where, what = "barrier", "groups of threads that wait for each other are"
+            case Allocate(buffer, _) if buffer.scope is Scope.SHARED:
+                where, what = f"buffer {buffer.name}", "memory that a group of threads shares is"
+            case _:
+                continue
+        raise UnsupportedError(
+            stage="codegen",
+            where=where,
+            reason=f"{what} for graphics processors",
+            remedy="schedule the program for this target",
+            operator=where if what[0] != "@" else f"loop {what.split()[0]}",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +119,6 @@ class Facts:
         return self.extent(loop) * self._copied(loop.body)
 
     def _find_kind(self, loop: For) -> ForKind:
-        if loop.kind not in _CPU_KINDS:
-            raise UnsupportedError(
-                stage="codegen",
-                where=f"loop {loop.var}",
-                reason=f"{loop.kind.note} is for graphics processors",
-                remedy="schedule the program for this target",
-                operator=f"loop {loop.kind.note}",
-            )
         kind = loop.kind
         if kind is ForKind.VECTOR and any(
             isinstance(part, For) and part.kind is ForKind.VECTOR and self.extent(part) > 1

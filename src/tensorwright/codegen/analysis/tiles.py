@@ -13,6 +13,7 @@ from tensorwright.codegen.analysis.indices import flat_index
 from tensorwright.expr import FromIndex, Index, Load, Var, condition_sides, loads_of, terms_of
 from tensorwright.loop import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     Call,
@@ -121,7 +122,7 @@ class _Search:
                     yield from self.accesses(meaning, moves)
                 else:
                     yield from self._windows(statement, window_lanes, moves)
-            case Block() | Allocate():
+            case Block() | Allocate() | Barrier():
                 for part in children_of(statement):
                     yield from self.accesses(part, moves)
 

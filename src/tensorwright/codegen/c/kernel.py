@@ -7,7 +7,7 @@ Where the compiler knows OpenMP, parallel loops run on `threads` threads.
 from __future__ import annotations
 
 from tensorwright.base import Target
-from tensorwright.codegen.analysis import Facts, promote_accumulators
+from tensorwright.codegen.analysis import Facts, promote_accumulators, refuse_groups
 from tensorwright.codegen.c.statements import Kernel, Statements, function_text, pointer_type
 from tensorwright.codegen.c.text import Names, c_name
 from tensorwright.codegen.c.values import Piece
@@ -31,6 +31,7 @@ def emit(program: LoopProgram, target: Target) -> Source:
              none; InternalError for a program that is not well formed.
     """
     name = c_name(program.name)
+    refuse_groups(program)
     body = promote_accumulators(program.body, target)
     kernel = Kernel(name, target, Facts(target, masked_rests=False))
     names = Names()

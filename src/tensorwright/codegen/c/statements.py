@@ -24,6 +24,7 @@ from tensorwright.codegen.c.values import Piece, Tile, Values, VectorLoop
 from tensorwright.expr import Condition, Fn, Index, Load, Value
 from tensorwright.loop import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     Call,
@@ -74,6 +75,8 @@ class Statements(Values):
                 self._if(condition, then)
             case Allocate():
                 self._allocate(statement)
+            case Barrier():
+                raise AssertionError("programs with groups of threads are refused before")
             case Prefetch(buffer, indices, level):
                 self._prefetch(buffer, indices, level)
             case Call(_, _, meaning):

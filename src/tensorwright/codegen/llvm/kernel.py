@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from tensorwright.base import Target
-from tensorwright.codegen.analysis.facts import Facts
+from tensorwright.codegen.analysis.facts import Facts, refuse_groups
 from tensorwright.codegen.analysis.promote import promote_accumulators
 from tensorwright.codegen.analysis.workspace import BUFFER_ALIGN, Workspace, element_count
 from tensorwright.codegen.llvm.intrinsics import intrinsic_windows
@@ -30,6 +30,7 @@ def emit(program: LoopProgram, target: Target) -> Source:
              InternalError for a program that is not well formed.
     """
     name = _symbol(program.name)
+    refuse_groups(program)
     body = promote_accumulators(program.body, target)
     module = Module()
     kernel = Kernel(name, target, module, Facts(target, intrinsic_windows(target)), Workspace(), [])

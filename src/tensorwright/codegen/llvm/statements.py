@@ -22,6 +22,7 @@ from tensorwright.codegen.llvm.values import Values
 from tensorwright.expr import Condition, Fn, Value
 from tensorwright.loop import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     Call,
@@ -71,6 +72,8 @@ class Statements(Values):
                 self._if(condition, then)
             case Allocate():
                 self._allocate(statement)
+            case Barrier():
+                raise AssertionError("programs with groups of threads are refused before")
             case Prefetch(buffer, indices, level):
                 self.function.module.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
                 address = self.address(buffer, indices)

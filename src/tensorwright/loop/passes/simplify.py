@@ -24,6 +24,7 @@ from tensorwright.expr import (
 from tensorwright.expr import condition_sides as _sides
 from tensorwright.loop.ir import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     Call,
@@ -90,6 +91,8 @@ def simplify_statement(
         case Store(buffer, indices, value):
             folded = fold_value(value, bounds, lambda c, b: decide(c, b, known))
             return Store(buffer, _indices(indices, bounds), folded)
+        case Barrier():
+            return statement
         case Prefetch(buffer, indices, level):
             return Prefetch(buffer, _indices(indices, bounds), level)
         case Call(intrinsic, windows, meaning):

@@ -8,6 +8,7 @@ from tensorwright.base import HERE, DType, InternalError, Printer
 from tensorwright.expr import (
     Apply,
     Bounds,
+    Condition,
     Element,
     Fn,
     Index,
@@ -27,6 +28,7 @@ from tensorwright.expr import (
 from tensorwright.expr import condition_sides as sides_of
 from tensorwright.loop.ir import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     Call,
@@ -40,8 +42,10 @@ from tensorwright.loop.ir import (
     Store,
     print_program,
 )
-from tensorwright.schedule import ForKind, Scope, may_not_be_inside
+from tensorwright.loop.traversal import buffers_of_index, has_barrier
+from tensorwright.schedule import THREADS, ForKind, Scope, may_not_be_inside
 
+_AROUND_BARRIERS = THREADS | {ForKind.SERIAL, ForKind.UNROLLED}
 _LOGIC = frozenset((Fn.AND, Fn.OR, Fn.XOR, Fn.NOT))
 
 
@@ -53,7 +57,10 @@ def verify(program: LoopProgram, *, allow_decisions: bool = False) -> LoopProgra
               that no guard protects are inside, where that can be decided; dtypes agree; inputs
               and constants are not stored to; extents are ints once no decision is left; no vector
               loop inside a vector loop; no parallel loop inside a parallel, vector or device loop;
-              no device loop inside a vector or parallel loop, no block inside a thread.
+              no device loop inside a vector or parallel loop, no block inside a thread; barriers
+              inside a loop over threads and in no other concurrent loop, under no condition that
+              depends on the thread or on memory; shared buffers allocated around the loops over
+              threads, not inside.
     Raises:   InternalError with the program and the place marked; for decisions too, unless they
               are allowed.
     """
@@ -70,6 +77,7 @@ class _Verifier:
         self._at: Stmt | None = None
         self._names: set[str] = set()
         self._buffers: dict[Buffer, Role | None] = {}
+        self._threads: set[Var] = set()  # the indices of the threads around
 
     def run(self) -> None:
         for parameter in self._program.parameters:
@@ -125,13 +133,16 @@ class _Verifier:
             case If(condition, then):
                 for side in sides_of(condition):
                     self._index(side, bounds, guarded=guarded)
+                self._same_for_threads(condition, then)
                 self._statement(then, bounds, kinds, guarded=True)
             case Allocate(buffer, body):
-                self._allocate(buffer)
+                self._allocate(buffer, kinds)
                 self._statement(body, bounds, kinds, guarded=guarded)
                 del self._buffers[buffer]
             case Store():
                 self._store(statement, bounds, guarded=guarded)
+            case Barrier():
+                self._barrier(kinds)
             case Prefetch(buffer, indices):
                 self._known(buffer, indices)
                 for index in indices:
@@ -156,10 +167,31 @@ class _Verifier:
             self._fail(f"a loop {loop.kind.note} inside a loop {wrong[0].note}")
         never = isinstance(loop.extent, int) and loop.extent <= 0
         inside = {**bounds, loop.var: Range.of_extent(loop.extent)}
+        if loop.kind in THREADS:
+            self._threads.add(loop.var)
         self._statement(loop.body, inside, (*kinds, loop.kind), guarded=guarded or never)
+        self._threads.discard(loop.var)
 
-    def _allocate(self, buffer: Buffer) -> None:
+    def _barrier(self, kinds: tuple[ForKind, ...]) -> None:
+        self._require(bool(THREADS.intersection(kinds)), "a barrier outside of a group of threads")
+        first = next(n for n, kind in enumerate(kinds) if kind in THREADS)
+        inner = [kind for kind in kinds[first:] if kind not in _AROUND_BARRIERS]
+        if inner:
+            self._fail(f"a barrier inside a loop {inner[0].note}")
+
+    # Theorem: all threads of a group decide a condition alike if it reads neither their indices nor
+    # memory, which each of them may see in another state.
+    def _same_for_threads(self, condition: Condition, then: Stmt) -> None:
+        if not self._threads or not has_barrier(then):
+            return
+        sides = sides_of(condition)
+        differs = free_vars(*sides) & self._threads or any(buffers_of_index(*sides))
+        self._require(not differs, f"a barrier under {condition}, which threads decide differently")
+
+    def _allocate(self, buffer: Buffer, kinds: tuple[ForKind, ...]) -> None:
         self._declare(buffer, None)
+        is_inside = buffer.scope is Scope.SHARED and bool(THREADS.intersection(kinds))
+        self._require(not is_inside, f"the shared buffer {buffer} is allocated by each thread")
         if buffer.scope is Scope.LOCAL and not self._allow_decisions:
             fixed = all(isinstance(extent, int) for extent in buffer.shape)
             self._require(fixed, f"the local buffer {buffer} has no fixed size")

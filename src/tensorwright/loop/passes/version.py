@@ -25,6 +25,7 @@ from tensorwright.loop.traversal import (
     buffers_of_index,
     children_of,
     freshen,
+    has_barrier,
     map_statement,
     total_size,
     with_children,
@@ -63,7 +64,7 @@ class _Version:
     def inside(self, statement: Stmt, bounds: Bounds) -> Stmt:
         """Version the nests inside the loops around which nothing can be decided."""
         if isinstance(statement, For):
-            if statement.kind not in _OUTER_KINDS:
+            if statement.kind not in _OUTER_KINDS or has_barrier(statement):
                 return statement
             below = {**bounds, statement.var: Range.of_extent(statement.extent)}
             return with_children(statement, (self.nest(statement.body, below),))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tensorwright.expr import Condition, Load, loads_of
 from tensorwright.loop import (
     Allocate,
+    Barrier,
     Block,
     Buffer,
     Call,
@@ -89,5 +90,5 @@ def _walk(statement: Stmt, around: _Around) -> Iterator[Statement]:
             yield from _walk(meaning, around)
         case Store():
             yield Statement(statement, loops, guards, lives, path, steps)
-        case Prefetch():
+        case Prefetch() | Barrier():
             return
