@@ -160,6 +160,16 @@ def _resized(param: Param, sizes: Callable[[Extent], Size]) -> Param:
     return resized(param, sizes) if isinstance(param, Dim) else param
 
 
+def with_subterm(term: Term, old: Term, new: Term) -> Term:
+    """The term with one of its subterms replaced wherever it stands."""
+    if term == old:
+        return new
+    if isinstance(term, Input):
+        return term
+    args = tuple(with_subterm(arg, old, new) for arg in term.args)
+    return Apply(term.operator, term.params, args)
+
+
 def with_params(term: Term, change: Callable[[Param], Iterable[Param]]) -> Term:
     """The term with each parameter replaced by others."""
     if isinstance(term, Input):

@@ -16,10 +16,15 @@ from tensorwright.rewrite.terms import (
     Rule,
     applications,
     canonical_rule,
+    extents_in,
     input_names,
+    names_in,
     rename,
     rename_rule,
+    resized_fact,
     substitute,
+    with_params,
+    with_subterm,
 )
 from tensorwright.rewrite.text import parse_rule, parse_term, rule_text, term_text
 
@@ -87,3 +92,23 @@ def test_rules_are_values():
     atoms = (Rank("x", 2), Equal(size, 2), AtLeast(size, 2), Divides(2, size))
     rule = Rule((Apply("relu", (), (Input("x"),)),), (Input("x"),), condition=atoms)
     assert hash(rule) == hash(parse_rule(rule_text(rule)))
+
+
+def test_a_subterm_is_replaced_wherever_it_stands() -> None:
+    term = parse_term("ewadd(relu(?x), exp(relu(?x)))")
+    put = with_subterm(term, parse_term("relu(?x)"), Input("t"))
+    assert term_text(put) == "ewadd(?t, exp(?t))"
+
+
+def test_a_parameter_becomes_several() -> None:
+    term = parse_term("transpose[_p](relu(transpose[1, 0](?x)))")
+    put = with_params(term, lambda param: (0, 2, 1) if param == "_p" else (param,))
+    assert term_text(put) == "transpose[0, 2, 1](relu(transpose[1, 0](?x)))"
+
+
+def test_facts_speak_of_extents_and_take_other_sizes() -> None:
+    (rank, fact) = parse_rule("?x == ?y if rank(x) = 2 and x.0 + y.1 >= 3").condition
+    assert names_in(rank) == {"x"}
+    assert extents_in(fact) == (Extent("x", 0), Extent("y", 1))
+    assert resized_fact(fact, lambda extent: extent.axis + 1) == AtLeast(3, 3)
+    assert resized_fact(rank, lambda extent: 1) == rank

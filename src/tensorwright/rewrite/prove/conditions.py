@@ -22,7 +22,7 @@ import numpy as np
 
 from tensorwright.expr import Array
 from tensorwright.rewrite.assumptions import assume
-from tensorwright.rewrite.dims import Dim, Extent, Size, atoms_of
+from tensorwright.rewrite.dims import Dim, Extent, Size
 from tensorwright.rewrite.egraph import Limits
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import IntShape
@@ -104,12 +104,10 @@ def _plain_shapes(problem: Problem) -> Iterator[dict[str, IntShape]]:
     """
     kernels = kernel_inputs(problem.rule)
     names = [name for name, _ in problem.shapes]
-    extents = [e for _, shape in problem.shapes for size in shape for e in atoms_of(size)]
-    extents += [e for _, size in problem.known.solved for e in atoms_of(size)]
     choices = product((2, 0), (1, 4), (2, 4), (3, 1), (3, 1))
     for step, groups, batch, rows, columns in choices:
         values: dict[Extent, Size] = {}
-        for extent in extents:
+        for extent in problem.extents:
             if extent.name.startswith("_"):
                 is_outputs = any(extent.name.startswith(f"_{name}0_") for name in kernels)
                 values[extent] = 12 // groups if is_outputs else groups

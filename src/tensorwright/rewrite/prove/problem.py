@@ -17,7 +17,7 @@ from itertools import product
 
 from tensorwright.base import UsageError
 from tensorwright.rewrite.assumptions import Assumptions, assume
-from tensorwright.rewrite.dims import Shape, Size
+from tensorwright.rewrite.dims import Extent, Shape, Size, atoms_of
 from tensorwright.rewrite.meaning import infer, symbolic_shape
 from tensorwright.rewrite.operators import operator_named
 from tensorwright.rewrite.shapes import IllTyped, Needs
@@ -49,6 +49,13 @@ class Problem:
     shapes: tuple[tuple[str, Shape], ...]
     facts: tuple[Fact, ...]
     known: Assumptions
+
+    @property
+    def extents(self) -> tuple[Extent, ...]:
+        """Those of the shapes, then those by which others were solved, each once."""
+        sizes = [size for _, shape in self.shapes for size in shape]
+        sizes += [size for _, size in self.known.solved]
+        return tuple(dict.fromkeys(extent for size in sizes for extent in atoms_of(size)))
 
 
 def problems_of(rule: Rule) -> tuple[Problem, ...]:

@@ -37,7 +37,8 @@ def sample_shapes(
     Ends after `tries` attempts, without any shape where none was found.
     """
     chance = random.Random(seed)
-    free = _free_extents(problem)
+    solved = {extent for extent, _ in problem.known.solved}
+    free = tuple(extent for extent in problem.extents if extent not in solved)
     seen: set[tuple[tuple[str, IntShape], ...]] = set()
     for _ in range(tries):
         values: dict[Extent, Size] = {extent: chance.randint(1, largest) for extent in free}
@@ -52,20 +53,6 @@ def sample_shapes(
 def kernel_inputs(rule: Rule) -> set[str]:
     """The inputs that are kernels of convolutions."""
     return set(input_names(*arguments_of(ArgumentRole.KERNEL, *rule.left, *rule.right)))
-
-
-def _free_extents(problem: Problem) -> tuple[Extent, ...]:
-    solved = dict(problem.known.solved)
-    found: dict[Extent, None] = {}
-    for _, shape in problem.shapes:
-        for extent in shape:
-            for atom in atoms_of(extent):
-                if atom not in solved:
-                    found.setdefault(atom)
-    for size in solved.values():
-        for atom in atoms_of(size):
-            found.setdefault(atom)
-    return tuple(found)
 
 
 def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:

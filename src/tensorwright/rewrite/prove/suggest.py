@@ -21,11 +21,11 @@ from tensorwright.rewrite.terms import (
     Apply,
     Input,
     Rule,
-    Term,
     applications,
     canonical_rule,
     input_names,
     names_in,
+    with_subterm,
 )
 
 
@@ -96,18 +96,10 @@ def _simpler(rule: Rule) -> Iterator[Rule]:
     fresh = _fresh(rule)
     for term in sorted(shared, key=lambda each: (-operator_count(each), str(each))):
         if term not in (left, right):
-            put = (_put(side, term, Input(fresh)) for side in (left, right))
+            put = (with_subterm(side, term, Input(fresh)) for side in (left, right))
             yield replace(rule, left=(next(put),), right=(next(put),))
 
 
 def _fresh(rule: Rule) -> str:
     taken = input_names(*rule.left, *rule.right)
     return next(f"t{n}" for n in range(len(taken) + 1) if f"t{n}" not in taken)
-
-
-def _put(term: Term, old: Term, new: Term) -> Term:
-    if term == old:
-        return new
-    if isinstance(term, Input):
-        return term
-    return replace(term, args=tuple(_put(arg, old, new) for arg in term.args))

@@ -1,7 +1,7 @@
 """Pruning of candidate rules. Read `derivation.py` first, then `selection.py`."""
 
 from tensorwright.rewrite.prune.common_subgraph import has_common_inputs
-from tensorwright.rewrite.prune.derivation import Derived, derive, same_power
+from tensorwright.rewrite.prune.derivation import Derived, derive, subsuming_rules
 from tensorwright.rewrite.prune.naming import sides_key, systematic_name
 from tensorwright.rewrite.prune.ruleset import rule_set
 from tensorwright.rewrite.prune.selection import (
@@ -19,8 +19,8 @@ __all__ = [
     "has_common_inputs",
     "minimise_rules",
     "rule_set",
-    "same_power",
     "select_rules",
     "sides_key",
+    "subsuming_rules",
     "systematic_name",
 ]

@@ -58,7 +58,9 @@ def derive(rule: Rule, rules: RuleSet, limits: Limits = DERIVE_LIMITS) -> Derive
     return _at_all_ranks(rule, rules, at_one)
 
 
-def same_power(rule: Rule, rules: RuleSet, limits: Limits = PRUNE_LIMITS) -> tuple[str, ...] | None:
+def subsuming_rules(
+    rule: Rule, rules: RuleSet, limits: Limits = PRUNE_LIMITS
+) -> tuple[str, ...] | None:
     """The names of the rules that say and rewrite all that a rule does; None where they may not.
 
     A rule that can be applied in one direction follows from others as an equality, and so does one

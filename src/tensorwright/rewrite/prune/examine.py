@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from tensorwright.rewrite.egraph import Limits
 from tensorwright.rewrite.prove import Proved, Refuted, prove, stamped
-from tensorwright.rewrite.prune.derivation import same_power
+from tensorwright.rewrite.prune.derivation import subsuming_rules
 from tensorwright.rewrite.prune.ruleset import RuleSet, larger_side, rule_set
 from tensorwright.rewrite.prune.tidy import tidied
 from tensorwright.rewrite.terms import Rank, Rule
@@ -119,7 +119,7 @@ def examine(question: Question) -> Examined:
         rules = question.kept.prepared
         if question.without:
             rules = instead_of(question.rule, rules.without(question.without))
-        names = same_power(question.rule, rules)
+        names = subsuming_rules(question.rule, rules)
         answer = Open() if names is None else Implied(names)
     return Examined(answer, time.perf_counter() - start)
 

@@ -22,7 +22,7 @@ from types import MappingProxyType
 from tensorwright.base import InternalError
 from tensorwright.processes import Done, Job, Outcome, WorkerPool
 from tensorwright.rewrite.operators import ArgumentRole, arguments_of, operator_count
-from tensorwright.rewrite.prune.derivation import QUICK_LIMITS, same_power
+from tensorwright.rewrite.prune.derivation import QUICK_LIMITS, subsuming_rules
 from tensorwright.rewrite.prune.examine import (
     Answer,
     Examined,
@@ -200,7 +200,7 @@ class _Selector:
         start = time.perf_counter()
         for rule in rules:
             own = assumed.among(operator_names(*rule.left, *rule.right))
-            if basis and same_power(rule, own, QUICK_LIMITS) is not None:
+            if basis and subsuming_rules(rule, own, QUICK_LIMITS) is not None:
                 later.append(rule)
                 continue
             basis.append(rule)
@@ -282,7 +282,7 @@ class _Selector:
             rest = [each for each in self.kept if each is not rule]
             if not dropped.isdisjoint(answer.names):
                 start = time.perf_counter()
-                names = same_power(rule, instead_of(rule, rule_set(rest)))
+                names = subsuming_rules(rule, instead_of(rule, rule_set(rest)))
                 self.derive_s += time.perf_counter() - start
             if names is not None:
                 self.kept = rest

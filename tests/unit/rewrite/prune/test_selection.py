@@ -15,8 +15,8 @@ from tensorwright.rewrite.prune import (
     derive,
     minimise_rules,
     rule_set,
-    same_power,
     select_rules,
+    subsuming_rules,
 )
 
 CANDIDATES = parse_rules(
@@ -70,19 +70,19 @@ def test_what_is_false_or_not_proved_is_said(selection: Selection) -> None:
     assert reason
 
 
-def test_fewer_rules_same_power(selection: Selection) -> None:
+def test_fewer_rules_subsuming_rules(selection: Selection) -> None:
     """Every dropped rule follows from the kept ones, and from those that are named alone."""
     kept = {rule.name: rule for rule in selection.kept}
     assert len(selection.implied) == len(CANDIDATES) - len(kept) - 2
     for dropped in selection.implied:
-        assert same_power(dropped.rule, rule_set(kept.values())) is not None
+        assert subsuming_rules(dropped.rule, rule_set(kept.values())) is not None
         named = rule_set(kept[name] for name in dropped.names)
         assert derive(dropped.rule, named) is not None
 
 
 def test_no_kept_rule_follows_from_those_before_it(selection: Selection) -> None:
     for number, rule in enumerate(selection.kept):
-        assert same_power(rule, rule_set(selection.kept[:number])) is None
+        assert subsuming_rules(rule, rule_set(selection.kept[:number])) is None
 
 
 def test_a_run_goes_on_where_it_was_stopped(selection: Selection, verdicts: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_rule_is_not_dropped_for_a_larger_one() -> None:
         "twice: relu(relu(?x)) == relu(?x)",
     )
     rules = parse_rules(lines)
-    assert same_power(rules[0], rule_set(rules[1:])) == ("large", "twice")
+    assert subsuming_rules(rules[0], rule_set(rules[1:])) == ("large", "twice")
     found = minimise_rules(rules, workers=1)
     assert [rule.name for rule in found.kept] == ["small", "twice"]
     assert [(each.rule.name, each.names) for each in found.implied] == [

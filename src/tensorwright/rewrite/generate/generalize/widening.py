@@ -30,6 +30,7 @@ from tensorwright.rewrite.terms import (
     Term,
     applications,
     input_names,
+    with_subterm,
 )
 
 _SEED = 5
@@ -89,14 +90,7 @@ def _largest_shared(sides: Sides, tried: set[Apply]) -> Apply | None:
 
 
 def _put(side: Side, part: Apply, instead: Input) -> Side:
-    def put(term: Term) -> Term:
-        if term == part:
-            return instead
-        if isinstance(term, Input):
-            return term
-        return Apply(term.operator, term.params, tuple(map(put, term.args)))
-
-    return tuple(map(put, side))
+    return tuple(with_subterm(term, part, instead) for term in side)
 
 
 def _without_repeated(

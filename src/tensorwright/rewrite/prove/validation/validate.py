@@ -23,7 +23,7 @@ import numpy as np
 
 from tensorwright.expr import FieldDomain, SymbolicDomain, residues
 from tensorwright.rewrite.axioms import Axiom
-from tensorwright.rewrite.dims import Extent, Size, atoms_of
+from tensorwright.rewrite.dims import Extent, Size
 from tensorwright.rewrite.egraph import variables_of
 from tensorwright.rewrite.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewrite.operators import IntShape, Parameter, operator_named
@@ -167,12 +167,10 @@ def _fours(
 
 def _of_fours(problem: Problem, rule: Rule) -> Iterator[dict[str, IntShape]]:
     kernels = kernel_inputs(rule)
-    extents = [extent for _, shape in problem.shapes for size in shape for extent in atoms_of(size)]
-    extents += [a for _, size in problem.known.solved for a in atoms_of(size)]
     for rows in (4, 5):
         values: dict[Extent, Size] = {
             extent: 4 if extent.axis < 2 else 3 if extent.name in kernels else rows
-            for extent in extents
+            for extent in problem.extents
         }
         for one in (None, *values):
             shapes = shapes_at(problem, values if one is None else values | {one: 8})
