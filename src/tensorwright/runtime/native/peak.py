@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -30,16 +30,10 @@ def measure_peak(target: Target, threads: int = 1, dtype: DType = DType.F32) -> 
     Raises:  MachineError if the target's instructions are not those of this machine, or if
              several threads are asked for and there is no libgomp.
     """
-    _check_runs_here(target)
-    threads = usable_threads(threads)
     chains = 12 if target.vector_registers < 32 else 24
     lanes = target.lanes(dtype)
-    code = load_ir(_fma_loop(lanes, chains, dtype), ("measure",), target)
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("measure"))
     rounds = max(1, _FLOPS_PER_RUN // (2 * lanes * chains))
-    results = np.zeros((threads, 8), np.float64)
-    arguments = (ctypes.c_int64 * 2)(rounds, results.ctypes.data)
-    best_s = _best_time(lambda: call(ctypes.addressof(arguments), threads))
+    best_s = _best_time(target, threads, _fma_loop(lanes, chains, dtype), rounds)
     return 2.0 * lanes * chains * rounds * threads / best_s
 
 
@@ -49,17 +43,11 @@ def measure_bandwidth(target: Target, threads: int = 1, size_bytes: int = 1 << 2
     A buffer smaller than the last cache measures that cache; memory needs several times its size.
     Raises:  as `measure_peak`.
     """
-    _check_runs_here(target)
-    threads = usable_threads(threads)
     lanes = target.lanes(DType.F32)
     step = lanes * 8
     per_thread = max(step, size_bytes // (4 * threads) // step * step)
-    code = load_ir(_read_loop(lanes), ("measure",), target)
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("measure"))
     data = np.ones(per_thread * threads, np.float32)
-    results = np.zeros((threads, 16), np.float32)
-    arguments = (ctypes.c_int64 * 3)(per_thread, data.ctypes.data, results.ctypes.data)
-    best_s = _best_time(lambda: call(ctypes.addressof(arguments), threads))
+    best_s = _best_time(target, threads, _read_loop(lanes), per_thread, data.ctypes.data)
     return 4.0 * per_thread * threads / best_s
 
 
@@ -74,116 +62,118 @@ def _check_runs_here(target: Target) -> None:
         )
 
 
-def _best_time(run: Callable[[], object]) -> float:
-    """Seconds of the shortest of many runs, after one to warm up."""
-    run()
+def _best_time(target: Target, threads: int, ir_text: str, *numbers: int) -> float:
+    """Seconds of the shortest of many runs of `measure({*numbers, results})`, after one to warm up.
+
+    Each thread writes what it has computed into 64 bytes of the results.
+    """
+    _check_runs_here(target)
+    code = load_ir(ir_text, ("measure",), target)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("measure"))
+    results = np.zeros((usable_threads(threads), 64), np.uint8)
+    arguments = (ctypes.c_int64 * (len(numbers) + 1))(*numbers, results.ctypes.data)
+    call(ctypes.addressof(arguments), threads)
     best_s = float("inf")
     repeats = 0
     end = time.perf_counter() + _BUDGET_S
     while repeats < _LEAST_REPEATS or time.perf_counter() < end:
         start = time.perf_counter()
-        run()
+        call(ctypes.addressof(arguments), threads)
         best_s = min(best_s, time.perf_counter() - start)
         repeats += 1
         time.sleep(_PAUSE_S)  # threads that share a core are placed anew when they wake
     return best_s
 
 
-_PARALLEL = """
+_LOOP = """
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
 declare i32 @omp_get_thread_num()
-define void @measure(ptr %arguments, i32 %threads) {
+define void @measure(ptr %arguments, i32 %threads) {{
   call void @GOMP_parallel(ptr @body, ptr %arguments, i32 %threads, i32 0)
   ret void
-}
-"""
-
-
-def _fma_loop(lanes: int, chains: int, dtype: DType) -> str:
-    """IR of `body({rounds, results})`: x = x * a + b in so many independent vectors."""
-    element, bits = ("float", 32) if dtype is DType.F32 else ("double", 64)
-    vector = f"<{lanes} x {element}>"
-    fma = f"@llvm.fmuladd.v{lanes}f{bits}"
-    phis = "\n".join(
-        f"  %x{c} = phi {vector} [splat ({element} {c + 1}.0), %entry], [%y{c}, %loop]"
-        for c in range(chains)
-    )
-    steps = "\n".join(
-        f"  %y{c} = call {vector} {fma}({vector} %x{c}, {vector} splat ({element} 0.5), "
-        f"{vector} splat ({element} 1.0))"
-        for c in range(chains)
-    )
-    sums = "\n".join(
-        f"  %s{c} = fadd {vector} %{f's{c - 1}' if c else 'y0'}, %y{c}" for c in range(chains)
-    )
-    return f"""{_PARALLEL}
-declare {vector} {fma}({vector}, {vector}, {vector})
+}}
 define internal void @body(ptr %arguments) nounwind {{
 entry:
-  %rounds = load i64, ptr %arguments
-  %slot = getelementptr i64, ptr %arguments, i64 1
+  %limit = load i64, ptr %arguments
+  %thread = call i32 @omp_get_thread_num()
+  %index = sext i32 %thread to i64
+{start}
+  %slot = getelementptr i64, ptr %arguments, i64 {last_argument}
   %results = load ptr, ptr %slot
+  %place = getelementptr [64 x i8], ptr %results, i64 %index
   br label %loop
 loop:
   %i = phi i64 [0, %entry], [%next, %loop]
 {phis}
 {steps}
-  %next = add i64 %i, 1
-  %more = icmp slt i64 %next, %rounds
+  %next = add i64 %i, {stride}
+  %more = icmp slt i64 %next, %limit
   br i1 %more, label %loop, label %done
 done:
 {sums}
-  %first = extractelement {vector} %s{chains - 1}, i32 0
-  %thread = call i32 @omp_get_thread_num()
-  %offset = mul i32 %thread, 64
-  %place = getelementptr i8, ptr %results, i32 %offset
+  %first = extractelement {vector} %s{last}, i32 0
   store {element} %first, ptr %place
   ret void
 }}
 """
 
 
+def _fma_loop(lanes: int, chains: int, dtype: DType) -> str:
+    """IR of `measure({rounds, results})`: x = x * a + b in so many independent vectors."""
+    element, bits = ("float", 32) if dtype is DType.F32 else ("double", 64)
+    vector = f"<{lanes} x {element}>"
+    fma = f"@llvm.fmuladd.v{lanes}f{bits}"
+    steps = [
+        f"  %y{c} = call {vector} {fma}({vector} %x{c}, {vector} splat ({element} 0.5), "
+        f"{vector} splat ({element} 1.0))"
+        for c in range(chains)
+    ]
+    starts = [f"splat ({element} {c + 1}.0)" for c in range(chains)]
+    loop = _loop(vector, element, starts, steps, start="", stride=1, last_argument=1)
+    return f"{loop}declare {vector} {fma}({vector}, {vector}, {vector})\n"
+
+
 def _read_loop(lanes: int) -> str:
-    """IR of `body({elements, data, results})`: each thread adds up its own part of the data."""
+    """IR of `measure({elements, data, results})`: each thread adds up its own part of the data."""
     vector = f"<{lanes} x float>"
-    phis = "\n".join(
-        f"  %x{c} = phi {vector} [zeroinitializer, %entry], [%y{c}, %loop]" for c in range(8)
-    )
-    steps = "\n".join(
+    steps = [
         f"  %p{c} = getelementptr float, ptr %at, i64 {c * lanes}\n"
         f"  %v{c} = load {vector}, ptr %p{c}, align 4\n"
         f"  %y{c} = fadd {vector} %x{c}, %v{c}"
         for c in range(8)
-    )
-    sums = "\n".join(
-        f"  %s{c} = fadd {vector} %{f's{c - 1}' if c else 'y0'}, %y{c}" for c in range(8)
-    )
-    return f"""{_PARALLEL}
-define internal void @body(ptr %arguments) nounwind {{
-entry:
-  %elements = load i64, ptr %arguments
+    ]
+    steps[0] = f"  %at = getelementptr float, ptr %start, i64 %i\n{steps[0]}"
+    start = """\
   %slot1 = getelementptr i64, ptr %arguments, i64 1
   %data = load ptr, ptr %slot1
-  %slot2 = getelementptr i64, ptr %arguments, i64 2
-  %results = load ptr, ptr %slot2
-  %thread = call i32 @omp_get_thread_num()
-  %index = sext i32 %thread to i64
-  %begin = mul i64 %index, %elements
-  %start = getelementptr float, ptr %data, i64 %begin
-  br label %loop
-loop:
-  %i = phi i64 [0, %entry], [%next, %loop]
-{phis}
-  %at = getelementptr float, ptr %start, i64 %i
-{steps}
-  %next = add i64 %i, {8 * lanes}
-  %more = icmp slt i64 %next, %elements
-  br i1 %more, label %loop, label %done
-done:
-{sums}
-  %first = extractelement {vector} %s7, i32 0
-  %place = getelementptr [16 x float], ptr %results, i64 %index
-  store float %first, ptr %place
-  ret void
-}}
-"""
+  %begin = mul i64 %index, %limit
+  %start = getelementptr float, ptr %data, i64 %begin"""
+    starts = ["zeroinitializer"] * 8
+    return _loop(vector, "float", starts, steps, start, stride=8 * lanes, last_argument=2)
+
+
+def _loop(
+    vector: str,
+    element: str,
+    starts: Sequence[str],
+    steps: Sequence[str],
+    start: str,
+    stride: int,
+    last_argument: int,
+) -> str:
+    """IR of a loop over 0..limit that turns vectors %x0, ... into %y0, ..., which are added up."""
+    phis = [f"  %x{c} = phi {vector} [{x}, %entry], [%y{c}, %loop]" for c, x in enumerate(starts)]
+    sums = [
+        f"  %s{c} = fadd {vector} %{f's{c - 1}' if c else 'y0'}, %y{c}" for c in range(len(starts))
+    ]
+    return _LOOP.format(
+        start=start,
+        last_argument=last_argument,
+        phis="\n".join(phis),
+        steps="\n".join(steps),
+        stride=stride,
+        sums="\n".join(sums),
+        vector=vector,
+        element=element,
+        last=len(starts) - 1,
+    )
