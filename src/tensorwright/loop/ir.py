@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from tensorwright.base import DType, Printer
+from tensorwright.base import DType, InternalError, Printer
 from tensorwright.expr import Apply, Compute, Condition, Fn, Index, Load, Value, Var
 from tensorwright.schedule import ForKind, Scope
 
@@ -53,6 +53,18 @@ class Buffer:
     shape: tuple[Index, ...]
     dtype: DType
     scope: Scope = Scope.GLOBAL
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The shape in numbers.
+
+        Raises:  InternalError where a decision in it is not bound.
+        """
+        extents = tuple(extent for extent in self.shape if isinstance(extent, int))
+        if len(extents) != len(self.shape):
+            reason = "its extents are not bound"
+            raise InternalError(stage="loop", where=f"buffer {self}", reason=reason)
+        return extents
 
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype} ({', '.join(map(str, self.shape))})"

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import InternalError
 from tensorwright.loop.ir import Buffer
 from tensorwright.schedule import Scope
 
@@ -64,14 +63,7 @@ class Cell:
 
     def __init__(self, buffer: Buffer, contents: NDArray[Any] | None = None) -> None:
         self.buffer = buffer
-        self.shape = tuple(extent for extent in buffer.shape if isinstance(extent, int))
-        if len(self.shape) < len(buffer.shape):
-            raise InternalError(
-                stage="loop",
-                where=f"buffer {buffer}",
-                reason="its size is not known",
-                remedy="bind the decisions first",
-            )
+        self.shape = buffer.extents
         size = prod(self.shape)
         if contents is None:
             self.elements: NDArray[Any] = np.zeros(size, buffer.dtype.numpy)

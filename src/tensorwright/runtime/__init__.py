@@ -6,7 +6,7 @@ executable.py, frame.py (what one call owns), driver.py (steps in native code), 
 file format).
 """
 
-from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready
+from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready, kernel_ready
 from tensorwright.runtime.container import Contents, read_container, write_container
 from tensorwright.runtime.executable import Bound, Executable, StepTime
 from tensorwright.runtime.kernel_cache import KernelCache, default_cache
@@ -79,6 +79,7 @@ __all__ = [
     "empty",
     "find_openmp",
     "is_kernel_ready",
+    "kernel_ready",
     "kernel_spec",
     "load",
     "load_object",

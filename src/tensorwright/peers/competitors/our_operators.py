@@ -19,7 +19,7 @@ from tensorwright.build import Kernel, build_cached
 from tensorwright.loop import Role, pack
 from tensorwright.ops import Array
 from tensorwright.peers.process.protocol import Arrays
-from tensorwright.runtime import call_loop, empty, load_object
+from tensorwright.runtime import call_loop, empty, kernel_ready, load_object
 from tensorwright.schedule import parse_trace
 from tensorwright.zoo import (
     OperatorCase,
@@ -68,23 +68,17 @@ class CopiedKernel:
         addresses = []
         for parameter in kernel.parameters:
             if parameter.role is Role.OUTPUT:
-                shape = tuple(n for n in parameter.buffer.shape if isinstance(n, int))
-                array = empty(shape, parameter.buffer.dtype)
+                array = empty(parameter.buffer.extents, parameter.buffer.dtype)
                 array[...] = math.nan
                 self.outputs.append(array)
             else:
-                array = _placed(inputs[parameter.name], parameter.packing, parameter.buffer.dtype)
+                array = inputs[parameter.name]
+                if parameter.packing is not None:
+                    array = pack(array, parameter.packing)
+                array = kernel_ready(array)
                 self._kept.append(array)
             addresses.append(int(array.ctypes.data))
         return addresses
-
-
-def _placed(array: Array, packing: Any, dtype: DType) -> Array:
-    """The array, packed if it is to be, on the boundary that kernels want."""
-    source = array if packing is None else pack(array, packing)
-    placed = empty(source.shape, dtype)
-    placed[...] = source
-    return placed
 
 
 def make(

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 from tensorwright.base import InternalError, Target
 from tensorwright.codegen import Signature
-from tensorwright.loop import Buffer
 from tensorwright.ops import TensorType
 from tensorwright.runtime.buffers import ALIGNMENT
 from tensorwright.runtime.plan.arena import Lifetime, plan_memory
@@ -48,20 +47,12 @@ def kernel_spec(signature: Signature) -> KernelSpec:
     Raises:  InternalError for a parameter with extents that are not bound.
     """
     arguments = tuple(
-        ArgumentSpec(each.role, _size_bytes(each.buffer)) for each in signature.parameters
+        ArgumentSpec(each.role, TensorType(each.buffer.dtype, each.buffer.extents).size_bytes)
+        for each in signature.parameters
     )
     return KernelSpec(
         signature.symbol, arguments, signature.workspace_bytes, signature.local_workspace_bytes
     )
-
-
-def _size_bytes(buffer: Buffer) -> int:
-    extents = tuple(extent for extent in buffer.shape if isinstance(extent, int))
-    if len(extents) != len(buffer.shape):
-        raise InternalError(
-            stage="runtime", where=f"buffer {buffer}", reason="its extents are not bound"
-        )
-    return TensorType(buffer.dtype, extents).size_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ class _Run:
         self._kept: list[Array] = []
         addresses = [self._argument(parameter) for parameter in kernel.parameters]
         self._constants = [
-            (place, parameter.buffer.dtype, _shape(parameter))
+            (place, parameter.buffer.dtype, parameter.buffer.extents)
             for place, parameter in enumerate(kernel.parameters)
             if parameter.role is Role.CONSTANT
         ]
@@ -258,7 +258,7 @@ class _Run:
     def _argument(self, parameter: Parameter) -> int:
         assert _PREPARED.inputs is not None, "prepared"
         if parameter.role is Role.OUTPUT:
-            output = Guarded(_shape(parameter), parameter.buffer.dtype)
+            output = Guarded(parameter.buffer.extents, parameter.buffer.dtype)
             self._outputs.append((parameter.name, output))
             return int(output.array.ctypes.data)
         array = _PREPARED.inputs[parameter.name]
@@ -268,13 +268,6 @@ class _Run:
             array[...] = packed
         self._kept.append(array)
         return int(array.ctypes.data)
-
-
-def _shape(parameter: Parameter) -> tuple[int, ...]:
-    extents = parameter.buffer.shape
-    if not all(isinstance(extent, int) for extent in extents):
-        raise InternalError(stage="tune", where=str(parameter.buffer), reason="an open extent")
-    return tuple(extent for extent in extents if isinstance(extent, int))
 
 
 _LINE_BYTES = 64
