@@ -6,19 +6,12 @@ from pathlib import Path
 
 import click
 
-from tensorwright.cli.arguments.models import Shapes, read_graph, short_name
-from tensorwright.cli.arguments.options import (
-    machine_options,
-    model_argument,
-    output_option,
-    records_option,
-    seed_of,
-    seed_option,
-    shapes_option,
-)
+from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.models import short_name
+from tensorwright.cli.arguments.options import model_argument, output_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.ops import work
-from tensorwright.pipeline import Scheduled, export_c, finish, opened, parse_target, prepare
+from tensorwright.pipeline import Scheduled, export_c, finish, opened
 from tensorwright.zoo import random_inputs
 
 
@@ -31,41 +24,30 @@ from tensorwright.zoo import random_inputs
     default="executable",
     help="What to write: an executable, or a folder with a C library that needs no Python.",
 )
-@machine_options
-@records_option
-@shapes_option
-@seed_option
+@compile_options
 def command(
     model: str,
     output: str,
     emit: str,
-    target: str | None,
-    threads: int | None,
-    records: Path | None,
-    input_shapes: Shapes | None,
-    seed: int | None,
+    how: Compilation,
 ) -> None:
     """Compile a model with the schedules on record; the others are made by rule.
 
     Example: tensorwright compile model.onnx -o model.tw
              tensorwright compile model.onnx --emit c -o library && make -C library
     """
-    drawn = seed_of(seed)
-    machine = parse_target(target)
     if emit == "executable":
         check_writable(output)
-    graph = read_graph(model, input_shapes, drawn)
-    if emit == "c":
-        with opened(records) as store:
-            parts, example = prepare(graph, machine), random_inputs(graph, drawn)
-            name = short_name(model)
-            files = export_c(parts, machine, threads, store, Path(output), name, example)
-        click.echo(f"{output}: {len(files)} files; make -C {output} && {output}/example")
-        return
+    parts = how.prepare(model)
     chosen: list[Scheduled] = []
-    with opened(records) as store:
-        parts = prepare(graph, machine)
-        executable = finish(parts, machine, threads, store, lambda each, *_: chosen.append(each))
+    with opened(how.records) as store:
+        if emit == "c":
+            example, name = random_inputs(parts.graph, how.seed), short_name(model)
+            folder = Path(output)
+            files = export_c(parts, how.target, how.threads, store, folder, name, example)
+            click.echo(f"{output}: {len(files)} files; make -C {output} && {output}/example")
+            return
+        executable = finish(parts, how.target, how.threads, store, lambda it, *_: chosen.append(it))
     executable.save(output)
     untuned = [each.workload for each in chosen if not each.is_tuned]
     click.echo(f"{output}: {len(chosen)} workloads, {len(untuned)} of them untuned")

@@ -19,7 +19,6 @@ from tensorwright.cli.arguments.options import (
     THREADS,
     Minutes,
     records_option,
-    seed_of,
     seed_option,
 )
 from tensorwright.cli.group import INTERRUPTED
@@ -61,7 +60,7 @@ def command(
     threads: int | None,
     model: str,
     rounds: int,
-    seed: int | None,
+    seed: int,
     records: Path | None,
     quiet: bool,
 ) -> None:
@@ -73,11 +72,10 @@ def command(
 
     Example: tensorwright demo --minutes 1
     """
-    drawn = seed_of(seed)
     count = usable_threads(threads)
     target = parse_target(None)
     start = time.monotonic()
-    graph = read_graph(model, seed=drawn)
+    graph = read_graph(model, seed=seed)
     click.echo(f"{graph.name}: {len(graph.nodes)} nodes; {minutes:g} minutes on {count} threads")
     parts = prepare(graph, target)
     with tempfile.TemporaryDirectory(prefix="tensorwright-demo-") as name:
@@ -85,14 +83,14 @@ def command(
         with MemoryStore() as nothing:
             finish(parts, target, count, nothing).save(folder / "default.tw")
         with opened(records, create=True) as store:
-            how = Search(Budget(minutes), drawn, callbacks=choose_callbacks(quiet))
+            how = Search(Budget(minutes), seed, callbacks=choose_callbacks(quiet))
             result = search(parts, setting_of(target, count), store, how)
             finish(parts, target, count, store).save(folder / "tuned.tw")
-            error = check(model, drawn, count, store)
-        onnx.save(read_proto(model, seed=drawn), folder / "model.onnx")
+            error = check(model, seed, count, store)
+        onnx.save(read_proto(model, seed=seed), folder / "model.onnx")
         print_workloads(result.tasks)
         click.echo()
-        compare(folder, random_inputs(graph, drawn), count, rounds)
+        compare(folder, random_inputs(graph, seed), count, rounds)
     click.echo(f"\nlargest error against the reference: {error:.1e} (at most {TOLERANCE:g})")
     click.echo(f"done in {time.monotonic() - start:.0f} s")
     if result.is_interrupted:

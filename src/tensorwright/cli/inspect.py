@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -15,17 +14,11 @@ from tensorwright.base import (
     did_you_mean,
 )
 from tensorwright.build import backend_of, emit_source, loop_program
-from tensorwright.cli.arguments.models import Shapes, is_executable, read_graph
-from tensorwright.cli.arguments.options import (
-    machine_options,
-    model_argument,
-    records_option,
-    seed_of,
-    seed_option,
-    shapes_option,
-)
+from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.models import is_executable
+from tensorwright.cli.arguments.options import model_argument
 from tensorwright.graph import Workload
-from tensorwright.pipeline import choose, opened, parse_target, prepare
+from tensorwright.pipeline import choose, opened
 from tensorwright.runtime import load, usable_threads
 
 STAGES = (*DUMP_STAGES[:4], "workloads", *DUMP_STAGES[4:])
@@ -44,20 +37,13 @@ _DEFAULT = "graph,layouts,workloads"
 )
 @click.option("--workload", "wanted", metavar="KEY|NAME", help="This one only.")
 @click.option("--passes", is_flag=True, help="Show what each pass makes, not only the last one.")
-@machine_options
-@records_option
-@shapes_option
-@seed_option
+@compile_options
 def command(
     model: str,
     what: str,
     wanted: str | None,
     passes: bool,
-    target: str | None,
-    threads: int | None,
-    records: Path | None,
-    input_shapes: Shapes | None,
-    seed: int | None,
+    how: Compilation,
 ) -> None:
     """Show what becomes of a model; of an executable, its steps.
 
@@ -69,11 +55,10 @@ def command(
     """
     stages = read_stages(what)
     if is_executable(model):
-        click.echo(str(load(model, threads)))
+        click.echo(str(load(model, how.threads)))
         return
-    machine = parse_target(target)
     with collect_dumps(stages) as dumps:
-        parts = prepare(read_graph(model, input_shapes, seed_of(seed)), machine)
+        parts = how.prepare(model)
     workloads = select(parts.workloads, wanted)
     for each in dumps if passes else last_of_each(dumps):
         if passes:
@@ -81,14 +66,14 @@ def command(
         click.echo(each.text)
     if "workloads" in stages:
         click.echo(parts.describe_workloads(workloads))
-    count = usable_threads(threads)
-    with opened(records) as store:
+    count = usable_threads(how.threads)
+    with opened(how.records) as store:
         for workload in workloads if _CODE.intersection(stages) else ():
-            chosen = choose(workload, machine, count, store)
+            chosen = choose(workload, how.target, count, store)
             with collect_dumps(stages) as dumps:
                 program = loop_program(workload, chosen.trace)
                 if "source" in stages or "asm" in stages:
-                    emit_source(program, machine, backend_of(machine))
+                    emit_source(program, how.target, backend_of(how.target))
             for each in dumps if passes else last_of_each(dumps):
                 label = f"{workload.name} {workload.key} {each.name if passes else ''}"
                 click.echo(f"--- {each.stage}: {label}".rstrip())

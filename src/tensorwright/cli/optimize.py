@@ -11,21 +11,12 @@ from pathlib import Path
 import click
 
 from tensorwright.base import OutputError
-from tensorwright.cli.arguments.models import Shapes, read_graph
-from tensorwright.cli.arguments.options import (
-    budget_options,
-    machine_options,
-    model_argument,
-    output_option,
-    records_option,
-    seed_of,
-    seed_option,
-    shapes_option,
-)
+from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.options import budget_options, model_argument, output_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
 from tensorwright.cli.summary import ending, print_untuned, print_workloads
-from tensorwright.pipeline import finish, opened, parse_target, prepare
+from tensorwright.pipeline import finish, opened
 from tensorwright.records import default_path
 from tensorwright.runtime import Executable
 from tensorwright.search import search, setting_of
@@ -35,24 +26,17 @@ from tensorwright.tuning.session import Budget, Search, choose_callbacks
 @click.command()
 @model_argument
 @output_option
-@machine_options
+@compile_options
 @budget_options
-@seed_option
-@records_option
-@shapes_option
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def command(
     ctx: click.Context,
     model: str,
     output: str,
-    target: str | None,
-    threads: int | None,
+    how: Compilation,
     minutes: float | None,
     trials: int | None,
-    seed: int | None,
-    records: Path | None,
-    input_shapes: Shapes | None,
     quiet: bool,
 ) -> None:
     """Tune a model on this machine, compile it with the best schedules found, save it.
@@ -63,20 +47,19 @@ def command(
     Example: tensorwright optimize model.onnx -o model.tw --minutes 10
     """
     check_writable(output)
-    machine = parse_target(target)
-    parts = prepare(read_graph(model, input_shapes, seed_of(seed)), machine)
+    parts = how.prepare(model)
     again = resume_command(ctx.meta.get(ARGUMENTS, ()))
-    with opened(records, create=True) as store:
+    with opened(how.records, create=True) as store:
         try:
-            how = Search(Budget(minutes, trials), seed, choose_callbacks(quiet))
-            result = search(parts, setting_of(machine, threads), store, how)
+            wanted = Search(Budget(minutes, trials), how.seed, choose_callbacks(quiet))
+            result = search(parts, setting_of(how.target, how.threads), store, wanted)
             if result.is_interrupted:
                 click.echo(f"stopped; writing {output} from the best so far ...", err=True)
-            executable = finish(parts, machine, threads, store)
+            executable = finish(parts, how.target, how.threads, store)
         except KeyboardInterrupt:
             click.echo(f"{output} is not written; to go on:\n  {again}", err=True)
             raise
-    _save(executable, output, model, records)
+    _save(executable, output, model, how.records)
     if not quiet:
         print_workloads(result.tasks)
     click.echo(f"{output}: {ending(result)}")

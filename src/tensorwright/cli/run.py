@@ -11,17 +11,10 @@ import click
 import numpy as np
 
 from tensorwright.base import InputError, UsageError, write_atomically
-from tensorwright.cli.arguments.models import Shapes, is_executable, read_graph
-from tensorwright.cli.arguments.options import (
-    machine_options,
-    records_option,
-    seed_of,
-    seed_option,
-    shapes_option,
-)
+from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.models import is_executable
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.ops import Array
-from tensorwright.pipeline import finish, opened, parse_target, prepare
 from tensorwright.runtime import Executable, TensorSpec, load
 
 RANDOM = "random"
@@ -37,20 +30,13 @@ RANDOM = "random"
     help="An array for an input: NAME=FILE.npy, NAME=FILE.npz or NAME=random; FILE.npz for all "
     "that it holds; random for all inputs that are not given otherwise.",
 )
-@seed_option
 @click.option("-o", "--output", metavar="OUT.npz", help="Where the outputs go, by name.")
-@machine_options
-@records_option
-@shapes_option
+@compile_options
 def command(
     program: str,
     given: tuple[str, ...],
-    seed: int | None,
     output: str | None,
-    target: str | None,
-    threads: int | None,
-    records: Path | None,
-    input_shapes: Shapes | None,
+    how: Compilation,
 ) -> None:
     """Run an executable once; a model is compiled first.
 
@@ -58,15 +44,8 @@ def command(
     """
     if output is not None:
         check_writable(output)
-    drawn = seed_of(seed)
-    if is_executable(program):
-        executable = load(program, threads)
-    else:
-        machine = parse_target(target)
-        with opened(records) as store:
-            parts = prepare(read_graph(program, input_shapes, drawn), machine)
-            executable = finish(parts, machine, threads, store)
-    results = executable.run(read_inputs(given, executable, drawn))
+    executable = load(program, how.threads) if is_executable(program) else how.finish(program)
+    results = executable.run(read_inputs(given, executable, how.seed))
     for name, array in results.items():
         click.echo(f"{name}: {describe(array)}")
     if output is not None:

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Real
-from pathlib import Path
 
 import click
 
-from tensorwright.base import Target, UsageError, did_you_mean
-from tensorwright.cli.arguments.models import Shapes, read_graph, short_name
-from tensorwright.cli.arguments.options import (
-    budget_options,
-    machine_options,
-    records_option,
-    seed_of,
-    seed_option,
-    shapes_option,
-)
+from tensorwright.base import UsageError, did_you_mean
+from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.models import short_name
+from tensorwright.cli.arguments.options import budget_options
 from tensorwright.cli.arguments.references import is_reference, read_function, read_program
 from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
 from tensorwright.cli.optimize import resume_command
 from tensorwright.cli.summary import ending, print_untuned, print_workloads
 from tensorwright.graph import Partition
-from tensorwright.pipeline import opened, parse_target, prepare
+from tensorwright.pipeline import opened
 from tensorwright.records import default_path
 from tensorwright.search import as_in_network, search_tasks, setting_of, tasks_of
 from tensorwright.tuning import Task
@@ -41,7 +34,7 @@ _FLUSH_BYTES = 512 << 20
 
 @click.command()
 @click.argument("programs", metavar="MODEL|MODULE:EXPR...", nargs=-1, required=True)
-@machine_options
+@compile_options
 @budget_options
 @click.option(
     "--patience", type=click.IntRange(min=1), help="End after so many rounds without a gain."
@@ -60,16 +53,12 @@ _FLUSH_BYTES = 512 << 20
     help="Make the mean speed-up against these times large.",
 )
 @click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
-@seed_option
-@records_option
-@shapes_option
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def command(
     ctx: click.Context,
     programs: tuple[str, ...],
-    target: str | None,
-    threads: int | None,
+    how: Compilation,
     minutes: float | None,
     trials: int | None,
     patience: int | None,
@@ -77,9 +66,6 @@ def command(
     limits: tuple[str, ...],
     references: tuple[str, ...],
     flush: bool,
-    seed: int | None,
-    records: Path | None,
-    input_shapes: Shapes | None,
     quiet: bool,
 ) -> None:
     """Tune models and tensor expressions on this machine; every measurement is kept.
@@ -91,28 +77,27 @@ def command(
     Example: tensorwright tune model.onnx --minutes 10
     """
     wanted = choose_objective(objective, limits, references)
-    machine = parse_target(target)
-    tasks, networks = read_tasks(programs, machine, input_shapes, seed_of(seed))
+    tasks, networks = read_tasks(programs, how)
     check_names("--limit", limits, tasks)
     check_names("--reference", references, tasks)
     if wanted is not None:  # ask it once now: what is wrong with it shows before the work
         names = dict.fromkeys(task.network for task in tasks)
         wanted(tuple(NetworkTimes(name, (1.0,), (1e-3,)) for name in names))
     measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*networks)
-    how = Search(
+    search = Search(
         Budget(minutes, trials),
-        seed,
+        how.seed,
         choose_callbacks(quiet),
         TuneOptions(patience=patience or 0),
         objective=wanted,
     )
     name = " ".join(programs)
-    with opened(records, create=True) as store:
-        setting = setting_of(machine, threads)
-        result = search_tasks(tasks, setting, store, how, name=name, measuring=measuring)
+    with opened(how.records, create=True) as store:
+        setting = setting_of(how.target, how.threads)
+        result = search_tasks(tasks, setting, store, search, name=name, measuring=measuring)
     if not quiet:
         print_workloads(result.tasks)
-    click.echo(f"{ending(result)}; kept in {records or default_path()}")
+    click.echo(f"{ending(result)}; kept in {how.records or default_path()}")
     print_untuned(result)
     if result.is_interrupted:
         again = resume_command(ctx.meta.get(ARGUMENTS, ()))
@@ -121,7 +106,7 @@ def command(
 
 
 def read_tasks(
-    programs: Sequence[str], target: Target, shapes: Shapes | None, seed: int
+    programs: Sequence[str], how: Compilation
 ) -> tuple[tuple[Task, ...], tuple[Partition, ...]]:
     """The workloads of all arguments, and the models among them as they were cut.
 
@@ -133,7 +118,7 @@ def read_tasks(
         if is_reference(text):
             tasks.append(Task(read_program(text), network=text))
             continue
-        parts = prepare(read_graph(text, shapes, seed), target)
+        parts = how.prepare(text)
         networks.append(parts)
         tasks += tasks_of(parts, short_name(text))
     return tuple(tasks), tuple(networks)

@@ -15,6 +15,7 @@ import tensorwright
 from tensorwright.cli.arguments.options import read_shapes
 from tensorwright.graph import interpret, load_onnx
 from tensorwright.peers import BenchRow, make_row
+from tensorwright.tuning.session import Budget
 
 Invoke = Callable[..., Result]
 
@@ -226,8 +227,8 @@ def test_bench_tunes_first(
 
     def search(*arguments: Any) -> Any:
         *others, how = arguments
-        asked.append(how.minutes)
-        return searching.search(*others, replace(how, minutes=None, trials=2))
+        asked.append(how.budget.minutes)
+        return searching.search(*others, replace(how, budget=Budget(trials=2)))
 
     models = importlib.import_module("tensorwright.cli.bench.models")
     monkeypatch.setattr(models, "search", search)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from tensorwright.base import knobs
+from tensorwright.base import Target, knobs
 
 Command = Callable[..., Any]
 
@@ -86,9 +86,16 @@ def machine_options(function: Command) -> Command:
         type=THREADS,
         help="Threads of the kernels; all cores if not given.",
     )(function)
-    return click.option("--target", help="What to compile for; this machine if not given.")(
-        function
-    )
+    return target_option(function)
+
+
+def target_option(function: Command) -> Command:
+    """--target, as a Target."""
+    return click.option(
+        "--target",
+        callback=lambda ctx, param, name: Target.parse(name or knobs.TARGET.get()),
+        help="What to compile for; this machine if not given.",
+    )(function)
 
 
 def shapes_option(function: Command) -> Command:
@@ -126,6 +133,7 @@ def seed_option(function: Command) -> Command:
     return click.option(
         "--seed",
         type=click.IntRange(min=0, max=_LARGEST_SEED),
+        default=knobs.SEED.get,
         help="Seed of every random choice.",
     )(function)
 
@@ -133,8 +141,3 @@ def seed_option(function: Command) -> Command:
 def threads_of(threads: int | None) -> int:
     """The threads that were asked for, else those of the knob."""
     return knobs.THREADS.get() if threads is None else threads
-
-
-def seed_of(seed: int | None) -> int:
-    """The seed that was asked for, else that of the knob."""
-    return knobs.SEED.get() if seed is None else seed

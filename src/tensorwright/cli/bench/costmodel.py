@@ -16,10 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 from tensorwright.base import Target, knobs, write_atomically
-from tensorwright.cli.arguments.options import machine_options, seed_of, seed_option, threads_of
+from tensorwright.cli.arguments.options import machine_options, seed_option, threads_of
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.costmodel_cases import Case, cases
-from tensorwright.pipeline import parse_target
 from tensorwright.records import RecordStore, detect_hardware, open_store
 from tensorwright.schedule import state_of
 from tensorwright.tuning import Task
@@ -95,9 +94,9 @@ class ModelResult:
 def command(
     records: Path | None,
     programs: int,
-    target: str | None,
+    target: Target,
     threads: int | None,
-    seed: int | None,
+    seed: int,
     splits: int,
     json_path: str | None,
 ) -> None:
@@ -110,14 +109,12 @@ def command(
     """
     if json_path is not None:
         check_writable(json_path)
-    chosen = parse_target(target)
     count = threads_of(threads)
     path = records or knobs.HOME.get() / "costmodel.jsonl"
     with open_store(path) as store:
-        measured = _gather(store, chosen, count, programs, seed_of(seed))
+        measured = _gather(store, target, count, programs, seed)
     results = [
-        _judge(name, make, measured, splits)
-        for name, make in _models(chosen, count, seed_of(seed)).items()
+        _judge(name, make, measured, splits) for name, make in _models(target, count, seed).items()
     ]
     _show(measured, results)
     if json_path is not None:

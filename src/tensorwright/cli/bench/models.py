@@ -28,7 +28,6 @@ from tensorwright.cli.arguments.options import (
     machine_options,
     read_names,
     records_option,
-    seed_of,
     seed_option,
     shapes_option,
     threads_of,
@@ -45,7 +44,7 @@ from tensorwright.peers import (
     print_rows,
     write_rows,
 )
-from tensorwright.pipeline import Scheduled, finish, opened, parse_target, prepare
+from tensorwright.pipeline import Scheduled, finish, opened, prepare
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import KernelStep
 from tensorwright.search import search, setting_of
@@ -119,9 +118,9 @@ def command(
     tuned: bool,
     minutes: float | None,
     records: Path | None,
-    target: str | None,
+    target: Target,
     threads: int | None,
-    seed: int | None,
+    seed: int,
     input_shapes: Shapes | None,
     rounds: int,
     peers: tuple[str, ...],
@@ -145,14 +144,13 @@ def command(
         check_model(name)
     if json_path is not None:
         check_writable(json_path)
-    machine = parse_target(target)
     count = threads_of(threads)
-    ceiling = measure_ceiling(machine, count) if rounds else Ceiling(count, 0.0, 0.0)
+    ceiling = measure_ceiling(target, count) if rounds else Ceiling(count, 0.0, 0.0)
     chosen = peers or (PAPER_PEERS if PAPER in suites else DEFAULT_PEERS)
-    plan = Plan(machine, count, seed_of(seed), rounds, chosen, input_shapes, minutes, ceiling.peak)
+    plan = Plan(target, count, seed, rounds, chosen, input_shapes, minutes, ceiling.peak)
     head = {
         "suites": list(suites),
-        **describe_machine(machine, ceiling),
+        **describe_machine(target, ceiling),
         "peers": list(chosen),
         "rounds": rounds,
         "seed": plan.seed,

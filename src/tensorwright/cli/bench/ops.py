@@ -12,12 +12,11 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import TensorwrightError, knobs, make_folder
+from tensorwright.base import Target, TensorwrightError, knobs, make_folder
 from tensorwright.cli.arguments.options import (
     machine_options,
     read_names,
     records_option,
-    seed_of,
     seed_option,
     threads_of,
 )
@@ -38,7 +37,7 @@ from tensorwright.peers import (
     seconds_to_reach,
     write_op_rows,
 )
-from tensorwright.pipeline import choose, opened, parse_target
+from tensorwright.pipeline import choose, opened
 from tensorwright.records import Record, RecordStore, Status, detect_hardware, now_utc
 from tensorwright.schedule import format_trace
 from tensorwright.tuning import Task
@@ -110,9 +109,9 @@ def command(
     json_path: str | None,
     resume: bool,
     records: Path | None,
-    target: str | None,
+    target: Target,
     threads: int | None,
-    seed: int | None,
+    seed: int,
 ) -> None:
     """Tune operators, check them against the reference, and time them against the best of others.
 
@@ -128,9 +127,8 @@ def command(
     find_cases(rivals, int(batch))  # refuse an unknown name now
     chosen = find_cases(cases, int(batch))
     chosen = tuple(case for case in chosen if case.batch == 1 or case.gflop <= _MOST_GFLOP)
-    machine = parse_target(target)
     count = threads_of(threads)
-    plan = OpPlan(machine, count, peers or available_peers(), rounds, seed=seed_of(seed))
+    plan = OpPlan(target, count, peers or available_peers(), rounds, seed=seed)
     for peer in plan.peers:
         require_peer(peer)
     if rivals:
@@ -144,12 +142,12 @@ def command(
         for case in chosen:
             if any((row.case, row.batch) == (case.name, case.batch) for row in rows):
                 continue
-            ceiling = measure_ceiling(machine, count, ceiling)
+            ceiling = measure_ceiling(target, count, ceiling)
             rows.append(bench_case(case, plan, ceiling, budget, store))
             rows = [replace(row, peak=ceiling.peak / 1e9) for row in rows]
             _note(rows[-1])
             if json_path is not None:
-                about = describe_machine(machine, ceiling) | {"started": started}
+                about = describe_machine(target, ceiling) | {"started": started}
                 write_op_rows(json_path, {**about, **describe_plan(suite, plan, budget)}, rows)
     print_op_rows(rows)
 

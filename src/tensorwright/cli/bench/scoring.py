@@ -17,10 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from tensorwright.base import Target, UsageError, atomic_writer
-from tensorwright.cli.arguments.options import seed_of, seed_option
+from tensorwright.cli.arguments.options import seed_option, target_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.costmodel_cases import Case, cases
-from tensorwright.pipeline import parse_target
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import Plan, lower_sketch
 from tensorwright.tuning.models import BoostedModel, Features, Sample, make_model
@@ -51,10 +50,10 @@ class Parts:
 @click.option("--workload", default=DEFAULT_WORKLOAD, metavar="NAME", help="Of `bench costmodel`.")
 @click.option("--candidates", type=click.IntRange(min=1), default=8192, help="How many.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the numbers to a file, too.")
-@click.option("--target", help="What to compile for; this machine if not given.")
+@target_option
 @seed_option
 def command(
-    workload: str, candidates: int, json_path: str | None, target: str | None, seed: int | None
+    workload: str, candidates: int, json_path: str | None, target: Target, seed: int
 ) -> None:
     """Score candidates drawn from all structures of a workload; one core.
 
@@ -62,9 +61,8 @@ def command(
     """
     if json_path is not None:
         check_writable(json_path)
-    machine = parse_target(target)
-    case = _find_case(workload, machine)
-    found = bench_scoring(case, machine, candidates, seed_of(seed))
+    case = _find_case(workload, target)
+    found = bench_scoring(case, target, candidates, seed)
     _show(found)
     if json_path is not None:
         with atomic_writer(json_path) as file:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import write_atomically
-from tensorwright.cli.arguments.options import seed_of, seed_option
+from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.rules.selecting import print_stages, write_selected, write_shipped
 from tensorwright.rewrite import rule_text
@@ -41,7 +41,7 @@ def command(
     shipped: bool,
     work_folder: Path | None,
     resume: bool,
-    seed: int | None,
+    seed: int,
 ) -> None:
     """Enumerate operator graphs, prove what is equal, and write what no other rule implies.
 
@@ -49,12 +49,12 @@ def command(
     """
     check_writable(str(output))
     if shipped:
-        write_shipped(output, seed_of(seed), workers)
+        write_shipped(output, seed, workers)
         return
     work = work_folder or output.with_name(f"{output.name}.work")
     try:
         found = generate_rules(
-            preset, max_ops, seed_of(seed), click.echo, workers=workers, work=work, resume=resume
+            preset, max_ops, seed, click.echo, workers=workers, work=work, resume=resume
         )
     except KeyboardInterrupt:
         click.echo(f"What is found is kept in {work}: the same command with --resume goes on.")
