@@ -4,7 +4,7 @@ Read protocol.py first (what a competitor must do), then rotation.py (how times 
 competitor is one module with a class that keeps `Peer`, and one line in kinds.py.
 """
 
-from tensorwright.peers.comparison.answers import max_rel_error
+from tensorwright.peers.comparison.accuracy import max_rel_error
 from tensorwright.peers.comparison.network_table import (
     BenchRow,
     PeerTime,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from tensorwright.base import TensorwrightError
-from tensorwright.peers.comparison.answers import max_rel_error
+from tensorwright.peers.comparison.accuracy import max_rel_error
 from tensorwright.peers.comparison.network_table import BenchRow, PeerTime, make_row
 from tensorwright.peers.comparison.rotation import Failure, Timing, rotate
 from tensorwright.peers.process.process import PeerProcess

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from tensorwright.base import MachineError, Target
 from tensorwright.graph import save_onnx
 from tensorwright.ops import Array, work
-from tensorwright.peers.comparison.answers import max_rel_error
+from tensorwright.peers.comparison.accuracy import max_rel_error
 from tensorwright.peers.comparison.rotation import Failure, Timing, rotate
 from tensorwright.peers.competitors.our_operators import FACTORY as OUR_FACTORY
 from tensorwright.peers.process.kinds import find_kind
