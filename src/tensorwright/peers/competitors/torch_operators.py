@@ -7,8 +7,10 @@ the input tensors, in order. Attributes and shapes are read once, so that a call
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
@@ -61,35 +63,42 @@ class Operation:
         return default if value is None else float(value)
 
 
-def _windows(node: Operation, rank: int) -> tuple[tuple[int, ...], list[int], list[int]]:
-    """Strides, pads as PyTorch's `pad` takes them (last dimension first), and dilations."""
+@dataclass(frozen=True, slots=True)
+class _Windows:
+    """Sliding windows as PyTorch takes them.
+
+    both  pads that both sides have, in the order of dimensions
+    rest  what is left, as `pad` takes it: last dimension first; empty where it is nothing
+    """
+
+    strides: tuple[int, ...]
+    both: tuple[int, ...]
+    rest: list[int]
+    dilations: list[int]
+
+
+def _windows(node: Operation, rank: int) -> _Windows:
     if node.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
         raise ValueError(f"{node.kind}: auto_pad {node.get('auto_pad')}")
     strides = tuple(node.get("strides", (1,) * rank))
     pads = list(node.get("pads", (0,) * (2 * rank)))
-    around = [side for place in reversed(range(rank)) for side in (pads[place], pads[place + rank])]
-    return strides, around, list(node.get("dilations", (1,) * rank))
-
-
-def _split_pads(around: Sequence[int]) -> tuple[tuple[int, ...], list[int]]:
-    """What both sides have, in the order of dimensions, and what is left of `around`."""
-    pairs = list(zip(around[::2], around[1::2], strict=True))
-    both = [min(pair) for pair in pairs]
-    rest = [side - least for pair, least in zip(pairs, both, strict=True) for side in pair]
-    return tuple(reversed(both)), rest if any(rest) else []
+    pairs = list(zip(pads[:rank], pads[rank:], strict=True))
+    both = tuple(min(pair) for pair in pairs)
+    rest = [side - min(pair) for pair in reversed(pairs) for side in pair]
+    dilations = list(node.get("dilations", (1,) * rank))
+    return _Windows(strides, both, rest if any(rest) else [], dilations)
 
 
 def _convolution(node: Operation) -> Call:
     weight = node.constants[1]
     rank = len(node.get("kernel_shape", ())) or (weight.ndim - 2 if weight is not None else 2)
-    strides, around, dilations = _windows(node, rank)
-    both, rest = _split_pads(around)
+    of = _windows(node, rank)
     groups = int(node.get("group", 1))
     convolve: Call = (F.conv1d, F.conv2d, F.conv3d)[rank - 1]
 
     def call(x: Any, w: Any, bias: Any = None) -> Any:
-        padded = F.pad(x, rest) if rest else x
-        return convolve(padded, w, bias, strides, both, dilations, groups)
+        padded = F.pad(x, of.rest) if of.rest else x
+        return convolve(padded, w, bias, of.strides, of.both, of.dilations, groups)
 
     return call
 
@@ -99,47 +108,36 @@ def _transposed_convolution(node: Operation) -> Call:
     if weight is None or "output_shape" in node.attributes:
         raise ValueError("ConvTranspose: its shape is computed")
     rank = weight.ndim - 2
-    strides, around, dilations = _windows(node, rank)
-    both, rest = _split_pads(around)
+    of = _windows(node, rank)
     more = tuple(node.get("output_padding", (0,) * rank))
     groups = int(node.get("group", 1))
     convolve: Call = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[rank - 1]
-    cut = [-side for side in rest]
+    cut = [-side for side in of.rest]
 
     def call(x: Any, w: Any, bias: Any = None) -> Any:
-        y = convolve(x, w, bias, strides, both, more, groups, dilations)
+        y = convolve(x, w, bias, of.strides, of.both, more, groups, of.dilations)
         return F.pad(y, cut) if cut else y
 
     return call
 
 
-def _maximum_pool(node: Operation) -> Call:
+def _pool(node: Operation) -> Call:
     kernel = tuple(node.get("kernel_shape"))
-    strides, around, dilations = _windows(node, len(kernel))
-    both, rest = _split_pads(around)
+    of = _windows(node, len(kernel))
     is_ceil = bool(node.get("ceil_mode", 0))
-    pool: Call = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[len(kernel) - 1]
-
-    def call(x: Any) -> Any:
-        padded = F.pad(x, rest, value=-math.inf) if rest else x
-        return pool(padded, kernel, strides, both, dilations, is_ceil)
-
-    return call
-
-
-def _average_pool(node: Operation) -> Call:
-    kernel = tuple(node.get("kernel_shape"))
-    strides, around, _ = _windows(node, len(kernel))
-    both, rest = _split_pads(around)
     counts_pads = bool(node.get("count_include_pad", 0))
-    if rest and not counts_pads:
-        raise ValueError("AveragePool: pads that differ, and do not count")
-    is_ceil = bool(node.get("ceil_mode", 0))
-    pool: Call = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)[len(kernel) - 1]
+    more: tuple[Any, ...] = (of.dilations, is_ceil)
+    fill, pools = -math.inf, (F.max_pool1d, F.max_pool2d, F.max_pool3d)
+    if node.kind == "AveragePool":
+        more = (is_ceil, counts_pads)
+        fill, pools = 0.0, (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)
+        if of.rest and not counts_pads:
+            raise ValueError("AveragePool: pads that differ, and do not count")
+    pool: Call = pools[len(kernel) - 1]
 
     def call(x: Any) -> Any:
-        padded = F.pad(x, rest) if rest else x
-        return pool(padded, kernel, strides, both, is_ceil, counts_pads)
+        padded = F.pad(x, of.rest, value=fill) if of.rest else x
+        return pool(padded, kernel, of.strides, of.both, *more)
 
     return call
 
@@ -281,17 +279,10 @@ def _same(function: Call) -> Callable[[Operation], Call]:
     return lambda _: function
 
 
-def _sum(*parts: Any) -> Any:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
-
-
 OPERATORS: Mapping[str, Callable[[Operation], Call]] = MappingProxyType(
     {
         "Add": _same(lambda a, b: a + b),
-        "AveragePool": _average_pool,
+        "AveragePool": _pool,
         "BatchNormalization": _batch_norm,
         "Clip": _clip,
         "Concat": _concat,
@@ -308,7 +299,7 @@ OPERATORS: Mapping[str, Callable[[Operation], Call]] = MappingProxyType(
         "LRN": _local_norm,
         "LayerNormalization": _layer_norm,
         "MatMul": _same(torch.matmul),
-        "MaxPool": _maximum_pool,
+        "MaxPool": _pool,
         "Mul": _same(lambda a, b: a * b),
         "Relu": _same(torch.relu),
         "Reshape": _reshape,
@@ -318,7 +309,7 @@ OPERATORS: Mapping[str, Callable[[Operation], Call]] = MappingProxyType(
         "Softmax": _softmax,
         "Squeeze": _squeeze,
         "Sub": _same(lambda a, b: a - b),
-        "Sum": _same(_sum),
+        "Sum": _same(lambda *parts: reduce(operator.add, parts)),
         "Tanh": _same(torch.tanh),
         "Transpose": _transpose,
         "Unsqueeze": _unsqueeze,

@@ -120,27 +120,18 @@ class Layers:
         self, x: str, kernel: int, stride: int, pad: int = 0, *, ceil_mode: bool = False
     ) -> str:
         """The greatest element of each window."""
-        count = len(self.shape_of(x)) - 2
-        return self.add(
-            "max_pool",
-            x,
-            kernel=(kernel,) * count,
-            strides=(stride,) * count,
-            pads=(pad,) * (2 * count),
-            ceil_mode=ceil_mode,
-        )
+        return self._pool("max_pool", x, kernel, stride, pad, ceil_mode=ceil_mode)
 
     def average_pool(self, x: str, kernel: int, stride: int, pad: int = 0) -> str:
         """The mean of each window; padding counts, as in PyTorch."""
+        return self._pool("average_pool", x, kernel, stride, pad, count_include_pad=True)
+
+    def _pool(
+        self, operator: str, x: str, kernel: int, stride: int, pad: int, **more: AttributeValue
+    ) -> str:
         count = len(self.shape_of(x)) - 2
-        return self.add(
-            "average_pool",
-            x,
-            kernel=(kernel,) * count,
-            strides=(stride,) * count,
-            pads=(pad,) * (2 * count),
-            count_include_pad=True,
-        )
+        window = {"kernel": (kernel,) * count, "strides": (stride,) * count}
+        return self.add(operator, x, **window, pads=(pad,) * (2 * count), **more)
 
     def linear(self, x: str, outputs: int, gain: float = 1.0) -> str:
         """x (n, k) times weights (outputs, k), transposed, plus a bias."""
