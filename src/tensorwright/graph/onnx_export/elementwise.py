@@ -14,6 +14,7 @@ from tensorwright.graph.onnx_import.counterparts import (
     AT_POSITIONS,
     COUNTERPARTS,
     TRAILING_NORMS,
+    WITH_NUMBER,
     WRITTEN_ALIKE,
     Counterpart,
 )
@@ -22,6 +23,7 @@ _ALIKE = (
     *COUNTERPARTS,
     *AT_POSITIONS,
     *TRAILING_NORMS,
+    *WITH_NUMBER,
     *WRITTEN_ALIKE,
     *(Counterpart(theirs, ours) for theirs, ours in VARIADIC),
 )
@@ -30,7 +32,10 @@ _ALIKE = (
 def _alike(counterpart: Counterpart) -> ExportRule:
     def rule(call: ExportCall) -> None:
         call.needs_opset(counterpart.opset)
-        call.emit(counterpart.theirs, **call.attributes_of(counterpart))
+        name, _ = counterpart.number
+        second = [call.constant(call.integer(name))] if name else []
+        inputs = [*call.node.inputs, *second]
+        call.emit(counterpart.theirs, inputs, **call.attributes_of(counterpart))
 
     return rule
 

@@ -91,21 +91,6 @@ def _topk(call: ExportCall) -> None:
     call.emit("TopK", [*call.node.inputs, k], **more)
 
 
-def _trilu(call: ExportCall) -> None:
-    k = call.constant(call.integer("k"))
-    call.emit("Trilu", [*call.node.inputs, k], upper=call.integer("upper"))
-
-
-def _running(operator: str) -> ExportRule:
-    def rule(call: ExportCall) -> None:
-        call.needs_opset(defs.get_schema(operator).since_version if operator == "CumProd" else 0)
-        axis = call.constant(call.integer("axis"))
-        more = {name: call.integer(name) for name in ("exclusive", "reverse")}
-        call.emit(operator, [*call.node.inputs, axis], **more)
-
-    return rule
-
-
 def _reverse_sequence(call: ExportCall) -> None:
     x, lengths = call.node.inputs
     if call.type_at(1).dtype is not DType.I64:
@@ -163,9 +148,6 @@ MOVEMENT: ExportTable = (
     ("resize", _resize),
     ("one_hot", _one_hot),
     ("topk", _topk),
-    ("trilu", _trilu),
-    ("cumsum", _running("CumSum")),
-    ("cumprod", _running("CumProd")),
     ("reverse_sequence", _reverse_sequence),
     ("bitcast", _bitcast),
     ("full", _full),

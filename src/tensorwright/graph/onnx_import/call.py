@@ -7,7 +7,7 @@ and leaves no node behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -126,6 +126,12 @@ class Call:
         """The value of a 1-D integer input."""
         return tuple(int(item) for item in self.array(position, what).reshape(-1))
 
+    def optional_ints(self, position: int, name: str, *, input_from: int) -> tuple[int, ...]:
+        """Integers that are an input from an operator set on, and before it an attribute."""
+        if self.opset < input_from:
+            return self.integers(name, ())
+        return self.ints(position, name) if self.has(position) else ()
+
     def scalar(self, position: int, what: str) -> int | float:
         """The value of an input with one element."""
         array = self.array(position, what)
@@ -206,6 +212,15 @@ class Call:
         """Append a node to the graph and return all its outputs."""
         operands = tuple(map(self.as_tensor, inputs))
         return self.builder.apply(operator, operands, (), **attributes)
+
+    def take(self, tensor: Operand, position: int, axis: int) -> str:
+        """One slice of a tensor, without that dimension."""
+        return self.add("gather", tensor, np.asarray(position, np.int64), axis=axis)
+
+    def stack(self, tensors: Sequence[Operand], axis: int) -> str:
+        """Tensors of one shape along a new dimension."""
+        rows = [self.add("unsqueeze", tensor, axes=(axis,)) for tensor in tensors]
+        return rows[0] if len(rows) == 1 else self.add("concat", *rows, axis=axis)
 
     def as_array(self, value: float, dtype: DType) -> Array:
         """A scalar array."""

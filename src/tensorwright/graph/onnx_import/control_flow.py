@@ -40,8 +40,7 @@ def _stack(call: Call, rows: list[Operand], axis: int, *, reverse: bool) -> Oper
     ordered = list(reversed(rows)) if reverse else rows
     if not ordered:
         raise call.unsupported("it runs no iteration, and the shape of its output is unknown")
-    parts = [call.add("unsqueeze", row, axes=(axis,)) for row in ordered]
-    return parts[0] if len(parts) == 1 else call.add("concat", *parts, axis=axis)
+    return call.stack(ordered, axis)
 
 
 def convert_loop(call: Call, run: RunBody) -> Results:
@@ -86,8 +85,8 @@ def convert_scan(call: Call, run: RunBody) -> Results:
     for step in range(steps):
         slices = []
         for at in range(scanned):
-            place = np.asarray(steps - 1 - step if backwards[at] else step, np.int64)
-            slices.append(call.add("gather", call.tensor(held + at), place, axis=axes[at]))
+            place = steps - 1 - step if backwards[at] else step
+            slices.append(call.take(call.tensor(held + at), place, axes[at]))
         results = run(body, dict(zip(names, (*state, *slices), strict=True)))
         state = list(results[:held])
         for row, value in zip(rows, results[held:], strict=True):

@@ -22,12 +22,14 @@ class Counterpart:
 
     attributes  ONNX's name and default of each; a type where the node must give it
     opset       the operator set that export needs at least
+    number      our integer attribute that is ONNX's second input, and its default; "" for none
     """
 
     theirs: str
     ours: str
     attributes: tuple[tuple[str, AttributeDefault], ...] = ()
     opset: int = 0
+    number: tuple[str, AttributeDefault] = ("", 0)
 
     def named_attributes(self) -> Iterator[tuple[str, str, AttributeDefault]]:
         """Our name, ONNX's name and the default of each attribute."""
@@ -130,6 +132,13 @@ AT_POSITIONS = (
     Counterpart("ScatterND", "scatter_nd", (("reduction", "none"),)),
 )
 """Input 1 holds positions, which ONNX may give as other integers."""
+
+_RUNNING = (("exclusive", False), ("reverse", False))
+WITH_NUMBER = (
+    Counterpart("Trilu", "trilu", (("upper", True),), number=("k", 0)),
+    Counterpart("CumSum", "cumsum", _RUNNING, number=("axis", int)),
+    Counterpart("CumProd", "cumprod", _RUNNING, opset=26, number=("axis", int)),
+)
 
 _CEIL = ("ceil_mode", False)
 POOLS = (

@@ -127,7 +127,8 @@ def _pool(node: Operation) -> Call:
     is_ceil = bool(node.get("ceil_mode", 0))
     counts_pads = bool(node.get("count_include_pad", 0))
     more: tuple[Any, ...] = (of.dilations, is_ceil)
-    fill, pools = -math.inf, (F.max_pool1d, F.max_pool2d, F.max_pool3d)
+    fill = -math.inf
+    pools: tuple[Call, ...] = (F.max_pool1d, F.max_pool2d, F.max_pool3d)
     if node.kind == "AveragePool":
         more = (is_ceil, counts_pads)
         fill, pools = 0.0, (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)

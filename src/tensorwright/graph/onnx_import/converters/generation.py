@@ -1,32 +1,19 @@
-"""Triangles and running sums."""
+"""Operators whose second input is a number that is an attribute to us: triangles, running sums."""
 
 from __future__ import annotations
 
-from tensorwright.graph.onnx_import.call import Call, Converter, Results, Table
+from dataclasses import replace
+from functools import partial
+
+from tensorwright.graph.onnx_import.call import Call, Results, Table
+from tensorwright.graph.onnx_import.counterparts import WITH_NUMBER, Counterpart
 
 
-def _trilu(call: Call) -> Results:
-    k = int(call.scalar(1, "k")) if call.has(1) else 0
-    return (call.add("trilu", call.tensor(0), upper=call.flag("upper", default=True), k=k),)
+def _with_number(counterpart: Counterpart, call: Call) -> Results:
+    name, default = counterpart.number
+    value = default if isinstance(default, int) and not call.has(1) else call.scalar(1, name)
+    alone = replace(call, operands=call.operands[:1])
+    return counterpart.convert(alone, **{name: int(value)})
 
 
-def _running(operator: str) -> Converter:
-    def convert(call: Call) -> Results:
-        return (
-            call.add(
-                operator,
-                call.tensor(0),
-                axis=int(call.scalar(1, "axis")),
-                exclusive=call.flag("exclusive", default=False),
-                reverse=call.flag("reverse", default=False),
-            ),
-        )
-
-    return convert
-
-
-GENERATION: Table = (
-    ("Trilu", _trilu),
-    ("CumSum", _running("cumsum")),
-    ("CumProd", _running("cumprod")),
-)
+GENERATION: Table = tuple((each.theirs, partial(_with_number, each)) for each in WITH_NUMBER)

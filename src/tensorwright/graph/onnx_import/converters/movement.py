@@ -35,19 +35,14 @@ def _flatten(call: Call) -> Results:
     return (call.add("reshape", call.tensor(0), shape=flat),)
 
 
-def _axes(call: Call) -> tuple[int, ...]:
-    """`axes`, an attribute before operator set 13 and an input since."""
-    if call.opset < 13:
-        return call.integers("axes", ())
-    return call.ints(1, "axes") if call.has(1) else ()
-
-
 def _squeeze(call: Call) -> Results:
-    return (call.add("squeeze", call.tensor(0), axes=_axes(call)),)
+    return (call.add("squeeze", call.tensor(0), axes=call.optional_ints(1, "axes", input_from=13)),)
 
 
 def _unsqueeze(call: Call) -> Results:
-    return (call.add("unsqueeze", call.tensor(0), axes=_axes(call)),)
+    return (
+        call.add("unsqueeze", call.tensor(0), axes=call.optional_ints(1, "axes", input_from=13)),
+    )
 
 
 def _transpose(call: Call) -> Results:
@@ -66,10 +61,7 @@ def _tile(call: Call) -> Results:
 def _split(call: Call) -> Results:
     axis = call.integer("axis", 0)
     extent = call.shape(0)[axis]
-    if call.opset < 13:
-        sizes = call.integers("split", ())
-    else:
-        sizes = call.ints(1, "split") if call.has(1) else ()
+    sizes = call.optional_ints(1, "split", input_from=13)
     if not sizes:
         count = call.integer("num_outputs", len(call.wanted))
         size = -(-extent // count)

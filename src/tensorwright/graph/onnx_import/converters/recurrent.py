@@ -37,11 +37,6 @@ class Weights:
     rb: str | None
 
 
-def _row(call: Call, position: int, direction: int) -> str:
-    """One direction of a weight, without the dimension of directions."""
-    return call.add("gather", call.tensor(position), np.asarray(direction, np.int64), axis=0)
-
-
 def _part(call: Call, tensor: str, at: int, size: int) -> str:
     """The at-th piece of `size` of the last dimension."""
     starts, ends = (at * size,), ((at + 1) * size,)
@@ -49,11 +44,11 @@ def _part(call: Call, tensor: str, at: int, size: int) -> str:
 
 
 def _weights(call: Call, direction: int, gates: int, hidden: int) -> Weights:
-    w = call.add("transpose", _row(call, 1, direction), perm=(1, 0))
-    r = call.add("transpose", _row(call, 2, direction), perm=(1, 0))
+    w = call.add("transpose", call.take(call.tensor(1), direction, 0), perm=(1, 0))
+    r = call.add("transpose", call.take(call.tensor(2), direction, 0), perm=(1, 0))
     if not call.has(3):
         return Weights(w, r, None, None)
-    bias = _row(call, 3, direction)
+    bias = call.take(call.tensor(3), direction, 0)
     wb, rb = (_part(call, bias, at, gates * hidden) for at in range(2))
     return Weights(w, r, wb, rb)
 
@@ -121,7 +116,7 @@ def _lstm_step(
     sums = call.add("add", x, _plus(call, call.add("matmul", before, w.r), w.rb))
     peepholes = None
     if call.has(_PEEPHOLES):
-        peepholes = _row(call, _PEEPHOLES, first // 3)
+        peepholes = call.take(call.tensor(_PEEPHOLES), first // 3, 0)
 
     def look(at: int, gate: int, held: str) -> str:
         """A gate that also sees the memory through peephole weights i, o, f."""
@@ -153,7 +148,7 @@ def _initial(call: Call, position: int, direction: int, shape: tuple[int, int]) 
         return call.as_tensor(np.zeros(shape, call.type_at(0).dtype.numpy))
     state = call.tensor(position)
     axis = 1 if call.flag("layout", default=False) else 0
-    return call.add("gather", state, np.asarray(direction, np.int64), axis=axis)
+    return call.take(state, direction, axis)
 
 
 def _masks(call: Call, steps: int, *, reverse: bool) -> list[Operand | None]:
@@ -185,7 +180,7 @@ def _run(call: Call, x: str, direction: int, *, reverse: bool) -> tuple[list[str
     zero = np.zeros((), call.type_at(0).dtype.numpy)
     outputs = [""] * steps
     for step in reversed(range(steps)) if reverse else range(steps):
-        now = call.add("gather", sums, np.asarray(step, np.int64), axis=0)
+        now = call.take(sums, step, 0)
         new = _STEPS[call.operator](cell, now, state, w, direction * len(default))
         mask = masks[step]
         outputs[step] = new[0]
@@ -197,11 +192,6 @@ def _run(call: Call, x: str, direction: int, *, reverse: bool) -> tuple[list[str
             )
         state = new
     return outputs, state
-
-
-def _stack(call: Call, tensors: Sequence[str], axis: int) -> str:
-    rows = [call.add("unsqueeze", tensor, axes=(axis,)) for tensor in tensors]
-    return rows[0] if len(rows) == 1 else call.add("concat", *rows, axis=axis)
 
 
 def _recurrent(call: Call) -> Results:
@@ -218,9 +208,9 @@ def _recurrent(call: Call) -> Results:
     if kind not in backwards:
         raise call.unsupported(f"its direction {kind} is not supported")
     runs = [_run(call, x, at, reverse=each) for at, each in enumerate(backwards[kind])]
-    per_direction = [_stack(call, outputs, 0) for outputs, _ in runs]
-    y = _stack(call, per_direction, 1)  # (steps, directions, batch, hidden)
-    last = [_stack(call, states, 0) for states in zip(*(state for _, state in runs), strict=True)]
+    per_direction = [call.stack(outputs, 0) for outputs, _ in runs]
+    y = call.stack(per_direction, 1)  # (steps, directions, batch, hidden)
+    last = [call.stack(states, 0) for states in zip(*(state for _, state in runs), strict=True)]
     if batch_first:
         y = call.add("transpose", y, perm=(2, 0, 1, 3))
         last = [call.add("transpose", each, perm=(1, 0, 2)) for each in last]

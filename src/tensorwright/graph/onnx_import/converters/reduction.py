@@ -25,14 +25,10 @@ def _reduce(operator: str, axes_are_input_from: int) -> Converter:
         chosen = operator
         if call.type_at(0).dtype is DType.BOOL:
             chosen = _ON_BOOLS.get(operator, operator)
-        if call.opset >= axes_are_input_from:
-            axes = call.ints(1, "axes") if call.has(1) else ()
-        else:
-            axes = call.integers("axes", ())
+        axes = call.optional_ints(1, "axes", input_from=axes_are_input_from)
         keepdims = call.flag("keepdims", default=True)
-        if not axes and call.flag("noop_with_empty_axes", default=False):
-            return _without_axes(call, operator)
-        if call.rank(0) == 0:
+        keeps_all = not axes and call.flag("noop_with_empty_axes", default=False)
+        if keeps_all or call.rank(0) == 0:
             return _without_axes(call, operator)
         return (call.add(chosen, call.tensor(0), axes=axes, keepdims=keepdims),)
 
