@@ -1,8 +1,10 @@
 """Chunks of work in worker processes, or in this one where that is quicker.
 
-What a chunk gives depends on the chunk alone, so the number of workers changes no result:
+    map_chunks(KeysJob(store), [first, second, ...], workers=2)
+    step       each goes to a process that is free
+    yields     keys of the first, keys of the second, ...
 
-    map_chunks(KeysJob(store), [(0, chunk), (1, chunk), ...], workers=2)    yields (1, keys), ...
+What a chunk gives depends on the chunk alone, so the number of workers changes no result.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM
 
 
 def map_chunks(
-    function: Callable[[Chunk], Result], chunks: Sequence[tuple[int, Chunk]], workers: int
-) -> Iterator[tuple[int, Result]]:
-    """Yield (number, result) of numbered chunks as they are done, in any order.
+    function: Callable[[Chunk], Result], chunks: Sequence[Chunk], workers: int
+) -> Iterator[Result]:
+    """Yield the results of chunks in their order, as soon as those before them are done.
 
     function  plain, of plain data: it goes to each process once, and its arguments and results
               travel between processes
@@ -29,10 +31,11 @@ def map_chunks(
     Raises:  MachineError where a worker ends before its chunk does.
     """
     if workers < 2 or len(chunks) < 2:
-        for number, chunk in chunks:
-            yield number, function(chunk)
+        yield from map(function, chunks)
         return
-    jobs = [Job(_call_kept, (chunk,)) for _, chunk in chunks]
+    jobs = [Job(_call_kept, (chunk,)) for chunk in chunks]
+    early: dict[int, Result] = {}
+    turn = 0
     with WorkerPool(workers, Job(_keep, (function,)), _ONE_THREAD) as pool:
         for index, outcome in pool.results(jobs):
             if not isinstance(outcome, Done):
@@ -43,7 +46,10 @@ def map_chunks(
                     f"memory: {outcome}",
                     remedy="run again with --resume and fewer workers",
                 )
-            yield chunks[index][0], outcome.value
+            early[index] = outcome.value
+            while turn in early:
+                yield early.pop(turn)
+                turn += 1
 
 
 _kept: list[Callable[[Any], Any]] = []

@@ -170,6 +170,11 @@ def chunks_of(blocks: Sequence[Block]) -> tuple[Chunk, ...]:
     return (*chunks, tuple(open_)) if open_ else tuple(chunks)
 
 
+def located(chunks: Sequence[Chunk], row: Ints) -> list[Chunk]:
+    """Chunks by rows of the store in place of classes, as a worker gets them."""
+    return [tuple(block.located(row) for block in chunk) for chunk in chunks]
+
+
 def batch_of(
     chunk: Chunk, key: Keys, kinds_of: Callable[[Block, Ints, Ints], Ints] | None = None
 ) -> Batch:

@@ -34,6 +34,7 @@ from tensorwright.rewrite.generate.enumerate.blocks import (
     batch_of,
     chunks_of,
     effort,
+    located,
     values,
 )
 from tensorwright.rewrite.generate.enumerate.checkpoint import WorkFolder
@@ -180,14 +181,12 @@ class _Session:
         chunks = chunks_of(plan.blocks)
         efforts = [2 * sum(map(effort, chunk)) for chunk in chunks]
         meter = Meter(self.say, f"level {level}, fingerprints", sum(efforts))
-        row = self.table.row
-        located = [(n, tuple(b.located(row) for b in chunk)) for n, chunk in enumerate(chunks)]
-        results: dict[int, NDArray[Any]] = {}
         job = KeysJob(self.store, _ALL, self.seed)
-        for number, found in map_chunks(job, located, self._workers_for(plan)):
-            results[number] = found
-            meter.add(efforts[number])
-        parts = [batch_of(chunk, results.pop(n), plan.kinds_of) for n, chunk in enumerate(chunks)]
+        results = map_chunks(job, located(chunks, self.table.row), self._workers_for(plan))
+        parts = []
+        for chunk, keys, spent in zip(chunks, results, efforts, strict=True):
+            parts.append(batch_of(chunk, keys, plan.kinds_of))
+            meter.add(spent)
         batch = Batch.joined(parts)
         first = len(self.table)
         self.equal.append(group_equal(self.table, batch, level, self.family, is_last=False))
@@ -201,20 +200,14 @@ class _Session:
         """The values of the classes from `first` on, which are sorted by shape."""
         table = self.table
         chunks = list(_value_chunks(self.preset, table, first))
-        located = [
-            (n, tuple(b.located(table.row) for b in chunk)) for n, chunk in enumerate(chunks)
-        ]
-        early: dict[int, NDArray[Any]] = {}
-        turn = 0
+        job = _ValuesJob(self.store)
         at = first
-        for number, found in map_chunks(_ValuesJob(self.store), located, workers):
-            early[number] = found
-            while turn in early:
-                own = early.pop(turn)
-                row = self.store.append(chunks[turn][0].shape, own)
-                table.row[at : at + len(own)] = np.arange(row, row + len(own))
-                at += len(own)
-                turn += 1
+        for chunk, own in zip(
+            chunks, map_chunks(job, located(chunks, table.row), workers), strict=True
+        ):
+            row = self.store.append(chunk[0].shape, own)
+            table.row[at : at + len(own)] = np.arange(row, row + len(own))
+            at += len(own)
 
     def _last_level(self, level: int) -> tuple[float, float]:
         plan = Plan(self.preset, self.table, level)

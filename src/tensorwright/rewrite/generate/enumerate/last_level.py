@@ -30,6 +30,7 @@ from tensorwright.rewrite.generate.enumerate.blocks import (
     chunks_of,
     effort,
     keys,
+    located,
 )
 from tensorwright.rewrite.generate.enumerate.checkpoint import WorkFolder
 from tensorwright.rewrite.generate.enumerate.classes import (
@@ -96,13 +97,10 @@ class LastLevel:
         done = total - sum(efforts[n] for n in todo)
         meter = Meter(self.say, f"level {self.plan.level}, fingerprints", total, done)
         job = KeysJob(self.store, (0,), self.seed)
-        chunks = [(n, self._located(self.chunks[n])) for n in todo]
-        for number, result in map_chunks(job, chunks, self.workers):
+        chunks = located([self.chunks[n] for n in todo], self.table.row)
+        for number, result in zip(todo, map_chunks(job, chunks, self.workers), strict=True):
             self.folder.save(names[number], {"word": result[:, 0]})
             meter.add(efforts[number])
-
-    def _located(self, chunk: Chunk) -> Chunk:
-        return tuple(block.located(self.table.row) for block in chunk)
 
     def _second_pass(self, names: Sequence[str], repeated: Words) -> Batch:
         results = [name.replace("keys", "found") for name in names]
@@ -111,11 +109,11 @@ class LastLevel:
         efforts = {n: 2 * sum(map(effort, chunk)) for n, (chunk, _) in chosen.items()}
         meter = Meter(self.say, f"level {self.plan.level}, equal ones", sum(efforts.values()))
         job = KeysJob(self.store, (1,), self.seed)
-        empty = [n for n in todo if not chosen[n][0]]
-        for number in empty:
+        for number in (n for n in todo if not chosen[n][0]):
             self.folder.save(results[number], _columns(Batch.joined([])))
-        chunks = [(n, self._located(chosen[n][0])) for n in todo if chosen[n][0]]
-        for number, second in map_chunks(job, chunks, self.workers):
+        full = [n for n in todo if chosen[n][0]]
+        chunks = located([chosen[n][0] for n in full], self.table.row)
+        for number, second in zip(full, map_chunks(job, chunks, self.workers), strict=True):
             blocks, first = chosen[number]
             key = np.stack([first, second[:, 0]], axis=1)
             self.folder.save(results[number], _columns(batch_of(blocks, key)))

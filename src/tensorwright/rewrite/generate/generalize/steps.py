@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TypeVar
 
 from tensorwright.rewrite.generate.fingerprint.random_inputs import Evaluator
@@ -86,11 +85,10 @@ class GeneralizationSteps:
         items: Sequence[Item],
         count: int = _ITEMS,
     ) -> tuple[Result, ...]:
-        starts = range(0, len(items), count)
-        parts = [(n, tuple(items[at : at + count])) for n, at in enumerate(starts)]
+        parts = [tuple(items[at : at + count]) for at in range(0, len(items), count)]
         meter = Meter(self.say, label, len(parts))
-        found: dict[int, tuple[Result, ...]] = {}
-        for number, result in map_chunks(job, parts, self.workers if len(parts) > _FEW else 1):
-            found[number] = result
+        results: list[Result] = []
+        for result in map_chunks(job, parts, self.workers if len(parts) > _FEW else 1):
+            results += result
             meter.add(1)
-        return tuple(chain.from_iterable(found[number] for number in sorted(found)))
+        return tuple(results)
