@@ -6,11 +6,13 @@ Programs that take a compiler of C seconds are joined: many functions are one ke
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
+from tests.targets import AVX2
 from tests.unit.codegen.kernels import (
     F32,
     NATIVE,
@@ -31,8 +33,8 @@ from tests.unit.codegen.kernels import (
 )
 from tests.unit.loop.programs import arrays_for, loop_programs, same
 
-from tensorwright.base import DType, UnsupportedError
-from tensorwright.build import BACKENDS, Backend, C
+from tensorwright.base import DType, Target, UnsupportedError
+from tensorwright.build import BACKENDS, Backend, C, loop_program
 from tensorwright.codegen.c import compile_source
 from tensorwright.expr import (
     Cast,
@@ -47,6 +49,7 @@ from tensorwright.expr import (
     mod,
     select,
 )
+from tensorwright.graph import GraphBuilder, choose_layouts, partition, simplify
 from tensorwright.loop import (
     Allocate,
     Buffer,
@@ -55,13 +58,16 @@ from tensorwright.loop import (
     If,
     LoopProgram,
     Prefetch,
+    Role,
     Stmt,
     Store,
     Window,
     block,
     interpret,
+    pack,
 )
-from tensorwright.schedule import ForKind, Scope
+from tensorwright.schedule import ForKind, Scope, state_of
+from tensorwright.tuning.space import default_trace
 
 QUICK = replace(C, compile=lambda source, target: compile_source(source, target, level=1))
 BINARY_SAFE = (Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.LT, Fn.LE, Fn.EQ, Fn.NE)
@@ -304,3 +310,68 @@ def test_one_text_for_one_program(backend: Backend) -> None:
     first = backend.emit(source, NATIVE)
     assert first.text == backend.emit(source, NATIVE).text
     assert first.signature.symbol in first.text
+
+
+def operator_program(name: str, dtype: DType, target: Target) -> LoopProgram:
+    """The loops that the rules make of one operator."""
+    random = np.random.default_rng(0)
+    graph = GraphBuilder(name)
+    match name:
+        case "convolution":
+            x = graph.input("x", (1, 3, 7, 7), dtype)
+            weights = random.standard_normal((16, 3, 3, 3)).astype(dtype.numpy)
+            features = graph.add("conv", x, graph.constant(weights), pads=(1, 1, 1, 1))
+            result = graph.add("relu", features)
+        case "product":
+            x = graph.input("x", (6, 10), dtype)
+            weights = random.standard_normal((10, 16)).astype(dtype.numpy)
+            result = graph.add("matmul", x, graph.constant(weights))
+        case "softmax":
+            result = graph.add("softmax", graph.input("x", (3, 21), dtype), axis=1)
+        case "pooling":
+            x = graph.input("x", (1, 16, 5, 5), dtype)
+            result = graph.add("max_pool", x, kernel=(3, 3), strides=(2, 2))
+        case "elementwise":
+            x = graph.input("x", (5, 19), dtype)
+            result = graph.add("mul", graph.add("sigmoid", x), graph.add("add", x, x))
+        case _:
+            raise ValueError(name)
+    graph_ = graph.finish((result,))
+    (workload, *_) = partition(choose_layouts(simplify(graph_), target)).workloads
+    return loop_program(workload, default_trace(state_of(workload), target), name)
+
+
+OPERATORS = ("convolution", "product", "softmax", "pooling", "elementwise")
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_as_the_rules_schedule_them(backend: Backend, name: str) -> None:
+    for dtype in (F32, DType.F64):
+        source = operator_program(name, dtype, NATIVE)
+        random = np.random.default_rng(1)
+        arrays = {
+            p.name: random.standard_normal(
+                p.packing.source_shape if p.packing else p.buffer.shape
+            ).astype(dtype.numpy)
+            for p in source.parameters
+            if p.role is not Role.OUTPUT
+        }
+        expected = interpret(source, arrays)
+        found = run(source, packed(source, arrays), NATIVE, 2, backend)
+        for output, array in expected.items():
+            np.testing.assert_allclose(found[output], array, rtol=1e-5, atol=1e-5)
+
+
+def packed(source: LoopProgram, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays as kernels read them."""
+    return {
+        p.buffer.name: pack(arrays[p.name], p.packing) if p.packing else arrays[p.name]
+        for p in source.parameters
+        if p.name in arrays
+    }
+
+
+@pytest.mark.parametrize("name", OPERATORS[:4])
+def test_text(backend: Backend, name: str, golden: Callable[..., None]) -> None:
+    """What is written for one target: a change of a back end shows as a change of its text."""
+    golden(backend.emit(operator_program(name, F32, AVX2), AVX2).text, suffix=backend.suffix)

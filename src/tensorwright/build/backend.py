@@ -69,6 +69,7 @@ C = Backend(
     listing=lambda source, target: source.text,
     key=compiler_key,
     supports=refusal,
+    suffix="c",
 )
 BACKENDS: tuple[Backend, ...] = (LLVM, C)
 

@@ -1,0 +1,269 @@
+declare <8 x float> @llvm.masked.load.v8f32.p0(ptr, i32 immarg, <8 x i1>, <8 x float>)
+declare <8 x float> @llvm.fmuladd.v8f32(<8 x float>, <8 x float>, <8 x float>)
+declare <4 x float> @llvm.fmuladd.v4f32(<4 x float>, <4 x float>, <4 x float>)
+declare float @llvm.fmuladd.f32(float, float, float)
+define internal <8 x float> @tw.exp.v8f32(<8 x float> %x0) alwaysinline nounwind willreturn memory(none) {
+  %m0 = fcmp ogt <8 x float> %x0, splat (float 0x4056400000000000)
+  %m1 = select <8 x i1> %m0, <8 x float> splat (float 0x4056400000000000), <8 x float> %x0
+  %m2 = fcmp olt <8 x float> %m1, splat (float 0xC05A000000000000)
+  %m3 = select <8 x i1> %m2, <8 x float> splat (float 0xC05A000000000000), <8 x float> %m1
+  %m4 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m3, <8 x float> splat (float 0x3FF7154760000000), <8 x float> splat (float 0x4168000000000000))
+  %m5 = bitcast <8 x float> %m4 to <8 x i32>
+  %m6 = bitcast <8 x float> splat (float 0x4168000000000000) to <8 x i32>
+  %m7 = sub <8 x i32> %m5, %m6
+  %m8 = fsub <8 x float> %m4, splat (float 0x4168000000000000)
+  %m9 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m8, <8 x float> splat (float 0xBFE6300000000000), <8 x float> %m3)
+  %m10 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m8, <8 x float> splat (float 0x3F2BD01060000000), <8 x float> %m9)
+  %m11 = fmul <8 x float> %m10, %m10
+  %m12 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> splat (float 0x3F2A0D2CE0000000), <8 x float> %m10, <8 x float> splat (float 0x3F56E879C0000000))
+  %m13 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m12, <8 x float> %m10, <8 x float> splat (float 0x3F81112100000000))
+  %m14 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m13, <8 x float> %m10, <8 x float> splat (float 0x3FA5553820000000))
+  %m15 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m14, <8 x float> %m10, <8 x float> splat (float 0x3FC5555540000000))
+  %m16 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m15, <8 x float> %m10, <8 x float> splat (float 0x3FE0000000000000))
+  %m17 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m11, <8 x float> %m16, <8 x float> %m10)
+  %m18 = fadd <8 x float> %m17, splat (float 0x3FF0000000000000)
+  %m19 = ashr <8 x i32> %m7, splat (i32 1)
+  %m20 = sub <8 x i32> %m7, %m19
+  %m21 = add <8 x i32> %m19, splat (i32 127)
+  %m22 = shl <8 x i32> %m21, splat (i32 23)
+  %m23 = bitcast <8 x i32> %m22 to <8 x float>
+  %m24 = fmul <8 x float> %m18, %m23
+  %m25 = add <8 x i32> %m20, splat (i32 127)
+  %m26 = shl <8 x i32> %m25, splat (i32 23)
+  %m27 = bitcast <8 x i32> %m26 to <8 x float>
+  %m28 = fmul <8 x float> %m24, %m27
+  ret <8 x float> %m28
+}
+
+define internal <4 x float> @tw.exp.v4f32(<4 x float> %x0) alwaysinline nounwind willreturn memory(none) {
+  %m0 = fcmp ogt <4 x float> %x0, splat (float 0x4056400000000000)
+  %m1 = select <4 x i1> %m0, <4 x float> splat (float 0x4056400000000000), <4 x float> %x0
+  %m2 = fcmp olt <4 x float> %m1, splat (float 0xC05A000000000000)
+  %m3 = select <4 x i1> %m2, <4 x float> splat (float 0xC05A000000000000), <4 x float> %m1
+  %m4 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m3, <4 x float> splat (float 0x3FF7154760000000), <4 x float> splat (float 0x4168000000000000))
+  %m5 = bitcast <4 x float> %m4 to <4 x i32>
+  %m6 = bitcast <4 x float> splat (float 0x4168000000000000) to <4 x i32>
+  %m7 = sub <4 x i32> %m5, %m6
+  %m8 = fsub <4 x float> %m4, splat (float 0x4168000000000000)
+  %m9 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m8, <4 x float> splat (float 0xBFE6300000000000), <4 x float> %m3)
+  %m10 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m8, <4 x float> splat (float 0x3F2BD01060000000), <4 x float> %m9)
+  %m11 = fmul <4 x float> %m10, %m10
+  %m12 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> splat (float 0x3F2A0D2CE0000000), <4 x float> %m10, <4 x float> splat (float 0x3F56E879C0000000))
+  %m13 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m12, <4 x float> %m10, <4 x float> splat (float 0x3F81112100000000))
+  %m14 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m13, <4 x float> %m10, <4 x float> splat (float 0x3FA5553820000000))
+  %m15 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m14, <4 x float> %m10, <4 x float> splat (float 0x3FC5555540000000))
+  %m16 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m15, <4 x float> %m10, <4 x float> splat (float 0x3FE0000000000000))
+  %m17 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m11, <4 x float> %m16, <4 x float> %m10)
+  %m18 = fadd <4 x float> %m17, splat (float 0x3FF0000000000000)
+  %m19 = ashr <4 x i32> %m7, splat (i32 1)
+  %m20 = sub <4 x i32> %m7, %m19
+  %m21 = add <4 x i32> %m19, splat (i32 127)
+  %m22 = shl <4 x i32> %m21, splat (i32 23)
+  %m23 = bitcast <4 x i32> %m22 to <4 x float>
+  %m24 = fmul <4 x float> %m18, %m23
+  %m25 = add <4 x i32> %m20, splat (i32 127)
+  %m26 = shl <4 x i32> %m25, splat (i32 23)
+  %m27 = bitcast <4 x i32> %m26 to <4 x float>
+  %m28 = fmul <4 x float> %m24, %m27
+  ret <4 x float> %m28
+}
+
+define internal float @tw.exp.f32(float %x0) alwaysinline nounwind willreturn memory(none) {
+  %m0 = fcmp ogt float %x0, 0x4056400000000000
+  %m1 = select i1 %m0, float 0x4056400000000000, float %x0
+  %m2 = fcmp olt float %m1, 0xC05A000000000000
+  %m3 = select i1 %m2, float 0xC05A000000000000, float %m1
+  %m4 = call float @llvm.fmuladd.f32(float %m3, float 0x3FF7154760000000, float 0x4168000000000000)
+  %m5 = bitcast float %m4 to i32
+  %m6 = bitcast float 0x4168000000000000 to i32
+  %m7 = sub i32 %m5, %m6
+  %m8 = fsub float %m4, 0x4168000000000000
+  %m9 = call float @llvm.fmuladd.f32(float %m8, float 0xBFE6300000000000, float %m3)
+  %m10 = call float @llvm.fmuladd.f32(float %m8, float 0x3F2BD01060000000, float %m9)
+  %m11 = fmul float %m10, %m10
+  %m12 = call float @llvm.fmuladd.f32(float 0x3F2A0D2CE0000000, float %m10, float 0x3F56E879C0000000)
+  %m13 = call float @llvm.fmuladd.f32(float %m12, float %m10, float 0x3F81112100000000)
+  %m14 = call float @llvm.fmuladd.f32(float %m13, float %m10, float 0x3FA5553820000000)
+  %m15 = call float @llvm.fmuladd.f32(float %m14, float %m10, float 0x3FC5555540000000)
+  %m16 = call float @llvm.fmuladd.f32(float %m15, float %m10, float 0x3FE0000000000000)
+  %m17 = call float @llvm.fmuladd.f32(float %m11, float %m16, float %m10)
+  %m18 = fadd float %m17, 0x3FF0000000000000
+  %m19 = ashr i32 %m7, 1
+  %m20 = sub i32 %m7, %m19
+  %m21 = add i32 %m19, 127
+  %m22 = shl i32 %m21, 23
+  %m23 = bitcast i32 %m22 to float
+  %m24 = fmul float %m18, %m23
+  %m25 = add i32 %m20, 127
+  %m26 = shl i32 %m25, 23
+  %m27 = bitcast i32 %m26 to float
+  %m28 = fmul float %m24, %m27
+  ret float %m28
+}
+
+define internal void @softmax.main(ptr noalias align 64 %p0, ptr noalias align 64 %p1, ptr %workspace, ptr %slice, i32 %threads) nounwind {
+entry:
+  %v3 = alloca [84 x i8], align 64
+  %v4 = alloca <8 x float>, align 32
+  %v29 = alloca float, align 4
+  %v75 = alloca <8 x float>, align 32
+  %v90 = alloca float, align 4
+  %v20 = add <8 x i32> splat (i32 -5), <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v21 = icmp slt <8 x i32> %v20, zeroinitializer
+  %v69 = getelementptr i8, ptr %v3, i64 64
+  %v74 = getelementptr i8, ptr %v3, i64 80
+  %v126 = getelementptr i8, ptr %p0, i64 252
+  br label %b1
+b1:
+  %v8 = phi ptr [ %p0, %entry ], [ %v125, %b112 ]
+  %v109 = phi ptr [ %p1, %entry ], [ %v127, %b112 ]
+  store <8 x float> splat (float 0xFFF0000000000000), ptr %v4, align 32
+  %v18 = getelementptr i8, ptr %v8, i64 64
+  br label %b5
+b5:
+  %v9 = phi ptr [ %v8, %b1 ], [ %v17, %b5 ]
+  %v7 = load <8 x float>, ptr %v4, align 32
+  %v10 = load <8 x float>, ptr %v9, align 4
+  %v11 = fcmp ogt <8 x float> %v10, %v7
+  %v12 = select <8 x i1> %v11, <8 x float> %v10, <8 x float> %v7
+  %v13 = fcmp uno <8 x float> %v10, %v10
+  %v14 = select <8 x i1> %v13, <8 x float> splat (float 0x7FF8000000000000), <8 x float> %v12
+  store <8 x float> %v14, ptr %v4, align 32
+  %v17 = getelementptr i8, ptr %v9, i64 32
+  %v15 = icmp ne ptr %v17, %v18
+  br i1 %v15, label %b5, label %b16, !llvm.loop !0
+b16:
+  %v19 = load <8 x float>, ptr %v4, align 32
+  %v22 = getelementptr i8, ptr %v8, i64 64
+  %v23 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %v22, i32 4, <8 x i1> %v21, <8 x float> zeroinitializer)
+  %v24 = select <8 x i1> %v21, <8 x float> %v23, <8 x float> splat (float 0xFFF0000000000000)
+  %v25 = fcmp ogt <8 x float> %v24, %v19
+  %v26 = select <8 x i1> %v25, <8 x float> %v24, <8 x float> %v19
+  %v27 = fcmp uno <8 x float> %v24, %v24
+  %v28 = select <8 x i1> %v27, <8 x float> splat (float 0x7FF8000000000000), <8 x float> %v26
+  store <8 x float> %v28, ptr %v4, align 32
+  store float 0xFFF0000000000000, ptr %v29, align 4
+  %v30 = shufflevector <8 x float> %v28, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %v31 = shufflevector <8 x float> %v28, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %v32 = fcmp ogt <4 x float> %v31, %v30
+  %v33 = select <4 x i1> %v32, <4 x float> %v31, <4 x float> %v30
+  %v34 = fcmp uno <4 x float> %v31, %v31
+  %v35 = select <4 x i1> %v34, <4 x float> splat (float 0x7FF8000000000000), <4 x float> %v33
+  %v36 = shufflevector <4 x float> %v35, <4 x float> poison, <2 x i32> <i32 0, i32 1>
+  %v37 = shufflevector <4 x float> %v35, <4 x float> poison, <2 x i32> <i32 2, i32 3>
+  %v38 = fcmp ogt <2 x float> %v37, %v36
+  %v39 = select <2 x i1> %v38, <2 x float> %v37, <2 x float> %v36
+  %v40 = fcmp uno <2 x float> %v37, %v37
+  %v41 = select <2 x i1> %v40, <2 x float> splat (float 0x7FF8000000000000), <2 x float> %v39
+  %v42 = extractelement <2 x float> %v41, i64 0
+  %v43 = extractelement <2 x float> %v41, i64 1
+  %v44 = fcmp ogt float %v43, %v42
+  %v45 = select i1 %v44, float %v43, float %v42
+  %v46 = fcmp uno float %v43, %v43
+  %v47 = select i1 %v46, float 0x7FF8000000000000, float %v45
+  %v48 = fcmp ogt float 0xFFF0000000000000, %v47
+  %v49 = select i1 %v48, float 0xFFF0000000000000, float %v47
+  store float %v49, ptr %v29, align 4
+  %v54 = insertelement <8 x float> poison, float %v49, i64 0
+  %v55 = shufflevector <8 x float> %v54, <8 x float> poison, <8 x i32> zeroinitializer
+  %v62 = getelementptr i8, ptr %v8, i64 64
+  br label %b50
+b50:
+  %v52 = phi ptr [ %v8, %b16 ], [ %v61, %b50 ]
+  %v58 = phi ptr [ %v3, %b16 ], [ %v63, %b50 ]
+  %v53 = load <8 x float>, ptr %v52, align 4
+  %v56 = fsub <8 x float> %v53, %v55
+  %v57 = call <8 x float> @tw.exp.v8f32(<8 x float> %v56)
+  store <8 x float> %v57, ptr %v58, align 32
+  %v61 = getelementptr i8, ptr %v52, i64 32
+  %v63 = getelementptr i8, ptr %v58, i64 32
+  %v59 = icmp ne ptr %v61, %v62
+  br i1 %v59, label %b50, label %b60, !llvm.loop !0
+b60:
+  %v64 = load <4 x float>, ptr %v22, align 4
+  %v65 = insertelement <4 x float> poison, float %v49, i64 0
+  %v66 = shufflevector <4 x float> %v65, <4 x float> poison, <4 x i32> zeroinitializer
+  %v67 = fsub <4 x float> %v64, %v66
+  %v68 = call <4 x float> @tw.exp.v4f32(<4 x float> %v67)
+  store <4 x float> %v68, ptr %v69, align 16
+  %v70 = getelementptr i8, ptr %v8, i64 80
+  %v71 = load float, ptr %v70, align 4
+  %v72 = fsub float %v71, %v49
+  %v73 = call float @tw.exp.f32(float %v72)
+  store float %v73, ptr %v74, align 4
+  store <8 x float> splat (float 0x0000000000000000), ptr %v75, align 32
+  %v85 = getelementptr i8, ptr %v3, i64 64
+  br label %b76
+b76:
+  %v79 = phi ptr [ %v3, %b60 ], [ %v84, %b76 ]
+  %v78 = load <8 x float>, ptr %v75, align 32
+  %v80 = load <8 x float>, ptr %v79, align 32
+  %v81 = fadd <8 x float> %v78, %v80
+  store <8 x float> %v81, ptr %v75, align 32
+  %v84 = getelementptr i8, ptr %v79, i64 32
+  %v82 = icmp ne ptr %v84, %v85
+  br i1 %v82, label %b76, label %b83, !llvm.loop !0
+b83:
+  %v86 = load <8 x float>, ptr %v75, align 32
+  %v87 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %v69, i32 32, <8 x i1> %v21, <8 x float> zeroinitializer)
+  %v88 = select <8 x i1> %v21, <8 x float> %v87, <8 x float> splat (float 0x0000000000000000)
+  %v89 = fadd <8 x float> %v86, %v88
+  store <8 x float> %v89, ptr %v75, align 32
+  store float 0x0000000000000000, ptr %v90, align 4
+  %v91 = shufflevector <8 x float> %v89, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %v92 = shufflevector <8 x float> %v89, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %v93 = fadd <4 x float> %v91, %v92
+  %v94 = shufflevector <4 x float> %v93, <4 x float> poison, <2 x i32> <i32 0, i32 1>
+  %v95 = shufflevector <4 x float> %v93, <4 x float> poison, <2 x i32> <i32 2, i32 3>
+  %v96 = fadd <2 x float> %v94, %v95
+  %v97 = extractelement <2 x float> %v96, i64 0
+  %v98 = extractelement <2 x float> %v96, i64 1
+  %v99 = fadd float %v97, %v98
+  %v100 = fadd float 0x0000000000000000, %v99
+  store float %v100, ptr %v90, align 4
+  %v105 = fdiv float 0x3FF0000000000000, %v100
+  %v106 = insertelement <8 x float> poison, float %v105, i64 0
+  %v107 = shufflevector <8 x float> %v106, <8 x float> poison, <8 x i32> zeroinitializer
+  %v114 = getelementptr i8, ptr %v3, i64 64
+  br label %b101
+b101:
+  %v103 = phi ptr [ %v3, %b83 ], [ %v113, %b101 ]
+  %v110 = phi ptr [ %v109, %b83 ], [ %v115, %b101 ]
+  %v104 = load <8 x float>, ptr %v103, align 32
+  %v108 = fmul <8 x float> %v104, %v107
+  store <8 x float> %v108, ptr %v110, align 4
+  %v113 = getelementptr i8, ptr %v103, i64 32
+  %v115 = getelementptr i8, ptr %v110, i64 32
+  %v111 = icmp ne ptr %v113, %v114
+  br i1 %v111, label %b101, label %b112, !llvm.loop !0
+b112:
+  %v116 = load <4 x float>, ptr %v69, align 16
+  %v117 = insertelement <4 x float> poison, float %v105, i64 0
+  %v118 = shufflevector <4 x float> %v117, <4 x float> poison, <4 x i32> zeroinitializer
+  %v119 = fmul <4 x float> %v116, %v118
+  %v120 = getelementptr i8, ptr %v109, i64 64
+  store <4 x float> %v119, ptr %v120, align 4
+  %v121 = fmul float %v73, %v105
+  %v122 = getelementptr i8, ptr %v109, i64 80
+  store float %v121, ptr %v122, align 4
+  %v125 = getelementptr i8, ptr %v8, i64 84
+  %v127 = getelementptr i8, ptr %v109, i64 84
+  %v123 = icmp ne ptr %v125, %v126
+  br i1 %v123, label %b1, label %b124, !llvm.loop !0
+b124:
+  ret void
+}
+
+define void @softmax(ptr %args, ptr %workspace, i32 %threads) nounwind {
+  %a0 = getelementptr ptr, ptr %args, i64 0
+  %p0 = load ptr, ptr %a0
+  %a1 = getelementptr ptr, ptr %args, i64 1
+  %p1 = load ptr, ptr %a1
+  %slice = getelementptr i8, ptr %workspace, i64 0
+  call void @softmax.main(ptr %p0, ptr %p1, ptr %workspace, ptr %slice, i32 %threads)
+  ret void
+}
+
+!0 = distinct !{!0, !1, !2}
+!1 = !{!"llvm.loop.unroll.disable"}
+!2 = !{!"llvm.loop.vectorize.enable", i1 false}
