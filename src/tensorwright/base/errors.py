@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 
 class TensorwrightError(Exception):
@@ -46,6 +46,10 @@ class TensorwrightError(Exception):
     def fields(self) -> tuple[tuple[str, str], ...]:
         """The fields with their values, in declaration order."""
         return tuple((name, getattr(self, name)) for name in self.field_names)
+
+    def at(self, where: str, stage: str = "") -> Self:
+        """The same error at another place, as who calls sees it."""
+        return type(self)(**{**dict(self.fields), "where": where, "stage": stage or self.stage})
 
     def message(self) -> str:
         """The text without the kind of error in front."""

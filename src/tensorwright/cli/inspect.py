@@ -99,17 +99,11 @@ def read_stages(text: str) -> tuple[str, ...]:
             stage="cli",
             where=f"--what {text!r}",
             reason="it names no stage",
-            remedy="some of " + ",".join(STAGES),
+            remedy="one of " + ", ".join(STAGES),
         )
     for name in given:
         if name not in STAGES:
-            hint = did_you_mean(name, STAGES)
-            raise UsageError(
-                stage="cli",
-                where=f"--what {name}",
-                reason="there is no such stage",
-                remedy=f"{hint} some of {','.join(STAGES)}".lstrip(),
-            )
+            raise _unknown(f"--what {name}", "there is no such stage", name, STAGES)
     return tuple(name for name in STAGES if name in given)
 
 
@@ -123,11 +117,11 @@ def select(workloads: Sequence[Workload], wanted: str | None) -> tuple[Workload,
     found = tuple(w for w in workloads if w.name == wanted or w.key.startswith(wanted))
     if not found:
         names = sorted({workload.name for workload in workloads})
-        hint = did_you_mean(wanted, names)
-        raise UsageError(
-            stage="cli",
-            where=f"--workload {wanted}",
-            reason="the model has no workload of that name or key",
-            remedy=f"{hint} one of {', '.join(names)}".lstrip(),
-        )
+        reason = "the model has no workload of that name or key"
+        raise _unknown(f"--workload {wanted}", reason, wanted, names)
     return found
+
+
+def _unknown(where: str, reason: str, name: str, names: Sequence[str]) -> UsageError:
+    remedy = f"{did_you_mean(name, names)} one of {', '.join(names)}".lstrip()
+    return UsageError(stage="cli", where=where, reason=reason, remedy=remedy)

@@ -17,13 +17,7 @@ def operator_of(node: Node) -> Operator:
     try:
         return operator(node.operator)
     except UnsupportedError as error:
-        raise UnsupportedError(
-            stage="graph",
-            where=node.label,
-            reason=error.reason,
-            remedy=error.remedy,
-            operator=node.operator,
-        ) from None
+        raise error.at(node.label, "graph") from None
 
 
 def typed_node(
@@ -47,18 +41,8 @@ def typed_node(
     arguments = tuple(types[each] for each in inputs)
     try:
         found, complete = infer_types(name, arguments, attributes)
-    except UnsupportedError as error:
-        raise UnsupportedError(
-            stage="graph",
-            where=node.label,
-            reason=error.reason,
-            remedy=error.remedy,
-            operator=name,
-        ) from None
-    except ModelError as error:
-        raise ModelError(
-            stage="graph", where=node.label, reason=error.reason, remedy=error.remedy
-        ) from None
+    except (ModelError, UnsupportedError) as error:
+        raise error.at(node.label, "graph") from None
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         shown = ", ".join(map(str, arguments))
         raise InternalError(

@@ -93,18 +93,8 @@ def infer_types(
     try:
         _require_kinds(found, complete)
         return found.infer(input_types, complete), complete
-    except ModelError as error:
-        raise ModelError(
-            stage="operators", where=place, reason=error.reason, remedy=error.remedy
-        ) from None
-    except UnsupportedError as error:
-        raise UnsupportedError(
-            stage="operators",
-            where=place,
-            reason=error.reason,
-            remedy=error.remedy,
-            operator=name,
-        ) from None
+    except (ModelError, UnsupportedError) as error:
+        raise error.at(place, "operators") from None
 
 
 def _require_kinds(found: Operator, attributes: Attributes) -> None:

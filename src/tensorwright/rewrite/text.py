@@ -221,7 +221,4 @@ def _parse_numbered(text: str, number: int) -> Rule:
     try:
         return parse_rule(text)
     except UsageError as error:
-        where = f"line {number}, {error.where}"
-        raise UsageError(
-            stage=error.stage, where=where, reason=error.reason, remedy=error.remedy
-        ) from None
+        raise error.at(f"line {number}, {error.where}") from None

@@ -218,9 +218,7 @@ class _Import:
                     return None
                 return self.fold(call, converter) or converter(call)
         except ModelError as error:
-            raise ModelError(
-                stage="import", where=call.label, reason=error.reason, remedy=error.remedy
-            ) from error.__cause__
+            raise error.at(call.label, "import") from error.__cause__
         except UnsupportedError as error:
             raise call.unsupported(error.reason, error.remedy) from None
 

@@ -64,6 +64,8 @@ def _split(call: Call) -> Results:
     sizes = call.optional_ints(1, "split", input_from=13)
     if not sizes:
         count = call.integer("num_outputs", len(call.wanted))
+        if count != len(call.wanted):
+            raise call.unsupported(f"it names {len(call.wanted)} outputs and asks for {count}")
         size = -(-extent // count)
         sizes = tuple(max(min(size, extent - size * at), 0) for at in range(count))
     return call.apply("split", call.tensor(0), sizes=sizes, axis=axis)
