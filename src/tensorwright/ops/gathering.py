@@ -50,6 +50,13 @@ def _require_source(types: tuple[TensorType, ...], axis: int) -> None:
         raise fault(f"dimension {axis} of input x {x.shape} is empty: nothing can be read")
 
 
+def require_inside(x: TensorType, indices: TensorType, axis: int) -> None:
+    """Refuse indices that have more elements than x along a dimension other than the axis."""
+    for at, (own, asked) in enumerate(zip(x.shape, indices.shape, strict=True)):
+        if at != axis and asked > own:
+            raise fault(f"input indices {indices.shape} reaches outside x {x.shape}")
+
+
 def _infer_gather(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     x, indices = types
     axis = axis_in(int_of(attributes, "axis"), len(x.shape))
@@ -79,9 +86,7 @@ def _infer_elements(
     axis = axis_in(int_of(attributes, "axis"), rank)
     require_rank("indices", indices, rank, rank)
     _require_source(types, axis)
-    for at, (own, asked) in enumerate(zip(x.shape, indices.shape, strict=True)):
-        if at != axis and asked > own:
-            raise fault(f"input indices {indices.shape} reaches outside x {x.shape}")
+    require_inside(x, indices, axis)
     return (TensorType(x.dtype, indices.shape),)
 
 

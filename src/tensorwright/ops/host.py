@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ from tensorwright.ops.attributes import (
     require_shape,
     text_of,
 )
+from tensorwright.ops.gathering import require_inside
 from tensorwright.ops.operator import (
     Array,
     Attribute,
@@ -49,7 +49,8 @@ from tensorwright.ops.operator import (
 )
 from tensorwright.ops.shapes import axis_in
 
-_REDUCTIONS = ("none", "add", "mul", "max", "min")
+_FOLDS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+_REDUCTIONS = ("none", *_FOLDS)
 
 
 def _infer_topk(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -92,24 +93,16 @@ def _infer_elements(
     require_shape("updates", updates, indices.shape)
     axis = axis_in(int_of(attributes, "axis"), len(x.shape))
     text_of(attributes, "reduction", _REDUCTIONS)
-    for at, (own, asked) in enumerate(zip(x.shape, indices.shape, strict=True)):
-        if at != axis and asked > own:
-            raise fault(f"input indices {indices.shape} reaches outside x {x.shape}")
+    require_inside(x, indices, axis)
     return (x,)
 
 
 def _store(result: NDArray[Any], places: tuple[Any, ...], updates: Array, reduction: str) -> None:
     """Write or fold updates in row-major order; of equal places the last one stays."""
-    fold: dict[str, Callable[[Any, Any, Any], None]] = {
-        "add": np.add.at,
-        "mul": np.multiply.at,
-        "max": np.maximum.at,
-        "min": np.minimum.at,
-    }
     if reduction == "none":
         result[places] = updates
     else:
-        fold[reduction](result, places, updates)
+        _FOLDS[reduction].at(result, places, updates)
 
 
 def _scatter_elements(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:

@@ -19,7 +19,6 @@ from tensorwright.zoo.operator_forms import (
     workload_arrays,
 )
 from tensorwright.zoo.operator_suite import (
-    ConvolutionCount,
     OperatorCase,
     find_cases,
     operator_cases,
@@ -30,7 +29,6 @@ __all__ = [
     "LIGHT_MODELS",
     "ZOO",
     "Arrangement",
-    "ConvolutionCount",
     "Form",
     "OperatorCase",
     "OperatorProgram",

@@ -89,10 +89,6 @@ class ExportCall:
         self.writing.initializers.append(numpy_helper.from_array(array, name))
         return name
 
-    def temporary(self) -> str:
-        """A name for a value between two ONNX nodes."""
-        return self.writing.fresh(f"{self.node.outputs[0]}/step")
-
     def emit(
         self,
         operator: str,
@@ -113,7 +109,8 @@ class ExportCall:
 
     def step(self, operator: str, *inputs: str, **attributes: OnnxValue) -> str:
         """Write an ONNX node to a temporary value."""
-        return self.emit(operator, inputs, (self.temporary(),), **attributes)
+        target = self.writing.fresh(f"{self.node.outputs[0]}/step")
+        return self.emit(operator, inputs, (target,), **attributes)
 
     def needs_opset(self, version: int) -> None:
         """Raise the operator set of the model to at least this version."""
