@@ -85,5 +85,7 @@ class Needs:
             self._facts.setdefault(Divides(divisor, number))
 
 
-ShapeRule: TypeAlias = Callable[[tuple[Param, ...], tuple[Shape, ...], Needs], Shape]
+Params: TypeAlias = tuple[Param, ...]
+Shapes: TypeAlias = tuple[Shape, ...]
+ShapeRule: TypeAlias = Callable[[Params, Shapes, Needs], Shape]
 """The shape of an application from parameters and shapes of arguments; raises IllTyped."""

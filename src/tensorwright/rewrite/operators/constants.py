@@ -23,13 +23,12 @@ from tensorwright.rewrite.operators.operator import (
     size,
 )
 from tensorwright.rewrite.operators.split_points import no_points
-from tensorwright.rewrite.shapes import Needs, ShapeRule
-from tensorwright.rewrite.terms import Param
+from tensorwright.rewrite.shapes import Needs, Params, ShapeRule, Shapes
 
 _DTYPE = DType.F64
 
 
-def extents_of(params: tuple[Param, ...], needs: Needs) -> Shape:
+def extents_of(params: Params, needs: Needs) -> Shape:
     """Parameters that are the extents of a tensor: at least 1 each."""
     extents = tuple(map(size, params))
     for extent in extents:
@@ -41,39 +40,39 @@ def _full(shape: IntShape, value: float) -> Step:
     return Step("full", {"shape": shape, "value": value, "dtype": _DTYPE})
 
 
-def _ones_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _ones_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return extents_of(params, needs)
 
 
-def _ones(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _ones(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     return (_full(tuple(map(number, params)), 1.0),)
 
 
-def _eye_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _eye_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return extents_of(params * 2, needs)
 
 
-def _eye(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _eye(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     extent = number(params[0])
     return (_full((extent, extent), 0.0), Step("eye_like", {"dtype": _DTYPE}))
 
 
-def _identity_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _identity_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return extents_of((params[0], *params), needs)
 
 
-def _identity(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _identity(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     channels, rows, columns = map(number, params)
     column = Step("reshape", {"shape": (channels, channels, 1, 1)})
     around = enlarge_steps((rows, columns), (channels, channels, 1, 1))
     return (*_eye((channels,), ()), column, *around)
 
 
-def _pool_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _pool_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return extents_of((params[0], 1, *params[1:]), needs)
 
 
-def _pool(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _pool(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     channels, rows, columns = map(number, params)
     return (_full((channels, 1, rows, columns), 1 / (rows * columns)),)
 

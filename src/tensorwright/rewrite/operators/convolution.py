@@ -20,7 +20,7 @@ from tensorwright.rewrite.operators.operator import (
     number,
     size,
 )
-from tensorwright.rewrite.operators.split_points import SplitPoints
+from tensorwright.rewrite.operators.split_points import Points, SplitPoints
 from tensorwright.rewrite.operators.windows import (
     PADDING,
     STRIDES,
@@ -28,11 +28,10 @@ from tensorwright.rewrite.operators.windows import (
     pads_of,
     window_extent,
 )
-from tensorwright.rewrite.shapes import Needs
-from tensorwright.rewrite.terms import Param
+from tensorwright.rewrite.shapes import Needs, Params, Shapes
 
 
-def _conv_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _conv_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     x, w = shapes
     needs.rank(x, 4)
     needs.rank(w, 4)
@@ -48,7 +47,7 @@ def _conv_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Nee
     return (x[0], w[0], rows, columns)
 
 
-def _conv(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _conv(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     x, w = shapes
     strides = (number(params[0]), number(params[1]))
     pads = pads_of(params[2], x, w[2:], strides)
@@ -56,7 +55,7 @@ def _conv(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step
     return (conv, Step("relu", {})) if params[3] == "relu" else (conv,)
 
 
-def _enlarge_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _enlarge_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     (w,) = shapes
     needs.rank(w, 4)
     kernel = (size(params[0]), size(params[1]))
@@ -65,7 +64,7 @@ def _enlarge_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: 
     return (*w[:2], *kernel)
 
 
-def _enlarge(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _enlarge(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     return enlarge_steps((number(params[0]), number(params[1])), shapes[0])
 
 
@@ -77,9 +76,7 @@ def enlarge_steps(kernel: IntShape, shape: IntShape) -> tuple[Step, ...]:
     return (Step("pad", {"pads": (0, 0, *before, 0, 0, *after)}),)
 
 
-def _conv_points(
-    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
-) -> SplitPoints:
+def _conv_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """The images of the data, the output channels of the kernel."""
     return (points[0][0], points[1][0], (), ())
 

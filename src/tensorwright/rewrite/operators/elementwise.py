@@ -16,17 +16,16 @@ from tensorwright.rewrite.operators.operator import (
     plain,
 )
 from tensorwright.rewrite.operators.split_points import common_points, first_points
-from tensorwright.rewrite.shapes import Needs
-from tensorwright.rewrite.terms import Param
+from tensorwright.rewrite.shapes import Needs, Params, Shapes
 
 
-def _same_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _same_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     for other in shapes[1:]:
         needs.equal_shapes(shapes[0], other)
     return shapes[0]
 
 
-def _of_data(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _of_data(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     needs.rank(shapes[1], 0)
     return shapes[0]
 

@@ -25,12 +25,16 @@ from tensorwright.rewrite.operators.operator import (
     replaced,
     size,
 )
-from tensorwright.rewrite.operators.split_points import SplitPointRule, SplitPoints, common_points
-from tensorwright.rewrite.shapes import Needs, ShapeRule
-from tensorwright.rewrite.terms import Param
+from tensorwright.rewrite.operators.split_points import (
+    Points,
+    SplitPointRule,
+    SplitPoints,
+    common_points,
+)
+from tensorwright.rewrite.shapes import Needs, Params, ShapeRule, Shapes
 
 
-def _concat_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _concat_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     a, b = shapes
     axis = axis_of(params[0], a)
     needs.hold(len(a) == len(b), "ranks differ")
@@ -38,12 +42,12 @@ def _concat_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: N
     return replaced(a, axis, a[axis] + b[axis])
 
 
-def _concat(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _concat(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     return (Step("concat", {"axis": number(params[0])}),)
 
 
 def _part(bounds: Callable[[Size, Size], tuple[Size, Size]]) -> ShapeRule:
-    def rule(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+    def rule(params: Params, shapes: Shapes, needs: Needs) -> Shape:
         (x,) = shapes
         axis, at = axis_of(params[0], x), size(params[1])
         needs.at_least(at, 1)
@@ -54,18 +58,16 @@ def _part(bounds: Callable[[Size, Size], tuple[Size, Size]]) -> ShapeRule:
     return rule
 
 
-def _split0(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _split0(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     return slice_steps(number(params[0]), 0, number(params[1]))
 
 
-def _split1(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _split1(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     axis = number(params[0])
     return slice_steps(axis, number(params[1]), shapes[0][axis])
 
 
-def _joined_points(
-    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
-) -> SplitPoints:
+def _joined_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """Along the axis those of both, and where they meet; along others what they share."""
     axis = number(params[0])
     middle = shapes[0][axis]
@@ -74,9 +76,7 @@ def _joined_points(
     return (*common[:axis], joined, *common[axis + 1 :])
 
 
-def _points_before(
-    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
-) -> SplitPoints:
+def _points_before(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """Those before the place."""
     axis, at = number(params[0]), size(params[1])
     own = points[0][axis]
@@ -84,9 +84,7 @@ def _points_before(
     return (*points[0][:axis], kept, *points[0][axis + 1 :])
 
 
-def _points_after(
-    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
-) -> SplitPoints:
+def _points_after(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """Those after the place, counted from there."""
     axis, at = number(params[0]), size(params[1])
     own = points[0][axis]

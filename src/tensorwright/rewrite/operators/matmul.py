@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from tensorwright.rewrite.dims import Shape
 from tensorwright.rewrite.operators.operator import TENSOR, RewriteOperator, StructureKind, plain
-from tensorwright.rewrite.operators.split_points import SplitPoints
-from tensorwright.rewrite.shapes import Needs
-from tensorwright.rewrite.terms import Param
+from tensorwright.rewrite.operators.split_points import Points, SplitPoints
+from tensorwright.rewrite.shapes import Needs, Params, Shapes
 
 
-def _shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     a, b = shapes
     needs.hold(len(a) >= 2 and len(a) == len(b), "matmul of unequal ranks, or below 2")
     needs.equal_shapes(a[:-2], b[:-2])
@@ -22,9 +21,7 @@ def _shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -
     return (*a[:-1], b[-1])
 
 
-def _points(
-    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
-) -> SplitPoints:
+def _points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """The rows of the left argument, the columns of the right one."""
     return (*points[0][:-1], points[1][-1])
 

@@ -25,19 +25,23 @@ from tensorwright.rewrite.operators.operator import (
     replaced,
     size,
 )
-from tensorwright.rewrite.operators.split_points import SplitPointRule, SplitPoints, no_points
-from tensorwright.rewrite.shapes import Needs, ShapeRule
-from tensorwright.rewrite.terms import Param
+from tensorwright.rewrite.operators.split_points import (
+    Points,
+    SplitPointRule,
+    SplitPoints,
+    no_points,
+)
+from tensorwright.rewrite.shapes import Needs, Params, ShapeRule, Shapes
 
 
-def _transpose_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _transpose_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     (x,) = shapes
     perm = tuple(map(number, params))
     needs.hold(sorted(perm) == list(range(len(x))), f"{perm} is no permutation")
     return tuple(x[at] for at in perm)
 
 
-def _transpose(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _transpose(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     return (Step("transpose", {"perm": tuple(map(number, params))}),)
 
 
@@ -48,13 +52,13 @@ def _product(shape: Shape) -> Size:
     return total
 
 
-def _reshape_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _reshape_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     shape = extents_of(params, needs)
     needs.equal(_product(shape), _product(shapes[0]))
     return shape
 
 
-def _broadcast_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _broadcast_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     """A dimension is stretched from extent 1, or stays."""
     shape = extents_of(params, needs)
     needs.rank(shapes[0], len(shape))
@@ -67,7 +71,7 @@ def _to_shape(name: str) -> MeaningRule:
     return lambda params, shapes: (Step(name, {"shape": tuple(map(number, params))}),)
 
 
-def _slice_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _slice_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     (x,) = shapes
     axis, start, stop = axis_of(params[0], x), size(params[1]), size(params[2])
     needs.at_least(start, 0)
@@ -81,12 +85,12 @@ def slice_steps(axis: int, start: int, stop: int) -> tuple[Step, ...]:
     return (Step("slice", {"axes": (axis,), "starts": (start,), "ends": (stop,)}),)
 
 
-def _slice(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _slice(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     axis, start, stop = map(number, params)
     return slice_steps(axis, start, stop)
 
 
-def _pad_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _pad_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     (x,) = shapes
     axis, before, after = axis_of(params[0], x), size(params[1]), size(params[2])
     needs.at_least(before, 0)
@@ -94,7 +98,7 @@ def _pad_shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Need
     return replaced(x, axis, x[axis] + before + after)
 
 
-def _pad(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _pad(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     axis, before, after = map(number, params)
     rank = len(shapes[0])
     pads = [0] * (2 * rank)
@@ -102,9 +106,7 @@ def _pad(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step,
     return (Step("pad", {"pads": tuple(pads)}),)
 
 
-def _transposed_points(
-    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
-) -> SplitPoints:
+def _transposed_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """Each dimension takes its own along."""
     return tuple(points[0][number(param)] for param in params)
 

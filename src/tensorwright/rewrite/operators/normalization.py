@@ -16,11 +16,10 @@ from tensorwright.rewrite.operators.operator import (
     plain,
 )
 from tensorwright.rewrite.operators.split_points import no_points
-from tensorwright.rewrite.shapes import Needs
-from tensorwright.rewrite.terms import Param
+from tensorwright.rewrite.shapes import Needs, Params, Shapes
 
 
-def _shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     x, *vectors = shapes
     needs.hold(len(x) >= 2, "batch_norm of a tensor without channels")
     for vector in vectors:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from tensorwright.ops import Attributes
 from tensorwright.rewrite.dims import Shape, Size
 from tensorwright.rewrite.operators.split_points import SplitPointRule
-from tensorwright.rewrite.shapes import IllTyped, ShapeRule
+from tensorwright.rewrite.shapes import IllTyped, Params, ShapeRule
 from tensorwright.rewrite.terms import Param
 
 IntShape: TypeAlias = tuple[int, ...]
@@ -88,7 +88,7 @@ class Step:
     attributes: Attributes
 
 
-MeaningRule: TypeAlias = Callable[[tuple[Param, ...], tuple[IntShape, ...]], tuple[Step, ...]]
+MeaningRule: TypeAlias = Callable[[Params, tuple[IntShape, ...]], tuple[Step, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class RewriteOperator:
         """What names of rules call it."""
         return self.short_name or self.output_of or self.name.replace("_", "-")
 
-    def check_params(self, params: tuple[Param, ...]) -> None:
+    def check_params(self, params: Params) -> None:
         """Refuse parameters of the wrong number or kind.
 
         Raises:  IllTyped
@@ -144,7 +144,7 @@ class RewriteOperator:
             elif wanted.words or not (isinstance(param, int) or wanted.is_size):
                 raise IllTyped(f"{wanted.name} of {self.name} cannot be {param}")
 
-    def kinds_of(self, params: tuple[Param, ...]) -> tuple[Parameter, ...]:
+    def kinds_of(self, params: Params) -> tuple[Parameter, ...]:
         """Which parameter each of these is: the last one may repeat."""
         last = len(self.parameters) - 1
         return tuple(self.parameters[min(place, last)] for place in range(len(params)))

@@ -26,18 +26,17 @@ from tensorwright.rewrite.operators.windows import (
     pads_of,
     window_extent,
 )
-from tensorwright.rewrite.shapes import Needs
-from tensorwright.rewrite.terms import Param
+from tensorwright.rewrite.shapes import Needs, Params, Shapes
 
 _PARAMETERS = (*KERNEL, *STRIDES, PADDING)
 
 
-def _windows(params: tuple[Param, ...]) -> tuple[IntShape, IntShape]:
+def _windows(params: Params) -> tuple[IntShape, IntShape]:
     """The kernel and the strides."""
     return tuple(map(number, params[:2])), tuple(map(number, params[2:4]))
 
 
-def _shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     (x,) = shapes
     needs.rank(x, 4)
     kernel, strides = _windows(params)
@@ -49,7 +48,7 @@ def _shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -
 
 
 def _meaning(name: str, more: Attributes) -> MeaningRule:
-    def rule(params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+    def rule(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
         kernel, strides = _windows(params)
         pads = pads_of(params[4], shapes[0], kernel, strides)
         return (Step(name, {"kernel": kernel, "strides": strides, "pads": pads, **more}),)

@@ -20,11 +20,10 @@ from tensorwright.rewrite.operators.operator import (
     replaced,
 )
 from tensorwright.rewrite.operators.split_points import no_points
-from tensorwright.rewrite.shapes import Needs
-from tensorwright.rewrite.terms import Param
+from tensorwright.rewrite.shapes import Needs, Params, Shapes
 
 
-def _shape(params: tuple[Param, ...], shapes: tuple[Shape, ...], needs: Needs) -> Shape:
+def _shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     (x,) = shapes
     return replaced(x, axis_of(params[0], x), 1)
 

@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tensorwright.rewrite.dims import Shape, Size
-from tensorwright.rewrite.terms import Param
+from tensorwright.rewrite.dims import Size
+from tensorwright.rewrite.shapes import Params, Shapes
 
 SplitPoints: TypeAlias = tuple[tuple[Size, ...], ...]
-SplitPointRule: TypeAlias = Callable[
-    [tuple[Param, ...], tuple[Shape, ...], tuple[SplitPoints, ...], int], SplitPoints
-]
+Points: TypeAlias = tuple[SplitPoints, ...]
+SplitPointRule: TypeAlias = Callable[[Params, Shapes, Points, int], SplitPoints]
 """The split points of a result from parameters, shapes and split points of the arguments, and the
 rank of the result."""
 
@@ -29,23 +28,17 @@ def no_split_points(rank: int) -> SplitPoints:
     return ((),) * rank
 
 
-def no_points(
-    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
-) -> SplitPoints:
+def no_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """The result counts as not put together."""
     return no_split_points(rank)
 
 
-def first_points(
-    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
-) -> SplitPoints:
+def first_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """The result has those of the first argument."""
     return points[0]
 
 
-def common_points(
-    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
-) -> SplitPoints:
+def common_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """The result has those that all arguments have."""
     first, *others = points
     return tuple(

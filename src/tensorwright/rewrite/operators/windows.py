@@ -8,10 +8,10 @@ kept_by_windows                            images and channels may be split as b
 from __future__ import annotations
 
 from tensorwright.ops import automatic_pads
-from tensorwright.rewrite.dims import Shape, Size
+from tensorwright.rewrite.dims import Size
 from tensorwright.rewrite.operators.operator import IntShape, Parameter
-from tensorwright.rewrite.operators.split_points import SplitPoints
-from tensorwright.rewrite.shapes import Needs
+from tensorwright.rewrite.operators.split_points import Points, SplitPoints
+from tensorwright.rewrite.shapes import Needs, Params, Shapes
 from tensorwright.rewrite.terms import Param
 
 PADDING = Parameter("padding", words=("same", "valid"))
@@ -33,8 +33,6 @@ def pads_of(padding: Param, x: IntShape, kernel: IntShape, strides: IntShape) ->
     return automatic_pads(mode, x[2:], kernel, strides, (1, 1))
 
 
-def kept_by_windows(
-    params: tuple[Param, ...], shapes: tuple[Shape, ...], points: tuple[SplitPoints, ...], rank: int
-) -> SplitPoints:
+def kept_by_windows(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """Images and channels of the argument."""
     return (*points[0][:2], (), ())
