@@ -32,7 +32,7 @@ from tensorwright.rewrite.egraph import (
 )
 from tensorwright.rewrite.library import listed_rules
 from tensorwright.rewrite.prove import problems_of
-from tensorwright.rewrite.prove.saturate import ProofSearch, axiom_rewrite
+from tensorwright.rewrite.prove.saturate import ProofSearch, axiom_rewrites
 from tensorwright.rewrite.terms import Apply, Fact, Input, Param, Rank, Term, input_names
 
 
@@ -306,7 +306,7 @@ def test_every_step_of_an_explanation_is_an_instance_of_a_rule() -> None:
 @pytest.mark.parametrize("rule", listed_rules("known")[::4], ids=lambda rule: rule.name)
 def test_proofs_of_known_rules_replay(rule: Rule) -> None:
     """With shapes as class data, rules of several roots among them."""
-    axioms = [axiom_rewrite(axiom) for axiom in load_axioms()]
+    axioms = axiom_rewrites(load_axioms())
     for problem in problems_of(rule)[:1]:
         search = ProofSearch(problem, Limits())
         goal = search.goal(rule.left, rule.right)

@@ -35,6 +35,14 @@ class GraphIndex(Generic[Data]):
         self._version = -1
         self._fresh: dict[tuple[int, int, Id], bool] = {}
         self._options: dict[RootPattern, list[Option]] = {}
+        self._by_operator: dict[str, tuple[Id, ...]] = {}
+
+    def with_operator(self, operator: str) -> tuple[Id, ...]:
+        """All nodes of an operator, one of each set of congruent ones."""
+        self._keep_up()
+        if operator not in self._by_operator:
+            self._by_operator[operator] = self.graph.with_operator(operator)
+        return self._by_operator[operator]
 
     def is_fresh(self, name: Id, depth: int, since: int) -> bool:
         """Whether a node came since then, or a class so many levels below it has changed."""
@@ -69,7 +77,7 @@ class GraphIndex(Generic[Data]):
                     self.graph.find(name),
                     dict(zip(names, (*match.nodes, *match.values), strict=True)),
                 )
-                for name in self.graph.with_operator(pattern.node.operator)
+                for name in self.with_operator(pattern.node.operator)
                 for match in self.matcher.at(pattern, name)
                 if self.matcher.sizes_agree(variables, match)
             ]
@@ -80,6 +88,7 @@ class GraphIndex(Generic[Data]):
             self._version = self.graph.version
             self._fresh.clear()
             self._options.clear()
+            self._by_operator.clear()
 
 
 class Search(Generic[Data]):
@@ -111,7 +120,7 @@ class RootSearch(Search[Data]):
         """New matches; those beyond the limit are found the next time."""
         index, (pattern,) = self._index, self._patterns
         matches: list[Match] = []
-        for name in index.graph.with_operator(pattern.node.operator):
+        for name in index.with_operator(pattern.node.operator):
             if not index.is_fresh(name, pattern.depth, self._since):
                 continue
             for match in index.matcher.at(pattern, name):

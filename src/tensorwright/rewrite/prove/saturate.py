@@ -66,10 +66,10 @@ class Saturation:
         return isinstance(self.stop, GoalReached)
 
 
-@lru_cache(maxsize=20_000)
-def axiom_rewrite(axiom: Axiom) -> Rewrite:
-    """An axiom as a rewrite, tried at each of its triggers; axioms are told apart by identity."""
-    return rewrite_of(axiom.rule, [(trigger,) for trigger in axiom.triggers])
+@lru_cache(maxsize=16)
+def axiom_rewrites(axioms: tuple[Axiom, ...]) -> tuple[Rewrite, ...]:
+    """Axioms as rewrites, each tried at its triggers; axioms are told apart by identity."""
+    return tuple(rewrite_of(each.rule, [(term,) for term in each.triggers]) for each in axioms)
 
 
 def saturate(
@@ -88,6 +88,9 @@ def saturate(
     goal = search.goal(problem.rule.left, problem.rule.right)
     if goal is None:
         return None
-    rewrites = (axiom_rewrite(axiom) for axiom in axioms if axiom.name != without)
-    used = [each for each in rewrites if among is None or each.operators <= among]
+    used = [
+        each
+        for each in axiom_rewrites(tuple(axioms))
+        if (among is None or each.operators <= among) and each.name != without
+    ]
     return Saturation(search.runner, goal, search.runner.run(used, goal))
