@@ -19,7 +19,7 @@ from tensorwright.expr.condition import (
 from tensorwright.expr.evaluation.domain import Array, Domain
 from tensorwright.expr.evaluation.evaluate import evaluate
 from tensorwright.expr.evaluation.field_domain import FieldDomain, residues
-from tensorwright.expr.evaluation.numpy_domain import NUMPY
+from tensorwright.expr.evaluation.numpy_domain import NUMPY, TRANSCENDENTAL
 from tensorwright.expr.evaluation.points import evaluate_condition, evaluate_index
 from tensorwright.expr.evaluation.symbolic_domain import SymbolicDomain, Terms
 from tensorwright.expr.functions import Fn
@@ -148,6 +148,7 @@ from tensorwright.expr.value import (
 __all__ = [
     "EXPRESSION_KINDS",
     "NUMPY",
+    "TRANSCENDENTAL",
     "And",
     "Apply",
     "Array",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tensorwright.base import DType
-from tensorwright.expr import Fn
+from tensorwright.expr import TRANSCENDENTAL, Fn
 
 Scalar = Any  # a NumPy scalar of the dtype
 
@@ -131,27 +131,9 @@ _FLOAT: dict[Fn, Callable[..., Any]] = {
     Fn.TRUNC: np.trunc,
 }
 _WIDE: dict[Fn, Callable[..., Any]] = {
+    **TRANSCENDENTAL,
     Fn.MOD: np.fmod,
     Fn.FLOORMOD: np.mod,
-    Fn.POW: np.power,
-    Fn.ATAN2: np.arctan2,
-    Fn.RSQRT: lambda a: 1.0 / np.sqrt(a),
-    Fn.EXP: np.exp,
-    Fn.LOG: np.log,
-    Fn.LOG1P: np.log1p,
-    Fn.EXPM1: np.expm1,
-    Fn.SIN: np.sin,
-    Fn.COS: np.cos,
-    Fn.TAN: np.tan,
-    Fn.ASIN: np.arcsin,
-    Fn.ACOS: np.arccos,
-    Fn.ATAN: np.arctan,
-    Fn.SINH: np.sinh,
-    Fn.COSH: np.cosh,
-    Fn.TANH: np.tanh,
-    Fn.ASINH: np.arcsinh,
-    Fn.ACOSH: np.arccosh,
-    Fn.ATANH: np.arctanh,
     Fn.ERF: _erf,
     Fn.SIGMOID: _sigmoid,
 }

@@ -25,11 +25,17 @@ from tensorwright.schedule.state import (
     Stage,
     own_loops,
 )
+from tensorwright.schedule.text import step_text
 
 
 @runtime_checkable
 class Primitive(Protocol):
-    """One step of a schedule; implementations are frozen dataclasses."""
+    """One step of a schedule; implementations are frozen dataclasses that inherit from it."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the step is illegal."""

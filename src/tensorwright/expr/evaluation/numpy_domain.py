@@ -61,9 +61,9 @@ class NumpyDomain:
 
         Raises:  TypeError for a function that the type does not have (exp of an integer).
         """
-        if fn in _WIDE and dtype.is_float:
+        if fn in TRANSCENDENTAL and dtype.is_float:
             wide = [np.asarray(arg, _F64) for arg in args]
-            return np.asarray(_WIDE[fn](*wide)).astype(dtype.numpy, copy=False)
+            return np.asarray(TRANSCENDENTAL[fn](*wide)).astype(dtype.numpy, copy=False)
         table = _INTEGER if dtype.is_int else _BOOL if dtype is DType.BOOL else _FLOAT
         found = table.get(fn) or _ANY.get(fn)
         if found is None:
@@ -216,7 +216,7 @@ _INTEGER: _Table = {
     Fn.SHR: np.right_shift,
 }
 _BOOL: _Table = {**_BITS, Fn.ADD: np.logical_or, Fn.MUL: np.logical_and}
-_WIDE: _Table = {
+TRANSCENDENTAL: _Table = {
     Fn.POW: np.power,
     Fn.ATAN2: np.arctan2,
     Fn.RSQRT: lambda x: 1.0 / np.sqrt(x),
@@ -239,6 +239,7 @@ _WIDE: _Table = {
     Fn.ERF: _erf,
     Fn.SIGMOID: _sigmoid,
 }
+"""Functions of floats that are computed in f64 and rounded once."""
 _FOLD: dict[Combiner, Callable[..., Any]] = {
     Combiner.SUM: np.sum,
     Combiner.PROD: np.prod,

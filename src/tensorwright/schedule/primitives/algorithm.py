@@ -6,13 +6,18 @@ from dataclasses import dataclass, replace
 
 from tensorwright.expr import Compute, Placeholder, topological_order
 from tensorwright.schedule.algorithms import ALGORITHMS, Algorithm
-from tensorwright.schedule.primitive import need_new_stage, need_stage, need_unscheduled, refuse
+from tensorwright.schedule.primitive import (
+    Primitive,
+    need_new_stage,
+    need_stage,
+    need_unscheduled,
+    refuse,
+)
 from tensorwright.schedule.state import ScheduleState, fresh_stage, redirect
-from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
-class UseAlgorithm:
+class UseAlgorithm(Primitive):
     """Compute a tensor by another tensor expression that means the same.
 
     Rewrite:  C = f(A, B)   ->   C_1 = f_1(A); C_2 = f_2(B, C_1); ...; C = f_n(.., C_n-1)
@@ -23,9 +28,6 @@ class UseAlgorithm:
 
     stage: str
     algorithm: str
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the algorithm may not be used."""

@@ -18,6 +18,7 @@ from tensorwright.expr import (
 )
 from tensorwright.schedule.execution import Scope
 from tensorwright.schedule.primitive import (
+    Primitive,
     need_new_stage,
     need_plain_loops,
     need_stage,
@@ -26,11 +27,10 @@ from tensorwright.schedule.primitive import (
     runs_inside_after,
 )
 from tensorwright.schedule.state import ScheduleState, fresh_stage, reads_of
-from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
-class CacheRead:
+class CacheRead(Primitive):
     """Let one reader read a copy of a tensor, with its dimensions in another order if wanted.
 
     Rewrite:  C[i] = f(A[g(i)])   ->   A_cache[j] = A[j];  C[i] = f(A_cache[g(i)])
@@ -46,9 +46,6 @@ class CacheRead:
     reader: str
     scope: Scope = Scope.LOCAL
     order: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     @property
     def copy(self) -> str:
@@ -92,7 +89,7 @@ class CacheRead:
 
 
 @dataclass(frozen=True, slots=True)
-class CacheWrite:
+class CacheWrite(Primitive):
     """Compute a tensor into a buffer of its own and copy the result out.
 
     Rewrite:  C[i] = e(i)   ->   C_cache[i] = e(i);  C[i] = C_cache[i]
@@ -101,9 +98,6 @@ class CacheWrite:
 
     stage: str
     scope: Scope = Scope.LOCAL
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     @property
     def cached(self) -> str:

@@ -8,6 +8,7 @@ from tensorwright.expr import Load, Var, loads_of
 from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.execution import Scope
 from tensorwright.schedule.primitive import (
+    Primitive,
     is_inside,
     is_within,
     need_legal_nesting,
@@ -17,11 +18,10 @@ from tensorwright.schedule.primitive import (
 )
 from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, SplitRelation, Stage
 from tensorwright.schedule.tails import need_whole_tiles
-from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
-class ComputeAt:
+class ComputeAt(Primitive):
     """Compute a tensor inside a loop of a reader, as far as the rest of that loop's body reads it.
 
     Rewrite:  for i: P[i] = ...                     ->   for i_o:
@@ -35,9 +35,6 @@ class ComputeAt:
     stage: str
     host: str
     loop: str
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the stage may not move there."""
@@ -69,7 +66,7 @@ class ComputeAt:
 
 
 @dataclass(frozen=True, slots=True)
-class ReverseComputeAt:
+class ReverseComputeAt(Primitive):
     """Compute a reader inside a loop of its operand, after the operand's tile there is finished.
 
     Rewrite:  for i_o: for i_i: P[..] = ...         ->   for i_o:
@@ -85,9 +82,6 @@ class ReverseComputeAt:
     stage: str
     host: str
     loop: str
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the reader may not move there."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorwright.expr import Placeholder, Tensor, loads_of
-from tensorwright.schedule.primitive import need_stage, need_unscheduled, refuse
+from tensorwright.schedule.primitive import Primitive, need_stage, need_unscheduled, refuse
 from tensorwright.schedule.state import Folded, ScheduleState, redirect
-from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
-class PackConstant:
+class PackConstant(Primitive):
     """Store a constant operand in the order in which the loops of its reader read it.
 
     Rewrite:  for i: for j: .. W[g(i, j)] ..   ->   P[i, j] = W[g(i, j)], once, when the program is
@@ -22,9 +21,6 @@ class PackConstant:
 
     tensor: str
     stage: str
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the constant may not be packed."""
@@ -47,7 +43,7 @@ class PackConstant:
 
 
 @dataclass(frozen=True, slots=True)
-class FoldConstant:
+class FoldConstant(Primitive):
     """Compute a tensor that depends on a constant alone when the program is built.
 
     Rewrite:  U[i] = f(W)  ->  the constant U takes the place of W: no loops, its values by the
@@ -57,9 +53,6 @@ class FoldConstant:
     """
 
     stage: str
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the stage may not be folded."""

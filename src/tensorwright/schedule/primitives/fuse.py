@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import (
+    Primitive,
     guests,
     move_guests,
     moved_prefetches,
@@ -17,11 +18,10 @@ from tensorwright.schedule.primitive import (
 )
 from tensorwright.schedule.state import After, At, FuseRelation, ScheduleState
 from tensorwright.schedule.tails import need_whole_tiles
-from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
-class Fuse:
+class Fuse(Primitive):
     """Fuse nested loops into one.
 
     Rewrite:  for i in 0..n: for j in 0..m: S   ->   for i_j in 0..n*m: S[i := i_j // m, j := i_j %
@@ -33,9 +33,6 @@ class Fuse:
 
     stage: str
     loops: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     @property
     def fused(self) -> str:

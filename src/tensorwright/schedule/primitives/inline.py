@@ -16,6 +16,7 @@ from tensorwright.expr import (
     substitute_value,
 )
 from tensorwright.schedule.primitive import (
+    Primitive,
     need_plain_loops,
     need_stage,
     need_unscheduled,
@@ -23,11 +24,10 @@ from tensorwright.schedule.primitive import (
 )
 from tensorwright.schedule.state import After, At, PrefetchRequest, ScheduleState, Stage
 from tensorwright.schedule.tails import need_whole_tiles
-from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
-class ComputeInline:
+class ComputeInline(Primitive):
     """Replace a tensor by its definition in all of its readers.
 
     Rewrite:  P[i] = e(i);  C[j] = f(P[g(j)])   ->   C[j] = f(e(g(j)))
@@ -36,9 +36,6 @@ class ComputeInline:
     """
 
     stage: str
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the tensor may not be inlined."""
@@ -104,7 +101,7 @@ def _elements(tensor: Compute) -> list[Element]:
 
 
 @dataclass(frozen=True, slots=True)
-class ReverseComputeInline:
+class ReverseComputeInline(Primitive):
     """Replace an operand that has one reader by that reader's definition.
 
     Rewrite:  P[i] = e(i);  C[i] = f(P[i])   ->   C[i] = f(e(i)), with the loops of P
@@ -113,9 +110,6 @@ class ReverseComputeInline:
     """
 
     stage: str
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the reader may not be inlined."""

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tensorwright.expr import Combiner
 from tensorwright.schedule.execution import BLOCKS, THREADS, ForKind
-from tensorwright.schedule.primitive import need_legal_nesting, need_loop, need_stage, refuse
+from tensorwright.schedule.primitive import (
+    Primitive,
+    need_legal_nesting,
+    need_loop,
+    need_stage,
+    refuse,
+)
 from tensorwright.schedule.state import ScheduleState
-from tensorwright.schedule.text import step_text
+
+_FOLDS = frozenset((Combiner.SUM, Combiner.PROD, Combiner.MAX, Combiner.MIN))
 
 
 def _check(step: object, state: ScheduleState, name: str, loop: str, kind: ForKind) -> None:
@@ -17,57 +25,50 @@ def _check(step: object, state: ScheduleState, name: str, loop: str, kind: ForKi
     if stage.kind(loop) is not ForKind.SERIAL:
         raise refuse(step, state, f"loop {loop} is already marked", "", (name, loop))
     need_legal_nesting(step, state, state.with_stage(stage.with_mark(loop, kind)))
-
-
-_FOLDS = frozenset((Combiner.SUM, Combiner.PROD, Combiner.MAX, Combiner.MIN))
-
-
-def _refuse_reduction(
-    step: object,
-    state: ScheduleState,
-    name: str,
-    loop: str,
-    folds: frozenset[Combiner] = frozenset(),
-) -> None:
     # Theorem: the iterations of a spatial loop write different elements (or the same value twice,
     # where a tile was shifted), so they may run at once; those of a reduction loop update the same
-    # element: they may if their results are folded first, by one of `folds` over floats.
-    stage = state.stage(name)
-    if loop in stage.reduce_loops:
-        reduction = stage.tensor.reduction
-        if reduction and reduction.combiner in folds and stage.tensor.dtype.is_float:
-            return
-        target = f"{stage.name}[{', '.join(axis.name for axis in stage.tensor.axes)}]"
-        remedy = "choose a spatial loop, or rfactor the reduction first"
-        reason = f"loop {loop} carries a reduction: every {loop} writes the same {target}"
-        raise refuse(step, state, reason, remedy, (name, loop))
+    # element: lanes may if their results are folded first, by one of `_FOLDS` over floats.
+    if kind is ForKind.UNROLLED or loop not in stage.reduce_loops:
+        return
+    reduction, dtype = stage.tensor.reduction, stage.tensor.dtype
+    if kind is ForKind.VECTOR and reduction and reduction.combiner in _FOLDS and dtype.is_float:
+        return
+    target = f"{stage.name}[{', '.join(axis.name for axis in stage.tensor.axes)}]"
+    remedy = "choose a spatial loop, or rfactor the reduction first"
+    reason = f"loop {loop} carries a reduction: every {loop} writes the same {target}"
+    raise refuse(step, state, reason, remedy, (name, loop))
 
 
 @dataclass(frozen=True, slots=True)
-class Unroll:
+class _Mark(Primitive):
+    """One mark on one loop."""
+
+    stage: str
+    loop: str
+
+    _kind: ClassVar[ForKind]
+
+    def check(self, state: ScheduleState) -> None:
+        """Raise ScheduleError where the loop may not run so."""
+        _check(self, state, self.stage, self.loop, self._kind)
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the loop marked."""
+        return state.with_stage(state.stage(self.stage).with_mark(self.loop, self._kind))
+
+
+class Unroll(_Mark):
     """Unroll a loop completely.
 
     Rewrite:  for i in 0..3: S   ->   S[i := 0]; S[i := 1]; S[i := 2]
     Requires: the loop is not marked.
     """
 
-    stage: str
-    loop: str
-
-    def __str__(self) -> str:
-        return step_text(self)
-
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the loop may not be unrolled."""
-        _check(self, state, self.stage, self.loop, ForKind.UNROLLED)
-
-    def apply(self, state: ScheduleState) -> ScheduleState:
-        """The state with the loop marked."""
-        return state.with_stage(state.stage(self.stage).with_mark(self.loop, ForKind.UNROLLED))
+    __slots__ = ()
+    _kind = ForKind.UNROLLED
 
 
-@dataclass(frozen=True, slots=True)
-class Vectorize:
+class Vectorize(_Mark):
     """Run the iterations of a loop in the lanes of vectors.
 
     Rewrite:  for i in 0..n: C[i] = e(i)   ->   C[0:n] = e(0:n), in pieces of the machine's width,
@@ -78,24 +79,11 @@ class Vectorize:
               and products of another order are the same).
     """
 
-    stage: str
-    loop: str
-
-    def __str__(self) -> str:
-        return step_text(self)
-
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the loop may not be vectorised."""
-        _check(self, state, self.stage, self.loop, ForKind.VECTOR)
-        _refuse_reduction(self, state, self.stage, self.loop, _FOLDS)
-
-    def apply(self, state: ScheduleState) -> ScheduleState:
-        """The state with the loop marked."""
-        return state.with_stage(state.stage(self.stage).with_mark(self.loop, ForKind.VECTOR))
+    __slots__ = ()
+    _kind = ForKind.VECTOR
 
 
-@dataclass(frozen=True, slots=True)
-class Parallel:
+class Parallel(_Mark):
     """Run the iterations of a loop on several threads.
 
     Rewrite:  for i in 0..n: S   ->   each thread runs a contiguous part of 0..n
@@ -103,27 +91,15 @@ class Parallel:
               parallel, vectorised or bound loop around it.
     """
 
-    stage: str
-    loop: str
-
-    def __str__(self) -> str:
-        return step_text(self)
-
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the loop may not run in parallel."""
-        _check(self, state, self.stage, self.loop, ForKind.PARALLEL)
-        _refuse_reduction(self, state, self.stage, self.loop)
-
-    def apply(self, state: ScheduleState) -> ScheduleState:
-        """The state with the loop marked."""
-        return state.with_stage(state.stage(self.stage).with_mark(self.loop, ForKind.PARALLEL))
+    __slots__ = ()
+    _kind = ForKind.PARALLEL
 
 
 _BINDABLE = BLOCKS | THREADS | {ForKind.VTHREAD}
 
 
 @dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(Primitive):
     """Let a GPU's block, thread or virtual thread index be a loop.
 
     Rewrite:  for i in 0..n: S   ->   S[i := index], launched with n blocks (threads)
@@ -136,13 +112,9 @@ class Bind:
     loop: str
     index: ForKind
 
-    def __str__(self) -> str:
-        return step_text(self)
-
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the loop may not be bound."""
         _check(self, state, self.stage, self.loop, self.index)
-        _refuse_reduction(self, state, self.stage, self.loop)
         if self.index not in _BINDABLE:
             raise refuse(
                 self, state, f"{self.index.value} is no index of a GPU", "use its own step"

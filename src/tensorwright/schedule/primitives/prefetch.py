@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorwright.expr import Index
-from tensorwright.schedule.primitive import need_loop, need_stage, refuse
+from tensorwright.schedule.primitive import Primitive, need_loop, need_stage, refuse
 from tensorwright.schedule.state import PrefetchRequest, ScheduleState, reads_of
-from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
-class Prefetch:
+class Prefetch(Primitive):
     """Prefetch what a stage will read of a tensor some iterations of a loop later.
 
     Rewrite:  for i: S(A[g(i)])   ->   for i: prefetch A[g(i + distance)]; S(A[g(i)])
@@ -22,9 +21,6 @@ class Prefetch:
     tensor: str
     loop: str
     distance: Index = 1
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where there is nothing to prefetch."""
@@ -43,7 +39,7 @@ class Prefetch:
 
 
 @dataclass(frozen=True, slots=True)
-class PrefetchNext:
+class PrefetchNext(Primitive):
     """While a part of a packed constant is used, prefetch the part that is used after it.
 
     A stage that is computed inside the loops of another reads a part of the constant for each
@@ -61,9 +57,6 @@ class PrefetchNext:
     stage: str
     tensor: str
     loop: str
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where there is nothing to prefetch."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorwright.schedule.primitive import (
+    Primitive,
     guests,
     need_loop,
     need_plain_loops,
@@ -12,11 +13,10 @@ from tensorwright.schedule.primitive import (
     refuse,
 )
 from tensorwright.schedule.state import After, ScheduleState
-from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
-class DecomposeReduction:
+class DecomposeReduction(Primitive):
     """Start the reduction of all elements of a loop's body at once, before the loops that fold.
 
     Rewrite:  for i: for j: { C = 0; for k: C += .. }   ->   for i: { for j: C = 0;  for j: for k: C
@@ -28,9 +28,6 @@ class DecomposeReduction:
 
     stage: str
     loop: str
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the reduction may not start there."""

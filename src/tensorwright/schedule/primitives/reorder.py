@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorwright.schedule.primitive import (
+    Primitive,
     find_stranded,
     guests,
     need_legal_nesting,
@@ -15,11 +16,10 @@ from tensorwright.schedule.primitive import (
 )
 from tensorwright.schedule.state import After, ScheduleState, Stage
 from tensorwright.schedule.tails import need_whole_tiles
-from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
-class Reorder:
+class Reorder(Primitive):
     """Put loops into a new order; loops that are not named keep their places.
 
     Rewrite:  for i: for j: S   ->   for j: for i: S
@@ -31,9 +31,6 @@ class Reorder:
 
     stage: str
     loops: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the order is illegal."""

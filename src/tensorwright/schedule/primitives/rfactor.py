@@ -25,6 +25,7 @@ from tensorwright.expr import (
 from tensorwright.schedule.analysis import Analysis, analyse
 from tensorwright.schedule.execution import Scope
 from tensorwright.schedule.primitive import (
+    Primitive,
     guests,
     need_loop,
     need_new_stage,
@@ -32,11 +33,10 @@ from tensorwright.schedule.primitive import (
     refuse,
 )
 from tensorwright.schedule.state import AtRoot, ScheduleState, fresh_stage
-from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
-class Rfactor:
+class Rfactor(Primitive):
     """Fold a reduction in two steps: partial results along one of its loops, then over these.
 
     Rewrite:  C[i] = sum over k_o, k_i of e(i, k)
@@ -49,9 +49,6 @@ class Rfactor:
 
     stage: str
     loop: str
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     @property
     def partial(self) -> str:

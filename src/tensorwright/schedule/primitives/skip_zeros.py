@@ -20,13 +20,12 @@ from tensorwright.expr import (
     free_vars,
     substitute_condition,
 )
-from tensorwright.schedule.primitive import need_stage, refuse
+from tensorwright.schedule.primitive import Primitive, need_stage, refuse
 from tensorwright.schedule.state import ScheduleState, Stage
-from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
-class SkipZeros:
+class SkipZeros(Primitive):
     """Leave out the terms along an axis of a sum for which a padded factor is zero.
 
     The rows above an image are skipped instead of multiplied, where the loops of the row and of
@@ -42,9 +41,6 @@ class SkipZeros:
     stage: str
     tensor: str
     axis: str
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where there is nothing to skip."""

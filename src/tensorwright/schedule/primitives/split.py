@@ -8,6 +8,7 @@ from tensorwright.expr import Index
 from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import (
+    Primitive,
     guests,
     move_guests,
     moved_prefetches,
@@ -19,11 +20,10 @@ from tensorwright.schedule.primitive import (
 )
 from tensorwright.schedule.state import After, AtRoot, ScheduleState, SplitRelation, Stage, Tail
 from tensorwright.schedule.tails import need_whole_tiles
-from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class Split(Primitive):
     """Split one loop into an outer and inner loops.
 
     Rewrite:  for i in 0..n: S   ->   for i_o in 0..ceil(n/f): for i_i in 0..f: if i_o*f + i_i < n:
@@ -42,9 +42,6 @@ class Split:
     loop: str
     factors: tuple[Index, ...]
     tail: Tail = Tail.GUARD
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     @property
     def children(self) -> tuple[str, ...]:

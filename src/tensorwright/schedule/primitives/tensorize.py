@@ -18,13 +18,12 @@ from tensorwright.expr import (
 )
 from tensorwright.schedule.analysis import Nest, analyse
 from tensorwright.schedule.intrinsics import INTRINSICS, find_meaning
-from tensorwright.schedule.primitive import need_loop, need_stage, refuse
+from tensorwright.schedule.primitive import Primitive, need_loop, need_stage, refuse
 from tensorwright.schedule.state import ScheduleState, Stage
-from tensorwright.schedule.text import step_text
 
 
 @dataclass(frozen=True, slots=True)
-class Tensorize:
+class Tensorize(Primitive):
     """Replace the loops from one inwards by an intrinsic.
 
     Rewrite:  for q in 0..16: for m in 0..4: C[q] += i32(A[m]) * i32(B[q, m])
@@ -39,9 +38,6 @@ class Tensorize:
     stage: str
     loop: str
     intrinsic: str
-
-    def __str__(self) -> str:
-        return step_text(self)
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the loops do not do what the intrinsic does."""
