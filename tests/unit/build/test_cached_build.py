@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.targets import native_target
 from tests.unit.tuning.helpers import matmul, padded_convolution, workload_of
 
 import tensorwright
-from tensorwright.base import Target, detect_target, override
+from tensorwright.base import Target, override
 from tensorwright.build import Kernel, assemble_workload, build_cached, build_kernel, cached_build
 from tensorwright.build.cached_build import SOURCES, compiler_digest
 from tensorwright.graph import Workload
@@ -21,7 +22,7 @@ from tensorwright.runtime import default_cache
 from tensorwright.schedule import parse_trace, state_of
 from tensorwright.tuning.space import space_of
 
-TARGET = detect_target()
+TARGET = native_target()
 
 
 @pytest.fixture(autouse=True)
