@@ -12,13 +12,12 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from tensorwright.base import Target, knobs, write_atomically
 from tensorwright.cli.arguments.options import machine_options, seed_option, threads_of
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.costmodel_cases import Case, cases
+from tensorwright.peers import print_table
 from tensorwright.records import RecordStore, detect_hardware, open_store
 from tensorwright.schedule import state_of
 from tensorwright.tuning import Task
@@ -243,25 +242,21 @@ def _judged(model: CostModel, samples: list[Sample]) -> Judgement:
 
 
 def _show(measured: tuple[Measured, ...], results: list[ModelResult]) -> None:
-    console = Console()
-    table = Table(title="pairs in the right order, and best of the first 1 and 5")
-    table.add_column("workload")
-    for result in results:
-        table.add_column(result.model, justify="right")
-    for place, (case, _) in enumerate(results[0].cases):
-        table.add_row(case, *(_cell(result.cases[place][1]) for result in results))
-    table.add_section()
-    table.add_row("mean", *(_cell(result.mean) for result in results))
-    table.add_row("RMSE, R2", *(f"{r.mean.rmse:.3f}, {r.mean.r2:.2f}" for r in results))
-    table.add_section()
+    cells = [
+        (case, *(_cell(result.cases[place][1]) for result in results))
+        for place, (case, _) in enumerate(results[0].cases)
+    ]
+    cells.append(("mean", *(_cell(result.mean) for result in results)))
+    cells.append(("RMSE, R2", *(f"{r.mean.rmse:.3f}, {r.mean.r2:.2f}" for r in results)))
     for place, (family, _) in enumerate(results[0].unseen):
-        table.add_row(f"without {family}", *(f"{r.unseen[place][1]:.3f}" for r in results))
-    table.add_row("mean without", *(f"{result.unseen_mean:.3f}" for result in results))
-    console.print(table)
+        cells.append((f"without {family}", *(f"{r.unseen[place][1]:.3f}" for r in results)))
+    cells.append(("mean without", *(f"{result.unseen_mean:.3f}" for result in results)))
+    click.echo("pairs in the right order, and best of the first 1 and 5")
+    print_table(("workload", *(result.model for result in results)), cells)
     noise = max(each.noise for each in measured)
-    console.print(f"noise of the times, in the noisiest workload: {100 * noise:.1f} %")
+    click.echo(f"noise of the times, in the noisiest workload: {100 * noise:.1f} %")
     best = results[0]
-    console.print(
+    click.echo(
         f"{best.model}: pair accuracy {best.mean.pair_accuracy:.3f} (at least {_NEEDED_ACCURACY}), "
         f"best of 5 {best.mean.top5:.3f} (at least {_NEEDED_TOP5}), "
         f"of unseen operators {best.unseen_mean:.3f} (aim {_AIMED_UNSEEN})"

@@ -13,13 +13,12 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from tensorwright.base import Target, UsageError, atomic_writer
 from tensorwright.cli.arguments.options import seed_option, target_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.costmodel_cases import Case, cases
+from tensorwright.peers import print_table
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import Plan, lower_sketch
 from tensorwright.tuning.models import BoostedModel, Features, Sample, make_model
@@ -149,12 +148,8 @@ def _train(model: BoostedModel, features: list[Features], random: np.random.Gene
 
 def _show(found: dict[str, Any]) -> None:
     """Print the numbers as a table."""
-    table = Table(title=f"scoring {found['workload']}")
-    table.add_column("what")
-    table.add_column("number", justify="right")
-    for name in ("candidates", "distinct", "structures", "space_size"):
-        table.add_row(name.replace("_", " "), f"{found[name]:,}")
-    for name, value in found["seconds"].items():
-        table.add_row(f"{name} [s]", f"{value:.4f}")
-    table.add_row("candidates per second", f"{found['candidates_per_s']:,.0f}")
-    Console().print(table)
+    counts = ("candidates", "distinct", "structures", "space_size")
+    cells = [(name.replace("_", " "), f"{found[name]:,}") for name in counts]
+    cells += [(f"{name} [s]", f"{value:.4f}") for name, value in found["seconds"].items()]
+    cells.append(("candidates per second", f"{found['candidates_per_s']:,.0f}"))
+    print_table((f"scoring {found['workload']}", "number"), cells)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 
-from tensorwright.base import UsageError
+from tensorwright.base import UsageError, did_you_mean
 from tensorwright.rewrite import Rule
 from tensorwright.rewrite.library import LibraryRule, head_of, read_library, shipped_path
 
@@ -44,10 +43,9 @@ def named_rule(name: str, path: Path | None) -> Rule:
     rules = {each.rule.name: each.rule for each in read_rules(path)}
     if name in rules:
         return rules[name]
-    near = get_close_matches(name, rules, 1)
     raise UsageError(
         stage="rules",
         where=f"rule {name}",
         reason=f"there is no rule of this name in {path or 'the shipped file'}",
-        remedy=f"did you mean {near[0]}?" if near else "tensorwright rules list shows all names",
+        remedy=did_you_mean(name, rules, "tensorwright rules list shows all names"),
     )
