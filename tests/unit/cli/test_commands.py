@@ -36,6 +36,14 @@ def test_compile_says_what_is_untuned(invoke: Invoke, model: Path, tmp_path: Pat
     assert tensorwright.load(out).inputs[0].shape == (4, 8)
 
 
+def test_compile_writes_a_c_library(invoke: Invoke, model: Path, tmp_path: Path) -> None:
+    result = invoke("compile", model, "--emit", "c", "-o", tmp_path / "lib")
+    assert result.exit_code == 0, result.output
+    assert f"make -C {tmp_path / 'lib'}" in result.stdout
+    assert (tmp_path / "lib" / "Makefile").is_file()
+    assert len(list((tmp_path / "lib" / "kernels").iterdir())) == 2
+
+
 def test_run_computes_what_the_reference_does(
     invoke: Invoke, model: Path, x: Path, tmp_path: Path
 ) -> None:
