@@ -23,7 +23,6 @@ from tensorwright.loop.ir import (
 from tensorwright.loop.lowering import lower
 from tensorwright.loop.packing import pack
 from tensorwright.loop.passes import (
-    DEFAULT_PIPELINE,
     PASSES,
     Pass,
     bind_decisions,
@@ -44,7 +43,6 @@ from tensorwright.loop.traversal import (
 )
 
 __all__ = [
-    "DEFAULT_PIPELINE",
     "FOLD_IDENTITIES",
     "PASSES",
     "Allocate",

@@ -10,13 +10,11 @@ from tensorwright.schedule.algorithms import (
 )
 from tensorwright.schedule.analysis import (
     Analysis,
-    Nest,
     Region,
     analyse,
-    enclosing_variables,
     tile_region,
 )
-from tensorwright.schedule.execution import BLOCKS, THREADS, ForKind, Scope, may_not_be_inside
+from tensorwright.schedule.execution import THREADS, ForKind, Scope, may_not_be_inside
 from tensorwright.schedule.primitive import Primitive
 from tensorwright.schedule.primitives import (
     PRIMITIVES,
@@ -48,12 +46,7 @@ from tensorwright.schedule.state import (
     After,
     At,
     AtRoot,
-    Folded,
-    FuseRelation,
-    Placement,
-    PrefetchRequest,
     ScheduleState,
-    SplitRelation,
     Stage,
     Tail,
     initial_state,
@@ -71,7 +64,6 @@ from tensorwright.schedule.workload import Schedulable, Workload, state_of
 
 __all__ = [
     "ALGORITHMS",
-    "BLOCKS",
     "PRIMITIVES",
     "TAPS",
     "THREADS",
@@ -88,17 +80,12 @@ __all__ = [
     "Convolution",
     "DecomposeReduction",
     "FoldConstant",
-    "Folded",
     "ForKind",
     "Fuse",
-    "FuseRelation",
-    "Nest",
     "PackConstant",
     "Parallel",
-    "Placement",
     "Prefetch",
     "PrefetchNext",
-    "PrefetchRequest",
     "Primitive",
     "Region",
     "Reorder",
@@ -110,7 +97,6 @@ __all__ = [
     "Scope",
     "SkipZeros",
     "Split",
-    "SplitRelation",
     "Stage",
     "Tail",
     "Tensorize",
@@ -121,7 +107,6 @@ __all__ = [
     "Workload",
     "analyse",
     "bind",
-    "enclosing_variables",
     "find_convolution",
     "format_trace",
     "initial_state",

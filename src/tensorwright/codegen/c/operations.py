@@ -16,7 +16,6 @@ from tensorwright.codegen.c.text import (
     element_type,
     held,
     held_type,
-    literal,
     mask_dtype,
     unsigned_dtype,
 )
@@ -238,10 +237,6 @@ class Operations:
             pairs = zip(parts[:half], parts[half:], strict=True)
             parts = [self.bind(self.apply(fn, pair)) for pair in pairs]
         return parts[0]
-
-    def constant(self, value: float, dtype: DType) -> Val:
-        """A number of a type."""
-        return Val(literal(value, dtype), dtype)
 
 
 def lane_of(value: Val, lane: int) -> Val:

@@ -5,7 +5,6 @@ and accesses), `operations/` (functions of values), `math/` (mathematical functi
 `text/` (names, blocks and scopes). From text to object code: machine.py.
 """
 
-from tensorwright.codegen.llvm.intrinsics import Intrinsic
 from tensorwright.codegen.llvm.kernel import emit
 from tensorwright.codegen.llvm.machine import (
     Level,
@@ -25,7 +24,6 @@ from tensorwright.codegen.llvm.math.functions import (
 __all__ = [
     "LIBM_SYMBOLS",
     "MATH_FUNCTIONS",
-    "Intrinsic",
     "Level",
     "assembly",
     "compile_module",
