@@ -44,18 +44,6 @@ INTRINSICS: tuple[Intrinsic, ...] = (
 )
 
 
-def find_intrinsic(name: str, target: Target) -> Intrinsic | None:
-    """The intrinsic of that name, if the target has it; else its meaning is to be used."""
-    for intrinsic in INTRINSICS:
-        if intrinsic.name == name and set(intrinsic.features) <= set(target.features):
-            return intrinsic
-    return None
-
-
-def intrinsic_windows(target: Target) -> dict[str, tuple[int, ...]]:
-    """The lanes of the windows of every intrinsic that the target has."""
-    return {
-        intrinsic.name: intrinsic.window_lanes
-        for intrinsic in INTRINSICS
-        if set(intrinsic.features) <= set(target.features)
-    }
+def intrinsics_of(target: Target) -> dict[str, Intrinsic]:
+    """The intrinsics that a target has, by name; of others the meaning is to be used."""
+    return {each.name: each for each in INTRINSICS if set(each.features) <= set(target.features)}

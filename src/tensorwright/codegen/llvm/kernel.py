@@ -12,7 +12,7 @@ from tensorwright.base import Target
 from tensorwright.codegen.analysis.facts import Facts, refuse_groups
 from tensorwright.codegen.analysis.promote import promote_accumulators
 from tensorwright.codegen.analysis.workspace import BUFFER_ALIGN, Workspace, element_count
-from tensorwright.codegen.llvm.intrinsics import intrinsic_windows
+from tensorwright.codegen.llvm.intrinsics import intrinsics_of
 from tensorwright.codegen.llvm.math.functions import LIBM_SYMBOLS
 from tensorwright.codegen.llvm.memory.access import Piece
 from tensorwright.codegen.llvm.parallel import write_entry
@@ -33,7 +33,8 @@ def emit(program: LoopProgram, target: Target) -> Source:
     refuse_groups(program)
     body = promote_accumulators(program.body, target)
     module = Module()
-    kernel = Kernel(name, target, module, Facts(target, intrinsic_windows(target)), Workspace(), [])
+    windows = {each.name: each.window_lanes for each in intrinsics_of(target).values()}
+    kernel = Kernel(name, target, module, Facts(target, windows), Workspace(), [])
     pointers = [f"%p{position}" for position in range(len(program.parameters))]
     listed = "".join(f"ptr noalias align {BUFFER_ALIGN} {pointer}, " for pointer in pointers)
     head = (

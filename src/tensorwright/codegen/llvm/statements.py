@@ -10,7 +10,7 @@ from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.analysis.tiles import tile_width
 from tensorwright.codegen.analysis.transposition import Transposition, find_transposition
 from tensorwright.codegen.analysis.workspace import BUFFER_ALIGN, Home, Workspace, element_count
-from tensorwright.codegen.llvm.intrinsics import find_intrinsic
+from tensorwright.codegen.llvm.intrinsics import intrinsics_of
 from tensorwright.codegen.llvm.memory.access import Piece
 from tensorwright.codegen.llvm.memory.buffers import Slots
 from tensorwright.codegen.llvm.operations.folds import fold_lanes
@@ -239,7 +239,7 @@ class Statements(Values):
         return self.function.pure(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     def _call(self, call: Call) -> None:
-        intrinsic = find_intrinsic(call.intrinsic, self.target)
+        intrinsic = intrinsics_of(self.target).get(call.intrinsic)
         if intrinsic is None or self.lanes > 1:
             self.statement(call.meaning)
             return
