@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.primitive import refuse
-from tensorwright.schedule.state import AtRoot, ScheduleState, SplitRelation, Stage, Tail
+from tensorwright.schedule.state import After, AtRoot, ScheduleState, SplitRelation, Stage, Tail
 
 
 def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) -> None:
@@ -28,6 +28,34 @@ def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) 
             if extent < total or (relation.tail is Tail.EXACT and extent % total):
                 reason = f"{stage.name} is split by {total}, and no whole tile would be left"
                 raise refuse(step, before, reason, "split with tail guard, or after this step")
+        _need_full_tiles_for_readers(step, before, after, stage)
+
+
+def _need_full_tiles_for_readers(
+    step: object, before: ScheduleState, after: ScheduleState, stage: Stage
+) -> None:
+    """Refuse tiles of a placed stage that are cut off where a reader is computed after each.
+
+    Theorem: a reader placed after a tile computes the whole tile, guarded by its tensor's end
+    alone. At the root that is where the tiles end; inside another stage they end where its tile
+    does, and beyond it nothing has been computed.
+    """
+    places = [reader.placement for reader in after.stages if isinstance(reader.placement, After)]
+    around = [place.loop for place in places if place.stage == stage.name]
+    for relation in stage.relations:
+        if not isinstance(relation, SplitRelation) or relation.parent in stage.reduce_loops:
+            continue
+        extent, total = (
+            analyse(after).nests[stage.name].extents[relation.parent],
+            _product(relation),
+        )
+        if not isinstance(extent, int) or total is None or extent % total == 0:
+            continue
+        for loop in around:
+            enclosing = stage.loops[: stage.loops.index(loop) + 1]
+            if not set(relation.children).isdisjoint(enclosing):
+                reason = f"{stage.name} is split by {total}, and a reader would run past its tile"
+                raise refuse(step, before, reason, "split by what divides, or before it is placed")
 
 
 def _promises(stage: Stage) -> tuple[SplitRelation, ...]:

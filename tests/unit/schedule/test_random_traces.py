@@ -145,7 +145,7 @@ WEIGHTS: dict[type, int] = {
     Parallel: 1,
     Bind: 2,
     ComputeAt: 6,
-    ReverseComputeAt: 2,
+    ReverseComputeAt: 6,
     ComputeInline: 1,
     ReverseComputeInline: 1,
     CacheRead: 2,

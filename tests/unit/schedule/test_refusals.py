@@ -271,6 +271,15 @@ CASES: dict[str, Case] = {
         ReverseComputeInline("d"),
     ),
     "reverse_inline_shifted_reads": (blur(), (), ReverseComputeInline("b")),
+    "split_what_a_reader_runs_past": (
+        softmax(),
+        (
+            ComputeInline("e"),
+            ReverseComputeAt("total", "top", "i"),
+            ReverseComputeAt("out", "total", "i"),
+        ),
+        Split("total", "i", (2,)),
+    ),
     "reverse_compute_at_what_is_longer": (longer(), (), ReverseComputeAt("z", "p", "i")),
     "reverse_compute_at_empty_tiles": (
         matmul(6, 7, 5, with_relu=True),

@@ -19,8 +19,8 @@ from tensorwright.schedule.state import After, ScheduleState
 class DecomposeReduction(Primitive):
     """Start the reduction of all elements of a loop's body at once, before the loops that fold.
 
-    Rewrite:  for i: for j: { C = 0; for k: C += .. }   ->   for i: { for j: C = 0;  for j: for k: C
-              += .. }
+    Rewrite:  for i: for j: { C = 0; for k: C += .. }
+              ->  for i: { for j: C = 0;  for j: for k: C += .. }
     Requires: the stage folds; no reduction loop is outside of the loop; no stage is placed after a
               tile of the loop's or an inner loop's body.
     Without this step the reduction starts in front of the outermost reduction loop.
