@@ -15,7 +15,7 @@ from tensorwright.codegen.analysis.promote import promote_accumulators
 from tensorwright.codegen.analysis.tiles import tile_width
 from tensorwright.codegen.analysis.workspace import (
     BUFFER_ALIGN,
-    Home,
+    MemoryKind,
     Workspace,
     element_count,
 )
@@ -23,9 +23,9 @@ from tensorwright.codegen.analysis.workspace import (
 __all__ = [
     "BUFFER_ALIGN",
     "Facts",
-    "Home",
     "IndexEvaluator",
     "Linear",
+    "MemoryKind",
     "Workspace",
     "combine",
     "decide",

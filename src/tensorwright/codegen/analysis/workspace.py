@@ -34,7 +34,7 @@ class Arena:
         return offset
 
 
-class Home(Enum):
+class MemoryKind(Enum):
     """Where the memory of a buffer comes from."""
 
     SHARED = "shared"  # one piece per call
@@ -49,13 +49,13 @@ class Workspace:
     shared: Arena = field(default_factory=Arena)  # one per call
     own: Arena = field(default_factory=Arena)  # one per thread
 
-    def place(self, buffer: Buffer, count_bytes: int, frame_bytes: int) -> tuple[Home, int]:
+    def place(self, buffer: Buffer, count_bytes: int, frame_bytes: int) -> tuple[MemoryKind, int]:
         """Where a buffer goes and its offset there; on a stack that holds `frame_bytes` already."""
         if buffer.scope is not Scope.LOCAL:
-            return Home.SHARED, self.shared.take(count_bytes)
+            return MemoryKind.SHARED, self.shared.take(count_bytes)
         if count_bytes <= _STACK_BYTES and frame_bytes + count_bytes <= _FRAME_BYTES:
-            return Home.STACK, frame_bytes
-        return Home.OWN, self.own.take(count_bytes)
+            return MemoryKind.STACK, frame_bytes
+        return MemoryKind.OWN, self.own.take(count_bytes)
 
     @contextmanager
     def statement(self) -> Iterator[None]:

@@ -10,8 +10,8 @@ from tensorwright.base import Target
 from tensorwright.codegen.analysis import (
     BUFFER_ALIGN,
     Facts,
-    Home,
     Linear,
+    MemoryKind,
     Workspace,
     element_count,
     tile_width,
@@ -250,15 +250,15 @@ class Statements(Values):
         """Memory for a buffer: of the call, on the stack, or of the thread."""
         size = self.lanes * element_count(buffer)
         count_bytes = size * buffer.dtype.size_bytes
-        home, offset = self.kernel.workspace.place(buffer, count_bytes, self.frame_bytes)
+        memory, offset = self.kernel.workspace.place(buffer, count_bytes, self.frame_bytes)
         name, kind = self.names.fresh(buffer.name), element_type(buffer.dtype)
-        match home:
-            case Home.STACK:
+        match memory:
+            case MemoryKind.STACK:
                 self.frame_bytes += count_bytes
                 aligned = f"__attribute__((aligned({BUFFER_ALIGN}), unused))"
                 self.out.add(f"{kind} {name}[{max(size, 1)}] {aligned};")
-            case Home.SHARED | Home.OWN:
-                base = "workspace" if home is Home.SHARED else "slice"
+            case MemoryKind.SHARED | MemoryKind.OWN:
+                base = "workspace" if memory is MemoryKind.SHARED else "slice"
                 self.out.add(f"{kind} *restrict {name} = ({kind} *)({base} + {offset});")
         return Piece(name, buffer.dtype, private=self.lanes)
 

@@ -9,7 +9,12 @@ from tensorwright.codegen.analysis.facts import Facts
 from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.analysis.tiles import tile_width
 from tensorwright.codegen.analysis.transposition import Transposition, find_transposition
-from tensorwright.codegen.analysis.workspace import BUFFER_ALIGN, Home, Workspace, element_count
+from tensorwright.codegen.analysis.workspace import (
+    BUFFER_ALIGN,
+    MemoryKind,
+    Workspace,
+    element_count,
+)
 from tensorwright.codegen.llvm.intrinsics import intrinsics_of
 from tensorwright.codegen.llvm.memory.access import Piece
 from tensorwright.codegen.llvm.memory.buffers import Slots
@@ -224,13 +229,13 @@ class Statements(Values):
         """Memory for a buffer: of the call, on the stack, or of the thread."""
         size = self.lanes * element_count(buffer)
         count_bytes = size * buffer.dtype.size_bytes
-        home, offset = self.kernel.workspace.place(buffer, count_bytes, self.frame_bytes)
-        match home:
-            case Home.SHARED:
+        memory, offset = self.kernel.workspace.place(buffer, count_bytes, self.frame_bytes)
+        match memory:
+            case MemoryKind.SHARED:
                 pointer = self._at("%workspace", offset)
-            case Home.OWN:
+            case MemoryKind.OWN:
                 pointer = self._at("%slice", offset)
-            case Home.STACK:
+            case MemoryKind.STACK:
                 self.frame_bytes += count_bytes
                 pointer = self.function.alloca(f"[{count_bytes} x i8]", BUFFER_ALIGN)
         return Piece(pointer, buffer.dtype, size, BUFFER_ALIGN, self.lanes)

@@ -1,4 +1,4 @@
-"""From a schedule state to a loop program. Read `nests.py` first, then `homes.py`."""
+"""From a schedule state to a loop program. Read `nests.py` first, then `buffers.py`."""
 
 from tensorwright.loop.lowering.nests import lower
 

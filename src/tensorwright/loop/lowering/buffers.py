@@ -45,7 +45,7 @@ from tensorwright.schedule import (
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class StageBuffer:
     """A tensor's buffer, the element that comes first in it, and where it is allocated.
 
     allocated_at  (stage, loop); None: not allocated here, or around everything
@@ -58,26 +58,26 @@ class Home:
     order: tuple[int, ...] = ()
 
 
-class Homes:
-    """The home of every tensor of a state, and the packings of its constants; does not change."""
+class StageBuffers:
+    """The buffer of every tensor of a state, and the packings of its constants; does not change."""
 
     def __init__(self, state: ScheduleState) -> None:
         self.state = state
         self.analysis: Analysis = analyse(state)
         self.packings: dict[str, Packing] = {}
-        self._homes: dict[str, Home] = {}
+        self._buffers: dict[str, StageBuffer] = {}
         self._folded = {each.tensor.name: each for each in state.folded}
         self._in_loop_order = {tensor for tensor, _ in state.packed}
         for tensor in state.inputs:
             if tensor.name not in self._in_loop_order:
-                self._homes[tensor.name] = self._as_it_is(tensor)
+                self._buffers[tensor.name] = self._as_it_is(tensor)
         for stage in state.stages:
-            self._homes[stage.name] = _home_of(state, stage)
+            self._buffers[stage.name] = _buffer_of(state, stage)
         for name, reader in state.packed:
-            self._homes[name] = self._packed(name, state.stage(reader))
+            self._buffers[name] = self._packed(name, state.stage(reader))
 
-    def __getitem__(self, tensor: str) -> Home:
-        return self._homes[tensor]
+    def __getitem__(self, tensor: str) -> StageBuffer:
+        return self._buffers[tensor]
 
     def caller_name(self, tensor: str) -> str:
         """The constant that the caller gives for an input: itself, or what it is folded from."""
@@ -85,11 +85,11 @@ class Homes:
 
     def place(self, tensor: str, indices: Sequence[Index]) -> tuple[Index, ...]:
         """Indices into a tensor as indices into its buffer, over real variables."""
-        home = self._homes[tensor]
+        stored = self._buffers[tensor]
         bounds = self.analysis.bounds
-        local = [simplify(i - low, bounds) for i, low in zip(indices, home.low, strict=True)]
-        if home.order:
-            local = [local[n] for n in home.order]
+        local = [simplify(i - low, bounds) for i, low in zip(indices, stored.low, strict=True)]
+        if stored.order:
+            local = [local[n] for n in stored.order]
         return tuple(simplify(self.analysis.realise(i), bounds) for i in local)
 
     def target(self, stage: Stage) -> tuple[Index, ...]:
@@ -103,7 +103,7 @@ class Homes:
         bounds = self.analysis.bounds
 
         def on_element(element: Element) -> Index:
-            buffer = self._homes[element.source.name].buffer
+            buffer = self._buffers[element.source.name].buffer
             return Element(buffer, self.place(element.source.name, element.indices))
 
         def virtual(index: Index) -> Index:
@@ -117,7 +117,7 @@ class Homes:
                 place = tuple(self.analysis.realise(var) for var, _ in axes)
             else:
                 place = self.place(name, load.indices)
-            return Load(self._homes[name].buffer, place)
+            return Load(self._buffers[name].buffer, place)
 
         def on_condition(condition: Condition) -> Condition:
             # the analysis' variables first: bounds of the tensor's own axes are not in the table
@@ -133,7 +133,7 @@ class Homes:
     def _derivation(self, name: str) -> Compute | None:
         return self._folded[name].tensor if name in self._folded else None
 
-    def _as_it_is(self, tensor: Placeholder) -> Home:
+    def _as_it_is(self, tensor: Placeholder) -> StageBuffer:
         """An input in the order of its axes; one that is derived from the caller's is made so."""
         if tensor.name in self._folded:
             axes = tuple((Var(f"d{n}"), extent) for n, extent in enumerate(tensor.shape))
@@ -141,9 +141,9 @@ class Homes:
             derivation = self._derivation(tensor.name)
             self.packings[tensor.name] = Packing(axes, places, all_of(), tensor.shape, derivation)
         buffer = Buffer(tensor.name, tensor.shape, tensor.dtype)
-        return Home(buffer, (0,) * len(tensor.shape), None)
+        return StageBuffer(buffer, (0,) * len(tensor.shape), None)
 
-    def _packed(self, name: str, stage: Stage) -> Home:
+    def _packed(self, name: str, stage: Stage) -> StageBuffer:
         """A constant in the order in which a stage's loops read it."""
         tensor = next(t for t in self.state.inputs if t.name == name)
         load = next(x for x in loads_of(stage.tensor.body) if x.source.name == name)
@@ -161,10 +161,10 @@ class Homes:
         )
         self.packings[name] = Packing(axes, indices, valid, tensor.shape, self._derivation(name))
         shape = tuple(extent for _, extent in axes)
-        return Home(Buffer(f"{name}_packed", shape, tensor.dtype), (0,) * len(shape), None)
+        return StageBuffer(Buffer(f"{name}_packed", shape, tensor.dtype), (0,) * len(shape), None)
 
 
-def _home_of(state: ScheduleState, stage: Stage) -> Home:
+def _buffer_of(state: ScheduleState, stage: Stage) -> StageBuffer:
     """The buffer of a stage: all of its tensor, or the part that one run computes."""
     tensor = stage.tensor
     place: tuple[str, str] | None = None
@@ -181,7 +181,7 @@ def _home_of(state: ScheduleState, stage: Stage) -> Home:
         scope = Scope.SHARED if stage.scope is Scope.SHARED else Scope.LOCAL
     order = _local_order(state, stage) if scope is Scope.LOCAL else ()
     shape = tuple(region.extents[n] for n in order) if order else region.extents
-    return Home(Buffer(stage.name, shape, tensor.dtype, scope), region.low, place, order)
+    return StageBuffer(Buffer(stage.name, shape, tensor.dtype, scope), region.low, place, order)
 
 
 def _tile_place(state: ScheduleState, stage: Stage) -> tuple[str, str] | None:

@@ -27,16 +27,16 @@ from tensorwright.expr import (
     substitute,
     substitute_condition,
 )
-from tensorwright.loop.lowering.buffers import Homes
+from tensorwright.loop.lowering.buffers import StageBuffers
 from tensorwright.schedule import Stage
 
 
 class Guards:
     """The guards of all stages of a state; remembers which stages may overhang."""
 
-    def __init__(self, homes: Homes) -> None:
-        self.homes = homes
-        self.analysis = homes.analysis
+    def __init__(self, buffers: StageBuffers) -> None:
+        self.buffers = buffers
+        self.analysis = buffers.analysis
         self.overhanging: dict[str, bool] = {}
 
     def of(self, stage: Stage, without: Set[Var] = frozenset()) -> Condition:
@@ -64,11 +64,11 @@ class Guards:
         overhangs itself.
         """
         if stage.name not in self.overhanging:
-            has_room = self.homes[stage.name].allocated_at is not None
+            has_room = self.buffers[stage.name].allocated_at is not None
             self.overhanging[stage.name] = (
                 has_room
                 and self._reads_what_is_computed(stage)
-                and self._is_inside(self.homes.value(stage), frozenset())
+                and self._is_inside(self.buffers.value(stage), frozenset())
             )
         return self.overhanging[stage.name]
 
@@ -77,9 +77,9 @@ class Guards:
         bounds = self.analysis.bounds
         values = self.analysis.nests[stage.name].axis_values
         for load in loads_of(stage.tensor.body):
-            if self.homes[load.source.name].allocated_at is None:
+            if self.buffers[load.source.name].allocated_at is None:
                 continue
-            source = self.homes.state.stage(load.source.name)
+            source = self.buffers.state.stage(load.source.name)
             is_whole = self.analysis.nests[source.name].overhang is True
             if is_whole or self._may_overhang(source):
                 continue

@@ -32,7 +32,7 @@ from tensorwright.loop.ir import (
     Window,
     block,
 )
-from tensorwright.loop.lowering.buffers import Homes
+from tensorwright.loop.lowering.buffers import StageBuffers
 from tensorwright.loop.lowering.guards import Guards
 from tensorwright.loop.lowering.prefetches import prefetches_in
 from tensorwright.schedule import After, At, AtRoot, ScheduleState, Stage
@@ -40,34 +40,34 @@ from tensorwright.schedule import After, At, AtRoot, ScheduleState, Stage
 
 def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
     """The loop program that a schedule state stands for."""
-    homes = Homes(state)
+    buffers = StageBuffers(state)
     roots = [stage for stage in state.stages if isinstance(stage.placement, AtRoot)]
-    nests = _Nests(homes)
+    nests = _Nests(buffers)
     body = block(*(nests.nest(stage, 0) for stage in roots))
     for stage in state.stages:
-        home = homes[stage.name]
-        if stage.name not in state.outputs and home.allocated_at is None:
-            body = Allocate(home.buffer, body)
+        stored = buffers[stage.name]
+        if stage.name not in state.outputs and stored.allocated_at is None:
+            body = Allocate(stored.buffer, body)
     parameters = [
         Parameter(
-            homes[tensor.name].buffer,
+            buffers[tensor.name].buffer,
             Role.CONSTANT if tensor.name in state.constants else Role.INPUT,
-            homes.packings.get(tensor.name),
-            homes.caller_name(tensor.name) if tensor.name in homes.packings else "",
+            buffers.packings.get(tensor.name),
+            buffers.caller_name(tensor.name) if tensor.name in buffers.packings else "",
         )
         for tensor in state.inputs
     ]
-    outputs = [Parameter(homes[output].buffer, Role.OUTPUT) for output in state.outputs]
+    outputs = [Parameter(buffers[output].buffer, Role.OUTPUT) for output in state.outputs]
     return LoopProgram(name, (*parameters, *outputs), body)
 
 
 class _Nests:
     """Builds the nests of the stages of a state."""
 
-    def __init__(self, homes: Homes) -> None:
-        self.homes = homes
-        self.state = homes.state
-        self.guards = Guards(homes)
+    def __init__(self, buffers: StageBuffers) -> None:
+        self.buffers = buffers
+        self.state = buffers.state
+        self.guards = Guards(buffers)
 
     def nest(self, stage: Stage, depth: int) -> Stmt:
         """The loops of a stage from a depth inwards, with what is placed in them."""
@@ -85,9 +85,9 @@ class _Nests:
             *(self.nest(s, 0) for s in after),
         )
         for allocated in reversed(self.state.stages):
-            home = self.homes[allocated.name]
-            if home.allocated_at == (stage.name, loop):
-                body = Allocate(home.buffer, body)
+            stored = self.buffers[allocated.name]
+            if stored.allocated_at == (stage.name, loop):
+                body = Allocate(stored.buffer, body)
         result = self._loop(stage, loop, body)
         if stage.intrinsic is not None and stage.intrinsic[0] == loop:
             result = self._call(stage, result)
@@ -97,16 +97,16 @@ class _Nests:
 
     def _prefetches(self, stage: Stage, depth: int) -> tuple[Stmt, ...]:
         """What a loop prefetches: where its terms are skipped, nothing, so that it is too."""
-        asked = tuple(prefetches_in(self.homes, stage, stage.loops[depth]))
+        asked = tuple(prefetches_in(self.buffers, stage, stage.loops[depth]))
         terms = self.guards.of_terms(stage)
-        variables = self.homes.analysis.nests[stage.name].variables
+        variables = self.buffers.analysis.nests[stage.name].variables
         inside = {variables[x] for x in stage.loops[depth + 1 :] if x in variables}
         if isinstance(terms, bool) or free_vars(*condition_sides(terms)) & inside:
             return asked
         return tuple(_guarded(terms, each) for each in asked)
 
     def _loop(self, stage: Stage, loop: str, body: Stmt) -> Stmt:
-        nest = self.homes.analysis.nests[stage.name]
+        nest = self.buffers.analysis.nests[stage.name]
         if loop not in nest.variables:
             return body
         return For(nest.variables[loop], nest.extents[loop], stage.kind(loop), body)
@@ -116,10 +116,10 @@ class _Nests:
         reduction = stage.tensor.reduction
         assert reduction is not None, "the caller has seen a reduction"
         identity = identity_of(reduction.combiner, stage.tensor.dtype)
-        variables = self.homes.analysis.nests[stage.name].variables
+        variables = self.buffers.analysis.nests[stage.name].variables
         spatial = [x for x in stage.loops[depth:] if x not in stage.reduce_loops]
         folding = {variables[x] for x in stage.loops if x in stage.reduce_loops and x in variables}
-        buffer, target = self.homes[stage.name].buffer, self.homes.target(stage)
+        buffer, target = self.buffers[stage.name].buffer, self.buffers.target(stage)
         statement = _guarded(self.guards.of(stage, folding), Store(buffer, target, identity))
         for loop in reversed(spatial):
             statement = self._loop(stage, loop, statement)
@@ -127,8 +127,8 @@ class _Nests:
 
     def _statement(self, stage: Stage) -> Stmt:
         reduction = stage.tensor.reduction
-        buffer, target = self.homes[stage.name].buffer, self.homes.target(stage)
-        value = self.homes.value(stage)
+        buffer, target = self.buffers[stage.name].buffer, self.buffers.target(stage)
+        value = self.buffers.value(stage)
         statement: Stmt
         if reduction is None:
             statement = Store(buffer, target, value)
@@ -143,11 +143,11 @@ class _Nests:
         """The nest as a call of an intrinsic on the windows where its operands begin."""
         assert stage.intrinsic is not None, "the caller has seen an intrinsic"
         loop, intrinsic = stage.intrinsic
-        variables = self.homes.analysis.nests[stage.name].variables
+        variables = self.buffers.analysis.nests[stage.name].variables
         inside = stage.loops[stage.loops.index(loop) :]
         first: dict[Var, Index] = {variables[x]: 0 for x in inside if x in variables}
-        operands = [(self.homes[stage.name].buffer, self.homes.target(stage))]
-        operands += [(load.source, load.indices) for load in loads_of(self.homes.value(stage))]
+        operands = [(self.buffers[stage.name].buffer, self.buffers.target(stage))]
+        operands += [(load.source, load.indices) for load in loads_of(self.buffers.value(stage))]
         windows = tuple(
             Window(buffer, tuple(substitute(index, first) for index in indices))
             for buffer, indices in operands

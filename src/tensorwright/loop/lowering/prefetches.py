@@ -16,34 +16,34 @@ from tensorwright.expr import (
     substitute,
 )
 from tensorwright.loop.ir import For, Prefetch, Stmt, block
-from tensorwright.loop.lowering.buffers import Homes
+from tensorwright.loop.lowering.buffers import StageBuffers
 from tensorwright.loop.lowering.loop_order import host_variables
 from tensorwright.schedule import ForKind, Stage
 
 
-def prefetches_in(homes: Homes, stage: Stage, loop: str) -> list[Stmt]:
+def prefetches_in(buffers: StageBuffers, stage: Stage, loop: str) -> list[Stmt]:
     """What a stage asks for at the start of each iteration of one of its loops."""
     return [
-        _next_part(homes, stage, request.tensor, loop)
+        _next_part(buffers, stage, request.tensor, loop)
         if request.is_next_part
-        else _ahead(homes, stage, request.tensor, loop, request.distance)
+        else _ahead(buffers, stage, request.tensor, loop, request.distance)
         for request in stage.prefetches
         if request.loop == loop
     ]
 
 
-def _ahead(homes: Homes, stage: Stage, tensor: str, loop: str, distance: Index) -> Stmt:
+def _ahead(buffers: StageBuffers, stage: Stage, tensor: str, loop: str, distance: Index) -> Stmt:
     """A prefetch of what the body of the loop reads first, `distance` iterations on."""
-    if homes[tensor].allocated_at is not None:
+    if buffers[tensor].allocated_at is not None:
         return block()  # it is made in a tile, so it is near already
-    variables = homes.analysis.nests[stage.name].variables
+    variables = buffers.analysis.nests[stage.name].variables
     inside = stage.loops[stage.loops.index(loop) + 1 :]
     ahead: dict[Var, Index] = {variables[x]: 0 for x in inside if x in variables}
     if loop in variables:
         ahead[variables[loop]] = variables[loop] + distance
     statements: list[Stmt] = []
-    for load in loads_of(homes.value(stage)):
-        if load.source == homes[tensor].buffer:
+    for load in loads_of(buffers.value(stage)):
+        if load.source == buffers[tensor].buffer:
             if any(isinstance(a, Element) for index in load.indices for a in atoms_of(index)):
                 continue  # where it lies is in memory, which may not be read so far ahead
             place = tuple(substitute(index, ahead) for index in load.indices)
@@ -51,20 +51,20 @@ def _ahead(homes: Homes, stage: Stage, tensor: str, loop: str, distance: Index) 
     return block(*dict.fromkeys(statements))
 
 
-def _next_part(homes: Homes, stage: Stage, tensor: str, loop: str) -> Stmt:
+def _next_part(buffers: StageBuffers, stage: Stage, tensor: str, loop: str) -> Stmt:
     """A share of the lines of a packed constant that the next position of the host reads.
 
     Lines are vectors of the last packed axis; those inside the loop are shared out among the
     host's positions that read the same part.
     """
-    variables = homes.analysis.nests[stage.name].variables
-    bounds = homes.analysis.bounds
-    axes = homes.packings[tensor].axes
+    variables = buffers.analysis.nests[stage.name].variables
+    bounds = buffers.analysis.bounds
+    axes = buffers.packings[tensor].axes
     own = {variables[x]: x for x in stage.loops if x in variables}
     inside = stage.loops[stage.loops.index(loop) + 1 :]
     lines = [var for var, _ in axes[:-1] if var in own and own[var] in inside]
     parts = [var for var, _ in axes if var not in own]
-    host = host_variables(homes.state, stage)
+    host = host_variables(buffers.state, stage)
     if not parts:
         return block()
     after = host[host.index(parts[-1]) + 1 :] if parts[-1] in host else []
@@ -85,9 +85,9 @@ def _next_part(homes: Homes, stage: Stage, tensor: str, loop: str) -> Stmt:
         rest = rest // extent
     if lines:
         place[lines[0]] = rest
-    indices = tuple(homes.analysis.realise(substitute(var, place)) for var, _ in axes)
+    indices = tuple(buffers.analysis.realise(substitute(var, place)) for var, _ in axes)
     if not any(decisions_of(index) for index in (each, *indices)):  # else it takes long
         wider = {**bounds, share: Range.of_extent(each)}
         indices = tuple(simplify(index, wider) for index in indices)
-    ask = Prefetch(homes[tensor].buffer, indices, level=2)
+    ask = Prefetch(buffers[tensor].buffer, indices, level=2)
     return For(share, each, ForKind.UNROLLED, ask)

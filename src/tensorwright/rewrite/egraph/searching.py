@@ -9,6 +9,7 @@ What matches beyond a limit is left for later.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Generic, TypeAlias
@@ -91,7 +92,7 @@ class GraphIndex(Generic[Data]):
             self._by_operator.clear()
 
 
-class Search(Generic[Data]):
+class Search(ABC, Generic[Data]):
     """A rewrite looked for by one of its triggers.
 
     is_cut  whether the last look stopped at the limit
@@ -106,9 +107,9 @@ class Search(Generic[Data]):
         self._done = done
         self._patterns = trigger.patterns
 
+    @abstractmethod
     def matches(self, limit: int) -> list[Match]:
         """New matches, at most so many; they count as done."""
-        raise NotImplementedError
 
 
 class RootSearch(Search[Data]):
