@@ -7,6 +7,7 @@ back end says how the rest is written: products, quotients, remainders, minima, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TypeAlias
 
 from tensorwright.base import InternalError
@@ -68,6 +69,15 @@ class IndexEvaluator(ABC):
     @abstractmethod
     def element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
         """An element of an integer buffer, as a number."""
+
+    def range_of_choice(
+        self, left: Linear, right: Linear, choose: Callable[[int, int], int]
+    ) -> Bounds | None:
+        """Bounds of the smaller or the larger of two values: `choose` is min or max."""
+        first, last = self.range_of(left), self.range_of(right)
+        if first is None or last is None:
+            return None
+        return choose(first[0], last[0]), choose(first[1], last[1])
 
     def evaluate(self, index: Index) -> Linear:
         """The value of an index expression."""

@@ -67,10 +67,7 @@ class Indices(IndexEvaluator):
         self, left: Linear, right: Linear, operator: str, choose: Callable[[int, int], int]
     ) -> Linear:
         a, b = self.sum(left), self.sum(right)
-        first, last = self.range_of(left), self.range_of(right)
-        limits = None
-        if first is not None and last is not None:
-            limits = (choose(first[0], last[0]), choose(first[1], last[1]))
+        limits = self.range_of_choice(left, right, choose)
         return self._named(f"({a} {operator} {b} ? {a} : {b})", limits)
 
     def _named(self, text: str, limits: tuple[int, int] | None = None) -> Linear:

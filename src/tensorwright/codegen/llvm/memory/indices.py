@@ -55,10 +55,7 @@ class Indices(Arithmetic, IndexEvaluator):
     def _extreme_of(
         self, left: Linear, right: Linear, name: str, choose: Callable[[int, int], int]
     ) -> Linear:
-        first, last = self.range_of(left), self.range_of(right)
-        bounds = None
-        if first is not None and last is not None:
-            bounds = (choose(first[0], last[0]), choose(first[1], last[1]))
+        bounds = self.range_of_choice(left, right, choose)
         uniform = self.is_uniform(left) and self.is_uniform(right)
         kind = "i64" if uniform else f"<{self.lanes} x i64>"
         read = self.scalar if uniform else (lambda value: self.vector_of(value, 64))
