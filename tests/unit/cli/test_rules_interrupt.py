@@ -23,7 +23,7 @@ def test_generate_stops_and_goes_on(child: Callable[..., dict[str, Any]], tmp_pa
         **start, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     ) as process:
         while process.poll() is None and not verdicts.exists():
-            time.sleep(0.05)
+            time.sleep(0.002)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         _, errors = process.communicate()
     assert process.returncode == 130, errors
