@@ -24,6 +24,7 @@ from tensorwright.tuning.models import (
     Sample,
     SavedModel,
     load_model,
+    machine_of,
 )
 
 TARGET = Target.parse("x86-64-avx2")
@@ -32,7 +33,7 @@ SAMPLES = [*made_up("one", 120, 3, 0), *made_up("two", 120, 3, 1)]
 
 
 def boosted(settings: BoostedSettings = FAST) -> BoostedModel:
-    return BoostedModel(settings, RooflineModel(TARGET, 2))
+    return BoostedModel(settings, RooflineModel(machine_of(TARGET, 2)))
 
 
 @lru_cache(maxsize=1)
@@ -49,8 +50,8 @@ def saved_model() -> SavedModel:
 
 MAKERS: dict[str, Callable[[], CostModel]] = {
     "random": RandomModel,
-    "roofline": lambda: RooflineModel(TARGET, 2),
-    "blended": lambda: BlendedModel(RandomModel(), RooflineModel(TARGET, 2)),
+    "roofline": lambda: RooflineModel(machine_of(TARGET, 2)),
+    "blended": lambda: BlendedModel(RandomModel(), RooflineModel(machine_of(TARGET, 2))),
     "boosted": boosted,
     "boosted by squares": lambda: boosted(BoostedSettings(LossKind.SQUARES, rounds=40)),
     "saved": saved_model,

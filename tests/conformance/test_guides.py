@@ -11,7 +11,7 @@ from tests.unit.tuning.helpers import matmul
 from tensorwright.base import Target
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import Featurizer
-from tensorwright.tuning.models import RandomModel, RooflineModel
+from tensorwright.tuning.models import RandomModel, RooflineModel, machine_of
 from tensorwright.tuning.space import Space, space_of
 from tensorwright.tuning.strategies import (
     Guide,
@@ -31,7 +31,7 @@ MakeGuide = Callable[[Task, Space, int], Guide]
 MAKERS: dict[str, MakeGuide] = {
     "random": lambda task, space, seed: RandomGuide(seed),
     "random model": ModelGuides(RandomModel(), Featurizer, TARGET),
-    "roofline": ModelGuides(RooflineModel(TARGET, 2), Featurizer, TARGET),
+    "roofline": ModelGuides(RooflineModel(machine_of(TARGET, 2)), Featurizer, TARGET),
 }
 
 

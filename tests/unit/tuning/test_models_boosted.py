@@ -21,6 +21,7 @@ from tensorwright.tuning.models import (
     Sample,
     judge,
     load_model,
+    machine_of,
     make_model,
     overall,
     scores_of,
@@ -98,7 +99,7 @@ def test_it_keeps_a_bounded_number_of_samples() -> None:
 
 
 def test_the_prior_answers_first_and_fades() -> None:
-    prior = RooflineModel(TARGET, 2)
+    prior = RooflineModel(machine_of(TARGET, 2))
     model = BoostedModel(SETTINGS, prior)
     features = np.stack([sample.features for sample in made_up("a", 10, 2, 3)])
     assert not model.is_trained
@@ -128,12 +129,15 @@ def test_a_session_starts_from_a_saved_model(tmp_path: Path) -> None:
     trained().save(path, "here")
     features = np.stack([sample.features for sample in made_up("a", 30, 3, 4)])
     warm = make_model(TARGET, 2, saved=path)
-    trees, roofline = load_model(path), RooflineModel(TARGET, 2)
+    trees, roofline = load_model(path), RooflineModel(machine_of(TARGET, 2))
     expected = trees.predict(features) + roofline.predict(features)
     assert warm.predict(features).tolist() == expected.tolist()
     assert not warm.update()
     cold = make_model(TARGET, 2, saved=tmp_path / "missing.json")
-    assert cold.predict(features).tolist() == RooflineModel(TARGET, 2).predict(features).tolist()
+    assert (
+        cold.predict(features).tolist()
+        == RooflineModel(machine_of(TARGET, 2)).predict(features).tolist()
+    )
 
 
 def test_nothing_is_saved_before_anything_is_learned(tmp_path: Path) -> None:
@@ -196,7 +200,7 @@ def test_without_lightgbm_the_prior_goes_on_and_says_so_once(
 
     monkeypatch.setattr(importlib, "import_module", missing)
     notices: list[str] = []
-    prior = RooflineModel(TARGET, 2)
+    prior = RooflineModel(machine_of(TARGET, 2))
     model = BoostedModel(SETTINGS, prior, on_notice=notices.append)
     for seed in range(3):
         model.observe(made_up("a", 40, 2, seed))
@@ -254,5 +258,5 @@ def test_the_roofline_knows_what_costs_time(
     slower: dict[str, float], faster: dict[str, float]
 ) -> None:
     big = {"buffer1_unique_bytes": 1e9}
-    model = RooflineModel(TARGET, 2)
+    model = RooflineModel(machine_of(TARGET, 2))
     assert model.predict(program(**slower, **big)) < model.predict(program(**faster, **big))

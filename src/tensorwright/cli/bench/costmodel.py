@@ -35,6 +35,7 @@ from tensorwright.tuning.models import (
     RooflineModel,
     Sample,
     judge,
+    machine_of,
     overall,
     scores_of,
     split,
@@ -127,9 +128,9 @@ def _models(target: Target, threads: int, seed: int) -> dict[str, Make]:
         "boosted, pairs": lambda: BoostedModel(pairs),
         "boosted, squares": lambda: BoostedModel(squares),
         "pairs + roofline": lambda: BlendedModel(
-            BoostedModel(pairs), RooflineModel(target, threads)
+            BoostedModel(pairs), RooflineModel(machine_of(target, threads))
         ),
-        "roofline": lambda: RooflineModel(target, threads),
+        "roofline": lambda: RooflineModel(machine_of(target, threads)),
         "random": lambda: RandomModel(seed),
     }
 

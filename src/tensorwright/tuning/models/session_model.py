@@ -9,6 +9,7 @@ from pathlib import Path
 from tensorwright.base import Target
 from tensorwright.tuning.models.blended import BlendedModel
 from tensorwright.tuning.models.boosted import BoostedModel
+from tensorwright.tuning.models.machine import machine_of
 from tensorwright.tuning.models.protocol import CostModel
 from tensorwright.tuning.models.roofline import RooflineModel
 from tensorwright.tuning.models.saved_model import SavedModel, load_model
@@ -28,7 +29,7 @@ def make_model(
     on_notice  told, in a sentence, if LightGBM cannot be used; a warning where None
     Raises:    RecordError for a file that is no model, or one for other features.
     """
-    prior: CostModel = RooflineModel(target, threads)
+    prior: CostModel = RooflineModel(machine_of(target, threads))
     trees = saved if saved is None or isinstance(saved, SavedModel) else _read(saved)
     if trees is not None:
         is_alike = trees.loss is LossKind.PAIRS

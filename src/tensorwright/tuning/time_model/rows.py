@@ -1,0 +1,137 @@
+"""What the trees of the time model see of a statement, and what they start from.
+
+A row is the statement's features, the machine, and what one statement's features do not tell: how
+the roofline's parts compare with each other, and what share of its program the statement is.
+Caches and rates stand in the roofline's parts alone, which say how much comes from beyond a cache,
+and not how large it is: trees that were trained on few machines cannot know better.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.tuning.features import FEATURE_NAMES
+from tensorwright.tuning.models.machine import CLOCK_HZ, Machine
+from tensorwright.tuning.models.protocol import Features
+from tensorwright.tuning.models.roofline import LEVELS, Estimate, RooflineModel
+
+MACHINE_COLUMNS = ("vector_bytes", "vector_registers", "has_masks", "threads", "is_cold")
+ROOFLINE_COLUMNS = ("roofline", "roofline_arithmetic", *(f"roofline_{level}" for level in LEVELS))
+CONTEXT_COLUMNS = (
+    "program_statements",
+    "program_seconds",
+    "program_flops",
+    "most_flops",
+    "share_seconds",
+    "share_flops",
+    "share_bytes",
+    "statements_after",
+)
+ROW_NAMES: tuple[str, ...] = (
+    *FEATURE_NAMES,
+    *MACHINE_COLUMNS,
+    *ROOFLINE_COLUMNS,
+    *CONTEXT_COLUMNS,
+)
+"""Logarithms to base 2, but flags; of the roofline's parts and of shares, at least -20."""
+
+ROW_DIGEST = hashlib.sha256("\n".join(ROW_NAMES).encode()).hexdigest()[:16]
+"""Of the names in order: trees that were trained on other rows are refused."""
+
+_LEAST = np.float32(-20.0)
+_FLOPS = np.array([n for n, name in enumerate(FEATURE_NAMES) if name.startswith("float_")])
+_BYTES = np.array([n for n, name in enumerate(FEATURE_NAMES) if name.endswith("_unique_bytes")])
+
+_Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The statements of programs of equal numbers of statements.
+
+    base   log2 of the seconds that the roofline gives each statement (programs, statements)
+    rows   what trees see (programs * statements, columns), the statements of a program in order
+    """
+
+    base: _Matrix
+    rows: Features
+
+
+def rows_of(features: Features, machine: Machine) -> Rows:
+    """The rows of programs.  Shapes:  features (programs, statements, features)."""
+    programs, statements, own = features.shape
+    estimate = RooflineModel(machine).estimate(features)
+    base = np.log2(estimate.cycles) - np.float32(np.log2(CLOCK_HZ))
+    found = np.empty((programs, statements, len(ROW_NAMES)), np.float32)
+    found[..., :own] = features
+    first = own + len(MACHINE_COLUMNS)
+    found[..., own:first] = _machine_row(machine)
+    for column, part in enumerate((*_roofline(base, estimate), *_context(base, features)), first):
+        found[..., column] = part
+    return Rows(base, found.reshape(programs * statements, -1))
+
+
+def program_scores(base: NDArray[np.floating], tree_values: NDArray[np.floating]) -> _Scores:
+    """log2 of the seconds of programs: the sum of what their statements take.
+
+    Shapes:  base (programs, statements), log2 of seconds; tree_values of as many -> (programs,)
+    """
+    return log2_sum(base + tree_values.reshape(base.shape))
+
+
+def log2_sum(terms: NDArray[np.floating]) -> _Scores:
+    """log2 of the sums of 2^terms along the last axis."""
+    exact = terms.astype(np.float64)
+    found: _Scores = np.log2(np.exp2(exact).sum(axis=-1))
+    return found
+
+
+_Scores = NDArray[np.float64]
+
+
+def _machine_row(machine: Machine) -> _Matrix:
+    numbers = (machine.vector_bytes, machine.vector_registers)
+    flags = (float(machine.has_masks), float(np.log2(machine.threads)), float(machine.is_cold))
+    return np.array([*np.log2(numbers), *flags], np.float32)
+
+
+def _roofline(base: _Matrix, estimate: Estimate) -> tuple[_Matrix, ...]:
+    """The statement's seconds, and its parts against them."""
+    parts = (estimate.arithmetic, *estimate.memory)
+    return (base, *(_log2_share(part, estimate.cycles) for part in parts))
+
+
+def _context(base: _Matrix, features: Features) -> tuple[_Matrix, ...]:
+    programs, statements = base.shape
+    flops = _total(features, _FLOPS)
+    nbytes = _total(features, _BYTES)
+    seconds = log2_sum(base).astype(np.float32)[:, None]
+    all_flops = flops.sum(axis=1, keepdims=True)
+    after = np.log2(np.arange(statements, 0, -1, dtype=np.float32))
+    return (
+        np.full((programs, 1), np.log2(statements), np.float32),
+        seconds,
+        np.log2(all_flops + 1.0),
+        np.log2(flops.max(axis=1, keepdims=True) + 1.0),
+        np.maximum(base - seconds, _LEAST),
+        _log2_share(flops, all_flops),
+        _log2_share(nbytes, nbytes.sum(axis=1, keepdims=True)),
+        after[None],
+    )
+
+
+def _total(features: Features, places: NDArray[np.int64]) -> _Matrix:
+    """The sum of some features without their logarithms (programs, statements)."""
+    plain = np.exp2(features[..., places])
+    found: _Matrix = plain.sum(axis=-1) - np.float32(len(places))
+    return np.maximum(found, 0.0)
+
+
+def _log2_share(part: _Matrix, whole: _Matrix) -> _Matrix:
+    least = np.float32(2.0) ** _LEAST
+    found: _Matrix = np.log2(np.maximum(part / np.maximum(whole, 1.0), least))
+    return found

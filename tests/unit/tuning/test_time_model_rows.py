@@ -1,0 +1,118 @@
+"""The rows of the time model: what the trees see of statements, machines and programs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensorwright.base import TARGETS, CpuTarget, Target, override
+from tensorwright.tuning.features import FEATURE_NAMES
+from tensorwright.tuning.models import Machine, RooflineModel, machine_of, nominal_rates
+from tensorwright.tuning.time_model import ROW_NAMES, program_scores, rates_of, rows_of
+from tensorwright.tuning.time_model.rates import stepped, steps_of
+
+AVX2 = CpuTarget.parse("x86-64-avx2")
+ODD = replace(
+    CpuTarget.parse("aarch64-neon"), vector_bytes=128, vector_registers=8, l2_bytes=0, l3_bytes=0
+)
+
+
+def features_of(*statements: dict[str, float]) -> np.ndarray:
+    """One program: features of each statement, given without their logarithm."""
+    features = np.zeros((1, len(statements), len(FEATURE_NAMES)), np.float32)
+    for n, counts in enumerate(statements):
+        for name, count in counts.items():
+            features[0, n, FEATURE_NAMES.index(name)] = np.log2(count + 1)
+    return features
+
+
+PRODUCT = {"float_mad": 1e8, "vector_len": 8, "auto_unroll_max_step": 8}
+COPY = {"buffer0_lines": 1e6, "buffer0_unique_lines": 1e6, "buffer0_unique_bytes": 64e6}
+
+
+def column(rows: np.ndarray, name: str) -> np.ndarray:
+    return rows[:, ROW_NAMES.index(name)]
+
+
+def test_a_row_has_the_features_and_then_machine_and_program() -> None:
+    features = features_of(PRODUCT, COPY)
+    found = rows_of(features, machine_of(AVX2, 2, is_cold=True))
+    assert len(set(ROW_NAMES)) == len(ROW_NAMES)
+    assert found.rows.shape == (2, len(ROW_NAMES))
+    assert found.rows.dtype == found.base.dtype == np.float32
+    assert (found.rows[:, : len(FEATURE_NAMES)] == features[0]).all()
+    assert column(found.rows, "vector_bytes").tolist() == [5.0, 5.0]
+    assert column(found.rows, "is_cold").tolist() == [1.0, 1.0]
+    assert column(found.rows, "program_statements").tolist() == [1.0, 1.0]
+    assert column(found.rows, "share_flops") == pytest.approx([0.0, -20.0])
+    assert column(found.rows, "share_bytes")[1] == pytest.approx(0.0)
+    assert column(found.rows, "roofline") == pytest.approx(found.base[0])
+    assert np.exp2(column(found.rows, "share_seconds")).sum() == pytest.approx(1.0)
+
+
+def test_without_trees_the_roofline_predicts() -> None:
+    machine = machine_of(AVX2, 1)
+    features = np.concatenate([features_of(PRODUCT, COPY), features_of(COPY, COPY)])
+    found = rows_of(features, machine)
+    scores = program_scores(found.base, np.zeros(len(found.rows)))
+    by_roofline = RooflineModel(machine).predict(features)
+    assert np.diff(scores) == pytest.approx(-np.diff(by_roofline) / np.log(2), rel=1e-5)
+    assert scores[0] == pytest.approx(np.log2(np.exp2(found.base[0].astype(float)).sum()))
+    assert 1e8 * 2 / 112e9 < 2.0 ** scores[0] < 0.1
+
+
+@pytest.mark.parametrize("target", [*TARGETS, ODD], ids=lambda t: f"{t.name}-{t.vector_bytes}")
+@pytest.mark.parametrize("threads", [1, 3])
+def test_rows_are_finite_on_any_machine(target: Target, threads: int) -> None:
+    source = np.random.default_rng(threads)
+    features = source.uniform(0, 44, (5, 3, len(FEATURE_NAMES))).astype(np.float32)
+    features[0] = 0.0
+    found = rows_of(features, machine_of(target, threads))
+    assert np.isfinite(found.rows).all()
+    assert np.isfinite(program_scores(found.base, np.zeros(15))).all()
+
+
+def test_a_machine_of_half_the_speed_takes_twice_as_long() -> None:
+    fast = machine_of(AVX2, 1)
+    slow = machine_of(AVX2, 1, stepped(nominal_rates(AVX2), -1, -1))
+    for features in (features_of(PRODUCT), features_of(COPY)):
+        difference = rows_of(features, slow).base - rows_of(features, fast).base
+        assert float(difference[0, 0]) == pytest.approx(1.0, abs=0.1)
+
+
+def test_of_rates_only_powers_of_two_count() -> None:
+    assert [steps_of(rate, 100.0) for rate in (51, 100, 140, 150, 1e9, 0.0)] == [-1, 0, 0, 1, 4, 0]
+
+
+@pytest.mark.parametrize("content", ['{"flops_steps": 99}', "[]", "no JSON", '{"flops_steps": 1'])
+def test_rates_are_measured_once_and_anew_where_the_file_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    measured: list[Target] = []
+
+    def peak(target: Target) -> float:
+        measured.append(target)
+        return nominal_rates(target).flops_per_s / 2.1
+
+    here = Target.parse("native")
+    monkeypatch.setattr("tensorwright.tuning.time_model.rates.measure_peak", peak)
+    for home in ("one", "two"):
+        with override(home=tmp_path / home):
+            found = rates_of(here)
+        assert found.flops_per_s == nominal_rates(here).flops_per_s / 2
+        (file,) = (tmp_path / home / "machine").iterdir()
+        assert json.loads(file.read_text())["flops_steps"] == -1
+        (tmp_path / "two" / "machine").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "two" / "machine" / file.name).write_text(content)
+    assert len(measured) == 2
+
+
+def test_what_this_machine_cannot_run_has_nominal_rates(tmp_path: Path) -> None:
+    with override(home=tmp_path):
+        assert rates_of(ODD) == nominal_rates(ODD)
+    assert not list(tmp_path.iterdir())
+    assert isinstance(machine_of(ODD, 1), Machine)
