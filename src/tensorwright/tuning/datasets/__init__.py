@@ -1,6 +1,22 @@
 """From measurements to what cost models learn from: `dataset.py`; `collect.py` measures some."""
 
-from tensorwright.tuning.datasets.collect import CollectSetting, collect, known_records
+from tensorwright.tuning.datasets.collect import (
+    CollectSetting,
+    collect,
+    known_records,
+    measure_candidates,
+)
 from tensorwright.tuning.datasets.dataset import Dataset, dataset, find_sketch
+from tensorwright.tuning.datasets.varied import Shares, varied_candidates
 
-__all__ = ["CollectSetting", "Dataset", "collect", "dataset", "find_sketch", "known_records"]
+__all__ = [
+    "CollectSetting",
+    "Dataset",
+    "Shares",
+    "collect",
+    "dataset",
+    "find_sketch",
+    "known_records",
+    "measure_candidates",
+    "varied_candidates",
+]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tensorwright.base import Target
 from tensorwright.build import Kernel, build_request
 from tensorwright.processes import hold_turn, never
-from tensorwright.records import Record, RecordStore
+from tensorwright.records import Record, RecordStore, Status
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import Builder, BuildFailed, BuildStopped
 from tensorwright.tuning.measuring.runner import Runner
@@ -71,7 +71,7 @@ def collect(
         candidates = search.propose(min(_BATCH, wanted - timed))
         if not candidates:
             return
-        found = _measure(task.workload, candidates, setting, tools)
+        found = measure_candidates(task.workload, candidates, setting, tools)
         store.append(found)
         search.observe(found)
         timed += sum(record.status.is_timed for record in found)
@@ -79,25 +79,34 @@ def collect(
         yield timed, tried
 
 
-def _measure(
+def measure_candidates(
     workload: Workload,
     candidates: Sequence[Candidate],
     setting: CollectSetting,
     tools: tuple[Builder, Runner],
+    *,
+    races: bool = False,
 ) -> list[Record]:
+    """Build all, then measure one after the other; fewer records where building was stopped.
+
+    races   whether each races against the best before it, so that slow ones take less time
+    """
     builder, runner = tools
     requests = [build_request(workload, each.trace, setting.target) for each in candidates]
     results = builder.build(requests)
-    found: list[Record] = []
+    records: list[Record] = []
+    best_s = math.inf
     with hold_turn(never) as is_held:
         for candidate, result in zip(candidates, results, strict=True):
             if not is_held or isinstance(result, BuildStopped):
                 break
-            one = _try(workload, result, runner, setting.threads)
+            one = _try(workload, result, runner, setting.threads, best_s)
             if one is None:
                 break
-            found.append(_record(workload, candidate, one, setting))
-    return found
+            records.append(_record(workload, candidate, one, setting))
+            if races and one.status is Status.OK:
+                best_s = min(best_s, *one.times_s)
+    return records
 
 
 def _try(
@@ -105,10 +114,11 @@ def _try(
     result: Kernel | BuildFailed,
     runner: Runner,
     threads: int,
+    best_s: float,
 ) -> Measurement | None:
     if isinstance(result, BuildFailed):
         return Measurement(result.status, error=result.error)
-    measured = runner.measure(workload, [result], threads, math.inf)
+    measured = runner.measure(workload, [result], threads, best_s)
     return measured[0] if measured else None
 
 

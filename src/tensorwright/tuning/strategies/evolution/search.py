@@ -69,7 +69,7 @@ class EvolutionarySearch:
         found += self.history.take_new(self._refined(refined), refined)
         room = count - len(found)
         guesses = room - int(np.ceil(self.options.epsilon * room))
-        found += self.history.take_new(self._promising(random, _SPARE * room), guesses)
+        found += self.history.take_new(self.promising(random, _SPARE * room), guesses)
         found += self.history.take_new(self._sample(_SPARE * count, random), count - len(found))
         if len(found) < count:
             found += self.history.take_new(self._rest(random), count - len(found))
@@ -102,7 +102,7 @@ class EvolutionarySearch:
             self.tables, self.history, self.guide, _SPARE * count, self.options.centres
         )
 
-    def _promising(self, random: Generator, count: int) -> Population:
+    def promising(self, random: Generator, count: int) -> Population:
         """The best of an evolution, unlike each other, best first."""
         if not len(self.history.alive):
             return Population.empty(self.tables.width)

@@ -1,0 +1,70 @@
+"""Programs of all sorts for one workload: what a cost model for defaults learns from.
+
+Uniform draws show hardly any good program, and a search shows little else.  A default is chosen
+among the programs that rules propose, what lies around them and what the model itself believes in;
+so these are what it is trained on.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from tensorwright.tuning.space.sketch import Space
+from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
+from tensorwright.tuning.strategies.evolution.search import EvolutionarySearch
+from tensorwright.tuning.strategies.guide import Guide
+from tensorwright.tuning.strategies.population import Population
+from tensorwright.tuning.strategies.strategy import Candidate
+from tensorwright.tuning.strategies.variation import mutate, sample
+from tensorwright.tuning.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What a set of programs consists of; the rest are uniform draws.
+
+    by_rule    sketches with the decisions chosen by rule, the default first
+    around     those with one to three decisions changed
+    believed   the best of an evolution under the guide
+    """
+
+    by_rule: float = 0.3
+    around: float = 0.25
+    believed: float = 0.25
+
+
+def varied_candidates(
+    task: Task, space: Space, guide: Guide, count: int, seed: int, shares: Shares | None = None
+) -> tuple[Candidate, ...]:
+    """Up to so many different programs of a space; the default schedule is always the first.
+
+    Equal arguments give equal programs.
+    """
+    shares = shares or Shares()
+    random = np.random.default_rng((seed, zlib.crc32(task.workload.key.encode())))
+    options = EvolutionOptions(population=256, generations=2, epsilon=0.0)
+    search = EvolutionarySearch(task, space, seed, guide, options)
+    tables, history = search.tables, search.history
+    starts = tables.starts()
+    rest = 1 + random.permutation(len(starts) - 1)
+    ordered = starts.take(np.concatenate([np.zeros(1, np.int64), rest]))
+    found = history.take_new(ordered, max(1, round(shares.by_rule * count)))
+    changed = starts.take(random.integers(0, len(starts), 4 * count))
+    found += history.take_new(_changed(search, changed, random), round(shares.around * count))
+    believed = round(shares.believed * count)
+    found += history.take_new(search.promising(random, 3 * believed), believed)
+    drawn = sample(tables, 4 * count, random)
+    found += history.take_new(drawn, count - len(found))
+    return tuple(found)
+
+
+def _changed(search: EvolutionarySearch, parents: Population, random: Generator) -> Population:
+    """One, two or three mutations of each."""
+    once = mutate(search.tables, parents, random)
+    twice = mutate(search.tables, once, random)
+    thrice = mutate(search.tables, twice, random)
+    return Population.joined([once, twice, thrice]).take(random.permutation(3 * len(parents)))
