@@ -206,6 +206,21 @@ COST_MODEL = Knob(
     lambda: True,
     _boolean,
 )
+DEFAULT_SCHEDULE = Knob(
+    "default_schedule",
+    "what chooses the schedule of a workload that was not tuned: the pre-trained time model, or "
+    "the rule alone",
+    "a way to choose",
+    lambda: "model",
+    _choice(("model", "rule")),
+)
+TIME_MODEL: Knob[Path | None] = Knob(
+    "time_model",
+    "file of the pre-trained time model; the one in the package where not set",
+    "a file",
+    lambda: None,
+    _optional_path,
+)
 C_COMPILER = Knob(
     "c_compiler",
     "the C compiler that builds kernels written in C",
@@ -225,6 +240,8 @@ KNOBS: tuple[Knob[Any], ...] = (
     SEED,
     KERNEL_CACHE,
     COST_MODEL,
+    DEFAULT_SCHEDULE,
+    TIME_MODEL,
     C_COMPILER,
 )
 _BY_NAME: dict[str, Knob[Any]] = {knob.name: knob for knob in KNOBS}

@@ -12,7 +12,7 @@ from tensorwright.runtime.executable import Bound, Executable, StepTime
 from tensorwright.runtime.kernel_cache import KernelCache, default_cache
 from tensorwright.runtime.loader import Recompile, load
 from tensorwright.runtime.native.call_loop import call_loop
-from tensorwright.runtime.native.jit import LoadedObject, load_object
+from tensorwright.runtime.native.jit import LoadedObject, load_ir, load_object
 from tensorwright.runtime.native.openmp import (
     OpenMP,
     Origin,
@@ -82,6 +82,7 @@ __all__ = [
     "kernel_ready",
     "kernel_spec",
     "load",
+    "load_ir",
     "load_object",
     "make_plan",
     "measure_bandwidth",

@@ -1,8 +1,17 @@
 """The time model: seconds of a program, on any machine, before anything was measured.
 
-Read `rows.py` first: what is predicted from.
+Read `model.py` first: what is predicted, and how; `rows.py` says from what.
 """
 
+from tensorwright.tuning.time_model.compact_trees import CompactTrees
+from tensorwright.tuning.time_model.model import Policy, Prediction, TimeModel
+from tensorwright.tuning.time_model.model_file import (
+    MOST_BYTES,
+    load_time_model,
+    model_digest,
+    save_time_model,
+)
+from tensorwright.tuning.time_model.pretrained import pretrained_model
 from tensorwright.tuning.time_model.rates import rates_of, this_machine
 from tensorwright.tuning.time_model.rows import (
     ROW_DIGEST,
@@ -12,14 +21,25 @@ from tensorwright.tuning.time_model.rows import (
     program_scores,
     rows_of,
 )
+from tensorwright.tuning.time_model.tree_walk import TreeWalk
 
 __all__ = [
+    "MOST_BYTES",
     "ROW_DIGEST",
     "ROW_NAMES",
+    "CompactTrees",
+    "Policy",
+    "Prediction",
     "Rows",
+    "TimeModel",
+    "TreeWalk",
+    "load_time_model",
     "log2_sum",
+    "model_digest",
+    "pretrained_model",
     "program_scores",
     "rates_of",
     "rows_of",
+    "save_time_model",
     "this_machine",
 ]

@@ -1,0 +1,117 @@
+"""Boosted trees as few arrays: as they lie in a file, and as native code walks them.
+
+From a node, a row goes to the node `child` of its tree where its feature is at most the node's
+value, else to the one after that.  A leaf is its own child, and its value is what the tree gives.
+The root is the first node of its tree, and a node stands before its children.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import RecordError
+from tensorwright.tuning.models import Forest, Tree
+
+_MOST_NODES = 1 << 16  # of one tree: what 16 bits can number
+
+Node = tuple[int, int, float]
+"""Feature, child, value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompactTrees:
+    """Trees whose values are added up.
+
+    columns    so many columns a row has
+    starts     (trees,) u4, the number of each root among all nodes
+    features, children, values   (nodes,) u2, u2, f4; children are numbered within their tree
+    Raises:    RecordError for arrays that are no trees.
+    """
+
+    columns: int
+    starts: NDArray[np.uint32]
+    features: NDArray[np.uint16]
+    children: NDArray[np.uint16]
+    values: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        arrays: tuple[tuple[NDArray[Any], type], ...] = (
+            (self.starts, np.uint32),
+            (self.features, np.uint16),
+            (self.children, np.uint16),
+            (self.values, np.float32),
+        )
+        if any(array.dtype != kind or array.ndim != 1 for array, kind in arrays):
+            raise _fault("an array has another type than it should")
+        nodes = len(self.features)
+        if len(self.children) != nodes or len(self.values) != nodes:
+            raise _fault("its arrays do not match")
+        sizes = np.diff(np.append(self.starts.astype(np.int64), nodes))
+        if self.starts[:1].any() or (sizes < 1).any() or (sizes > _MOST_NODES).any():
+            raise _fault("its roots are not in order")
+        if nodes and not len(self.starts):
+            raise _fault("there are nodes of no tree")
+        self._check_nodes(sizes)
+
+    def _check_nodes(self, sizes: NDArray[np.int64]) -> None:
+        own = np.arange(len(self.features)) - np.repeat(self.starts, sizes)
+        is_test = self.children != own
+        beyond = self.children.astype(np.int64) + 1 >= np.repeat(sizes, sizes)
+        if (is_test & (beyond | (self.children < own))).any():
+            raise _fault("a node does not stand before its children")
+        if (self.features >= self.columns).any():
+            raise _fault("it asks for a column that does not exist")
+        if not np.isfinite(self.values).all():
+            raise _fault("a number is not finite")
+
+    @classmethod
+    def of(cls, forest: Forest, columns: int) -> CompactTrees:
+        """The trees of a forest, for rows of so many columns."""
+        parts = [_nodes_of(tree) for tree in forest.trees]
+        sizes = np.array([len(part) for part in parts], np.int64)
+        nodes = [node for part in parts for node in part]
+        return cls(
+            columns,
+            (np.cumsum(sizes) - sizes).astype(np.uint32),
+            np.array([feature for feature, _, _ in nodes], np.uint16),
+            np.array([child for _, child, _ in nodes], np.uint16),
+            np.array([value for _, _, value in nodes], np.float32),
+        )
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """(nodes,): which nodes are leaves."""
+        sizes = np.diff(np.append(self.starts.astype(np.int64), len(self.features)))
+        own = np.arange(len(self.features)) - np.repeat(self.starts, sizes)
+        found: NDArray[np.bool_] = self.children == own
+        return found
+
+
+def _nodes_of(tree: Tree) -> list[Node]:
+    """The nodes of a tree, those of a level after those of the level above it."""
+    order = [0 if tree.features else -1]
+    found: list[Node] = []
+    for number, node in enumerate(order):  # grows while it is walked
+        if node < 0:
+            found.append((0, number, tree.leaves[~node]))
+            continue
+        found.append((tree.features[node], len(order), _as_float32(tree.thresholds[node])))
+        order += [tree.left[node], tree.right[node]]
+    return found
+
+
+def _as_float32(threshold: float) -> float:
+    """The largest 4-byte float that is not above: the same ones are at most it."""
+    near = np.float32(threshold)
+    return float(near if float(near) <= threshold else np.nextafter(near, np.float32(-np.inf)))
+
+
+def _fault(reason: str) -> RecordError:
+    return RecordError(stage="time model", where="trees", reason=reason, remedy="train it again")

@@ -1,0 +1,97 @@
+"""The time model: how long a program takes, and how long it may take, before it was measured.
+
+    log2 seconds of a statement = that of the roofline + the trees' values for its row
+    seconds of a program        = the sum over its statements
+
+Two forests look at the same rows.  One says what is as likely too much as too little (the median),
+the other what is exceeded once in ten times (the upper one): how far it is above the other is how
+little is known.  Among programs that look alike, the certain one is the better choice:
+
+    score = median + caution * (upper - median)        in log2 of seconds, lower is better
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import RecordError
+from tensorwright.tuning.models import Features, Machine
+from tensorwright.tuning.time_model.compact_trees import CompactTrees
+from tensorwright.tuning.time_model.rows import ROW_NAMES, program_scores, rows_of
+from tensorwright.tuning.time_model.tree_walk import TreeWalk
+
+Seconds = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How a schedule is chosen by what is predicted; found in training, with the trees.
+
+    caution   how much uncertainty counts against a program
+    margin    the schedule by rule is left for one whose score is lower by more than so much (log2)
+    """
+
+    caution: float = 0.5
+    margin: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("caution", "margin"):
+            if not 0.0 <= getattr(self, name) <= 10.0:
+                raise RecordError(
+                    stage="time model",
+                    where=name,
+                    reason=f"{getattr(self, name)} is not between 0 and 10",
+                    remedy="train it again",
+                )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """Of some programs: log2 of seconds, (programs,) each.
+
+    upper   exceeded once in ten times; never below the median
+    """
+
+    median: Seconds
+    upper: Seconds
+
+    def scores(self, caution: float) -> Seconds:
+        """What to choose by: lower is better."""
+        found: Seconds = self.median + caution * (self.upper - self.median)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimeModel:
+    """Trained trees, and how to choose by them.  Threads: any number may predict at once.
+
+    statistics   what is known of its training and accuracy, for people: plain data
+    """
+
+    median: CompactTrees
+    upper: CompactTrees
+    policy: Policy = field(default_factory=Policy)
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    _walks: tuple[TreeWalk, TreeWalk] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for trees in (self.median, self.upper):
+            if trees.columns != len(ROW_NAMES):
+                raise RecordError(
+                    stage="time model",
+                    where="trees",
+                    reason=f"their rows have {trees.columns} columns, not {len(ROW_NAMES)}",
+                    remedy="train it again",
+                )
+        object.__setattr__(self, "_walks", (TreeWalk(self.median), TreeWalk(self.upper)))
+
+    def predict(self, features: Features, machine: Machine) -> Prediction:
+        """The times of programs.  Shapes:  features (programs, statements, features)."""
+        given = rows_of(features, machine)
+        median, upper = (program_scores(given.base, walk.sums(given.rows)) for walk in self._walks)
+        return Prediction(median, np.maximum(upper, median))
