@@ -31,11 +31,12 @@ from tensorwright.expr.index import (
     sum_of,
     terms_of,
 )
+from tensorwright.expr.interned import Interned
 from tensorwright.expr.traversal import free_vars
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+@dataclass(frozen=True, slots=True, eq=False)
+class Range(Interned):
     """An inclusive range low..high of an index expression."""
 
     low: Index
@@ -162,8 +163,15 @@ def ranges_in(expression: Index, bounds: Bounds) -> tuple[tuple[Var, Range], ...
         var = pending.pop()
         if var in bounds and var not in found:
             found[var] = bounds[var]
-            pending += free_vars(found[var].low, found[var].high)
-    return tuple(sorted(found.items(), key=lambda pair: pair[0].name))
+            pending += free_vars(found[var].low)
+            pending += free_vars(found[var].high)
+    if len(found) <= 1:
+        return tuple(found.items())
+    return tuple(sorted(found.items(), key=_name_of))
+
+
+def _name_of(pair: tuple[Var, Range]) -> str:
+    return pair[0].name
 
 
 _DEPTH = 3  # how many quotients, remainders, minima or maxima are replaced in one proof

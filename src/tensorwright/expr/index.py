@@ -15,8 +15,8 @@ gather); it is opaque to the simplifier.
 
 Normal form.  Sums of products are one `Poly`: sorted monomials of atoms with integer coefficients,
 the constant under the empty monomial.  A plain `int` is itself an expression, so the arithmetic
-operators are the constructors. Nodes are immutable and hashable; two equal polynomials are the same
-value however they were written.
+operators are the constructors. Nodes are immutable, and equal nodes are one object however they
+were written (`Interned`): they compare and hash by identity.
 """
 
 from __future__ import annotations
@@ -28,14 +28,24 @@ from functools import lru_cache
 from math import gcd
 from typing import Any, TypeAlias, TypeGuard
 
+from tensorwright.expr.interned import Interned
 
-class IndexExpr:
+_REMEMBERED = 1 << 15  # results of each operation
+
+
+class IndexExpr(Interned):
     """Base of every index node that is not a plain int: carries the arithmetic operators.
 
     What is no index (an axis of a tensor) answers for itself when it is the other operand.
+    Beside a node stands what has been derived from it: by what it is sorted in a monomial, the
+    atoms below it, and the variables among these.
     """
 
-    __slots__ = ()
+    __slots__ = ("_atoms", "_free", "_key")
+
+    _key: str
+    _atoms: tuple[IndexExpr, ...]
+    _free: frozenset[Var]
 
     def __add__(self, other: object) -> Index:
         return _add(self, other) if _is_index(other) else NotImplemented
@@ -91,33 +101,27 @@ def _is_index(operand: object) -> TypeGuard[Index]:
 Monomial: TypeAlias = tuple[IndexExpr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Var(IndexExpr):
     """A loop variable; equal names are the same variable."""
 
     name: str
 
-    def __hash__(self) -> int:
-        return hash(self.name)
-
     def __str__(self) -> str:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Decision(IndexExpr):
     """A named positive integer that a search binds (a tile size, an unroll depth)."""
 
     name: str
 
-    def __hash__(self) -> int:
-        return hash((self.name, True))
-
     def __str__(self) -> str:
         return f"?{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Poly(IndexExpr):
     """A sum of monomials with integer coefficients, in sorted order; built by the operators."""
 
@@ -134,7 +138,7 @@ class Poly(IndexExpr):
         return text.strip() if not text.startswith(" - ") else "-" + text[3:]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ExactDiv(IndexExpr):
     """a / b where b divides a; cancels against b in products."""
 
@@ -145,7 +149,7 @@ class ExactDiv(IndexExpr):
         return f"{_atom_text(self.dividend)}/{_atom_text(self.divisor)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FloorDiv(IndexExpr):
     """floor(a / b) for b > 0."""
 
@@ -156,7 +160,7 @@ class FloorDiv(IndexExpr):
         return f"{_atom_text(self.dividend)}//{_atom_text(self.divisor)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Mod(IndexExpr):
     """a - b * floor(a / b) for b > 0."""
 
@@ -167,7 +171,7 @@ class Mod(IndexExpr):
         return f"{_atom_text(self.dividend)}%{_atom_text(self.divisor)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Min(IndexExpr):
     """The smaller of two."""
 
@@ -178,7 +182,7 @@ class Min(IndexExpr):
         return f"min({self.left}, {self.right})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Max(IndexExpr):
     """The larger of two."""
 
@@ -189,7 +193,7 @@ class Max(IndexExpr):
         return f"max({self.left}, {self.right})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Element(IndexExpr):
     """An element of an integer tensor used as an index; `source` is a Tensor or a Buffer."""
 
@@ -209,8 +213,8 @@ class Relation(Enum):
     NE = "!="
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+@dataclass(frozen=True, slots=True, eq=False)
+class Compare(Interned):
     """A comparison of two index expressions."""
 
     relation: Relation
@@ -221,8 +225,8 @@ class Compare:
         return f"{self.left} {self.relation.value} {self.right}"
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+@dataclass(frozen=True, slots=True, eq=False)
+class And(Interned):
     """All of the parts; build with `all_of`."""
 
     parts: tuple[Condition, ...]
@@ -231,8 +235,8 @@ class And:
         return " and ".join(f"({p})" if isinstance(p, Or) else str(p) for p in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+@dataclass(frozen=True, slots=True, eq=False)
+class Or(Interned):
     """Any of the parts; build with `any_of`."""
 
     parts: tuple[Condition, ...]
@@ -241,8 +245,8 @@ class Or:
         return " or ".join(f"({p})" if isinstance(p, And) else str(p) for p in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+@dataclass(frozen=True, slots=True, eq=False)
+class Not(Interned):
     """The negation; build with `negate`."""
 
     part: Condition
@@ -270,6 +274,7 @@ def compare(relation: Relation, left: Index, right: Index) -> Condition:
             return difference != 0
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def exact_div(dividend: Index, divisor: Index) -> Index:
     """Divide where the caller knows that nothing remains.
 
@@ -287,6 +292,7 @@ def exact_div(dividend: Index, divisor: Index) -> Index:
     return quotient if remainder == 0 else ExactDiv(dividend, divisor)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def floor_div(dividend: Index, divisor: Index) -> Index:
     """floor(dividend / divisor), simplified as far as is true without any bounds."""
     if isinstance(divisor, int):
@@ -323,6 +329,7 @@ def _reduced_floor_div(dividend: Index, divisor: Index) -> Index:
     return FloorDiv(dividend, divisor)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def mod(dividend: Index, divisor: Index) -> Index:
     """dividend modulo divisor, simplified as far as is true without any bounds."""
     if isinstance(divisor, int):
@@ -379,6 +386,7 @@ def terms_of(expression: Index) -> tuple[tuple[Monomial, int], ...]:
     return (((expression,), 1),)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def divide_terms(dividend: Index, divisor: Index) -> tuple[Index, Index]:
     """Split `dividend` into (q, r) with dividend = q*divisor + r, by terms that divide evenly.
 
@@ -411,6 +419,7 @@ def sum_of(parts: Iterable[Index]) -> Index:
     return _build(total)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _add(left: Index, right: Index) -> Index:
     if isinstance(left, int):
         if isinstance(right, int):
@@ -440,6 +449,7 @@ def _of_sorted(terms: tuple[tuple[Monomial, int], ...]) -> Index:
     return Poly(terms)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _multiply(left: Index, right: Index) -> Index:
     if isinstance(left, int) and isinstance(right, int):
         return left * right
@@ -509,14 +519,11 @@ def _term_key(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
 
 
 def _sort_key(atom: IndexExpr) -> str:
-    if isinstance(atom, Var):
-        return atom.name
-    return f"?{atom.name}" if isinstance(atom, Decision) else _text_of(atom)
-
-
-@lru_cache(maxsize=1 << 14)
-def _text_of(atom: IndexExpr) -> str:
-    return str(atom)
+    try:
+        return atom._key
+    except AttributeError:
+        object.__setattr__(atom, "_key", str(atom))
+        return atom._key
 
 
 def _atom_text(expression: Index) -> str:

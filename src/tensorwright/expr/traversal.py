@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from tensorwright.expr.condition import map_condition
@@ -28,37 +29,63 @@ from tensorwright.expr.index import (
 )
 
 
-def atoms_of(expression: Index) -> Iterator[IndexExpr]:
-    """Every Var, Decision and Element below an expression, depth first, with repetitions."""
+def atoms_of(expression: Index) -> tuple[IndexExpr, ...]:
+    """Every Var, Decision and Element below an expression, once, depth first."""
+    if isinstance(expression, int):
+        return ()
+    try:
+        return expression._atoms
+    except AttributeError:
+        object.__setattr__(expression, "_atoms", _collected(expression))
+        return expression._atoms
+
+
+def _collected(expression: IndexExpr) -> tuple[IndexExpr, ...]:
+    parts: tuple[Index, ...]
+    own: tuple[IndexExpr, ...] = ()
     match expression:
-        case int():
-            return
         case Var() | Decision():
-            yield expression
+            return (expression,)
         case Poly(terms):
-            for monomial, _ in terms:
-                for atom in monomial:
-                    if isinstance(atom, Var):
-                        yield atom
-                    else:
-                        yield from atoms_of(atom)
+            parts = tuple(atom for monomial, _ in terms for atom in monomial)
         case ExactDiv(a, b) | FloorDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
-            yield from atoms_of(a)
-            yield from atoms_of(b)
+            parts = (a, b)
         case Element(_, indices):
-            yield expression
-            for index in indices:
-                yield from atoms_of(index)
+            own, parts = (expression,), indices
+        case _:
+            raise TypeError(f"not an index expression: {expression!r}")
+    return tuple(dict.fromkeys((*own, *(atom for part in parts for atom in atoms_of(part)))))
 
 
 def free_vars(*expressions: Index) -> frozenset[Var]:
     """The loop variables that occur in some of the expressions."""
-    return frozenset(a for e in expressions for a in atoms_of(e) if isinstance(a, Var))
+    if len(expressions) == 1:
+        return _free_vars(expressions[0])
+    return _NO_VARS.union(*map(_free_vars, expressions))
+
+
+_NO_VARS: frozenset[Var] = frozenset()
+
+
+def _free_vars(expression: Index) -> frozenset[Var]:
+    if isinstance(expression, int):
+        return _NO_VARS
+    try:
+        return expression._free
+    except AttributeError:
+        found = frozenset(atom for atom in atoms_of(expression) if isinstance(atom, Var))
+        object.__setattr__(expression, "_free", found)
+        return found
 
 
 def decisions_of(*expressions: Index) -> frozenset[Decision]:
     """The decisions that occur in some of the expressions."""
     return frozenset(a for e in expressions for a in atoms_of(e) if isinstance(a, Decision))
+
+
+def has_element(expression: Index) -> bool:
+    """Whether an element of a tensor is used somewhere in an expression."""
+    return any(isinstance(atom, Element) for atom in atoms_of(expression))
 
 
 def substitute(expression: Index, mapping: Mapping[Any, Index]) -> Index:
@@ -67,14 +94,21 @@ def substitute(expression: Index, mapping: Mapping[Any, Index]) -> Index:
         return expression
     if isinstance(expression, (Var, Decision)):
         return mapping.get(expression, expression)
+    atoms = atoms_of(expression)
+    if mapping.keys().isdisjoint(atoms):
+        return expression
+    return _substituted(expression, tuple([mapping.get(atom, atom) for atom in atoms]))
+
+
+@lru_cache(maxsize=1 << 15)
+def _substituted(expression: IndexExpr, values: tuple[Index, ...]) -> Index:
+    mapping = dict(zip(atoms_of(expression), values, strict=True))
     return _rebuilt(expression, lambda part: substitute(part, mapping))
 
 
 def map_elements(expression: Index, on_element: Callable[[Element], Index]) -> Index:
     """Replace every tensor element used as an index, innermost first."""
-    if isinstance(expression, (int, Var, Decision)) or not any(
-        isinstance(atom, Element) for atom in atoms_of(expression)
-    ):
+    if not has_element(expression) or isinstance(expression, int):
         return expression
     rebuilt = _rebuilt(expression, lambda part: map_elements(part, on_element))
     if isinstance(expression, Element) and isinstance(rebuilt, Element):

@@ -6,7 +6,6 @@ from collections.abc import Set
 
 from tensorwright.expr import (
     Condition,
-    Element,
     FromIndex,
     Index,
     Load,
@@ -15,11 +14,11 @@ from tensorwright.expr import (
     ValueExpr,
     Var,
     all_of,
-    atoms_of,
     children,
     condition_sides,
     conjuncts,
     free_vars,
+    has_element,
     is_nonnegative,
     loads_of,
     simplify,
@@ -116,4 +115,4 @@ class Guards:
 
 def _has_element(*indices: Index) -> bool:
     """Whether an index depends on what is in memory."""
-    return any(isinstance(atom, Element) for index in indices for atom in atoms_of(index))
+    return any(map(has_element, indices))

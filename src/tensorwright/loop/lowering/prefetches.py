@@ -5,12 +5,11 @@ from __future__ import annotations
 from math import prod
 
 from tensorwright.expr import (
-    Element,
     Index,
     Range,
     Var,
-    atoms_of,
     decisions_of,
+    has_element,
     loads_of,
     simplify,
     substitute,
@@ -44,7 +43,7 @@ def _ahead(buffers: StageBuffers, stage: Stage, tensor: str, loop: str, distance
     statements: list[Stmt] = []
     for load in loads_of(buffers.value(stage)):
         if load.source == buffers[tensor].buffer:
-            if any(isinstance(a, Element) for index in load.indices for a in atoms_of(index)):
+            if any(map(has_element, load.indices)):
                 continue  # where it lies is in memory, which may not be read so far ahead
             place = tuple(substitute(index, ahead) for index in load.indices)
             statements.append(Prefetch(load.source, place))

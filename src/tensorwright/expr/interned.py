@@ -1,0 +1,68 @@
+"""Classes of which two equal instances are one object.
+
+An expression is built again and again, from the same parts: by each step of a schedule, for each
+sketch of a space. Where equal nodes are one object, comparing and hashing them takes no walk, and
+what is derived from a node can be kept beside it.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import fields
+from typing import Any
+from weakref import ref
+
+_FIRST_SWEEP = 1 << 12  # nodes; later when twice as many live as after the sweep before
+_LOCK = threading.Lock()
+
+
+class _InternedClass(type):
+    """Gives the instance that there is for some fields.
+
+    Instances live as long as somebody holds them: the table refers to them weakly, and forgets the
+    dead now and then. Any thread may build them.
+    """
+
+    _nodes: dict[tuple[Any, ...], ref[Any]]
+    _sweep_at: int
+
+    def __init__(cls, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        cls._nodes = {}
+        cls._sweep_at = _FIRST_SWEEP
+
+    def __call__(cls, *values: Any, **named: Any) -> Any:
+        """The instance with these fields: the one that there is, or a new one."""
+        if named:
+            made = super().__call__(*values, **named)
+            values = tuple(getattr(made, field.name) for field in fields(made))
+        reference = cls._nodes.get(values)
+        node = reference() if reference is not None else None
+        return cls._add(values) if node is None else node
+
+    def _add(cls, values: tuple[Any, ...]) -> Any:
+        made = super().__call__(*values)
+        with _LOCK:
+            reference = cls._nodes.get(values)
+            node = reference() if reference is not None else None
+            if node is not None:  # another thread was faster
+                return node
+            cls._nodes[values] = ref(made)
+            if len(cls._nodes) > cls._sweep_at:
+                cls._sweep()
+        return made
+
+    def _sweep(cls) -> None:
+        """Forget the dead; those that only they held go with the next sweep."""
+        cls._nodes = {key: each for key, each in list(cls._nodes.items()) if each() is not None}
+        cls._sweep_at = max(_FIRST_SWEEP, 2 * len(cls._nodes))
+
+
+class Interned(metaclass=_InternedClass):
+    """Base of frozen dataclasses with `slots=True, eq=False`: equal ones are one object."""
+
+    __slots__ = ("__weakref__",)
+
+    def __reduce__(self) -> tuple[type[Interned], tuple[Any, ...]]:
+        names: tuple[str, ...] = getattr(type(self), "__match_args__", ())
+        return type(self), tuple(getattr(self, name) for name in names)
