@@ -111,6 +111,14 @@ class CpuTarget:
         unit = f"v{self.vector_bytes}x{self.vector_registers}"
         return f"{self.triple}:{unit}:{digest}:{caches}:{self.cores}x{self.threads_per_core}"
 
+    @property
+    def spreads_operands(self) -> bool:
+        """Whether a multiply-add takes one element as all lanes of an operand.
+
+        Elsewhere (x86 before AVX-512) a load of its own spreads the element over a register.
+        """
+        return self.arch != "x86-64" or "avx512f" in self.features
+
     def lanes(self, dtype: DType) -> int:
         """How many elements of the type one vector register holds."""
         return self.vector_bytes // dtype.size_bytes

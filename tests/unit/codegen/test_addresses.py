@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.targets import AVX512
+from tests.targets import AVX2, AVX512
 from tests.unit.codegen.kernels import (
     F32,
     PARALLEL,
@@ -35,15 +35,17 @@ each_target = pytest.mark.parametrize("target", TARGETS, ids=str)
 LANES, CHANNELS, KERNEL = 16, 16, 3
 
 
-def tiled_convolution(rows: int, vectors: int, kind: object = SERIAL) -> LoopProgram:
+def tiled_convolution(
+    rows: int, vectors: int, kind: object = SERIAL, lanes: int = LANES
+) -> LoopProgram:
     """A register tile of `rows` places; the inner loop runs over the kernel, channels unrolled."""
     size = 2 * rows
     x = buffer("x", 2, size + KERNEL, 3, CHANNELS)
-    w = buffer("w", 2, KERNEL, CHANNELS, vectors, LANES)
-    y = buffer("y", vectors, size, 3, LANES)
-    acc = local("acc", rows, vectors, LANES)
+    w = buffer("w", 2, KERNEL, CHANNELS, vectors, lanes)
+    y = buffer("y", vectors, size, 3, lanes)
+    acc = local("acc", rows, vectors, lanes)
     block_of, place = Var("block"), (i, j, m)
-    heads = (i, rows, UNROLLED), (j, vectors, UNROLLED), (m, LANES, VECTOR)
+    heads = (i, rows, UNROLLED), (j, vectors, UNROLLED), (m, lanes, VECTOR)
     product = Load(x, (block_of, q * rows + i + k, n, Var("c"))) * Load(
         w, (block_of, k, Var("c"), j, m)
     )
@@ -121,6 +123,22 @@ def test_the_inner_loop_reads_nothing_back_from_the_stack(rows: int, vectors: in
     assert inner.count("vfmadd") == CHANNELS * rows * vectors
     assert "(%rsp)" not in inner
     assert len(re.findall(r"\tadd|\tinc|\tlea", inner)) == 2  # two pointers, no counter
+
+
+@pytest.mark.parametrize(("rows", "vectors"), [(4, 3), (6, 2), (14, 1)])
+def test_a_tile_that_fills_sixteen_registers_is_not_spilled(rows: int, vectors: int) -> None:
+    source = tiled_convolution(rows, vectors, lanes=8)
+    text = assembly(emit(source, AVX2).text, AVX2)
+    (inner,) = [loop for loop in innermost_loops(text) if "vfmadd" in loop]
+    assert inner.count("vfmadd") == CHANNELS * rows * vectors
+    assert "%ymm" in inner
+    assert "(%rsp)" not in inner
+
+
+@each_target
+@pytest.mark.parametrize("lanes", [4, 8, 32])
+def test_tiles_of_narrow_and_wide_vectors_are_right(target: Target, lanes: int) -> None:
+    check(tiled_convolution(3, 2, lanes=lanes), target, tolerance=1e-4)
 
 
 def test_nor_does_a_deep_nest_that_accumulates_in_memory() -> None:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from tensorwright.base import DType, InternalError, Target
 from tensorwright.codegen.analysis.facts import values_below
 from tensorwright.codegen.analysis.linear import Linear
-from tensorwright.codegen.llvm.memory.buffers import Memory
+from tensorwright.codegen.llvm.memory.buffers import Memory, Slots
 from tensorwright.codegen.llvm.operations.apply import Operations
 from tensorwright.codegen.llvm.operations.powers import constant_power
 from tensorwright.codegen.llvm.text.builder import Function
-from tensorwright.codegen.llvm.text.literals import Val, literal_text, register_type
+from tensorwright.codegen.llvm.text.literals import (
+    Val,
+    literal_text,
+    register_type,
+    scalar_literal,
+)
 from tensorwright.expr import (
     Apply,
     Cast,
@@ -81,14 +86,38 @@ class Values(Memory):
             a, b = (self._value(arg) for arg in right.args)
             if fn is Fn.SUB:
                 a = operations.apply(Fn.NEG, (a,))
-            return operations.fused(a, b, addend)
+            return self._in_place(left, (a, b), operations.fused(a, b, addend))
         if isinstance(left, Apply) and left.fn is Fn.MUL and id(left) not in self._shared:
             a, b = (self._value(arg) for arg in left.args)
             addend = self._value(right)
             if fn is Fn.SUB:
                 addend = operations.apply(Fn.NEG, (addend,))
-            return operations.fused(a, b, addend)
+            return self._in_place(right, (a, b), operations.fused(a, b, addend))
         return None
+
+    def _in_place(self, addend: Value, factors: tuple[Val, Val], result: Val) -> Val:
+        """Keep a sum of a register tile in its register, where factors are spread by loads.
+
+        LLVM gives a multiply-add the register of an operand that ends there: of the spread factor
+        rather than of the sum. The sums then wander from register to register, and those of a tile
+        that fills the registers are spilled where they must be back in their places. To its
+        register allocator, text without instructions uses the factor once more afterwards; it keeps
+        the order of the multiply-adds, too.
+        """
+        size_bytes = result.lanes * result.dtype.size_bytes
+        is_register = size_bytes in (_SMALLEST_REGISTER, self.target.vector_bytes)
+        if self.target.spreads_operands or not is_register or not self._is_in_tile(addend):
+            return result
+        kind = register_type(result.dtype, result.lanes)
+        for factor in factors:
+            if factor.lanes == 1 and scalar_literal(factor) is None:
+                spread = self.function.splat(factor, result.lanes).name
+                operands = f"{kind} {spread}, {kind} {result.name}"
+                self.function.effect(f'call void asm sideeffect "", "x,x"({operands})')
+        return result
+
+    def _is_in_tile(self, value: Value) -> bool:
+        return isinstance(value, Load) and isinstance(self.storages.get(value.source.name), Slots)
 
     def _from_index(self, index: Index, dtype: DType) -> Val:
         place = self.evaluate(index)
@@ -156,6 +185,7 @@ class Values(Memory):
         return Val(function.emit(f"load {kind}, ptr {slot}, align 64"), then.dtype, lanes)
 
 
+_SMALLEST_REGISTER = 16  # bytes
 _PLAIN_IN_MEMORY = (DType.F32, DType.F64, DType.I32, DType.I64)  # as in registers
 _CHEAP = frozenset(
     (
