@@ -151,9 +151,12 @@ def compile_program(
     values = check_constants(workload, constants)
     check_fits(workload.size_bytes)
     if trace is None:
-        trace = choose(workload, target, usable_threads(threads), store).trace
-    kernel = build_cached(workload, trace, target)
-    return assemble_workload(workload, kernel, target, threads, values)
+        chosen = choose(workload, target, usable_threads(threads), store)
+    else:
+        chosen = Scheduled(workload, trace, is_tuned=False)
+    kernel = build_cached(workload, chosen.trace, target)
+    sources = (("schedules", _schedules_text((chosen,))),)
+    return assemble_workload(workload, kernel, target, threads, values, sources)
 
 
 def export_c(

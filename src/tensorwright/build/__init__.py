@@ -17,6 +17,7 @@ from tensorwright.build.kernel import (
     emit_source,
     loop_program,
 )
+from tensorwright.build.step_names import StepName, StepNames, View, read_step_names, step_names
 
 __all__ = [
     "BACKENDS",
@@ -27,6 +28,9 @@ __all__ = [
     "CLibrary",
     "Kernel",
     "LoadedCode",
+    "StepName",
+    "StepNames",
+    "View",
     "assemble",
     "assemble_workload",
     "backend_of",
@@ -36,5 +40,7 @@ __all__ = [
     "build_request",
     "emit_source",
     "loop_program",
+    "read_step_names",
+    "step_names",
     "write_c_library",
 ]

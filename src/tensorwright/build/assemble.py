@@ -12,6 +12,13 @@ import numpy as np
 
 from tensorwright.base import DType, Target
 from tensorwright.build.kernel import Kernel
+from tensorwright.build.step_names import (
+    NAMES_SOURCE,
+    StepName,
+    StepNames,
+    format_step_names,
+    step_names,
+)
 from tensorwright.codegen import Signature
 from tensorwright.expr import Tensor
 from tensorwright.graph import (
@@ -28,7 +35,7 @@ from tensorwright.graph import (
     to_physical,
 )
 from tensorwright.loop import Packing, pack
-from tensorwright.ops import Array, TensorType, work
+from tensorwright.ops import Array, TensorType, moved_bytes, work
 from tensorwright.runtime import (
     Call,
     Executable,
@@ -55,12 +62,13 @@ def assemble(
 
     kernels   workload key -> its kernel
     threads   how many the kernels use; the knob `threads` where None
-    sources   texts to keep with it (the schedules, for people)
+    sources   texts to keep with it (the schedules, for people); the names of its steps are added
     """
     signatures = {key: kernel.signature for key, kernel in kernels.items()}
     plan, arrays = plan_network(partition, signatures, target, threads)
     objects = tuple(kernels[workload.key].object_code for workload in partition.workloads)
-    return Executable(plan, objects, arrays, threads=threads, sources=sources)
+    names = (NAMES_SOURCE, format_step_names(step_names(partition)))
+    return Executable(plan, objects, arrays, threads=threads, sources=(names, *sources))
 
 
 def plan_network(
@@ -116,10 +124,12 @@ def assemble_workload(
     target: Target,
     threads: int | None,
     values: Mapping[str, Array] | None = None,
+    sources: Sequence[tuple[str, str]] = (),
 ) -> Executable:
     """The executable of one workload, whose inputs are the caller's but for its constants.
 
-    values   of the constants, each of its type
+    values    of the constants, each of its type
+    sources   as of `assemble`
     """
     constants = _Constants(values or {}, {})
     names = {parameter.name: parameter.name for parameter in kernel.parameters}
@@ -137,7 +147,11 @@ def assemble_workload(
         (),
     )
     arrays = tuple(constants.packed.values())
-    return Executable(make_plan(network), (kernel.object_code,), arrays, threads=threads)
+    outputs = tuple(tensor.name for tensor in workload.outputs)
+    step = StepNames((StepName(outputs, workload.key),))
+    texts = ((NAMES_SOURCE, format_step_names(step)), *sources)
+    objects = (kernel.object_code,)
+    return Executable(make_plan(network), objects, arrays, threads=threads, sources=texts)
 
 
 class _Constants:
@@ -185,8 +199,8 @@ def _call(
         constants.argument(names[parameter.name], parameter.packing)
         for parameter in signature.parameters
     )
-    moved_bytes = sum(t.size_bytes for t in (*workload.input_types, *workload.output_types))
-    return KernelStep(number, arguments, workload.name, work(workload.outputs), moved_bytes)
+    outputs = workload.outputs
+    return KernelStep(number, arguments, workload.name, work(outputs), moved_bytes(outputs))
 
 
 def _specs(tensors: Sequence[Tensor], types: Sequence[TensorType]) -> tuple[TensorSpec, ...]:

@@ -15,11 +15,10 @@ from tensorwright.base import (
 )
 from tensorwright.build import backend_of, emit_source, loop_program
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
-from tensorwright.cli.arguments.models import is_executable
 from tensorwright.cli.arguments.options import model_argument
 from tensorwright.graph import Workload
 from tensorwright.pipeline import choose, opened
-from tensorwright.runtime import load, usable_threads
+from tensorwright.runtime import is_executable, load, usable_threads
 
 STAGES = (*DUMP_STAGES[:4], "workloads", *DUMP_STAGES[4:])
 _CODE = {"schedule", "loop", "source", "asm"}

@@ -12,10 +12,9 @@ import numpy as np
 
 from tensorwright.base import InputError, UsageError, write_atomically
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
-from tensorwright.cli.arguments.models import is_executable
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.ops import Array
-from tensorwright.runtime import Executable, TensorSpec, load
+from tensorwright.runtime import Executable, is_executable, load, random_array
 
 RANDOM = "random"
 
@@ -79,7 +78,7 @@ def read_inputs(given: Sequence[str], executable: Executable, seed: int) -> dict
     generator = np.random.default_rng(seed)
     for spec in executable.inputs:
         if spec.name in drawn and spec.name not in arrays:
-            arrays[spec.name] = _draw(spec, generator)
+            arrays[spec.name] = random_array(spec, generator)
     return arrays
 
 
@@ -135,13 +134,6 @@ def _one(arrays: dict[str, Array], name: str, source: str) -> Array:
         return next(iter(arrays.values()))
     reason = f"it holds no array {name}, but " + (", ".join(arrays) or "nothing")
     raise _refusal(f"file {source}", reason, "name one of them, or give the file without a name")
-
-
-def _draw(spec: TensorSpec, generator: np.random.Generator) -> Array:
-    """Normal numbers, or whole ones below 2: what every network can take."""
-    if spec.dtype.is_float:
-        return generator.standard_normal(spec.shape, np.float32).astype(spec.dtype.numpy)
-    return generator.integers(0, 2, spec.shape).astype(spec.dtype.numpy)
 
 
 def _refusal(where: str, reason: str, remedy: str) -> InputError:

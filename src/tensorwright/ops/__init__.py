@@ -21,7 +21,7 @@ from tensorwright.ops.operator import (
 )
 from tensorwright.ops.registry import OPERATORS, infer_types, operator
 from tensorwright.ops.shapes import automatic_pads
-from tensorwright.ops.work import work
+from tensorwright.ops.work import moved_bytes, work
 
 __all__ = [
     "BY_DIMENSION",
@@ -40,6 +40,7 @@ __all__ = [
     "automatic_pads",
     "catalogue",
     "infer_types",
+    "moved_bytes",
     "operator",
     "tensor_operator",
     "work",

@@ -7,8 +7,15 @@ file format).
 """
 
 from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready, kernel_ready
-from tensorwright.runtime.container import Contents, read_container, write_container
+from tensorwright.runtime.call_costs import CallCosts, measure_call_costs
+from tensorwright.runtime.container import (
+    Contents,
+    is_executable,
+    read_container,
+    write_container,
+)
 from tensorwright.runtime.executable import Bound, Executable, StepTime
+from tensorwright.runtime.inputs import random_array
 from tensorwright.runtime.kernel_cache import KernelCache, default_cache
 from tensorwright.runtime.loader import Recompile, load
 from tensorwright.runtime.native.call_loop import call_loop
@@ -41,7 +48,7 @@ from tensorwright.runtime.plan.plan import (
     TypedRef,
 )
 from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
-from tensorwright.runtime.plan.plan_verify import verify_plan
+from tensorwright.runtime.plan.plan_verify import Span, spans_of_step, verify_plan
 from tensorwright.runtime.plan.planner import Inside, Network, kernel_spec, make_plan
 
 __all__ = [
@@ -51,6 +58,7 @@ __all__ = [
     "Bound",
     "BufferRef",
     "Call",
+    "CallCosts",
     "ConstantRef",
     "Contents",
     "CopyStep",
@@ -70,6 +78,7 @@ __all__ = [
     "OutputRef",
     "Plan",
     "Recompile",
+    "Span",
     "Step",
     "StepTime",
     "TensorSpec",
@@ -78,6 +87,7 @@ __all__ = [
     "default_cache",
     "empty",
     "find_openmp",
+    "is_executable",
     "is_kernel_ready",
     "kernel_ready",
     "kernel_spec",
@@ -86,13 +96,16 @@ __all__ = [
     "load_object",
     "make_plan",
     "measure_bandwidth",
+    "measure_call_costs",
     "measure_peak",
     "openmp_runtime",
     "plan_from_data",
     "plan_memory",
     "plan_to_data",
+    "random_array",
     "read_container",
     "set_spin",
+    "spans_of_step",
     "usable_threads",
     "verify_plan",
     "write_container",

@@ -89,6 +89,15 @@ def write_container(path: str | os.PathLike[str], contents: Contents) -> None:
             end = section.offset + section.size
 
 
+def is_executable(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is one that `write_container` wrote, by its first bytes."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
 def read_container(path: str | os.PathLike[str], check_constants: bool = True) -> Contents:
     """Read a file that `write_container` wrote; constants are read-only views of the file.
 

@@ -127,6 +127,11 @@ class Executable:
         return self.plan.host_operators
 
     @property
+    def objects(self) -> tuple[bytes, ...]:
+        """The object code of each kernel of the plan."""
+        return self._contents.objects
+
+    @property
     def peak_memory_bytes(self) -> int:
         """Memory that a call needs besides constants, inputs and outputs: arena and scratch."""
         return self.plan.arena_bytes + self.plan.scratch_bytes(self._threads)
@@ -295,6 +300,14 @@ class Bound:
         return self.outputs
 
     __call__ = run
+
+    def run_timed(self) -> tuple[float, ...]:
+        """As `run`, and give the seconds of each step of the plan.
+
+        The clock is read in native code where a step begins and where the next one does: the time
+        of a step holds one reading and what the call itself takes (`measure_call_costs`).
+        """
+        return self._frame.run_timed()
 
 
 def _host(name: str, hosts: Mapping[str, HostFunction] | None) -> HostFunction:

@@ -136,6 +136,13 @@ def check_ready(spec: TensorSpec, array: Array) -> None:
         )
 
 
+def random_array(spec: TensorSpec, generator: np.random.Generator) -> Array:
+    """Normal numbers, or whole ones below 2: what every network can take."""
+    if spec.dtype.is_float:
+        return generator.standard_normal(spec.shape, np.float32).astype(spec.dtype.numpy)
+    return generator.integers(0, 2, spec.shape).astype(spec.dtype.numpy)
+
+
 def _export_remedy(value: Any) -> str:
     """What usually helps where a tensor of another library cannot be exported."""
     if getattr(value, "requires_grad", False):

@@ -17,6 +17,7 @@ from tensorwright.ops import (
     TensorType,
     catalogue,
     infer_types,
+    moved_bytes,
     operator,
     work,
 )
@@ -438,3 +439,21 @@ def test_work_counts_a_shared_stage_once() -> None:
         compute("b", (8,), lambda i: x[i] - total[()]),
     )
     assert work(both) == 16 + 8 + 8
+
+
+MOVED: list[tuple[Callable[[], Any], int]] = [
+    (lambda: meaning("add", f32(3, 4), f32(4))[1], 4 * (12 + 4 + 12)),
+    (lambda: meaning("matmul", f32(3, 4), f32(4, 5))[1], 4 * (12 + 20 + 15)),
+    (lambda: meaning("slice", f32(100), starts=(0,), ends=(3,), axes=(0,))[1], 4 * (3 + 3)),
+]
+
+
+@pytest.mark.parametrize(("build", "expected"), MOVED)
+def test_moved_bytes(build: Callable[[], Any], expected: int) -> None:
+    assert moved_bytes(build()) == expected
+
+
+def test_of_a_table_only_the_rows_that_are_read_are_moved() -> None:
+    indices = TensorType(DType.I64, (2,))
+    outputs = meaning("gather", f32(1000, 8), indices, axis=0)[1]
+    assert moved_bytes(outputs) == 4 * 2 * 8 + 8 * 2 + 4 * 2 * 8

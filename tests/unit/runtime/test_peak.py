@@ -1,13 +1,13 @@
 """The measured ceiling: plausible, quick, refused where the code cannot run."""
 
 import time
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import pytest
 
 from tensorwright.base import DType, MachineError, Target, detect_target
 from tensorwright.codegen.llvm import assembly
-from tensorwright.runtime import measure_bandwidth, measure_peak
+from tensorwright.runtime import measure_bandwidth, measure_call_costs, measure_peak
 from tensorwright.runtime.native.peak import _fma_loop
 
 NATIVE = detect_target()
@@ -48,3 +48,11 @@ def test_a_target_that_cannot_run_here_is_refused() -> None:
     beyond = replace(NATIVE, name="future", features=(*NATIVE.features, "avx4096"))
     with pytest.raises(MachineError, match="it has no avx4096"):
         measure_bandwidth(beyond)
+
+
+def test_a_call_a_clock_and_threads_cost_little() -> None:
+    one, two = measure_call_costs(1), measure_call_costs(2)
+    assert one.threads_s == 0.0
+    for costs in (one, two):
+        assert all(0.0 <= each < 1e-2 for each in astuple(costs))
+    assert two.threads_s > 0.0

@@ -13,7 +13,6 @@ from tensorwright.zoo import LIGHT_MODELS, ZOO, build, load_light
 
 Shapes = Mapping[str, Sequence[int] | int]
 
-MAGIC = b"TWEXEC\r\n"
 KINDS = ("light", "zoo")
 PAPER = "paper"
 SUITES = (*KINDS, PAPER)
@@ -65,15 +64,6 @@ def split(model: str) -> tuple[str, str]:
     if kind in KINDS and not Path(model).exists():
         return kind, name
     return "", model
-
-
-def is_executable(path: str) -> bool:
-    """Whether a file is one that `Executable.save` wrote, by its first bytes."""
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
 
 
 def short_name(model: str) -> str:

@@ -19,6 +19,7 @@ from tensorwright.runtime.native.openmp import usable_threads
 _BUDGET_S = 0.1
 _LEAST_REPEATS = 5
 _PAUSE_S = 0.001
+_LEAST_BYTES = 1 << 24  # read in one run: long against a fork-join
 _FLOPS_PER_RUN = 30_000_000  # of each thread: long against a fork-join, short against a time slice
 
 
@@ -40,15 +41,18 @@ def measure_peak(target: Target, threads: int = 1, dtype: DType = DType.F32) -> 
 def measure_bandwidth(target: Target, threads: int = 1, size_bytes: int = 1 << 26) -> float:
     """Bytes per second that `threads` threads read together from a buffer of that size.
 
-    A buffer smaller than the last cache measures that cache; memory needs several times its size.
+    A buffer smaller than the last cache measures that cache, in several passes, so that starting
+    the threads does not count; memory needs several times the size of the last cache.
     Raises:  as `measure_peak`.
     """
     lanes = target.lanes(DType.F32)
     step = lanes * 8
     per_thread = max(step, size_bytes // (4 * threads) // step * step)
+    passes = max(1, _LEAST_BYTES // (4 * per_thread * threads))
     data = np.ones(per_thread * threads, np.float32)
-    best_s = _best_time(target, threads, _read_loop(lanes), per_thread, data.ctypes.data)
-    return 4.0 * per_thread * threads / best_s
+    numbers = (per_thread * passes, data.ctypes.data, per_thread)
+    best_s = _best_time(target, threads, _read_loop(lanes), *numbers)
+    return 4.0 * per_thread * passes * threads / best_s
 
 
 def _check_runs_here(target: Target) -> None:
@@ -134,7 +138,10 @@ def _fma_loop(lanes: int, chains: int, dtype: DType) -> str:
 
 
 def _read_loop(lanes: int) -> str:
-    """IR of `measure({elements, data, results})`: each thread adds up its own part of the data."""
+    """IR of `measure({elements, data, part, results})`: each thread adds up its own part.
+
+    It reads so many elements, beginning anew at the end of its part.
+    """
     vector = f"<{lanes} x float>"
     steps = [
         f"  %p{c} = getelementptr float, ptr %at, i64 {c * lanes}\n"
@@ -142,14 +149,23 @@ def _read_loop(lanes: int) -> str:
         f"  %y{c} = fadd {vector} %x{c}, %v{c}"
         for c in range(8)
     ]
-    steps[0] = f"  %at = getelementptr float, ptr %start, i64 %i\n{steps[0]}"
+    steps[0] = f"  %at = getelementptr float, ptr %start, i64 %offset\n{steps[0]}"
+    steps.append(
+        f"  %up = add i64 %offset, {8 * lanes}\n"
+        "  %wraps = icmp eq i64 %up, %part\n"
+        "  %after = select i1 %wraps, i64 0, i64 %up"
+    )
     start = """\
   %slot1 = getelementptr i64, ptr %arguments, i64 1
   %data = load ptr, ptr %slot1
-  %begin = mul i64 %index, %limit
+  %slot2 = getelementptr i64, ptr %arguments, i64 2
+  %part = load i64, ptr %slot2
+  %begin = mul i64 %index, %part
   %start = getelementptr float, ptr %data, i64 %begin"""
     starts = ["zeroinitializer"] * 8
-    return _loop(vector, "float", starts, steps, start, stride=8 * lanes, last_argument=2)
+    text = _loop(vector, "float", starts, steps, start, stride=8 * lanes, last_argument=3)
+    first = "%i = phi i64 [0, %entry], [%next, %loop]"
+    return text.replace(first, f"{first}\n  %offset = phi i64 [0, %entry], [%after, %loop]")
 
 
 def _loop(

@@ -28,7 +28,7 @@ from tensorwright.runtime.plan.plan import (
 )
 
 _Use = tuple[BufferRef, int, bool]  # where, how many bytes, whether they are written
-_Span = tuple[str, int, int]  # buffer, first byte, byte after the last
+Span = tuple[str, int, int]  # buffer, first byte, byte after the last
 
 
 def verify_plan(plan: Plan) -> None:
@@ -78,7 +78,12 @@ def _uses(plan: Plan, step: Step) -> Iterator[_Use]:
                 yield typed.ref, typed.type.size_bytes, True
 
 
-def _span(plan: Plan, use: _Use) -> _Span:
+def spans_of_step(plan: Plan, step: Step) -> tuple[Span, ...]:
+    """The places that a step reads and writes, in the order of its arguments."""
+    return tuple(_span(plan, use) for use in _uses(plan, step))
+
+
+def _span(plan: Plan, use: _Use) -> Span:
     ref, size_bytes, is_written = use
     match ref:
         case InputRef(index):
@@ -108,7 +113,7 @@ def _size(specs: tuple[TensorSpec, ...], index: int) -> int:
     return specs[_index(index, specs)].size_bytes
 
 
-def _check_defined(span: _Span, written: dict[str, list[tuple[int, int]]]) -> None:
+def _check_defined(span: Span, written: dict[str, list[tuple[int, int]]]) -> None:
     name, begin, end = span
     if begin == end or not name.startswith(("arena", "out")):
         return
@@ -116,7 +121,7 @@ def _check_defined(span: _Span, written: dict[str, list[tuple[int, int]]]) -> No
         raise ValueError(f"reads {name}[{begin}:{end}], which no earlier step wrote")
 
 
-def _check_disjoint(spans: list[tuple[_Span, bool]]) -> None:
+def _check_disjoint(spans: list[tuple[Span, bool]]) -> None:
     for i, ((name, begin, end), is_written) in enumerate(spans):
         for (other, first, last), is_other_written in spans[:i]:
             if (

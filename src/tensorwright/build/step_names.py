@@ -1,0 +1,81 @@
+"""What the steps of an executable were in the network: a text that is kept with it, for people.
+
+A plan knows where tensors lie and not what they are called, and a view is no step of it at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from tensorwright.graph import AliasCall, ConcatInPlace, HostCall, KernelCall, Partition
+
+NAMES_SOURCE = "steps"
+"""The name of the text among the sources of an executable."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepName:
+    """A step that runs: the tensors that it writes, the key of its workload ("" on the host)."""
+
+    outputs: tuple[str, ...]
+    workload: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A tensor that is no work: part of another's memory, or made of tensors that lie side by side.
+
+    before   the number of the first step that runs after it
+    """
+
+    operator: str
+    inputs: tuple[str, ...]
+    output: str
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepNames:
+    """Of a network: its steps in the order of the plan, where the copies of outputs follow."""
+
+    steps: tuple[StepName, ...] = ()
+    views: tuple[View, ...] = ()
+
+
+def step_names(partition: Partition) -> StepNames:
+    """The names of a partitioned network."""
+    steps: list[StepName] = []
+    views: list[View] = []
+    for step in partition.steps:
+        match step:
+            case KernelCall(workload, _, outputs):
+                steps.append(StepName(outputs, workload.key))
+            case HostCall(node):
+                steps.append(StepName(node.outputs, ""))
+            case AliasCall(output, source, _, node):
+                views.append(View(node.operator, (source,), output, len(steps)))
+            case ConcatInPlace(output, parts, node):
+                names = tuple(name for name, _ in parts)
+                views.append(View(node.operator, names, output, len(steps)))
+    return StepNames(tuple(steps), tuple(views))
+
+
+def format_step_names(names: StepNames) -> str:
+    """As JSON."""
+    return json.dumps(asdict(names))
+
+
+def read_step_names(sources: Mapping[str, str]) -> StepNames:
+    """The names that an executable keeps; none where it has none."""
+    text = sources.get(NAMES_SOURCE)
+    if text is None:
+        return StepNames()
+    data = json.loads(text)
+    steps = (StepName(tuple(each["outputs"]), each["workload"]) for each in data["steps"])
+    views = (
+        View(each["operator"], tuple(each["inputs"]), each["output"], each["before"])
+        for each in data["views"]
+    )
+    return StepNames(tuple(steps), tuple(views))

@@ -1,0 +1,103 @@
+"""Measure what a step costs that does nothing: the price of a clock, of a call, of threads.
+
+They are measured in an executable of their own, by the means with which networks are timed: steps
+that copy no bytes, and steps whose threads have nothing to do.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from tensorwright.base import DType, Target, detect_target
+from tensorwright.codegen.llvm import compile_module
+from tensorwright.runtime.executable import Bound, Executable
+from tensorwright.runtime.native.openmp import usable_threads
+from tensorwright.runtime.plan.plan import (
+    CopyStep,
+    InputRef,
+    KernelSpec,
+    KernelStep,
+    OutputRef,
+    Plan,
+    Step,
+    TensorSpec,
+)
+
+_RUNS = 60
+_MANY = 257
+_SHAPE = (16,)
+
+_IR = """
+declare void @GOMP_parallel(ptr, ptr, i32, i32)
+define void @nothing(ptr %arguments, ptr %workspace, i32 %threads) {
+  call void @GOMP_parallel(ptr @body, ptr %arguments, i32 %threads, i32 0)
+  ret void
+}
+define internal void @body(ptr %arguments) nounwind {
+  ret void
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CallCosts:
+    """Seconds: a reading of the clock, a step that does nothing, entering a run from Python, and
+    starting threads and waiting for them (0 on one thread), where the threads are awake.
+    """
+
+    clock_s: float
+    step_s: float
+    enter_s: float
+    threads_s: float
+
+
+def measure_call_costs(threads: int | None = None) -> CallCosts:
+    """Medians of a few short runs, some milliseconds in all.
+
+    Raises:  MachineError if several threads are asked for and there is no libgomp.
+    """
+    count = usable_threads(threads)
+    one, many = _bound(_copies(1), count), _bound(_copies(_MANY), count)
+    enter_one_s, many_s = _median_run(one), _median_run(many)
+    step_s = max(0.0, (many_s - enter_one_s) / (_MANY - 1))
+    timed_s = _median_step(many)
+    threads_s = 0.0
+    if count > 1:
+        regions: list[Step] = [KernelStep(0, (), "nothing") for _ in range(_MANY)]
+        threads_s = max(0.0, _median_step(_bound([*_copies(1), *regions], count)) - timed_s)
+    clock_s = max(0.0, timed_s - step_s)
+    return CallCosts(clock_s, step_s, max(0.0, enter_one_s - step_s), threads_s)
+
+
+def _copies(count: int) -> list[Step]:
+    """The output is copied, and then nothing at all."""
+    whole = CopyStep(InputRef(0), OutputRef(0), 4 * _SHAPE[0])
+    return [whole, *(CopyStep(InputRef(0), OutputRef(0), 0) for _ in range(count - 1))]
+
+
+def _bound(steps: list[Step], threads: int) -> Bound:
+    target: Target = detect_target()
+    x, y = (TensorSpec(name, DType.F32, _SHAPE) for name in "xy")
+    kernels = (KernelSpec("nothing", ()),)
+    plan = Plan("nothing", target, threads, (x,), (y,), (), kernels, tuple(steps))
+    program = Executable(plan, (compile_module(_IR, target),), (), threads=threads)
+    return program.bind({"x": np.zeros(_SHAPE, np.float32)})
+
+
+def _median_run(bound: Bound) -> float:
+    times_s = []
+    for _ in range(_RUNS):
+        start = time.perf_counter()
+        bound.run()
+        times_s.append(time.perf_counter() - start)
+    return median(times_s)
+
+
+def _median_step(bound: Bound) -> float:
+    """Of the steps but the first, which the end of the run before may disturb."""
+    bound.run_timed()
+    return median(time_s for _ in range(_RUNS) for time_s in bound.run_timed()[1:])
