@@ -31,6 +31,7 @@ _PUBLIC = {
     "load": "tensorwright.runtime",
     "optimize": "tensorwright.search",
     "override": "tensorwright.base",
+    "profile": "tensorwright.profiling",
     "program": "tensorwright.graph",
     "tune": "tensorwright.search",
 }

@@ -22,9 +22,9 @@ PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
     "base processes expr ops graph rewrite schedule loop codegen runtime build records tuning farm "
-    "zoo peers integrations report cli"
+    "zoo peers integrations profiling cli"
 ).split()
-SURFACES = ("peers", "integrations", "report", "cli")
+SURFACES = ("peers", "integrations", "profiling", "cli")
 ROOMS = {
     # A line for each folder that has folders in it: they, and modules where they matter, import
     # only what stands before them. All folders are named, modules need not be.

@@ -23,6 +23,7 @@ COMMANDS = (
     Entry("tune", "Tune models and tensor expressions; what was measured is kept, nothing else."),
     Entry("compile", "Compile a model with what is on record, and by rule; save it."),
     Entry("run", "Run an executable or a model once."),
+    Entry("profile", "Say where the time of a model goes, kernel by kernel, and what limits it."),
     Entry("bench", "Compare with other runtimes: same answers? how fast?"),
     Entry("inspect", "Show what becomes of a model: graph, layouts, workloads, code."),
     Entry("records", "List, export, import and prune what has been measured."),

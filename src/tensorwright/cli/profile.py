@@ -1,0 +1,203 @@
+"""`tensorwright profile`: where the time of a network goes, kernel by kernel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import click
+
+from tensorwright.base import write_atomically
+from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.output import check_writable
+from tensorwright.peers import print_table
+from tensorwright.profiling import Profile, StepKind, StepProfile, chrome_trace, profile_values
+from tensorwright.profiling import profile as profile_executable
+from tensorwright.runtime import is_executable, load
+
+_COLUMNS = (
+    *("step", "writes"),
+    *("us", "share", "GFLOP/s", "GB/s", "roofline", "schedule", "limited by"),
+)
+_LONGEST_LABEL = 44
+_MOST_VIEWS = 6
+_ORDERS = ("time", "run")
+_GROUPS = ("step", "workload")
+
+
+@click.command()
+@click.argument("program", metavar="MODEL|EXECUTABLE")
+@click.option(
+    "--order",
+    type=click.Choice(_ORDERS),
+    default="time",
+    help="Slowest steps first, or as they run.",
+)
+@click.option(
+    "--by",
+    "group",
+    type=click.Choice(_GROUPS),
+    default="step",
+    help="A row for each step, or for all steps of one workload, the slowest first.",
+)
+@click.option("--top", type=click.IntRange(min=1), help="Show so many of the slowest only.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    help="Runs to time; as many as take 3 seconds if not given.",
+)
+@click.option("--json", "json_path", metavar="FILE", help="Write everything to a file, too.")
+@click.option(
+    "--trace",
+    "trace_path",
+    metavar="FILE",
+    help="Write a trace for chrome://tracing and ui.perfetto.dev.",
+)
+@compile_options
+def command(
+    program: str,
+    order: str,
+    group: str,
+    top: int | None,
+    repeats: int | None,
+    json_path: str | None,
+    trace_path: str | None,
+    how: Compilation,
+) -> None:
+    """Time every step of a network as it runs among the others; a model is compiled first.
+
+    share is of the time of the whole network. GFLOP/s and GB/s count what a step must do at least.
+    roofline is the least time that this machine allows, by its measured peak and bandwidths, over
+    the time taken.
+
+    Example: tensorwright profile light:resnet50 --top 15 --trace resnet50.json
+    """
+    for path in (json_path, trace_path):
+        if path is not None:
+            check_writable(path)
+    executable = load(program, how.threads) if is_executable(program) else how.finish(program)
+    report = profile_executable(executable, repeats=repeats, seed=how.seed)
+    print_profile(report, order, group, top)
+    if json_path is not None:
+        write_atomically(json_path, json.dumps(profile_values(report), indent=1) + "\n")
+    if trace_path is not None:
+        write_atomically(trace_path, json.dumps(chrome_trace(report)) + "\n")
+
+
+def print_profile(report: Profile, order: str, group: str, top: int | None) -> None:
+    """The table, and below it what the sums say."""
+    rows = report.by_workload() if group == "workload" else report.by_time()
+    shown = rows if top is None else rows[:top]
+    cells = [_cells(row) for row in (_in_order(shown) if order == "run" else shown)]
+    hidden = rows[len(shown) :]
+    if hidden:
+        cells.append(_sum_cells(f"{sum(row.count for row in hidden)} others", hidden))
+    cells.append(_sum_cells(f"all {len(report.steps)} steps", rows))
+    print_table(_COLUMNS, cells)
+    for line in summary_lines(report):
+        click.echo(line)
+
+
+def summary_lines(report: Profile) -> list[str]:
+    """The time of the whole, and what its steps leave of it; the machine; bottlenecks; views."""
+    levels = ", ".join(
+        f"{each.name} {each.bytes_per_s / 1e9:.0f}" for each in report.ceilings.levels
+    )
+    bottlenecks = ", ".join(
+        f"{each.value} {share:.0%}" for each, share in report.share_by_bottleneck()
+    )
+    lines = [
+        _whole_line(report),
+        _outside_line(report),
+        _costs_line(report),
+        f"machine: {report.ceilings.flops_per_s / 1e9:.0f} GFLOP/s; {levels} GB/s",
+        f"limited by: {bottlenecks}",
+    ]
+    if report.views:
+        names = [f"{view.output} ({view.operator})" for view in report.views]
+        more = ", ..." if len(names) > _MOST_VIEWS else ""
+        lines.append(f"no work, {len(names)} views: {', '.join(names[:_MOST_VIEWS])}{more}")
+    return lines
+
+
+def _whole_line(report: Profile) -> str:
+    return (
+        f"{report.name}, target {report.target}, {_count(report.threads, 'thread')}: "
+        f"{_us(report.network_s)} us a run, median of {report.runs}; "
+        f"{report.roofline_share:.0%} of the roofline"
+    )
+
+
+def _outside_line(report: Profile) -> str:
+    return (
+        f"a run takes {_signed_us(report.outside_s)} us beyond the steps' medians: "
+        f"{_signed_us(report.fluctuation_s)} as steps are slower now and then, "
+        f"{_signed_us(report.entering_s)} to enter native code, "
+        f"{_signed_us(report.unexplained_s)} else"
+    )
+
+
+def _costs_line(report: Profile) -> str:
+    costs = report.costs
+    threads = f", {costs.threads_s * 1e9:.0f} ns to start and join threads" * (report.threads > 1)
+    return (
+        f"in each step: {costs.step_s * 1e9:.0f} ns for the call{threads}; "
+        f"{costs.clock_s * 1e9:.0f} ns of reading the clock are taken off"
+    )
+
+
+def _cells(row: StepProfile) -> tuple[str, ...]:
+    label = _shortened(row.label)
+    name = f"{row.number} {label}" if row.count == 1 else f"{row.count} x {label}"
+    writes = _shortened(row.outputs[0]) if row.count == 1 and row.outputs else row.workload[:6]
+    has_flops = row.flops > 0
+    return (
+        name,
+        writes or "-",
+        _us(row.time_s),
+        f"{row.share:.1%}",
+        f"{row.flops_per_s / 1e9:.1f}" if has_flops else "-",
+        f"{row.bytes_per_s / 1e9:.1f}",
+        f"{row.roofline_share:.0%}" if row.kind is not StepKind.HOST else "-",
+        _schedule(row),
+        row.bottleneck.value,
+    )
+
+
+def _sum_cells(name: str, rows: Sequence[StepProfile]) -> tuple[str, ...]:
+    time_s = sum(row.time_s for row in rows)
+    least_s = sum(row.bounds.roofline_s for row in rows)
+    rates = [
+        f"{sum(amounts) / time_s / 1e9:.1f}" if time_s > 0 else "-"
+        for amounts in ((row.flops for row in rows), (row.bytes_moved for row in rows))
+    ]
+    share = f"{least_s / time_s:.0%}" if time_s > 0 else "-"
+    return (name, "", _us(time_s), f"{sum(row.share for row in rows):.1%}", *rates, share, "", "")
+
+
+def _schedule(row: StepProfile) -> str:
+    if row.is_tuned is None:
+        return "-"
+    return "tuned" if row.is_tuned else "untuned"
+
+
+def _in_order(rows: Sequence[StepProfile]) -> list[StepProfile]:
+    return sorted(rows, key=lambda row: row.number)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 3]}..."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 else ''}"
+
+
+def _us(time_s: float) -> str:
+    """Microseconds with three digits or more."""
+    time_us = time_s * 1e6
+    return f"{time_us:.0f}" if abs(time_us) >= 1000 else f"{time_us:.3g}"
+
+
+def _signed_us(time_s: float) -> str:
+    return _us(time_s) if time_s < 0 else f"+{_us(time_s)}"

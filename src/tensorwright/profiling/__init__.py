@@ -1,0 +1,38 @@
+"""Where the time of a network goes. Read `report.py` first, then `measure.py` and `roofline.py`."""
+
+from tensorwright.profiling.chrome_trace import chrome_trace
+from tensorwright.profiling.measure import Samples, make_profile, profile
+from tensorwright.profiling.report import Profile, StepKind, StepProfile
+from tensorwright.profiling.reuse import Operand, operands_of
+from tensorwright.profiling.roofline import (
+    Bottleneck,
+    Bounds,
+    Ceilings,
+    Level,
+    bottleneck_of,
+    bounds_of,
+    measure_ceilings,
+)
+from tensorwright.profiling.values import profile_values, step_values, summary_values
+
+__all__ = [
+    "Bottleneck",
+    "Bounds",
+    "Ceilings",
+    "Level",
+    "Operand",
+    "Profile",
+    "Samples",
+    "StepKind",
+    "StepProfile",
+    "bottleneck_of",
+    "bounds_of",
+    "chrome_trace",
+    "make_profile",
+    "measure_ceilings",
+    "operands_of",
+    "profile",
+    "profile_values",
+    "step_values",
+    "summary_values",
+]

@@ -1,0 +1,250 @@
+"""Time the steps of a network while it runs, and say what limits each of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from tensorwright.base import UsageError, knobs
+from tensorwright.build import StepNames, read_step_names
+from tensorwright.graph import Program
+from tensorwright.ops import Array
+from tensorwright.pipeline import Model, Records, Shapes, compile
+from tensorwright.processes import hold_turn
+from tensorwright.profiling.report import Profile, StepKind, StepProfile
+from tensorwright.profiling.reuse import Operand, moved_bytes_of, operands_of
+from tensorwright.profiling.roofline import Bottleneck, Bounds, Ceilings, bottleneck_of, bounds_of
+from tensorwright.profiling.roofline import measure_ceilings as measure_machine
+from tensorwright.runtime import (
+    CallCosts,
+    CopyStep,
+    Executable,
+    HostStep,
+    KernelStep,
+    Step,
+    is_executable,
+    load,
+    measure_call_costs,
+    random_array,
+)
+
+_BUDGET_S = 3.0
+_LEAST_RUNS = 10
+_MOST_RUNS = 2000
+_WARM_UP_RUNS = 3
+_STARTS_THREADS = b"GOMP_parallel"
+
+
+def profile(
+    program: Executable | Model | Program,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    repeats: int | None = None,
+    target: str | None = None,
+    threads: int | None = None,
+    records: Records | None = None,
+    input_shapes: Shapes | None = None,
+    seed: int | None = None,
+) -> Profile:
+    """Time each step of a network as it runs among the others, and say what limits it.
+
+    program   an executable, the path of a saved one, or whatever `compile` takes; for what is
+              compiled here, target, threads, records and input_shapes are those of `compile`
+    inputs    arrays by name; random ones, drawn from `seed`, for those that are not given
+    repeats   how many runs; as many as take 3 seconds where None
+
+    A run whose steps are timed and one that is timed as a whole take turns; times are medians.
+    Raises:  UsageError for fewer than one repeat; InputError for inputs that do not fit; and as
+             `compile` and `load`.
+    """
+    if repeats is not None and repeats < 1:
+        raise UsageError(
+            stage="profile",
+            where="argument repeats",
+            reason=f"{repeats} runs are none to time",
+            remedy="1 or more; None for as many as take 3 seconds",
+        )
+    executable = _executable(program, target, threads, records, input_shapes)
+    arrays = _arrays(executable, inputs or {}, knobs.SEED.get() if seed is None else seed)
+    with hold_turn():
+        samples = _measure(executable, arrays, repeats)
+        ceilings = measure_machine(executable.target, executable.threads)
+        alone = ceilings
+        if executable.threads > 1:
+            alone = measure_machine(executable.target, 1)
+        costs = measure_call_costs(executable.threads)
+    return make_profile(executable, samples, ceilings, alone, costs)
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Seconds: of whole runs, and of each step (runs, steps) in others that were timed by step."""
+
+    networks_s: tuple[float, ...]
+    steps_s: tuple[tuple[float, ...], ...]
+
+
+def make_profile(
+    executable: Executable,
+    samples: Samples,
+    ceilings: Ceilings,
+    alone: Ceilings,
+    costs: CallCosts,
+) -> Profile:
+    """The report from what was measured.
+
+    alone   the ceilings of one thread
+    """
+    plan = executable.plan
+    names = read_step_names(executable.sources)
+    tuned = _tuned_workloads(executable.sources)
+    network_s = median(samples.networks_s)
+    rows: list[StepProfile] = []
+    for number, (step, operands) in enumerate(zip(plan.steps, operands_of(plan), strict=True)):
+        measured_s = median(times[number] for times in samples.steps_s)
+        is_host = isinstance(step, HostStep)
+        time_s = measured_s if is_host else max(0.0, measured_s - costs.clock_s)
+        has_threads = _has_threads(executable, step)
+        bounds, bottleneck = _explain(step, operands, time_s, has_threads, ceilings, alone, costs)
+        outputs, workload = _names_of(names, number)
+        rows.append(
+            StepProfile(
+                number=number,
+                label=step.label,
+                kind=_kind(step),
+                outputs=outputs,
+                workload=workload,
+                time_s=time_s,
+                share=time_s / network_s if network_s > 0 else 0.0,
+                flops=_flops(step),
+                bytes_moved=moved_bytes_of(step),
+                bounds=bounds,
+                bottleneck=bottleneck,
+                is_tuned=tuned.get(workload),
+            )
+        )
+    return Profile(
+        name=plan.name,
+        target=plan.target.name,
+        threads=executable.threads,
+        runs=len(samples.networks_s),
+        network_s=network_s,
+        fluctuation_s=_fluctuation(samples),
+        steps=tuple(rows),
+        views=names.views,
+        ceilings=ceilings,
+        costs=costs,
+    )
+
+
+def _fluctuation(samples: Samples) -> float:
+    """How much the median of the sums is above the sum of the medians."""
+    medians: list[float] = [median(times) for times in zip(*samples.steps_s, strict=True)]
+    sums = [sum(times) for times in samples.steps_s]
+    return median(sums) - sum(medians)
+
+
+def _executable(
+    program: Executable | Model | Program,
+    target: str | None,
+    threads: int | None,
+    records: Records | None,
+    input_shapes: Shapes | None,
+) -> Executable:
+    if isinstance(program, Executable):
+        return program
+    if isinstance(program, str | os.PathLike) and is_executable(program):
+        return load(program, threads)
+    return compile(
+        program, target=target, threads=threads, records=records, input_shapes=input_shapes
+    )
+
+
+def _arrays(executable: Executable, given: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """The inputs given, and random ones; names that are none are for the executable to refuse."""
+    generator = np.random.default_rng(seed)
+    drawn: dict[str, Array] = {
+        spec.name: random_array(spec, generator) for spec in executable.inputs
+    }
+    return drawn | dict(given)
+
+
+def _measure(executable: Executable, arrays: Mapping[str, Any], repeats: int | None) -> Samples:
+    bound = executable.bind(arrays)
+    for _ in range(_WARM_UP_RUNS):
+        bound.run_timed()
+    networks_s: list[float] = []
+    steps_s: list[tuple[float, ...]] = []
+    end = time.perf_counter() + _BUDGET_S
+    while not _is_enough(len(networks_s), repeats, end):
+        bound.run()  # Python's work since the last run has let threads fall asleep
+        start = time.perf_counter()
+        bound.run()
+        networks_s.append(time.perf_counter() - start)
+        bound.run()
+        steps_s.append(bound.run_timed())
+    return Samples(tuple(networks_s), tuple(steps_s))
+
+
+def _is_enough(runs: int, repeats: int | None, end: float) -> bool:
+    if repeats is not None:
+        return runs >= repeats
+    return runs >= _MOST_RUNS or (runs >= _LEAST_RUNS and time.perf_counter() > end)
+
+
+def _explain(
+    step: Step,
+    operands: tuple[Operand, ...],
+    time_s: float,
+    has_threads: bool,
+    ceilings: Ceilings,
+    alone: Ceilings,
+    costs: CallCosts,
+) -> tuple[Bounds, Bottleneck]:
+    flops = _flops(step)
+    if isinstance(step, HostStep):
+        return bounds_of(ceilings, flops, operands), Bottleneck.HOST
+    calls_s = costs.step_s + (costs.threads_s if has_threads else 0.0)
+    bounds = bounds_of(ceilings, flops, operands, calls_s)
+    is_alone = ceilings.threads > 1 and not has_threads
+    one = bounds_of(alone, flops, operands, calls_s) if is_alone else None
+    return bounds, bottleneck_of(time_s, bounds, one)
+
+
+def _has_threads(executable: Executable, step: Step) -> bool:
+    """Whether a step's code starts threads: it names the function that does."""
+    return isinstance(step, KernelStep) and _STARTS_THREADS in executable.objects[step.kernel]
+
+
+def _kind(step: Step) -> StepKind:
+    match step:
+        case HostStep():
+            return StepKind.HOST
+        case CopyStep():
+            return StepKind.COPY
+        case _:
+            return StepKind.KERNEL
+
+
+def _flops(step: Step) -> int:
+    return step.flops if isinstance(step, KernelStep) else 0
+
+
+def _names_of(names: StepNames, number: int) -> tuple[tuple[str, ...], str]:
+    """The outputs and the workload of a step; copies of outputs come last and have none."""
+    if number >= len(names.steps):
+        return (), ""
+    return names.steps[number].outputs, names.steps[number].workload
+
+
+def _tuned_workloads(sources: Mapping[str, str]) -> dict[str, bool]:
+    """Of each workload by its key, whether its schedule was measured."""
+    rows = json.loads(sources.get("schedules", "[]"))
+    return {row["key"]: row["tuned"] for row in rows}

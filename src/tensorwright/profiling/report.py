@@ -1,0 +1,156 @@
+"""Where the time of a network goes, as data: a row for each step, and what the sums say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from tensorwright.build import View
+from tensorwright.profiling.roofline import Bottleneck, Bounds, Ceilings
+from tensorwright.runtime import CallCosts
+
+
+class StepKind(Enum):
+    """Who does the work of a step."""
+
+    KERNEL = "kernel"
+    HOST = "host"
+    COPY = "copy"
+
+
+@dataclass(frozen=True, slots=True)
+class StepProfile:
+    """A step in the running network, or all steps of one workload.
+
+    number       its place in the plan; of several, that of the first
+    label        the operators        outputs   the tensors that it writes, where their names are
+                 kept                 workload  the key, "" where there is none
+    time_s       seconds in one run, without the reading of the clock
+    share        of the time of the whole network
+    flops, bytes_moved   what it must do at least
+    bounds       what it needs at least on this machine
+    is_tuned     whether its schedule was measured; None where that is not known, and for no kernel
+    count        how many steps it stands for
+    """
+
+    number: int
+    label: str
+    kind: StepKind
+    outputs: tuple[str, ...]
+    workload: str
+    time_s: float
+    share: float
+    flops: int
+    bytes_moved: int
+    bounds: Bounds
+    bottleneck: Bottleneck
+    is_tuned: bool | None = None
+    count: int = 1
+
+    @property
+    def flops_per_s(self) -> float:
+        """Operations per second."""
+        return self.flops / self.time_s if self.time_s > 0 else 0.0
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Bytes per second, as many as must be moved."""
+        return self.bytes_moved / self.time_s if self.time_s > 0 else 0.0
+
+    @property
+    def roofline_share(self) -> float:
+        """The least time by the roofline over the time; 1 is as fast as the machine can."""
+        return self.bounds.roofline_s / self.time_s if self.time_s > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Where the time of a network goes.
+
+    runs         how many runs were timed as a whole, and as many step by step, in turns
+    network_s    seconds of a whole run, in which no clock is read: the median
+    fluctuation_s   what all steps of a run take together, in the median, beyond the sum of the
+                 medians of each: in every run some are slower than usual
+    steps        in the order in which they run
+    views        tensors that are no work
+    ceilings     of this machine     costs   of a clock, a call, and threads
+    """
+
+    name: str
+    target: str
+    threads: int
+    runs: int
+    network_s: float
+    fluctuation_s: float
+    steps: tuple[StepProfile, ...]
+    views: tuple[View, ...]
+    ceilings: Ceilings
+    costs: CallCosts
+
+    @property
+    def steps_s(self) -> float:
+        """Seconds of all steps."""
+        return sum(step.time_s for step in self.steps)
+
+    @property
+    def outside_s(self) -> float:
+        """What the whole network takes beyond the medians of its steps, which may be below 0."""
+        return self.network_s - self.steps_s
+
+    @property
+    def entering_s(self) -> float:
+        """What Python needs to enter native code, once for each run of steps between host steps."""
+        kinds = [step.kind for step in self.steps]
+        begun = [
+            kind
+            for before, kind in zip([StepKind.HOST, *kinds], kinds, strict=False)
+            if kind is not StepKind.HOST and before is StepKind.HOST
+        ]
+        return len(begun) * self.costs.enter_s
+
+    @property
+    def unexplained_s(self) -> float:
+        """What is left of `outside_s`: Python around host steps, and what timing the steps does."""
+        return self.outside_s - self.entering_s - self.fluctuation_s
+
+    @property
+    def roofline_share(self) -> float:
+        """The least times of all steps by the roofline over the time of the network."""
+        least_s = sum(step.bounds.roofline_s for step in self.steps)
+        return least_s / self.network_s if self.network_s > 0 else 0.0
+
+    def share_by_bottleneck(self) -> tuple[tuple[Bottleneck, float], ...]:
+        """How much of the network's time goes to steps under each bottleneck, the largest first."""
+        shares: dict[Bottleneck, float] = {}
+        for step in self.steps:
+            shares[step.bottleneck] = shares.get(step.bottleneck, 0.0) + step.share
+        return tuple(sorted(shares.items(), key=lambda pair: -pair[1]))
+
+    def by_time(self) -> tuple[StepProfile, ...]:
+        """The steps, the slowest first."""
+        return tuple(sorted(self.steps, key=lambda step: -step.time_s))
+
+    def by_workload(self) -> tuple[StepProfile, ...]:
+        """Steps of one workload, or of one operator on the host, together; the slowest first."""
+        groups: dict[tuple[StepKind, str], list[StepProfile]] = {}
+        for step in self.steps:
+            groups.setdefault((step.kind, step.workload or step.label), []).append(step)
+        sums = [_together(group) for group in groups.values()]
+        return tuple(sorted(sums, key=lambda step: -step.time_s))
+
+
+def _together(steps: Sequence[StepProfile]) -> StepProfile:
+    """Several steps as one row; its bottleneck is that of the slowest."""
+    slowest = max(steps, key=lambda step: step.time_s)
+    return replace(
+        steps[0],
+        outputs=tuple(name for step in steps for name in step.outputs),
+        time_s=sum(step.time_s for step in steps),
+        share=sum(step.share for step in steps),
+        flops=sum(step.flops for step in steps),
+        bytes_moved=sum(step.bytes_moved for step in steps),
+        bounds=sum((step.bounds for step in steps), Bounds()),
+        bottleneck=slowest.bottleneck,
+        count=sum(step.count for step in steps),
+    )

@@ -1,0 +1,107 @@
+"""From how far away the operands of a step come: what was touched since they were touched last.
+
+A network runs again and again, so the last use may be in the run before.  An operand that was
+touched a few kilobytes ago lies in a near cache; weights were touched a whole run ago.
+
+Source:   Mattson et al., Evaluation techniques for storage hierarchies, IBM Systems Journal 9(2),
+          1970 (stack distance); here bytes that are touched twice in between count twice, but
+          never more than the whole network has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tensorwright.runtime import HostStep, KernelStep, Plan, Span, Step, spans_of_step
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What a step reads or writes in one place.
+
+    size_bytes      how much of it
+    distance_bytes  how much a cache must hold for it to be there still, itself included
+    """
+
+    size_bytes: int
+    distance_bytes: int
+
+
+def operands_of(plan: Plan) -> tuple[tuple[Operand, ...], ...]:
+    """The operands of each step, when the network has run before."""
+    spans = [tuple(s for s in spans_of_step(plan, step) if s[1] < s[2]) for step in plan.steps]
+    whole_bytes = plan.arena_bytes + sum(
+        spec.size_bytes for spec in (*plan.inputs, *plan.outputs, *plan.constants)
+    )
+    history = _History()
+    results: list[tuple[Operand, ...]] = []
+    for run in range(2):
+        results = []
+        for step, places in zip(plan.steps, spans, strict=True):
+            distances = [history.distance_bytes(place) for place in places]
+            sizes = _sizes(step, places)
+            history.touch(places, sum(sizes))
+            if run == 0:
+                continue
+            step_bytes = sum(sizes)
+            results.append(
+                tuple(
+                    Operand(size, min(whole_bytes, distance + step_bytes))
+                    for size, distance in zip(sizes, distances, strict=True)
+                )
+            )
+    return tuple(results)
+
+
+def _sizes(step: Step, places: tuple[Span, ...]) -> list[int]:
+    """How much of each place is touched.
+
+    A kernel that moves less than its operands hold (it looks up rows of a table) leaves something
+    of the largest one alone.
+    """
+    sizes = [end - begin for _, begin, end in places]
+    if isinstance(step, KernelStep) and sizes:
+        spare = max(0, sum(sizes) - step.bytes_moved)
+        largest = sizes.index(max(sizes))
+        sizes[largest] -= min(spare, sizes[largest])
+    return sizes
+
+
+def moved_bytes_of(step: Step) -> int:
+    """The bytes that a step of any kind moves at least."""
+    match step:
+        case KernelStep():
+            return step.bytes_moved
+        case HostStep(inputs=inputs, outputs=outputs):
+            return sum(typed.type.size_bytes for typed in (*inputs, *outputs))
+        case _:
+            return 2 * step.size_bytes
+
+
+@dataclass(slots=True)
+class _History:
+    """When each place was touched last, by a clock that counts the bytes touched; mutable."""
+
+    clock_bytes: int = 0
+    _touched: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
+
+    def distance_bytes(self, place: Span) -> int:
+        """The bytes touched since any part of a place was; all of them where it never was."""
+        name, begin, end = place
+        times = (
+            when
+            for first, last, when in self._touched.get(name, ())
+            if first < end and begin < last
+        )
+        return self.clock_bytes - max(times, default=0)
+
+    def touch(self, places: tuple[Span, ...], size_bytes: int) -> None:
+        """Note what a step touches, all at once: so many bytes in these places."""
+        self.clock_bytes += size_bytes
+        for name, begin, end in places:
+            kept = [
+                each
+                for each in self._touched.get(name, ())
+                if not (begin <= each[0] and each[1] <= end)
+            ]
+            self._touched[name] = [*kept, (begin, end, self.clock_bytes)]

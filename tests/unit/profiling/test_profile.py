@@ -1,0 +1,210 @@
+"""Profiles: sums of made-up times, and of small networks that run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.runtime.networks import CHAIN, COUNT, HOSTED, SIZE, executable
+
+import tensorwright
+from tensorwright.base import InputError, ModelError, UsageError
+from tensorwright.expr import compute, placeholder
+from tensorwright.graph import Graph, GraphBuilder
+from tensorwright.profiling import (
+    Bottleneck,
+    Ceilings,
+    Level,
+    Profile,
+    Samples,
+    StepKind,
+    chrome_trace,
+    make_profile,
+    profile_values,
+)
+from tensorwright.runtime import CallCosts, Executable
+
+CEILINGS = Ceilings(1, 1e9, (Level("L2", 1e6, 10e9), Level("memory", float("inf"), 1e9)))
+COSTS = CallCosts(clock_s=1e-7, step_s=1e-8, enter_s=1e-6, threads_s=0.0)
+
+
+def flip(arrays: Any, attributes: Any) -> Any:
+    return (np.flip(arrays[0], attributes["axis"]),)
+
+
+def hosted() -> Executable:
+    return executable(HOSTED, hosts={"flip": flip}, threads=1)
+
+
+def made_up(program: Executable, networks_s: list[float], steps_s: list[list[float]]) -> Profile:
+    samples = Samples(tuple(networks_s), tuple(map(tuple, steps_s)))
+    return make_profile(program, samples, CEILINGS, CEILINGS, COSTS)
+
+
+@pytest.fixture
+def report() -> Profile:
+    """Steps of 2, 4, 6 and 8 us, and a clock of 0.1 us, which host steps do not read."""
+    times = [[2.1e-6, 4e-6, 6.1e-6, 8.1e-6]] * 2 + [[9e-6, 4e-6, 6.1e-6, 8.1e-6]]
+    return made_up(hosted(), [25e-6, 24e-6, 90e-6], times)
+
+
+def test_times_are_medians_without_the_clock(report: Profile) -> None:
+    assert [step.time_s for step in report.steps] == pytest.approx([2e-6, 4e-6, 6e-6, 8e-6])
+    assert report.network_s == 25e-6
+    assert report.runs == 3
+    assert [step.kind.value for step in report.steps] == ["kernel", "host", "kernel", "copy"]
+
+
+def test_the_sum_of_the_steps_and_what_is_left(report: Profile) -> None:
+    assert report.steps_s == pytest.approx(20e-6)
+    assert sum(step.share for step in report.steps) == pytest.approx(0.8)
+    assert report.outside_s == pytest.approx(5e-6)
+    assert report.entering_s == pytest.approx(2e-6)  # before and after the host step
+    assert report.fluctuation_s == pytest.approx(0.0)
+    assert report.unexplained_s == pytest.approx(3e-6)
+    assert report.outside_s == pytest.approx(
+        report.entering_s + report.fluctuation_s + report.unexplained_s
+    )
+
+
+def test_runs_in_which_some_step_is_always_slow() -> None:
+    times = [[9e-6, 1e-6, 1e-6, 1e-6], [1e-6, 9e-6, 1e-6, 1e-6], [1e-6, 1e-6, 9e-6, 1e-6]]
+    report = made_up(executable(CHAIN, threads=1), [13e-6] * 3, times)
+    assert report.steps_s == pytest.approx(4e-6 - 4e-7)
+    assert report.fluctuation_s == pytest.approx(8e-6)
+    assert report.entering_s == pytest.approx(1e-6)
+
+
+def test_rates_and_shares_of_the_roofline(report: Profile) -> None:
+    first, host, _, copy = report.steps
+    assert first.flops_per_s == pytest.approx(COUNT / 2e-6)
+    assert first.bytes_per_s == pytest.approx(2 * SIZE / 2e-6)
+    assert first.bounds.arithmetic_s == pytest.approx(COUNT / 1e9)
+    assert first.bounds.cache_s == pytest.approx(2 * SIZE / 10e9)
+    assert first.roofline_share == pytest.approx(max(COUNT / 1e9, 2 * SIZE / 10e9) / 2e-6)
+    assert (host.flops, host.bytes_moved, host.bottleneck) == (0, 2 * SIZE, Bottleneck.HOST)
+    assert (copy.bytes_moved, copy.bottleneck) == (2 * SIZE, Bottleneck.CODE)
+    least_s = sum(step.bounds.roofline_s for step in report.steps)
+    assert report.roofline_share == pytest.approx(least_s / 25e-6)
+
+
+def test_shares_by_bottleneck_add_up(report: Profile) -> None:
+    shares = report.share_by_bottleneck()
+    assert dict(shares)[Bottleneck.HOST] == pytest.approx(4 / 25)
+    assert sum(share for _, share in shares) == pytest.approx(0.8)
+    assert [share for _, share in shares] == sorted((s for _, s in shares), reverse=True)
+
+
+def test_orders_and_groups(report: Profile) -> None:
+    assert [step.number for step in report.by_time()] == [3, 2, 1, 0]
+    chain = made_up(executable(CHAIN, threads=1), [9e-6], [[1e-6, 2e-6, 3e-6, 1e-6]])
+    groups = chain.by_workload()
+    assert [(group.label, group.count) for group in groups] == [
+        ("add", 2),
+        ("double again", 1),
+        ("double x", 1),
+    ]
+    assert groups[0].time_s == pytest.approx(4e-6 - 2e-7)
+    assert groups[0].flops == 2 * COUNT
+    assert groups[0].share == pytest.approx((4e-6 - 2e-7) / 9e-6)
+    assert sum(group.time_s for group in groups) == pytest.approx(chain.steps_s)
+
+
+def test_a_step_that_took_no_time_has_no_rates() -> None:
+    report = made_up(executable(CHAIN, threads=1), [0.0], [[0.0] * 4])
+    assert [step.flops_per_s for step in report.steps] == [0.0] * 4
+    assert report.roofline_share == 0.0
+    json.dumps(profile_values(report), allow_nan=False)
+
+
+def spans(trace: dict[str, Any], track: int) -> Iterator[dict[str, Any]]:
+    return (each for each in trace["traceEvents"] if each["ph"] == "X" and each["tid"] == track)
+
+
+def test_a_chrome_trace_parses(report: Profile) -> None:
+    trace = json.loads(json.dumps(chrome_trace(report), allow_nan=False))
+    (network,) = spans(trace, 1)
+    steps = list(spans(trace, 2))
+    assert [step["name"] for step in steps] == [step.label for step in report.steps]
+    assert network["dur"] == pytest.approx(25.0)
+    ends = [step["ts"] + step["dur"] for step in steps]
+    assert [step["ts"] for step in steps[1:]] == pytest.approx(ends[:-1])
+    assert ends[-1] == pytest.approx(20.0)
+    assert steps[1]["cat"] == "host operator"
+    assert steps[0]["args"]["flops"] == COUNT
+    assert trace["otherData"]["steps_us"] == pytest.approx(20.0)
+    for event in trace["traceEvents"]:
+        assert event["ph"] in "XCM"
+        assert {"name", "pid", "args"} <= event.keys()
+        assert event["ph"] == "M" or event["ts"] >= 0
+    counters = [each["ts"] for each in trace["traceEvents"] if each["ph"] == "C"]
+    assert counters == pytest.approx([0.0, *ends])
+
+
+def test_plain_values_name_every_step_once(report: Profile) -> None:
+    values = json.loads(json.dumps(profile_values(report), allow_nan=False))
+    assert [step["number"] for step in values["steps"]] == [0, 1, 2, 3]
+    assert sum(step["time_us"] for step in values["steps"]) == pytest.approx(values["steps_us"])
+    assert values["levels"][-1] == {"name": "memory", "size_bytes": None, "gbytes_per_s": 1.0}
+
+
+def network() -> Graph:
+    """relu(x @ w) under another shape, times another matrix."""
+    builder = GraphBuilder("small")
+    x = builder.input("x", (4, 16))
+    weights = np.random.default_rng(0).standard_normal((16, 16)).astype(np.float32)
+    y = builder.add("relu", builder.add("matmul", x, builder.constant(weights, "w")))
+    flat = builder.add("reshape", y, shape=(8, 8))
+    return builder.finish([builder.add("matmul", flat, builder.constant(weights[:8, :8], "v"))])
+
+
+def test_a_network_is_profiled_as_it_runs() -> None:
+    report = tensorwright.profile(network(), repeats=3, threads=1)
+    assert report.runs == 3
+    assert [step.kind for step in report.steps] == [StepKind.KERNEL] * 2
+    step = report.steps[0]
+    assert step.label == "matmul_relu"
+    assert step.outputs
+    assert step.flops >= 2 * 4 * 16 * 16
+    assert step.is_tuned is False
+    assert 0 < step.time_s < 1
+    assert [view.operator for view in report.views] == ["reshape"]
+
+
+def test_a_saved_executable_knows_its_steps(tmp_path: Path) -> None:
+    program = tensorwright.compile(network(), threads=1)
+    program.save(tmp_path / "small.tw")
+    inputs = {"x": np.ones((4, 16), np.float32)}
+    direct = tensorwright.profile(program, inputs=inputs, repeats=1)
+    loaded = tensorwright.profile(tmp_path / "small.tw", threads=1, repeats=1)
+    for report in (direct, loaded):
+        assert report.views == direct.views
+        assert [(s.label, s.outputs, s.workload, s.is_tuned) for s in report.steps] == [
+            (s.label, s.outputs, s.workload, s.is_tuned) for s in direct.steps
+        ]
+
+
+def test_an_expression_is_profiled() -> None:
+    x = placeholder("x", (64,))
+    report = tensorwright.profile(compute("y", (64,), lambda i: x[i] + 1.0), repeats=1, threads=1)
+    assert [(step.outputs, step.is_tuned) for step in report.steps] == [(("y",), False)]
+
+
+def test_several_threads_cost_their_start() -> None:
+    report = tensorwright.profile(network(), repeats=1, threads=2)
+    assert report.threads == 2
+    assert report.costs.threads_s > 0
+
+
+def test_bad_arguments_are_refused(tmp_path: Path) -> None:
+    program = executable(CHAIN, threads=1)
+    with pytest.raises(UsageError, match="0 runs are none to time"):
+        tensorwright.profile(program, repeats=0)
+    with pytest.raises(InputError):
+        tensorwright.profile(program, repeats=1, inputs={"q": np.zeros(COUNT, np.float32)})
+    with pytest.raises(ModelError):
+        tensorwright.profile(tmp_path / "none.onnx", repeats=1)
