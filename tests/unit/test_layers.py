@@ -50,7 +50,7 @@ ROOMS = {
     "tuning.space": "sketch axes defaults derived space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
     "tuning.strategies": "strategy population selection variation evolution beam",
-    "zoo": "architectures light networks plausible",
+    "zoo": "architectures wild light networks plausible",
     "zoo.plausible": "drawer images tokens sequences arrays networks",
 }
 MOST_MODULES = 15

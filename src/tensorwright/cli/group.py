@@ -127,10 +127,10 @@ def _unexpected(error: Exception) -> InternalError:
 def program() -> None:
     """A learning tensor compiler: from a trained network to tuned machine code.
 
-    MODEL is an ONNX file, light:NAME (a network of the onnx package) or zoo:NAME, the last two
-    with random weights. An error ends with a status by its kind: 2 usage, 3 model file,
-    4 unsupported operator, 5 input, 6 schedule, 7 record store, 8 output, 9 machine, 70 a fault
-    of ours, 130 interrupted.
+    MODEL is an ONNX file, light:NAME (a network of the onnx package), zoo:NAME (of the papers) or
+    wild:NAME (as PyTorch exports it), the last three with random weights. An error ends with a
+    status by its kind: 2 usage, 3 model file, 4 unsupported operator, 5 input, 6 schedule, 7 record
+    store, 8 output, 9 machine, 70 a fault of ours, 130 interrupted.
     """
 
 

@@ -1,8 +1,9 @@
 """Networks to compile, measure and learn from, with seeded random weights.
 
 `build` makes the papers' networks as graphs, one family per file, from the layers in `layers.py`;
-`load_light` gives the ONNX models that the onnx package carries. `operator_suite.py` lists single
-operators and `operator_families.py` says what they mean.
+`load_light` gives the ONNX models that the onnx package carries, `load_wild` what PyTorch exports
+of the modules in `wild/`. `operator_suite.py` lists single operators and `operator_families.py`
+says what they mean.
 """
 
 from tensorwright.zoo.light import LIGHT_MODELS, load_light
@@ -24,9 +25,11 @@ from tensorwright.zoo.operator_suite import (
     operator_cases,
     residual_convolutions,
 )
+from tensorwright.zoo.wild import WILD, load_wild
 
 __all__ = [
     "LIGHT_MODELS",
+    "WILD",
     "ZOO",
     "Arrangement",
     "Form",
@@ -39,6 +42,7 @@ __all__ = [
     "form_graph",
     "form_inputs",
     "load_light",
+    "load_wild",
     "operator_cases",
     "operator_program",
     "random_inputs",

@@ -1,4 +1,4 @@
-"""What a MODEL argument names: a file, a network of the onnx package, a network of the zoo."""
+"""What a MODEL argument names: a file, or a network of a suite, light:NAME, zoo:NAME, wild:NAME."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import onnx
 from onnx import ModelProto
 
 from tensorwright.graph import Graph, load_onnx, to_onnx
-from tensorwright.zoo import LIGHT_MODELS, ZOO, build, load_light
+from tensorwright.zoo import LIGHT_MODELS, WILD, ZOO, build, load_light, load_wild
 
 Shapes = Mapping[str, Sequence[int] | int]
 
-KINDS = ("light", "zoo")
+_NAMES = {"light": LIGHT_MODELS, "zoo": ZOO, "wild": WILD}
+KINDS = tuple(_NAMES)
 PAPER = "paper"
 SUITES = (*KINDS, PAPER)
 _OF_PAPER = ("resnet50", "mobilenet_v2", "resnet3d_18", "dcgan", "bert_base")
@@ -23,8 +24,7 @@ def suite(name: str) -> tuple[str, ...]:
     """The MODEL arguments of a suite; "paper" are the networks that Ansor was measured with."""
     if name == PAPER:
         return tuple(f"zoo:{each}" for each in _OF_PAPER)
-    names = LIGHT_MODELS if name == "light" else ZOO
-    return tuple(f"{name}:{each}" for each in names)
+    return tuple(f"{name}:{each}" for each in _NAMES[name])
 
 
 def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph:
@@ -37,14 +37,15 @@ def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph
         return build(name, seed)
     if kind == "light":
         return load_onnx(load_light(name, seed), shapes)
+    if kind == "wild":
+        return load_onnx(load_wild(name, seed), shapes)
     return load_onnx(name, shapes)
 
 
 def check_model(model: str) -> None:
     """Refuse now a MODEL argument that names nothing, with the error of `read_graph`."""
     kind, name = split(model)
-    is_there = {"zoo": name in ZOO, "light": name in LIGHT_MODELS, "": Path(name).exists()}[kind]
-    if not is_there:
+    if not (name in _NAMES[kind] if kind else Path(name).exists()):
         read_graph(model)
 
 
@@ -53,6 +54,8 @@ def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> Model
     kind, name = split(model)
     if kind == "light" and not shapes:
         return load_light(name, seed)
+    if kind == "wild" and not shapes:
+        return load_wild(name, seed)
     if kind == "" and not shapes:
         return onnx.load(name)
     return to_onnx(read_graph(model, shapes, seed))

@@ -68,7 +68,7 @@ class Minutes(click.FloatRange):
 
 
 def model_argument(function: Command) -> Command:
-    """MODEL: a path, light:NAME or zoo:NAME."""
+    """MODEL: a path, light:NAME, zoo:NAME or wild:NAME."""
     return click.argument("model", metavar="MODEL")(function)
 
 

@@ -1,0 +1,55 @@
+"""A PyTorch module with seeded weights, and the inputs that it is exported with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A module, and inputs by name in the order of its `forward`."""
+
+    module: nn.Module
+    inputs: Mapping[str, Tensor]
+
+
+def draw_weights(module: nn.Module, seed: int) -> None:
+    """Give every parameter and every statistic of a norm random values that follow the seed.
+
+    Matrices and filters keep the scale of their inputs; scales and variances lie near 1, biases
+    are small: no part of the network is the identity, and activations neither vanish nor explode.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for owner, name, tensor in _floats_of(module):
+            tensor.copy_(_draw(owner, name, tensor, generator))
+
+
+def _floats_of(module: nn.Module) -> Iterator[tuple[nn.Module, str, Tensor]]:
+    """Parameters, and the buffers of batch normalisation, with the module that holds them."""
+    for owner in module.modules():
+        for name, parameter in owner.named_parameters(recurse=False):
+            yield owner, name, parameter
+        for name, buffer in owner.named_buffers(recurse=False):
+            if name.startswith("running_"):
+                yield owner, name, buffer
+
+
+def _draw(owner: nn.Module, name: str, tensor: Tensor, generator: torch.Generator) -> Tensor:
+    normal = torch.randn(tensor.shape, generator=generator)
+    if isinstance(owner, nn.PReLU):
+        return 0.25 + 0.05 * normal
+    if isinstance(owner, nn.Embedding):
+        return 0.5 * normal
+    if tensor.dim() == 1 and name in ("weight", "running_var"):
+        return torch.rand(tensor.shape, generator=generator) + 0.5
+    if tensor.dim() == 1:
+        return 0.1 * normal
+    convolution = isinstance(owner, nn.Conv1d | nn.Conv2d | nn.Conv3d)
+    gain = math.sqrt(2.0) if convolution else 1.0
+    return normal * gain / math.sqrt(max(1, tensor[0].numel()))
