@@ -22,6 +22,7 @@ from tensorwright.base.errors import (
 )
 from tensorwright.base.file_lock import hold_lock, is_same_file
 from tensorwright.base.files import atomic_writer, make_folder, output_error, write_atomically
+from tensorwright.base.garbage import without_collection
 from tensorwright.base.knobs import (
     DUMP_STAGES,
     KNOBS,
@@ -82,5 +83,6 @@ __all__ = [
     "read_caches",
     "read_text",
     "to_data",
+    "without_collection",
     "write_atomically",
 ]

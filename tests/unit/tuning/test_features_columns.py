@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorwright.expr import Decision, Index, Relation, Var, all_of, compare, minimum
+from tensorwright.expr import Decision, Index, Relation, Var, all_of, compare, free_vars, minimum
 from tensorwright.tuning.features.columns import (
     Cell,
     Column,
@@ -67,12 +67,38 @@ def test_columns_hold_what_each_candidate_has(
     cells = _compute(steps, [graph.column("x"), graph.column("y"), *numbers])
     results = [cell for cell in cells if isinstance(cell, Column)]
     table = np.array(rows)
-    found = graph.program(results).run({"x": table[:, 0], "y": table[:, 1]})
+    found = graph.program(results).run({"x": table[:, 0], "y": table[:, 1]}, len(rows))
     columns = iter(found)
     for n, cell in enumerate(cells):
         expected = [_compute(steps, [x, y, *numbers])[n] for x, y in rows]
         got = next(columns) if isinstance(cell, Column) else cell
         assert np.array_equal(np.broadcast_to(got, len(rows)), expected)
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 31, 32, 33, 100, 257])
+def test_any_number_of_candidates_is_computed(count: int) -> None:
+    graph = ColumnGraph()
+    x, y = graph.column("x"), graph.column("y")
+    cells = [x, floored(x * 5, y), smaller(x, y) - 2.5, choose(above(x, y), y, 9), divided(x, 4)]
+    results = [cell for cell in cells if isinstance(cell, Column)]
+    random = np.random.default_rng(count)
+    a, b = random.integers(-99, 99, count), random.integers(1, 9, count)
+    found = graph.program(results).run({"x": a, "y": b}, count)
+    expected = [a, np.floor(a * 5 / b), np.minimum(a, b) - 2.5, np.where(a > b, b, 9), a / 4]
+    assert found.shape == (len(results), count)
+    assert np.array_equal(found, expected)
+
+
+def test_programs_of_one_graph_share_what_is_alike() -> None:
+    graph = ColumnGraph()
+    x, y = graph.column("x"), graph.column("y")
+    first, second = x * 3, (x * 3 + y) * 2
+    assert isinstance(first, Column)
+    assert isinstance(second, Column)
+    columns = {"x": np.array([1, 2]), "y": np.array([10, 20])}
+    assert len(graph.program([first])) == 1
+    assert graph.program([first]).run({"x": columns["x"]}, 2).tolist() == [[3, 6]]
+    assert graph.program([second, first]).run(columns, 2).tolist() == [[26, 52], [3, 6]]
 
 
 def test_equal_steps_are_taken_once_and_dead_ones_never() -> None:
@@ -112,7 +138,7 @@ def test_spans_over_twelve_iterations(index: Index, span: int) -> None:
     variables = Variables(ColumnGraph())
     variables.add(Var("i"), 12)
     variables.add(Var("j"), 5)
-    moving = Var("i") in variables.free(index)
+    moving = Var("i") in free_vars(index)
     assert (variables.dependence(index, Var("i")).span if moving else 0) == span
 
 
@@ -150,5 +176,5 @@ def test_open_extents_move_with_their_decisions() -> None:
     variables.add(i, Decision("tile"))
     span = variables.dependence(i * Decision("step"), i).span
     assert isinstance(span, Column)
-    (found,) = graph.program([span]).run({"tile": np.array([1, 4]), "step": np.array([7, 3])})
+    (found,) = graph.program([span]).run({"tile": np.array([1, 4]), "step": np.array([7, 3])}, 2)
     assert found.tolist() == [0, 9]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tensorwright.expr import Index, Var
+from tensorwright.expr import Index, Var, free_vars
 from tensorwright.loop import Buffer
 from tensorwright.tuning.features.columns import (
     Cell,
@@ -96,14 +96,23 @@ def buffer_uses(
     loops: LoopBox,
     variables: Variables,
 ) -> tuple[BufferUse, ...]:
-    """The uses of all buffers: the stored one first, then the others as they are read."""
-    order = dict.fromkeys(access.buffer for access in accesses)
-    return tuple(
-        _use(
-            buffer, shape_of(buffer), [a for a in accesses if a.buffer == buffer], loops, variables
-        )
-        for buffer in order
-    )
+    """The uses of all buffers: the stored one first, then the others as they are read.
+
+    Statements of several sketches use a buffer alike: the graph remembers how.
+    """
+    remembered = variables.graph.uses
+    by_buffer: dict[Buffer, list[Access]] = {}
+    for access in accesses:
+        by_buffer.setdefault(access.buffer, []).append(access)
+    found: list[BufferUse] = []
+    for buffer, own in by_buffer.items():
+        shape = shape_of(buffer)
+        ways = tuple((each.indices, each.is_store, each.weight) for each in own)
+        key = buffer, shape, ways, loops.variables, loops.extents
+        if key not in remembered:
+            remembered[key] = _use(buffer, shape, own, loops, variables)
+        found.append(remembered[key])
+    return tuple(found)
 
 
 def _use(
@@ -149,7 +158,7 @@ def _dimension(
         low, high = smaller(low, first), larger(high, first)
     dependences: list[LoopDependence | None] = []
     for var in loops.variables:
-        found = [variables.dependence(i, var) for i in distinct if var in variables.free(i)]
+        found = [variables.dependence(i, var) for i in distinct if var in free_vars(i)]
         dependence = found[0] if found else None
         for other in found[1:]:
             dependence = _wider(dependence, other)

@@ -10,21 +10,25 @@ All columns hold float64: integers below 2**52 are exact in it, their floored qu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-_Array: TypeAlias = NDArray[np.float64]
-_Operation: TypeAlias = Callable[..., Any]
-
-
-_ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _FLOOR, _MINIMUM, _MAXIMUM = range(7)
-_ABSOLUTE, _ABOVE, _SAME, _CHOOSE = range(7, 11)
-_BITS = 24  # of a register: a program has some thousand steps
-_MASK = (1 << _BITS) - 1
-_THIRD = 3 * _BITS
+from tensorwright.tuning.features.column_program import (
+    ABOVE,
+    ABSOLUTE,
+    ADD,
+    CHOOSE,
+    DIVIDE,
+    FLOOR,
+    MAXIMUM,
+    MINIMUM,
+    MULTIPLY,
+    SAME,
+    SUBTRACT,
+    ColumnProgram,
+)
 
 
 class Column:
@@ -39,7 +43,7 @@ class Column:
     def __add__(self, other: Cell) -> Cell:
         if other.__class__ is not Column and other == 0:
             return self
-        return self.graph.step(_ADD, self, other)
+        return self.graph.step(ADD, self, other)
 
     __radd__ = __add__
 
@@ -48,10 +52,10 @@ class Column:
             return 0
         if other.__class__ is not Column and other == 0:
             return self
-        return self.graph.step(_SUBTRACT, self, other)
+        return self.graph.step(SUBTRACT, self, other)
 
     def __rsub__(self, other: float) -> Cell:
-        return self.graph.step(_SUBTRACT, other, self)
+        return self.graph.step(SUBTRACT, other, self)
 
     def __mul__(self, other: Cell) -> Cell:
         if other.__class__ is not Column:
@@ -59,7 +63,7 @@ class Column:
                 return 0
             if other == 1:
                 return self
-        return self.graph.step(_MULTIPLY, self, other)
+        return self.graph.step(MULTIPLY, self, other)
 
     __rmul__ = __mul__
 
@@ -83,7 +87,7 @@ def divided(a: Cell, b: Cell) -> Cell:
     graph = _graph_of(a, b)
     if graph is None:
         return a / b  # type: ignore[operator]
-    return a if _is(b, 1) or _is(a, 0) else graph.step(_DIVIDE, a, b)
+    return a if _is(b, 1) or _is(a, 0) else graph.step(DIVIDE, a, b)
 
 
 def floored(a: Cell, b: Cell) -> Cell:
@@ -91,7 +95,7 @@ def floored(a: Cell, b: Cell) -> Cell:
     graph = _graph_of(a, b)
     if graph is None:
         return a // b  # type: ignore[operator]
-    return a if _is(b, 1) or _is(a, 0) else graph.step(_FLOOR, graph.step(_DIVIDE, a, b))
+    return a if _is(b, 1) or _is(a, 0) else graph.step(FLOOR, graph.step(DIVIDE, a, b))
 
 
 def rounded_up(a: Cell, b: Cell) -> Cell:
@@ -109,7 +113,7 @@ def smaller(a: Cell, b: Cell) -> Cell:
     graph = _graph_of(a, b)
     if graph is None:
         return min(a, b)  # type: ignore[type-var]
-    return a if a is b else graph.step(_MINIMUM, a, b)
+    return a if a is b else graph.step(MINIMUM, a, b)
 
 
 def larger(a: Cell, b: Cell) -> Cell:
@@ -117,12 +121,12 @@ def larger(a: Cell, b: Cell) -> Cell:
     graph = _graph_of(a, b)
     if graph is None:
         return max(a, b)  # type: ignore[type-var]
-    return a if a is b else graph.step(_MAXIMUM, a, b)
+    return a if a is b else graph.step(MAXIMUM, a, b)
 
 
 def absolute(a: Cell) -> Cell:
     """The magnitude of a number."""
-    return a.graph.step(_ABSOLUTE, a) if isinstance(a, Column) else abs(a)
+    return a.graph.step(ABSOLUTE, a) if isinstance(a, Column) else abs(a)
 
 
 def above(a: Cell, b: Cell) -> Cell:
@@ -130,7 +134,7 @@ def above(a: Cell, b: Cell) -> Cell:
     graph = _graph_of(a, b)
     if graph is None:
         return int(a > b)  # type: ignore[operator]
-    return 0 if a is b else graph.step(_ABOVE, a, b)
+    return 0 if a is b else graph.step(ABOVE, a, b)
 
 
 def same(a: Cell, b: Cell) -> Cell:
@@ -138,7 +142,7 @@ def same(a: Cell, b: Cell) -> Cell:
     graph = _graph_of(a, b)
     if graph is None:
         return int(a == b)
-    return 1 if a is b else graph.step(_SAME, a, b)
+    return 1 if a is b else graph.step(SAME, a, b)
 
 
 def either(a: Cell, b: Cell) -> Cell:
@@ -164,34 +168,7 @@ def choose(flag: Cell, a: Cell, b: Cell) -> Cell:
         return a
     if _is(b, 0):
         return flag * a
-    return flag.graph.step(_CHOOSE, flag, a, b)
-
-
-def _is_above(a: _Array, b: _Array) -> _Array:
-    return np.greater(a, b).astype(np.float64)
-
-
-def _is_same(a: _Array, b: _Array) -> _Array:
-    return np.equal(a, b).astype(np.float64)
-
-
-def _chosen(flag: _Array, a: _Array, b: _Array) -> _Array:
-    return np.where(flag != 0, a, b)
-
-
-_FUNCTIONS: tuple[_Operation, ...] = (
-    np.add,
-    np.subtract,
-    np.multiply,
-    np.divide,
-    np.floor,
-    np.minimum,
-    np.maximum,
-    np.absolute,
-    _is_above,
-    _is_same,
-    _chosen,
-)
+    return flag.graph.step(CHOOSE, flag, a, b)
 
 
 def total_of(cells: Sequence[Cell]) -> Cell:
@@ -210,118 +187,88 @@ def product_of(cells: Sequence[Cell]) -> Cell:
     return product
 
 
+_Step: TypeAlias = "tuple[int, int, int, int]"
+_Origin: TypeAlias = "str | float | _Step"
+"""What a register holds: a column by its name, a number, or the result of (operation, operands)."""
+
+
 class ColumnGraph:
     """Steps of arithmetic on columns; grows while formulas are written.
 
-    Mutable until its last formula is written.
+    The formulas of several programs may be written into one graph: what they share is there once.
+    `values`, `dependences` and `uses` remember what has been worked out from some columns.
     """
 
     def __init__(self) -> None:
+        self.values: dict[Any, Cell] = {}
+        self.dependences: dict[Any, Any] = {}
+        self.uses: dict[Any, Any] = {}
         self._columns: dict[str, Column] = {}
-        self._numbers: dict[float, int] = {}
-        self._steps: dict[int, Column] = {}  # by operation and operands, packed into one number
-        self._size = 1  # the register 0 stands for an operand that is not there
+        self._numbers: dict[float, int] = {0.0: 0}  # 0 stands for operands that are not there, too
+        self._steps: dict[_Step, Column] = {}
+        self._origins: list[_Origin] = [0.0]  # of each register
 
     def column(self, name: str) -> Column:
         """The column that is given under a name when the program runs."""
-        if name not in self._columns:
-            self._columns[name] = Column(self, self._size)
-            self._size += 1
-        return self._columns[name]
+        found = self._columns.get(name)
+        if found is None:
+            found = self._columns[name] = Column(self, len(self._origins))
+            self._origins.append(name)
+        return found
 
     def step(self, operation: int, a: Cell, b: Cell | None = None, c: Cell | None = None) -> Column:
         """The result of an operation on columns and numbers."""
-        key = operation << 2 * _BITS
-        key |= (a.register if isinstance(a, Column) else self._register_of(a)) << _BITS
-        if b is not None:
-            key |= b.register if isinstance(b, Column) else self._register_of(b)
-            if c is not None:
-                key |= (c.register if isinstance(c, Column) else self._register_of(c)) << _THIRD
+        key = (
+            operation,
+            a.register if isinstance(a, Column) else self._register_of(a),
+            0 if b is None else b.register if isinstance(b, Column) else self._register_of(b),
+            0 if c is None else c.register if isinstance(c, Column) else self._register_of(c),
+        )
         found = self._steps.get(key)
         if found is None:
-            found = self._steps[key] = Column(self, self._size)
-            self._size += 1
+            found = self._steps[key] = Column(self, len(self._origins))
+            self._origins.append(key)
         return found
 
     def _register_of(self, number: float) -> int:
         register = self._numbers.get(number)
         if register is None:
-            register = self._numbers[number] = self._size
-            self._size += 1
+            register = self._numbers[number] = len(self._origins)
+            self._origins.append(float(number))
         return register
 
     def program(self, results: Sequence[Column]) -> ColumnProgram:
         """What computes some columns, without the steps that they do not need.
 
-        Each step is kept with the registers that nothing needs after it: their memory is free.
+        Its registers are numbered anew: columns, numbers, then the results of the steps, in order.
         """
-        wanted = [column.register for column in results]
-        live = bytearray(self._size)
-        for register in wanted:
-            live[register] = 1
-        live[0] = 1
-        steps: list[_Step] = []
-        for key, column in reversed(self._steps.items()):
-            if live[column.register]:
-                a, b = key >> _BITS & _MASK, key & _MASK
-                c = key >> _THIRD
-                ends: list[int] = []
-                for register in (a, b, c):
-                    if not live[register]:
-                        live[register] = 1
-                        ends.append(register)
-                operation = _FUNCTIONS[key >> 2 * _BITS & _MASK]
-                steps.append((operation, a, b, c, column.register, tuple(ends)))
-        steps.reverse()
-        used = tuple(
-            (n, column.register) for n, column in self._columns.items() if live[column.register]
+        origins = self._origins
+        needed = sorted(self._reached([column.register for column in results]))
+        names = [n for n in needed if isinstance(origins[n], str)]
+        numbers = [n for n in needed if isinstance(origins[n], float)]
+        steps = [n for n in needed if isinstance(origins[n], tuple)]
+        number_of = np.zeros(len(origins), np.int32)
+        number_of[[*names, *numbers, *steps]] = np.arange(len(needed), dtype=np.int32)
+        table = np.zeros((len(steps), 5), np.int32)
+        table[:, :4] = np.array([origins[n] for n in steps], np.int32).reshape(-1, 4)
+        table[:, 1:4] = number_of[table[:, 1:4]]
+        table[:, 4] = number_of[steps]
+        return ColumnProgram(
+            tuple(str(origins[n]) for n in names),
+            np.array([origins[n] for n in numbers], np.float64),
+            table,
+            number_of[[column.register for column in results]],
         )
-        numbers = tuple(
-            (number, register) for number, register in self._numbers.items() if live[register]
-        )
-        return ColumnProgram(self._size, used, numbers, tuple(steps), tuple(wanted))
 
-
-_Step: TypeAlias = "tuple[_Operation, int, int, int, int, tuple[int, ...]]"
-"""Operation, registers of three operands or 0, that of the result, those that are free after it."""
-
-
-class ColumnProgram:
-    """The steps that compute some columns; immutable."""
-
-    __slots__ = ("_names", "_numbers", "_size", "_steps", "_wanted")
-
-    def __init__(
-        self,
-        size: int,
-        names: tuple[tuple[str, int], ...],
-        numbers: tuple[tuple[float, int], ...],
-        steps: tuple[_Step, ...],
-        wanted: tuple[int, ...],
-    ) -> None:
-        self._size = size
-        self._names = names
-        self._numbers = numbers
-        self._steps = steps
-        self._wanted = wanted
-
-    def __len__(self) -> int:
-        return len(self._steps)
-
-    def run(self, columns: Mapping[str, NDArray[Any]]) -> list[Any]:
-        """The results for the candidates whose decisions are given."""
-        values: list[Any] = [None] * self._size
-        for name, register in self._names:
-            values[register] = np.asarray(columns[name], np.float64)
-        for number, register in self._numbers:
-            values[register] = np.float64(number)
-        for operation, a, b, c, register, ends in self._steps:
-            if c:
-                values[register] = operation(values[a], values[b], values[c])
-            elif b:
-                values[register] = operation(values[a], values[b])
-            else:
-                values[register] = operation(values[a])
-            for end in ends:
-                values[end] = None
-        return [values[register] for register in self._wanted]
+    def _reached(self, registers: list[int]) -> set[int]:
+        """The registers that some depend on, themselves among them."""
+        found = set(registers)
+        pending = list(found)
+        while pending:
+            origin = self._origins[pending.pop()]
+            if isinstance(origin, tuple):
+                for operand in origin[1:]:
+                    if operand not in found:
+                        found.add(operand)
+                        pending.append(operand)
+        return found

@@ -6,16 +6,19 @@ and a recording that runs on columns of candidates for one that has some.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from math import prod
+from operator import mul
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import Target
+from tensorwright.base import Target, without_collection
 from tensorwright.loop import LoopProgram, lower
 from tensorwright.schedule import ScheduleState, Trace, replay
-from tensorwright.tuning.features.columns import Cell, Column, ColumnGraph, ColumnProgram
+from tensorwright.tuning.features.column_program import ColumnProgram
+from tensorwright.tuning.features.columns import Cell, Column, ColumnGraph
 from tensorwright.tuning.features.curve import intensity_curves
 from tensorwright.tuning.features.formulas import StatementFormulas, formulas_of
 from tensorwright.tuning.features.names import BUFFER_FIELDS, BUFFERS, CURVE_POINTS, FEATURE_NAMES
@@ -33,48 +36,40 @@ class Plan:
     """What computes the features of a program's statements from columns of decisions.
 
     Building it is the dear part; it runs on any number of candidates, again and again.
+
+    graph   holds the formulas; those of similar programs cost less in one graph
     """
 
-    def __init__(self, program: LoopProgram) -> None:
-        graph = ColumnGraph()
+    def __init__(self, program: LoopProgram, graph: ColumnGraph | None = None) -> None:
+        graph = graph or ColumnGraph()
         found = formulas_of(program, graph)
         self.statements = len(found)
-        self._results: list[Column] = []
-        self._result_places: dict[int, int] = {}
+        results = _Results()
         self._scalars = _Table((self.statements, len(FEATURE_NAMES)))
         self._buffers = [_Table((len(each.buffers), len(BUFFER_FIELDS))) for each in found]
         levels = max((len(each.curve) for each in found), default=0)
         self._curves = _Table((2, levels, self.statements))
         for n, each in enumerate(found):
-            self._place(n, each, levels)
-        self._program: ColumnProgram = graph.program(self._results)
+            self._place(n, each, levels, results)
+        self._program: ColumnProgram = graph.program(list(results))
 
-    def _place(self, n: int, found: StatementFormulas, levels: int) -> None:
+    def _place(self, n: int, found: StatementFormulas, levels: int, results: _Results) -> None:
         for name, cell in found.scalars.items():
-            self._put(self._scalars, (n, _PLACES[name]), cell)
+            self._scalars.put((n, _PLACES[name]), cell, results)
         for row, fields in enumerate(found.buffers):
             for name, cell in fields.items():
-                self._put(self._buffers[n], (row, _FIELDS[name]), cell)
+                self._buffers[n].put((row, _FIELDS[name]), cell, results)
         points = [found.curve[0]] * (levels - len(found.curve)) + list(found.curve)
         for level, (operations, nbytes) in enumerate(points):
-            self._put(self._curves, (0, level, n), operations)
-            self._put(self._curves, (1, level, n), nbytes)
-
-    def _put(self, table: _Table, place: tuple[int, ...], cell: Cell) -> None:
-        if not isinstance(cell, Column):
-            table.numbers[place] = cell
-            return
-        if cell.register not in self._result_places:
-            self._result_places[cell.register] = len(self._results)
-            self._results.append(cell)
-        table.columns.append((place, self._result_places[cell.register]))
+            self._curves.put((0, level, n), operations, results)
+            self._curves.put((1, level, n), nbytes, results)
 
     def __len__(self) -> int:
         return len(self._program)
 
     def run(self, columns: Mapping[str, NDArray[Any]], count: int) -> Features:
         """The features of `count` candidates.  Shapes:  (count, statements, 164) f32."""
-        results = self._program.run(columns)
+        results = self._program.run(columns, count)
         found = self._scalars.filled(results, count)
         for n, table in enumerate(self._buffers):
             rows = _ordered(table, results, count)
@@ -84,28 +79,47 @@ class Plan:
         return np.ascontiguousarray(np.moveaxis(found, -1, 0))
 
 
+class _Results(dict[Column, int]):
+    """The columns that a plan needs, each with its number."""
+
+    def __missing__(self, column: Column) -> int:
+        self[column] = len(self)
+        return self[column]
+
+
 class _Table:
     """Numbers that are the same for all candidates, and where columns go among them."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        self.numbers = np.zeros(shape, np.float32)
-        self.columns: list[tuple[tuple[int, ...], int]] = []
+        self.shape = shape
+        self.strides = tuple(prod(shape[n + 1 :]) for n in range(len(shape)))
+        self.numbers = np.zeros(prod(shape), np.float32)
+        self.places: list[int] = []
+        self.results: list[int] = []
 
-    def filled(self, results: Sequence[Any], count: int) -> Features:
+    def put(self, place: tuple[int, ...], cell: Cell, results: _Results) -> None:
+        """Note what stands at a place."""
+        flat = sum(map(mul, place, self.strides))
+        if isinstance(cell, Column):
+            self.places.append(flat)
+            self.results.append(results[cell])
+        else:
+            self.numbers[flat] = cell
+
+    def filled(self, results: NDArray[np.float64], count: int) -> Features:
         """The table for each candidate, candidates last."""
-        found = np.empty((*self.numbers.shape, count), np.float32)
-        found[...] = self.numbers[..., None]
-        for place, result in self.columns:
-            found[place] = results[result]
-        return found
+        found = np.empty((len(self.numbers), count), np.float32)
+        found[...] = self.numbers[:, None]
+        found[self.places] = results[self.results]
+        return found.reshape(*self.shape, count)
 
 
-def _ordered(table: _Table, results: Sequence[Any], count: int) -> Features:
+def _ordered(table: _Table, results: NDArray[np.float64], count: int) -> Features:
     """The rows of the buffers: the stored one, then the others, those with most bytes first."""
     rows = table.filled(results, count)
     field = _FIELDS["unique_bytes"]
     if len(rows) > 2:
-        moving = any(place[1] == field for place, _ in table.columns)
+        moving = any(place % len(BUFFER_FIELDS) == field for place in table.places)
         if moving:
             order = np.argsort(-rows[1:, field], axis=0, kind="stable")
             rows[1:] = np.take_along_axis(rows[1:], order[:, None, :], axis=0)
@@ -142,6 +156,7 @@ class Featurizer:
         self.state = state
         self.target = target
         self._plans: dict[Trace, Plan] = {}
+        self._graph = ColumnGraph()
 
     def plan(self, sketch: Sketch) -> Plan:
         """The formulas of a sketch, lowered once with its decisions open.
@@ -149,7 +164,8 @@ class Featurizer:
         The steps of a sketch have been checked when it was built.
         """
         if sketch.trace not in self._plans:
-            self._plans[sketch.trace] = Plan(lower_sketch(self.state, sketch))
+            with without_collection():
+                self._plans[sketch.trace] = Plan(lower_sketch(self.state, sketch), self._graph)
         return self._plans[sketch.trace]
 
     def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> Features:

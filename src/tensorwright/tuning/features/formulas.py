@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tensorwright.expr import free_vars
 from tensorwright.loop import Buffer, LoopProgram
 from tensorwright.schedule import ForKind
 from tensorwright.tuning.features.access import LINE_BYTES, BufferUse, LoopBox, buffer_uses
@@ -93,7 +94,7 @@ class _Nest:
         for extent, index in zip(store.buffer.shape, store.indices, strict=True):
             width: Cell = 1
             for var in inside:
-                if var in self.variables.free(index):
+                if var in free_vars(index):
                     width = width + self.variables.dependence(index, var).span
             used = smaller(self.variables.first(extent), width)
             for guard in self.statement.guards:

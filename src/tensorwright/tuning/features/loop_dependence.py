@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tensorwright.base import InternalError
 from tensorwright.expr import (
@@ -53,8 +54,6 @@ from tensorwright.tuning.features.columns import (
     smaller,
 )
 
-_LAST = 0  # the number of the last iteration as a point; others are numbered as they are found
-
 
 @dataclass(frozen=True, slots=True)
 class LoopDependence:
@@ -84,16 +83,15 @@ class ConditionBounds:
 
 
 class Variables:
-    """Evaluates expressions at iterations of loops; mutable, one per program."""
+    """Evaluates expressions at iterations of loops; mutable, one per statement.
+
+    What it finds depends on the expression and on the extents of the loops that move, so the graph
+    remembers it for all statements of all sketches whose columns it holds.
+    """
 
     def __init__(self, graph: ColumnGraph) -> None:
         self.graph = graph
         self.extents: dict[Var, Cell] = {}
-        self._values: dict[tuple[int, str, int], Cell] = {}  # by id: `_kept` holds the nodes
-        self._dependences: dict[tuple[int, str], LoopDependence] = {}
-        self._free: dict[int, frozenset[Var]] = {}
-        self._kept: list[Index] = []
-        self._wraps: list[Cell] = [0]
 
     def add(self, var: Var, extent: Index) -> Cell:
         """Make a loop known; gives its number of iterations."""
@@ -113,26 +111,22 @@ class Variables:
             case Compare(Relation.LT | Relation.LE as relation, left, right):
                 least = 1 if relation is Relation.LT else 0
                 shorter = {
-                    var: self._clipped(left, right, least, var)
-                    for var in sorted(self.free(left) | self.free(right), key=str)
+                    var: self._clipped(left, right, least, var) for var in _moving(left, right)
                 }
-                if any(extent is not self.extents[var] for var, extent in shorter.items()):
-                    self.extents |= shorter
-                    self._values.clear()
-                    self._dependences.clear()
+                self.extents |= shorter
             case _:
                 pass
 
     def _clipped(self, left: Index, right: Index, least: int, var: Var) -> Cell:
         """The iterations of a loop in which right - left >= least may hold."""
         coefficient = coefficient_of(left, var)
-        if coefficient is None or var in self.free(right):
+        if coefficient is None or var in free_vars(right):
             return self.extents[var]
         rest = self.first(right) - self.first(left) - least
-        for other in sorted(self.free(left) | self.free(right), key=str):
+        for other in _moving(left, right):
             if other != var:
                 rest = rest + self._gap_range(left, right, other)[1]
-        step = self._value(coefficient, None, 0)
+        step = self.first(coefficient)
         return smaller(self.extents[var], 1 + floored(larger(rest, 0), step))
 
     def limit(self, index: Index, condition: Condition, loops: Sequence[Var]) -> Cell | None:
@@ -145,18 +139,18 @@ class Variables:
         for part in conjuncts(condition):
             match part:
                 case Compare(Relation.LT | Relation.LE as relation, left, right):
-                    moving = self.free(left) | self.free(index)
+                    moving = free_vars(left) | free_vars(index)
                     inner = [var for var in loops if var in moving]
                     alike = all(
                         (step := coefficient_of(index, var)) is not None
                         and step == coefficient_of(left, var)
-                        and var not in self.free(right)
+                        and var not in free_vars(right)
                         for var in inner
                     )
                     if not inner or not alike:
                         continue
                     most = self.first(right) - self.first(left)
-                    for var in sorted((self.free(left) | self.free(right)) - set(inner), key=str):
+                    for var in (each for each in _moving(left, right) if each not in inner):
                         most = most + self._gap_range(left, right, var)[1]
                     count = larger(most + (0 if relation is Relation.LT else 1), 1)
                     found = count if found is None else smaller(found, count)
@@ -168,33 +162,24 @@ class Variables:
         """The value where all loops are at their first iteration."""
         return self._value(index, None, 0)
 
-    def free(self, index: Index) -> frozenset[Var]:
-        """The loop variables in an expression."""
-        found = self._free.get(id(index))
-        if found is None:
-            found = self._free[id(index)] = free_vars(index)
-            self._kept.append(index)
-        return found
-
     def dependence(self, index: Index, var: Var) -> LoopDependence:
         """How far an expression moves with a loop that occurs in it."""
-        key = id(index), var.name
-        found = self._dependences.get(key)
+        key = index, var, self.extents[var]
+        found = self.graph.dependences.get(key)
         if found is None:
-            found = self._dependences[key] = self._dependence(index, var)
-            self._kept.append(index)
+            found = self.graph.dependences[key] = self._dependence(index, var)
         return found
 
     def _dependence(self, index: Index, var: Var) -> LoopDependence:
         start = self.first(index)
         step = coefficient_of(index, var)
         if step is not None:
-            distance = self._value(step, None, 0) * (self.extents[var] - 1)
+            distance = self.first(step) * (self.extents[var] - 1)
             return LoopDependence(distance, 0, distance, is_strict=True)
         low: Cell = 0
         high: Cell = 0
-        for point in self._points(var, index):
-            distance = self._value(index, var, point) - start
+        for iteration in self._iterations(var, index):
+            distance = self._value(index, var, iteration) - start
             low, high = smaller(low, distance), larger(high, distance)
         return LoopDependence(larger(high, absolute(low)), low, high, is_strict=False)
 
@@ -223,7 +208,7 @@ class Variables:
     def _comparison(self, relation: Relation, left: Index, right: Index) -> ConditionBounds:
         """The bounds of left relation right, from the range of right - left."""
         low = high = self.first(right) - self.first(left)
-        for var in sorted(self.free(left) | self.free(right), key=str):
+        for var in _moving(left, right):
             near, far = self._gap_range(left, right, var)
             low, high = low + near, high + far
         match relation:
@@ -239,37 +224,36 @@ class Variables:
 
     def _gap_range(self, left: Index, right: Index, var: Var) -> tuple[Cell, Cell]:
         """The least and the greatest distance of right - left from its first value."""
-        if var not in self.free(left):
+        if var not in free_vars(left):
             dependence = self.dependence(right, var)
             return dependence.low, dependence.high
-        if var not in self.free(right):
+        if var not in free_vars(right):
             dependence = self.dependence(left, var)
             return 0 - dependence.high, 0 - dependence.low
         low: Cell = 0
         high: Cell = 0
         start = self.first(right) - self.first(left)
-        for point in self._points(var, left, right):
-            there = self._value(right, var, point) - self._value(left, var, point)
+        for iteration in self._iterations(var, left, right):
+            there = self._value(right, var, iteration) - self._value(left, var, iteration)
             low, high = smaller(low, there - start), larger(high, there - start)
         return low, high
 
-    def _value(self, index: Index, var: Var | None, point: int) -> Cell:
-        """The value where `var` is at a point and all other loops at their first iteration."""
+    def _value(self, index: Index, var: Var | None, iteration: Cell) -> Cell:
+        """The value where `var` is at an iteration and all other loops at their first."""
         if isinstance(index, int):
             return index
-        if var is not None and var not in self.free(index):
-            var = None
-        key = (id(index), "", 0) if var is None else (id(index), var.name, point)
-        found = self._values.get(key)
+        if var is not None and var not in free_vars(index):
+            var, iteration = None, 0
+        key = index, var, iteration
+        found = self.graph.values.get(key)
         if found is None:
-            found = self._values[key] = self._compute(index, var, point)
-            self._kept.append(index)
+            found = self.graph.values[key] = self._compute(index, var, iteration)
         return found
 
-    def _compute(self, index: Index, var: Var | None, point: int) -> Cell:
+    def _compute(self, index: Index, var: Var | None, iteration: Cell) -> Cell:
         match index:
             case Var():
-                return self._iteration(index, point) if index == var else 0
+                return iteration if index is var else 0
             case Decision(name):
                 return self.graph.column(name)
             case Poly(terms):
@@ -277,81 +261,82 @@ class Variables:
                 for monomial, coefficient in terms:
                     term: Cell = coefficient
                     for atom in monomial:
-                        term = term * self._value(atom, var, point)
+                        term = term * self._value(atom, var, iteration)
                         if isinstance(term, int) and term == 0:
                             break
                     total = total + term
                 return total
             case FloorDiv(a, b) | ExactDiv(a, b):
-                return floored(self._value(a, var, point), self._value(b, var, point))
+                return floored(self._value(a, var, iteration), self._value(b, var, iteration))
             case Mod(a, b):
-                return remainder(self._value(a, var, point), self._value(b, var, point))
+                return remainder(self._value(a, var, iteration), self._value(b, var, iteration))
             case Min(a, b):
-                return smaller(self._value(a, var, point), self._value(b, var, point))
+                return smaller(self._value(a, var, iteration), self._value(b, var, iteration))
             case Max(a, b):
-                return larger(self._value(a, var, point), self._value(b, var, point))
+                return larger(self._value(a, var, iteration), self._value(b, var, iteration))
             case Element(_, indices):  # as if the table held its own indices
                 total = 0
                 for each in indices:
-                    total = total + self._value(each, var, point)
+                    total = total + self._value(each, var, iteration)
                 return total
         raise InternalError(stage="tune", where=f"index {index}", reason="has no features")
 
-    def _iteration(self, var: Var, point: int) -> Cell:
-        return self._wraps[point] if point else self.extents[var] - 1
-
-    def _points(self, var: Var, *expressions: Index) -> list[int]:
-        """The iterations at which expressions of a loop are looked at, besides the first."""
-        found = [_LAST]
+    def _iterations(self, var: Var, *expressions: Index) -> list[Cell]:
+        """Those at which expressions of a loop are looked at, besides the first."""
+        found = [self.extents[var] - 1]
         for modulo in (each for index in expressions for each in _remainders_in(index)):
-            if var in self.free(modulo.dividend):
+            if var in free_vars(modulo.dividend):
                 wrap = self._wrap(modulo, var)
                 if wrap is not None:
-                    self._wraps.append(wrap)
-                    found.append(len(self._wraps) - 1)
+                    found.append(wrap)
         return found
 
     def _wrap(self, modulo: Mod, var: Var) -> Cell | None:
         """The last iteration before a remainder of c*var, or of c*var // d, starts again."""
-        dividend, period = modulo.dividend, self._value(modulo.divisor, None, 0)
+        dividend, period = modulo.dividend, self.first(modulo.divisor)
         if isinstance(dividend, FloorDiv):
-            period = period * self._value(dividend.divisor, None, 0)
+            period = period * self.first(dividend.divisor)
             dividend = dividend.dividend
         step = coefficient_of(dividend, var)
         if step is None:
             return None
-        wrap = floored(period - 1, self._value(step, None, 0))
+        wrap = floored(period - 1, self.first(step))
         return smaller(self.extents[var] - 1, wrap)
 
 
-def _remainders_in(index: Index) -> Iterator[Mod]:
+@lru_cache(maxsize=1 << 14)
+def _remainders_in(index: Index) -> tuple[Mod, ...]:
+    return tuple(_find_remainders(index))
+
+
+def _find_remainders(index: Index) -> Iterator[Mod]:
     match index:
         case Mod(a, _):
             yield index
-            yield from _remainders_in(a)
+            yield from _find_remainders(a)
         case Poly(terms):
             for monomial, _ in terms:
                 for atom in monomial:
-                    yield from _remainders_in(atom)
+                    yield from _find_remainders(atom)
         case FloorDiv(a, b) | ExactDiv(a, b) | Min(a, b) | Max(a, b):
-            yield from _remainders_in(a)
-            yield from _remainders_in(b)
+            yield from _find_remainders(a)
+            yield from _find_remainders(b)
         case _:
             return
 
 
 def _holds(var: Var) -> Callable[[IndexExpr], bool]:
     """Whether a factor of a product has a variable in it."""
-    name = var.name
-
-    def holds(atom: IndexExpr) -> bool:
-        if isinstance(atom, Var):
-            return atom.name == name
-        return not isinstance(atom, Decision) and var in free_vars(atom)
-
-    return holds
+    return lambda atom: var in free_vars(atom)
 
 
+@lru_cache(maxsize=1 << 14)
+def _moving(left: Index, right: Index) -> tuple[Var, ...]:
+    """The loop variables on either side of a comparison, sorted."""
+    return tuple(sorted(free_vars(left, right), key=str))
+
+
+@lru_cache(maxsize=1 << 14)
 def coefficient_of(index: Index, var: Var) -> Index | None:
     """The positive c where an expression is c*var and something without it; None elsewhere."""
     found: Index | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorwright.base import InternalError, Target
+from tensorwright.base import InternalError, Target, without_collection
 from tensorwright.schedule import ScheduleState, Trace, format_trace
 from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
 from tensorwright.tuning.space.defaults.rows import row_sketches
@@ -19,10 +19,11 @@ def space_of(state: ScheduleState, target: Target) -> Space:
     """The schedules to try, the default first: those by rule, those that compute something by
     another algorithm, and those that are derived; no trace twice.
     """
-    others = (each for rule in ALGORITHM_RULES for each in rule(state, target))
     found: dict[str, Sketch] = {}
-    for sketch in (*rule_sketches(state, target), *others, *derived_sketches(state, target)):
-        found.setdefault(format_trace(sketch.trace), sketch)
+    with without_collection():
+        others = (each for rule in ALGORITHM_RULES for each in rule(state, target))
+        for sketch in (*rule_sketches(state, target), *others, *derived_sketches(state, target)):
+            found.setdefault(format_trace(sketch.trace), sketch)
     return Space(tuple(found.values()))
 
 
@@ -37,5 +38,6 @@ def rule_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
 
 def default_trace(state: ScheduleState, target: Target) -> Trace:
     """The schedule of an untuned program: the default of `space_of`, found without the others."""
-    first = rule_sketches(state, target)[0]
+    with without_collection():
+        first = rule_sketches(state, target)[0]
     return first.bound(first.defaults)
