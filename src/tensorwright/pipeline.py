@@ -5,7 +5,7 @@
     simplify     graph.simplify                                Graph               Graph
     lay out      graph.choose_layouts                          Graph               Graph
     partition    graph.partition                               Graph               Partition
-    schedule     records.best_trace, space.default_trace       Workload            Trace
+    schedule     records.best_trace, Predictor.best            Workload            Trace
     replay       schedule.replay                               Trace               ScheduleState
     lower        loop.lower                                    ScheduleState       LoopProgram
     passes       loop.run_passes                               LoopProgram         LoopProgram
@@ -24,6 +24,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -56,6 +57,7 @@ from tensorwright.ops import Array
 from tensorwright.records import RecordStore, best_trace, detect_hardware, load_choice, open_store
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import Trace, format_trace, state_of
+from tensorwright.tuning.selection import open_predictor
 from tensorwright.tuning.space import default_trace
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
@@ -63,13 +65,28 @@ Shapes: TypeAlias = Mapping[str, Sequence[int]]
 Records: TypeAlias = RecordStore | str | os.PathLike[str]
 
 
+class Source(StrEnum):
+    """Where a schedule comes from, and what a report calls it."""
+
+    GIVEN = "by the caller"
+    NETWORK = "measured in the network"
+    RECORD = "on record"
+    MODEL = "by model"
+    RULE = "by rule"
+
+
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A workload and the schedule chosen for it: from a record, or by rule."""
+    """A workload, the schedule chosen for it, and where that comes from."""
 
     workload: Workload
     trace: Trace
-    is_tuned: bool
+    source: Source
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether it was measured on this machine."""
+        return self.source in (Source.NETWORK, Source.RECORD)
 
 
 def compile(
@@ -91,11 +108,12 @@ def compile(
     threads       how many the kernels use; the knob `threads` where None
     records       where measured schedules are looked up; the default store where None
     input_shapes  shapes of the inputs that the model leaves open
-    trace         the schedule of a tensor expression; by record or rule where None
+    trace         the schedule of a tensor expression; `choose` where None
     constants     values of inputs of a tensor expression that stay the same from call to call
     on_kernel     told (schedule, number, count) before each kernel is built
 
-    Workloads without a record get a schedule by rule.
+    Workloads without a record get the schedule that the time model expects to be the fastest, or
+    the one by rule (knob `default_schedule`).
     Raises:  ModelError, UnsupportedError, ScheduleError, MachineError, UsageError.
     """
     machine = parse_target(target)
@@ -153,7 +171,7 @@ def compile_program(
     if trace is None:
         chosen = choose(workload, target, usable_threads(threads), store)
     else:
-        chosen = Scheduled(workload, trace, is_tuned=False)
+        chosen = Scheduled(workload, trace, Source.GIVEN)
     kernel = build_cached(workload, chosen.trace, target)
     sources = (("schedules", _schedules_text((chosen,))),)
     return assemble_workload(workload, kernel, target, threads, values, sources)
@@ -189,7 +207,7 @@ def choose_all(
     count = usable_threads(threads)
     together = load_choice(store, parts, target, detect_hardware().fingerprint, count)
     return [
-        choose(workload, target, count, store, together.get(workload.key))
+        choose(workload, target, count, store, together.get(workload.key), is_cold=True)
         for workload in parts.workloads
     ]
 
@@ -200,19 +218,32 @@ def choose(
     threads: int,
     store: RecordStore,
     together: Trace | None = None,
+    *,
+    is_cold: bool = False,
 ) -> Scheduled:
-    """The best recorded schedule of a workload, or the one by rule.
+    """The best recorded schedule of a workload, or `choose_untuned`.
 
     together   the schedule that was best in the network, None if they were not compared there
+    is_cold    it runs in a network: constants come from memory
     """
     if together is not None:
-        return Scheduled(workload, together, is_tuned=True)
+        return Scheduled(workload, together, Source.NETWORK)
     hardware = detect_hardware().fingerprint
     best = best_trace(store, workload, target, hardware, threads)
     if best is not None:
-        return Scheduled(workload, best, is_tuned=True)
-    trace = default_trace(state_of(workload), target)
-    return Scheduled(workload, trace, is_tuned=False)
+        return Scheduled(workload, best, Source.RECORD)
+    return choose_untuned(workload, target, threads, is_cold=is_cold)
+
+
+def choose_untuned(
+    workload: Workload, target: Target, threads: int, *, is_cold: bool = False
+) -> Scheduled:
+    """The schedule of a workload of which nothing was measured: by the time model, or by rule."""
+    predictor = open_predictor(target, threads, is_cold=is_cold)
+    if predictor is None:
+        return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
+    chosen = predictor.best(workload)
+    return Scheduled(workload, chosen.trace, Source.RULE if chosen.is_by_rule else Source.MODEL)
 
 
 def _schedules_text(chosen: Sequence[Scheduled]) -> str:
@@ -221,6 +252,7 @@ def _schedules_text(chosen: Sequence[Scheduled]) -> str:
             "workload": each.workload.name,
             "key": each.workload.key,
             "tuned": each.is_tuned,
+            "source": each.source.value,
             "trace": format_trace(each.trace),
         }
         for each in chosen

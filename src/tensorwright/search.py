@@ -15,6 +15,7 @@ from tensorwright.pipeline import (
     Model,
     Records,
     Shapes,
+    choose_untuned,
     compile_program,
     finish,
     opened,
@@ -23,7 +24,7 @@ from tensorwright.pipeline import (
 )
 from tensorwright.records import NetworkChoice, RecordStore, detect_hardware, save_choice
 from tensorwright.runtime import Executable, usable_threads
-from tensorwright.schedule import format_trace, state_of
+from tensorwright.schedule import format_trace
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.session import (
@@ -39,7 +40,6 @@ from tensorwright.tuning.session import (
 from tensorwright.tuning.session import (
     tune as tune_tasks,
 )
-from tensorwright.tuning.space import default_trace
 
 DEFAULT_MINUTES = 10.0
 _PATIENCE = 20  # rounds without a gain, where no budget is given
@@ -171,8 +171,8 @@ def choose_together(
     target, threads, hardware = setting.target, setting.threads, setting.hardware
     options: dict[str, tuple[str, ...]] = {}
     for workload in parts.workloads:
-        by_rule = default_trace(state_of(workload), target)
-        options[workload.key] = options_of(store, workload, setting, format_trace(by_rule))
+        untuned = choose_untuned(workload, target, threads, is_cold=True).trace
+        options[workload.key] = options_of(store, workload, setting, format_trace(untuned))
     if all(len(traces) == 1 for traces in options.values()):
         return None
     with override(dump=""):  # these are candidates still

@@ -75,17 +75,17 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert run(code) == "[]"
 
 
-def test_compiling_loads_no_tuner() -> None:
+def test_compiling_loads_of_the_tuner_what_chooses_schedules() -> None:
     code = (
         "import sys, tensorwright\n"
         "from tensorwright.expr import compute, placeholder\n"
         "from tensorwright.base import DType\n"
         "x = placeholder('x', (64,), DType.F32)\n"
         "tensorwright.compile(compute('y', (64,), lambda i: x[i] + 1.0))\n"
-        "others = [m for m in sys.modules if m.startswith('tensorwright.tuning.')\n"
-        "          and m != 'tensorwright.tuning.task']\n"
-        "print([m for m in others if not m.startswith('tensorwright.tuning.space')]\n"
-        "      + [m for m in ('tensorwright.processes', 'lightgbm') if m in sys.modules])"
+        "rooms = ('session', 'measuring', 'datasets', 'task_scheduling')\n"
+        "unwanted = ['tensorwright.processes', 'lightgbm', 'scipy']\n"
+        "unwanted += [f'tensorwright.tuning.{room}' for room in rooms]\n"
+        "print([m for m in unwanted if m in sys.modules])"
     )
     assert run(code) == "[]"
 

@@ -35,6 +35,7 @@ from tensorwright.base.machine import Cache, read_caches, read_text
 from tensorwright.base.memory import check_fits, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
 from tensorwright.base.printer import HERE, Printer
+from tensorwright.base.sources import source_digest
 from tensorwright.base.target import TARGETS, CpuTarget, Target, detect_target
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "physical_memory_bytes",
     "read_caches",
     "read_text",
+    "source_digest",
     "to_data",
     "without_collection",
     "write_atomically",

@@ -197,7 +197,11 @@ LOG = Knob("log", "how much to say", "a log level", lambda: "warning", _choice(L
 TARGET = Knob("target", "what to compile for", "a target", lambda: "native", str)
 SEED = Knob("seed", "seed of every random choice", "a seed", int, _integer(0))
 KERNEL_CACHE = Knob(
-    "kernel_cache", "keep compiled kernels on disk", "a yes or no", lambda: True, _boolean
+    "kernel_cache",
+    "keep compiled kernels, and schedules that were chosen, on disk",
+    "a yes or no",
+    lambda: True,
+    _boolean,
 )
 COST_MODEL = Knob(
     "cost_model",

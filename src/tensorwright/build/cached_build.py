@@ -6,14 +6,21 @@ and this package's own sources.  It holds the kernel's signature as JSON and its
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import struct
 import time
-from pathlib import Path
 
-from tensorwright.base import Target, dump_subject, from_data, is_dumped, kinds_of, knobs, to_data
+from tensorwright.base import (
+    Target,
+    dump_subject,
+    from_data,
+    is_dumped,
+    kinds_of,
+    knobs,
+    source_digest,
+    to_data,
+)
 from tensorwright.build.backend import backend_of
 from tensorwright.build.kernel import Kernel, build_kernel
 from tensorwright.codegen import Signature
@@ -48,15 +55,9 @@ def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
     return kernel
 
 
-@functools.cache
 def compiler_digest() -> str:
     """A digest of the sources that turn a trace into code."""
-    digest = hashlib.sha256()
-    root = Path(__file__).parent.parent
-    for folder in SOURCES:
-        for path in sorted((root / folder).rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return source_digest(*SOURCES)
 
 
 def _key(workload: Workload, trace: Trace, target: Target) -> str:

@@ -1,7 +1,8 @@
-"""`tensorwright compile`: a model to an executable, by records and rules, without measuring."""
+"""`tensorwright compile`: a model to an executable, by records and the time model."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import model_argument, output_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.ops import work
-from tensorwright.pipeline import Scheduled, export_c, finish, opened
+from tensorwright.pipeline import Scheduled, Source, export_c, finish, opened
 from tensorwright.zoo import random_inputs
 
 
@@ -31,7 +32,7 @@ def command(
     emit: str,
     how: Compilation,
 ) -> None:
-    """Compile a model with the schedules on record; the others are made by rule.
+    """Compile a model with the schedules on record; the others are chosen by the time model.
 
     Example: tensorwright compile model.onnx -o model.tw
              tensorwright compile model.onnx --emit c -o library && make -C library
@@ -50,7 +51,10 @@ def command(
         executable = finish(parts, how.target, how.threads, store, lambda it, *_: chosen.append(it))
     executable.save(output)
     untuned = [each.workload for each in chosen if not each.is_tuned]
-    click.echo(f"{output}: {len(chosen)} workloads, {len(untuned)} of them untuned")
+    sources = Counter(each.source for each in chosen)
+    counts = [f"{sources[each]} {each.value}" for each in Source if sources[each]]
+    told = f": {', '.join(counts)}" if counts else ""
+    click.echo(f"{output}: {len(chosen)} workloads, {len(untuned)} of them untuned{told}")
     shares = {w.key: parts.count(w) * work(w.outputs) for w in parts.workloads}
     total = sum(shares.values()) or 1
     for workload in sorted(untuned, key=lambda w: -shares[w.key]):

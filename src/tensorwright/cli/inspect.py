@@ -68,7 +68,7 @@ def command(
     count = usable_threads(how.threads)
     with opened(how.records) as store:
         for workload in workloads if _CODE.intersection(stages) else ():
-            chosen = choose(workload, how.target, count, store)
+            chosen = choose(workload, how.target, count, store, is_cold=True)
             with collect_dumps(stages) as dumps:
                 program = loop_program(workload, chosen.trace)
                 if "source" in stages or "asm" in stages:
@@ -77,7 +77,7 @@ def command(
                 label = f"{workload.name} {workload.key} {each.name if passes else ''}"
                 click.echo(f"--- {each.stage}: {label}".rstrip())
                 if each.stage == "schedule":
-                    click.echo("on record:" if chosen.is_tuned else "by rule:")
+                    click.echo(f"{chosen.source.value}:")
                 click.echo(each.text)
 
 

@@ -18,6 +18,7 @@ from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.measuring.runner import Runner
 from tensorwright.tuning.measuring.timing import Measurement
+from tensorwright.tuning.selection import Predictor
 from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
 from tensorwright.tuning.space.sketch import Space
@@ -31,13 +32,17 @@ _MOST_RANKINGS = 3
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The parts that a session works with."""
+    """The parts that a session works with.
+
+    predictor   chooses the default schedules; those by rule where None
+    """
 
     builder: Builder
     runner: Runner
     scheduler: Scheduler
     make_strategy: StrategyFactory
     make_space: Callable[[Task, Target], Space]
+    predictor: Predictor | None = None
 
 
 class Ranking:

@@ -18,6 +18,7 @@ from tensorwright.tuning.measuring.builder import PoolBuilder
 from tensorwright.tuning.measuring.runner import ChildRunner
 from tensorwright.tuning.measuring.timing import MeasureOptions
 from tensorwright.tuning.models.kept_model import model_file_of, open_model
+from tensorwright.tuning.selection import Predictor, open_predictor
 from tensorwright.tuning.session.arguments import Parts, Search, Setting
 from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.result import TuneResult
@@ -86,12 +87,18 @@ def tune(
             own.scheduler or _usual_scheduler(search, seed),
             own.make_strategy or evolution_by(model.learned, target),
             own.make_space or make_space,
+            _predictor(setting, measuring) if own.make_space is None else None,
         )
         session = Session(merge(tasks), setting, store, search, tools, name)
         owned.enter_context(session.interrupt.on_ctrl_c())
         result = session.run()
         model.keep()
         return result
+
+
+def _predictor(setting: Setting, measuring: MeasureOptions | None) -> Predictor | None:
+    is_cold = measuring is not None and measuring.cold_bytes > 0
+    return open_predictor(setting.target, setting.threads, is_cold=is_cold)
 
 
 def _usual_scheduler(search: Search, seed: int) -> Scheduler:

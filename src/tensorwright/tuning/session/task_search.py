@@ -9,13 +9,16 @@ from dataclasses import dataclass, field
 
 from tensorwright.base import TensorwrightError
 from tensorwright.records import Record, RecordStore, Status, WorkloadText
+from tensorwright.schedule import format_trace
 from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.result import TaskResult
 from tensorwright.tuning.session.seeds import seeds_of
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
+from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright.tuning.strategies.strategy import Candidate, Strategy
+from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 
 _MOST_FAILURES = 48  # after so many trials without a good one, a workload is given up
@@ -113,7 +116,7 @@ def open_search(
     search = TaskSearch(state, texts=[WorkloadText(key, str(task.workload))])
     try:
         space = tools.make_space(task, setting.target)
-        search.default = default_candidate(space)
+        search.default = _default(task, space, tools)
         search.strategy = tools.make_strategy(task, space, seed)
     except TensorwrightError as error:
         state.error = f"no schedule space: {error}"
@@ -127,6 +130,14 @@ def open_search(
     if known and not math.isfinite(state.best_s):
         state.error = failure_text(known[-1])
     return search
+
+
+def _default(task: Task, space: Space, tools: Tools) -> Candidate:
+    """The schedule of the workload when it is not tuned."""
+    if tools.predictor is None:
+        return default_candidate(space)
+    chosen = tools.predictor.best(task.workload)
+    return default_candidate(space) if chosen.is_by_rule else Candidate(format_trace(chosen.trace))
 
 
 def _tell(search: TaskSearch, known: Sequence[Record]) -> None:

@@ -9,7 +9,13 @@ from tensorwright.tuning.space.sketch import (
     Space,
     factorisations,
 )
-from tensorwright.tuning.space.space import RULES, default_trace, rule_sketches, space_of
+from tensorwright.tuning.space.space import (
+    RULES,
+    default_trace,
+    direct_sketches,
+    rule_sketches,
+    space_of,
+)
 
 __all__ = [
     "RULES",
@@ -20,6 +26,7 @@ __all__ = [
     "SketchBuilder",
     "Space",
     "default_trace",
+    "direct_sketches",
     "factorisations",
     "rule_sketches",
     "space_of",

@@ -27,6 +27,14 @@ def space_of(state: ScheduleState, target: Target) -> Space:
     return Space(tuple(found.values()))
 
 
+def direct_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
+    """Those of `space_of` that compute as the program says: by rule, then the derived ones."""
+    found: dict[str, Sketch] = {}
+    for sketch in (*rule_sketches(state, target), *derived_sketches(state, target)):
+        found.setdefault(format_trace(sketch.trace), sketch)
+    return tuple(found.values())
+
+
 def rule_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     """The sketches of the first rule that applies; the first is the schedule by rule."""
     for rule in RULES:

@@ -1,0 +1,16 @@
+"""The schedule of a workload that was not tuned: the best predicted of some hundred candidates.
+
+Read `predictor.py` first, what others call; `candidates.py` says what is compared.
+"""
+
+from tensorwright.tuning.selection.candidates import Effort
+from tensorwright.tuning.selection.chosen import Chosen, Estimate
+from tensorwright.tuning.selection.predictor import Predictor, open_predictor
+
+__all__ = [
+    "Chosen",
+    "Effort",
+    "Estimate",
+    "Predictor",
+    "open_predictor",
+]

@@ -1,0 +1,156 @@
+"""The candidates for the schedule of a workload that was not tuned, priced by the time model.
+
+First every structure with the decisions chosen by rule, and some drawn at random; then children
+and neighbours of the best of these.  Candidates of a structure are priced together.
+
+How much is done is counted in steps of plans and in candidates, never in seconds: the choice is
+the same on a busy machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from tensorwright.base import Target, TensorwrightError
+from tensorwright.loop import lower
+from tensorwright.schedule import ScheduleState, Trace, replay
+from tensorwright.tuning.features import Featurizer
+from tensorwright.tuning.models import Machine
+from tensorwright.tuning.space import Sketch, Space
+from tensorwright.tuning.strategies import make_space_tables, mutate, neighbourhood, sample
+from tensorwright.tuning.strategies.population import Population, by_sketch
+from tensorwright.tuning.strategies.selection import find_new
+from tensorwright.tuning.strategies.space_tables import SpaceTables
+from tensorwright.tuning.time_model import Prediction, TimeModel
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is tried for one workload.
+
+    plan_steps   no structure is added when the plans of those before have so many steps
+    draws        candidates drawn at random      parents   so many of the best have children
+    children     of each parent                  tried     so many of the best are checked in turn
+    """
+
+    plan_steps: int = 8000
+    draws: int = 160
+    parents: int = 8
+    children: int = 12
+    tried: int = 4
+
+
+class Candidates:
+    """The candidates of one workload and their prices; grows while it searches."""
+
+    def __init__(
+        self,
+        state: ScheduleState,
+        target: Target,
+        model: TimeModel,
+        machine: Machine,
+        effort: Effort,
+    ) -> None:
+        self._state = state
+        self._features = Featurizer(state, target)
+        self._model = model
+        self._machine = machine
+        self._effort = effort
+
+    def structures(self, sketches: tuple[Sketch, ...]) -> tuple[Sketch, ...]:
+        """The first of some sketches that can be priced, as many as the effort allows."""
+        found: list[Sketch] = []
+        steps = 0
+        for sketch in sketches:
+            if steps >= self._effort.plan_steps:
+                break
+            try:
+                plan = self._features.plan(sketch)
+            except TensorwrightError:
+                continue
+            if plan.statements:
+                found.append(sketch)
+                steps += len(plan)
+        return tuple(found)
+
+    def search(self, sketches: tuple[Sketch, ...], random: Generator) -> Ranked:
+        """Price candidates of sketches that can be priced; the first candidate is the first
+        sketch as chosen by rule.
+        """
+        space = Space(sketches)
+        tables = make_space_tables(space)
+        first = [tables.starts(), sample(tables, self._effort.draws, random)]
+        tried = Population.joined(first)
+        tried = tried.take(tried.first_of_each())
+        prices = self._price(space, tried)
+        more = find_new(self._offspring(tables, tried, prices, random), tried.keys)
+        both = Population.joined([tried, more])
+        added = self._price(space, more)
+        prices = Prediction(
+            np.concatenate([prices.median, added.median]),
+            np.concatenate([prices.upper, added.upper]),
+        )
+        return Ranked(space, both, prices, self._model.policy.caution)
+
+    def _offspring(
+        self, tables: SpaceTables, tried: Population, prices: Prediction, random: Generator
+    ) -> Population:
+        """Children of the best, and all neighbours of the very best."""
+        order = np.argsort(prices.scores(self._model.policy.caution), kind="stable")
+        parents = np.repeat(order[: self._effort.parents], self._effort.children)
+        children = mutate(tables, tried.take(parents), random)
+        best = int(order[0])
+        near = neighbourhood(tables, int(tried.sketch[best]), tried.genes[best])
+        return Population.joined([children, near])
+
+    def _price(self, space: Space, population: Population) -> Prediction:
+        median, upper = (np.full(len(population), np.inf) for _ in range(2))
+        for number, rows in by_sketch(population.sketch):
+            sketch = space.sketches[number]
+            genes = population.genes[rows, : len(sketch.choices)]
+            features = self._features.of_sketch(sketch, genes)
+            found = self._model.predict(features, self._machine)
+            median[rows], upper[rows] = found.median, found.upper
+        return Prediction(median, upper)
+
+    def price_trace(self, trace: Trace) -> Prediction:
+        """The price of a trace without open decisions.  Raises: as replaying and lowering it."""
+        return self._model.predict(self._features.of_trace(trace), self._machine)
+
+    def is_sound(self, trace: Trace) -> bool:
+        """Whether a trace replays, every step checked, and lowers."""
+        try:
+            lower(replay(self._state, trace))
+        except TensorwrightError:
+            return False
+        return True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """Candidates and their prices; the candidate 0 is the first sketch as chosen by rule."""
+
+    space: Space
+    population: Population
+    prices: Prediction
+    caution: float
+
+    @property
+    def scores(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """What to choose by, lower is better (candidates,)."""
+        found: np.ndarray[tuple[int], np.dtype[np.float64]] = self.prices.scores(self.caution)
+        return found
+
+    def best_first(self) -> Iterator[int]:
+        """The numbers of the candidates; of equals, the one that was tried first."""
+        yield from np.argsort(self.scores, kind="stable").tolist()
+
+    def trace(self, number: int) -> Trace:
+        """The schedule of a candidate."""
+        sketch = self.space.sketches[int(self.population.sketch[number])]
+        genes = self.population.genes[number, : len(sketch.choices)]
+        return sketch.bound(sketch.decisions_of(tuple(genes.tolist())))

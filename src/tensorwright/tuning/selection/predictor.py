@@ -1,0 +1,184 @@
+"""What a program takes on a machine, and which schedule is expected to be the fastest."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import Counter, OrderedDict
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from tensorwright.base import Target, TensorwrightError, knobs
+from tensorwright.schedule import ScheduleState, Trace, Workload, format_trace, state_of
+from tensorwright.tuning.models import Machine
+from tensorwright.tuning.selection.candidates import Candidates, Effort, Ranked
+from tensorwright.tuning.selection.choice_cache import choice_cache, choice_key, pack, unpack
+from tensorwright.tuning.selection.chosen import Chosen, Estimate
+from tensorwright.tuning.space import Sketch, direct_sketches
+from tensorwright.tuning.time_model import (
+    Prediction,
+    TimeModel,
+    model_digest,
+    pretrained_model,
+    this_machine,
+)
+
+_MOST_REMEMBERED = 4096
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Predictor:
+    """Predicts for one target, number of threads and place of the constants.
+
+    Equal workloads get equal answers, in every process: nothing depends on time or on the order of
+    questions.  `counts` says what was done: remembered, cached, chosen, estimated.
+    Threads:  any number may ask at once.
+    """
+
+    def __init__(
+        self, model: TimeModel, machine: Machine, target: Target, effort: Effort | None = None
+    ) -> None:
+        self.counts: Counter[str] = Counter()
+        self._model = model
+        self._machine = machine
+        self._target = target
+        self._effort = effort or Effort()
+        self._digest = model_digest(model)
+        self._lock = threading.Lock()
+        self._chosen: OrderedDict[str, Chosen] = OrderedDict()
+        self._estimates: OrderedDict[tuple[str, str], Estimate | None] = OrderedDict()
+
+    def best(self, workload: Workload) -> Chosen:
+        """The schedule of a workload that was not tuned, and what is expected of it."""
+        with self._lock:
+            if workload.key in self._chosen:
+                self.counts["remembered"] += 1
+                return self._chosen[workload.key]
+        chosen = self._cached(workload)
+        with self._lock:
+            _remember(self._chosen, workload.key, chosen)
+        return chosen
+
+    def estimate(self, workload: Workload, trace: Trace | None = None) -> Estimate | None:
+        """What a workload takes with a schedule, or with the best one where `trace` is None.
+
+        None where the program has no features: it cannot be lowered, or computes nothing.
+        """
+        if trace is None:
+            return self.best(workload).estimate
+        key = workload.key, format_trace(trace)
+        with self._lock:
+            if key in self._estimates:
+                return self._estimates[key]
+        self.counts["estimated"] += 1
+        try:
+            found = self._candidates(state_of(workload)).price_trace(trace)
+            estimate = _estimate(found, 0) if np.isfinite(found.median[0]) else None
+        except TensorwrightError:
+            estimate = None
+        with self._lock:
+            _remember(self._estimates, key, estimate)
+        return estimate
+
+    def top(self, workload: Workload, count: int) -> tuple[Trace, ...]:
+        """Up to so many schedules that are expected to be fast, each sound, the best first."""
+        state = state_of(workload)
+        candidates = self._candidates(state)
+        ranked = self._ranked(workload, direct_sketches(state, self._target), candidates)
+        found: dict[str, Trace] = {}
+        if ranked is None:
+            return ()
+        for number in ranked.best_first():
+            if len(found) == count:
+                break
+            trace = ranked.trace(number)
+            if candidates.is_sound(trace):
+                found.setdefault(format_trace(trace), trace)
+        return tuple(found.values())
+
+    def _cached(self, workload: Workload) -> Chosen:
+        cache = choice_cache()
+        if cache is None:
+            return self._choose(workload)
+        parts = (self._target.key, repr(self._machine), repr(self._effort), self._digest)
+        key = choice_key(workload.key, *parts)
+        entry = cache.get(key)
+        chosen = unpack(entry) if entry is not None else None
+        if chosen is not None:
+            self.counts["cached"] += 1
+            return chosen
+        chosen = self._choose(workload)
+        cache.put(key, pack(chosen))
+        return chosen
+
+    def _choose(self, workload: Workload) -> Chosen:
+        """The best candidate, if it is better than the rule's by the margin of the model."""
+        self.counts["chosen"] += 1
+        state = state_of(workload)
+        sketches = direct_sketches(state, self._target)
+        rule = sketches[0].bound(sketches[0].defaults)
+        candidates = self._candidates(state)
+        ranked = self._ranked(workload, sketches, candidates)
+        if ranked is None:
+            return Chosen(rule, None, None, is_by_rule=True)
+        scores = ranked.scores
+        by_rule = _estimate(ranked.prices, 0)
+        needed = float(scores[0]) - self._model.policy.margin
+        for number in list(ranked.best_first())[: self._effort.tried]:
+            if not scores[number] < needed:
+                break
+            trace = ranked.trace(number)
+            if candidates.is_sound(trace):
+                return Chosen(trace, _estimate(ranked.prices, number), by_rule, is_by_rule=False)
+        return Chosen(rule, by_rule, by_rule, is_by_rule=True)
+
+    def _ranked(
+        self, workload: Workload, sketches: tuple[Sketch, ...], candidates: Candidates
+    ) -> Ranked | None:
+        """The candidates of a workload; None where the schedule by rule cannot be priced."""
+        open_sketches = candidates.structures(sketches)
+        if not open_sketches or open_sketches[0] is not sketches[0]:
+            return None
+        seed = hashlib.sha256(workload.key.encode()).digest()[:8]
+        random = np.random.default_rng(int.from_bytes(seed, "little"))
+        return candidates.search(open_sketches, random)
+
+    def _candidates(self, state: ScheduleState) -> Candidates:
+        return Candidates(state, self._target, self._model, self._machine, self._effort)
+
+
+def open_predictor(target: Target, threads: int, *, is_cold: bool = False) -> Predictor | None:
+    """The predictor of the pre-trained model; None where there is none, and where the knob
+    `default_schedule` says that the rule chooses.
+
+    is_cold   constants come from memory in each call, as in a network
+    """
+    if knobs.DEFAULT_SCHEDULE.get() == "rule":
+        return None
+    model = pretrained_model()
+    if model is None:
+        return None
+    return _predictor(model, target, threads, is_cold, knobs.HOME.get())
+
+
+@lru_cache(maxsize=16)
+def _predictor(
+    model: TimeModel, target: Target, threads: int, is_cold: bool, _home: Path
+) -> Predictor:
+    return Predictor(model, this_machine(target, threads, is_cold=is_cold), target)
+
+
+def _estimate(prices: Prediction, number: int) -> Estimate:
+    return Estimate(float(2.0 ** prices.median[number]), float(2.0 ** prices.upper[number]))
+
+
+def _remember(table: OrderedDict[K, V], key: K, value: V) -> None:
+    """Keep an answer, and forget the oldest where there are too many."""
+    table[key] = value
+    if len(table) > _MOST_REMEMBERED:
+        table.popitem(last=False)
