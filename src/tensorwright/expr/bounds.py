@@ -180,6 +180,18 @@ _DEPTH = 3  # how many quotients, remainders, minima or maxima are replaced in o
 def _certain(expression: Index, bounds: Bounds, depth: int) -> bool:
     if isinstance(expression, int):
         return expression >= 0
+    if bounds and not free_vars(expression):
+        bounds = {}
+    return _certain_without(expression, depth) if not bounds else _search(expression, bounds, depth)
+
+
+@lru_cache(maxsize=1 << 15)
+def _certain_without(expression: IndexExpr, depth: int) -> bool:
+    """As `_certain`, where no variable moves."""
+    return _search(expression, {}, depth)
+
+
+def _search(expression: IndexExpr, bounds: Bounds, depth: int) -> bool:
     least = _least_number(expression, bounds)
     if least is not None:
         return least >= 0

@@ -8,6 +8,7 @@ in brackets, enums by value.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
@@ -179,26 +180,37 @@ def runs_inside_after(state: ScheduleState, stage: Stage, *, or_at: bool = False
 
 def need_legal_nesting(step: object, before: ScheduleState, after: ScheduleState) -> None:
     """Refuse a step after which loops would be nested that cannot be."""
+    marked = {stage.name: _marked_loops(stage) for stage in after.stages}
     for stage in after.stages:
-        around = _loops_around(after, stage)
-        for loop in stage.loops:
-            kind = stage.kind(loop)
+        around = _marked_around(after, stage, marked)
+        for loop, kind in marked[stage.name]:
+            forbidden = may_not_be_inside(kind)
             for outer, outer_kind in around:
-                if outer_kind in may_not_be_inside(kind):
+                if outer_kind in forbidden:
                     inner = f"the {kind.value} loop {loop} of {stage.name}"
                     reason = f"{inner} would be inside the {outer_kind.value} loop {outer}"
                     raise refuse(step, before, reason)
             around.append((loop, kind))
 
 
-def _loops_around(state: ScheduleState, stage: Stage) -> list[tuple[str, ForKind]]:
-    """The loops around a stage and how they run, outermost first."""
+_Loops = list[tuple[str, ForKind]]
+
+
+def _marked_loops(stage: Stage) -> _Loops:
+    """The loops of a stage that are not serial (those may be anywhere), outermost first."""
+    kinds = dict(stage.marks)
+    return [(loop, kinds[loop]) for loop in stage.loops if loop in kinds]
+
+
+def _marked_around(state: ScheduleState, stage: Stage, marked: Mapping[str, _Loops]) -> _Loops:
+    """The loops around a stage that are not serial, outermost first."""
     placement = stage.placement
     if isinstance(placement, AtRoot):
         return []
     host = state.stage(placement.stage)
-    loops = host.loops[: host.loops.index(placement.loop) + 1]
-    return _loops_around(state, host) + [(loop, host.kind(loop)) for loop in loops]
+    around = host.loops[: host.loops.index(placement.loop) + 1]
+    own = [pair for pair in marked[host.name] if pair[0] in around]
+    return _marked_around(state, host, marked) + own
 
 
 def is_within(state: ScheduleState, inner: str, host: str) -> bool:

@@ -74,7 +74,6 @@ class _Nests:
         if depth == len(stage.loops):
             return self._statement(stage)
         loop = stage.loops[depth]
-        first_fold = next((x for x in stage.loops if x in stage.reduce_loops), "")
         inner = self.nest(stage, depth + 1)
         before = [s for s in self.state.stages if s.placement == At(stage.name, loop)]
         after = [s for s in self.state.stages if s.placement == After(stage.name, loop)]
@@ -91,12 +90,14 @@ class _Nests:
         result = self._loop(stage, loop, body)
         if stage.intrinsic is not None and stage.intrinsic[0] == loop:
             result = self._call(stage, result)
-        if stage.tensor.reduction is not None and loop == (stage.init_at or first_fold):
+        if stage.tensor.reduction is not None and loop == (stage.init_at or _first_fold(stage)):
             result = block(self._initialise(stage, depth), result)
         return result
 
     def _prefetches(self, stage: Stage, depth: int) -> tuple[Stmt, ...]:
         """What a loop prefetches: where its terms are skipped, nothing, so that it is too."""
+        if not stage.prefetches:
+            return ()
         asked = tuple(prefetches_in(self.buffers, stage, stage.loops[depth]))
         terms = self.guards.of_terms(stage)
         variables = self.buffers.analysis.nests[stage.name].variables
@@ -117,8 +118,9 @@ class _Nests:
         assert reduction is not None, "the caller has seen a reduction"
         identity = identity_of(reduction.combiner, stage.tensor.dtype)
         variables = self.buffers.analysis.nests[stage.name].variables
-        spatial = [x for x in stage.loops[depth:] if x not in stage.reduce_loops]
-        folding = {variables[x] for x in stage.loops if x in stage.reduce_loops and x in variables}
+        reduce_loops = stage.reduce_loops
+        spatial = [x for x in stage.loops[depth:] if x not in reduce_loops]
+        folding = {variables[x] for x in stage.loops if x in reduce_loops and x in variables}
         buffer, target = self.buffers[stage.name].buffer, self.buffers.target(stage)
         statement = _guarded(self.guards.of(stage, folding), Store(buffer, target, identity))
         for loop in reversed(spatial):
@@ -153,6 +155,12 @@ class _Nests:
             for buffer, indices in operands
         )
         return Call(intrinsic, windows, meaning)
+
+
+def _first_fold(stage: Stage) -> str:
+    """The outermost loop of a stage's reduction; "" where it folds nothing."""
+    folding = stage.reduce_loops
+    return next((loop for loop in stage.loops if loop in folding), "")
 
 
 def _guarded(condition: Condition, statement: Stmt) -> Stmt:

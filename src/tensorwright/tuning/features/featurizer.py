@@ -144,6 +144,8 @@ def features_of(
 
 def lower_sketch(state: ScheduleState, sketch: Sketch) -> LoopProgram:
     """The loop program of a sketch with its decisions open; its steps are not checked again."""
+    if sketch.state is not None:
+        return lower(sketch.state)
     for step in sketch.trace:
         state = step.apply(state)
     return lower(state)

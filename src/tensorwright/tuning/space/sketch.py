@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from math import prod
@@ -96,6 +96,8 @@ class Sketch:
 
     The decisions chosen by rule keep to the limits. `family` is the same for sketches that differ
     only in where stages are computed; the name where "".
+
+    state   what the trace makes of the program, where it is known: nobody has to replay it
     """
 
     name: str
@@ -103,6 +105,7 @@ class Sketch:
     choices: tuple[Choice, ...]
     limits: tuple[Limit, ...] = ()
     family: str = ""
+    state: ScheduleState | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.family:
@@ -275,7 +278,8 @@ class SketchBuilder:
 
     def sketch(self, name: str, family: str = "") -> Sketch:
         """What has been built."""
-        return Sketch(name, tuple(self.steps), tuple(self.choices), tuple(self.limits), family)
+        choices, limits = tuple(self.choices), tuple(self.limits)
+        return Sketch(name, tuple(self.steps), choices, limits, family, self.state)
 
 
 def divisors(number: int, most: int) -> tuple[int, ...]:
