@@ -15,7 +15,7 @@ from tensorwright.schedule.analysis import (
     tile_region,
 )
 from tensorwright.schedule.execution import THREADS, ForKind, Scope, may_not_be_inside
-from tensorwright.schedule.primitive import Primitive
+from tensorwright.schedule.primitive import Primitive, applied
 from tensorwright.schedule.primitives import (
     PRIMITIVES,
     Bind,
@@ -106,6 +106,7 @@ __all__ = [
     "Vectorize",
     "Workload",
     "analyse",
+    "applied",
     "bind",
     "find_convolution",
     "format_trace",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
 
 from tensorwright.base import ScheduleError
 from tensorwright.schedule.execution import ForKind, may_not_be_inside
@@ -43,6 +44,20 @@ class Primitive(Protocol):
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state after the step; call `check` first."""
+
+
+_APPLIED: WeakKeyDictionary[ScheduleState, tuple[Primitive, ScheduleState]] = WeakKeyDictionary()
+
+
+def applied(step: Primitive, state: ScheduleState) -> ScheduleState:
+    """`step.apply(state)`; who asks for the same again gets the same state, analysed already.
+
+    A check looks at what the step makes, and then the step is done.
+    """
+    last = _APPLIED.get(state)
+    if last is None or last[0] != step:
+        last = _APPLIED[state] = step, step.apply(state)
+    return last[1]
 
 
 def refuse(

@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeAlias
 
 from tensorwright.expr import Decision, Index, IndexExpr, decisions_of, substitute
-from tensorwright.schedule.primitive import Primitive
+from tensorwright.schedule.primitive import Primitive, applied
 from tensorwright.schedule.primitives import PRIMITIVES
 from tensorwright.schedule.state import ScheduleState
 from tensorwright.schedule.text import parse_step, snake_case
@@ -43,7 +43,7 @@ def replay(state: ScheduleState, trace: Trace) -> ScheduleState:
     """
     for step in trace:
         step.check(state)
-        state = step.apply(state)
+        state = applied(step, state)
     return state
 
 

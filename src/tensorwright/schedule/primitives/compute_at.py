@@ -9,6 +9,7 @@ from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.execution import Scope
 from tensorwright.schedule.primitive import (
     Primitive,
+    applied,
     is_inside,
     is_within,
     need_legal_nesting,
@@ -54,7 +55,7 @@ class ComputeAt(Primitive):
             if not is_inside(state, reader.name, self.host, self.loop):
                 reason = f"{reader.name} reads {self.stage} outside of this loop"
                 raise refuse(self, state, reason, "choose a loop around all readers", here)
-        changed = self.apply(state)
+        changed = applied(self, state)
         need_legal_nesting(self, state, changed)
         need_whole_tiles(self, state, changed)
 
@@ -97,7 +98,7 @@ class ReverseComputeAt(Primitive):
         if not loads:
             raise refuse(self, state, f"{self.stage} does not read {self.host}")
         self._check_indices(state, stage, loads)
-        need_legal_nesting(self, state, self.apply(state))
+        need_legal_nesting(self, state, applied(self, state))
         around = host.loops[: host.loops.index(self.loop) + 1]
         unfinished = [loop for loop in around if loop in host.reduce_loops]
         if unfinished:
@@ -121,7 +122,7 @@ class ReverseComputeAt(Primitive):
             other = load.source.name
             if state.has_stage(other) and order.index(other) > order.index(self.host):
                 raise refuse(self, state, f"{other} is computed after {self.host}", "", here)
-        need_whole_tiles(self, state, self.apply(state))
+        need_whole_tiles(self, state, applied(self, state))
 
     def _check_indices(self, state: ScheduleState, stage: Stage, loads: list[Load]) -> None:
         # Theorem: where the reader's element [i] reads only the operand's element [i] (in some

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import (
     Primitive,
+    applied,
     guests,
     move_guests,
     moved_prefetches,
@@ -63,7 +64,7 @@ class Fuse(Primitive):
             raise refuse(self, state, f"the reduction starts between the loops, at {stage.init_at}")
         need_plain_loops(self, state, stage, self.loops[0])
         need_new_loops(self, state, stage, (self.fused,))
-        need_whole_tiles(self, state, self.apply(state))
+        need_whole_tiles(self, state, applied(self, state))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loops fused; stages placed in the last of them move along."""

@@ -17,6 +17,7 @@ from tensorwright.expr import (
 )
 from tensorwright.schedule.primitive import (
     Primitive,
+    applied,
     need_plain_loops,
     need_stage,
     need_unscheduled,
@@ -50,7 +51,7 @@ class ComputeInline(Primitive):
             if any(atom.source.name == self.stage for atom in _elements(reader.tensor)):
                 raise refuse(self, state, f"{reader.name} uses {self.stage} as an index")
             need_plain_loops(self, state, reader)
-        need_whole_tiles(self, state, self.apply(state))
+        need_whole_tiles(self, state, applied(self, state))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state without the stage."""
@@ -132,7 +133,7 @@ class ReverseComputeInline(Primitive):
                 raise refuse(self, state, f"{self.stage} reads {load}, not its own position")
         if any(atom.source.name == operand.name for atom in _elements(stage.tensor)):
             raise refuse(self, state, f"{self.stage} uses {operand.name} as an index")
-        need_whole_tiles(self, state, self.apply(state))
+        need_whole_tiles(self, state, applied(self, state))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the operand's stage computing the reader's tensor."""

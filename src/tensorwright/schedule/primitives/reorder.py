@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tensorwright.schedule.primitive import (
     Primitive,
+    applied,
     find_stranded,
     guests,
     need_legal_nesting,
@@ -54,7 +55,7 @@ class Reorder(Primitive):
                     )
                     raise refuse(self, state, reason, "", (self.stage, late[0]))
         self._check_start(state, stage, order)
-        changed = self.apply(state)
+        changed = applied(self, state)
         need_legal_nesting(self, state, changed)
         need_whole_tiles(self, state, changed)
         stranded = find_stranded(changed)

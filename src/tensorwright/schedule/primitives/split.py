@@ -9,6 +9,7 @@ from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import (
     Primitive,
+    applied,
     guests,
     move_guests,
     moved_prefetches,
@@ -65,7 +66,7 @@ class Split(Primitive):
         need_plain_loops(self, state, stage, self.loop)
         need_new_loops(self, state, stage, self.children)
         self._check_tail(state, stage)
-        need_whole_tiles(self, state, self.apply(state))
+        need_whole_tiles(self, state, applied(self, state))
 
     def _check_tail(self, state: ScheduleState, stage: Stage) -> None:
         here = (self.stage, self.loop)

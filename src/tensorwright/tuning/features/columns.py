@@ -243,12 +243,11 @@ class ColumnGraph:
         Its registers are numbered anew: columns, numbers, then the results of the steps, in order.
         """
         origins = self._origins
-        needed = sorted(self._reached([column.register for column in results]))
-        names = [n for n in needed if isinstance(origins[n], str)]
-        numbers = [n for n in needed if isinstance(origins[n], float)]
-        steps = [n for n in needed if isinstance(origins[n], tuple)]
+        leaves, steps = self._needed_for(results)
+        names = [n for n in leaves if isinstance(origins[n], str)]
+        numbers = [n for n in leaves if not isinstance(origins[n], str)]
         number_of = np.zeros(len(origins), np.int32)
-        number_of[[*names, *numbers, *steps]] = np.arange(len(needed), dtype=np.int32)
+        number_of[names + numbers + steps] = np.arange(len(leaves) + len(steps))
         table = np.zeros((len(steps), 5), np.int32)
         table[:, :4] = np.array([origins[n] for n in steps], np.int32).reshape(-1, 4)
         table[:, 1:4] = number_of[table[:, 1:4]]
@@ -260,15 +259,24 @@ class ColumnGraph:
             number_of[[column.register for column in results]],
         )
 
-    def _reached(self, registers: list[int]) -> set[int]:
-        """The registers that some depend on, themselves among them."""
-        found = set(registers)
-        pending = list(found)
-        while pending:
-            origin = self._origins[pending.pop()]
+    def _needed_for(self, results: Sequence[Column]) -> tuple[list[int], list[int]]:
+        """The registers of columns and numbers that some results depend on, and those of steps, in
+        order.
+        """
+        origins = self._origins
+        is_needed = bytearray(len(origins))
+        for column in results:
+            is_needed[column.register] = 1
+        leaves: list[int] = []
+        steps: list[int] = []
+        for register in range(len(origins) - 1, -1, -1):  # operands come before what needs them
+            if not is_needed[register]:
+                continue
+            origin = origins[register]
             if isinstance(origin, tuple):
-                for operand in origin[1:]:
-                    if operand not in found:
-                        found.add(operand)
-                        pending.append(operand)
-        return found
+                _, a, b, c = origin
+                is_needed[a] = is_needed[b] = is_needed[c] = 1
+                steps.append(register)
+            else:
+                leaves.append(register)
+        return leaves[::-1], steps[::-1]

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.expr import Decision, Index
-from tensorwright.schedule import Primitive, ScheduleState, Trace, bind
+from tensorwright.schedule import Primitive, ScheduleState, Trace, applied, bind
 
 
 class Kind(StrEnum):
@@ -230,7 +230,7 @@ class SketchBuilder:
     def do(self, step: Primitive) -> None:
         """Append a step.  Raises ScheduleError where it is illegal."""
         step.check(self.state)
-        self.state = step.apply(self.state)
+        self.state = applied(step, self.state)
         self.steps.append(step)
 
     def choose(

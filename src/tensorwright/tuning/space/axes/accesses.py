@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from tensorwright.base import DType, Target
@@ -44,6 +45,7 @@ def lanes_for(target: Target, stage: Stage) -> int:
     return max(1, target.vector_bytes // max(*sizes, 1)) if sizes else target.lanes(DType.F32)
 
 
+@lru_cache(maxsize=1 << 12)
 def stride_along(load: Load, var: Var, block: int = 0) -> int | None:
     """How many elements apart reads are that differ by one in `var`; None if not constant.
 
@@ -114,6 +116,7 @@ def operands(state: ScheduleState, anchor: Stage, stored: Stage) -> tuple[Operan
     return tuple(found)
 
 
+@lru_cache(maxsize=1 << 12)
 def group_size(load: Load, var: Var) -> int:
     """How many neighbours along a variable read the same: k in x[.. v // k ..]; 0 if unlike that.
 
