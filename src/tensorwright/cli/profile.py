@@ -92,7 +92,7 @@ def print_profile(report: Profile, order: str, group: str, top: int | None) -> N
     hidden = rows[len(shown) :]
     if hidden:
         cells.append(_sum_cells(f"{sum(row.count for row in hidden)} others", hidden))
-    cells.append(_sum_cells(f"all {len(report.steps)} steps", rows))
+    cells.append(_sum_cells(f"all {_count(len(report.steps), 'step')}", rows))
     print_table(_COLUMNS, cells)
     for line in summary_lines(report):
         click.echo(line)
@@ -116,7 +116,9 @@ def summary_lines(report: Profile) -> list[str]:
     if report.views:
         names = [f"{view.output} ({view.operator})" for view in report.views]
         more = ", ..." if len(names) > _MOST_VIEWS else ""
-        lines.append(f"no work, {len(names)} views: {', '.join(names[:_MOST_VIEWS])}{more}")
+        lines.append(
+            f"no work, {_count(len(names), 'view')}: {', '.join(names[:_MOST_VIEWS])}{more}"
+        )
     return lines
 
 

@@ -213,8 +213,11 @@ def _explain(
         return bounds_of(ceilings, flops, operands), Bottleneck.HOST
     calls_s = costs.step_s + (costs.threads_s if has_threads else 0.0)
     bounds = bounds_of(ceilings, flops, operands, calls_s)
-    is_alone = ceilings.threads > 1 and not has_threads
-    one = bounds_of(alone, flops, operands, calls_s) if is_alone else None
+    if has_threads or ceilings.threads == 1:
+        return bounds, bottleneck_of(time_s, bounds)
+    one = bounds_of(alone, flops, operands, calls_s)
+    if time_s < costs.threads_s:  # other threads would not have helped
+        return bounds, bottleneck_of(time_s, one)
     return bounds, bottleneck_of(time_s, bounds, one)
 
 

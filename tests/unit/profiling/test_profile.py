@@ -194,6 +194,16 @@ def test_an_expression_is_profiled() -> None:
     assert [(step.outputs, step.is_tuned) for step in report.steps] == [(("y",), False)]
 
 
+def test_a_kernel_too_short_for_threads_is_not_limited_by_one() -> None:
+    costs = CallCosts(clock_s=0.0, step_s=0.0, enter_s=0.0, threads_s=1e-6)
+    one = Ceilings(1, COUNT / 1e-6, (Level("memory", float("inf"), 1e12),))
+    two = Ceilings(2, 4 * one.flops_per_s, one.levels)
+    samples = Samples((9e-6,), ((0.9e-6, 1.5e-6, 1.5e-6, 1.5e-6),))
+    report = make_profile(executable(CHAIN, threads=2), samples, two, one, costs)
+    expected = [Bottleneck.ARITHMETIC, *[Bottleneck.ONE_THREAD] * 3]
+    assert [step.bottleneck for step in report.steps] == expected
+
+
 def test_several_threads_cost_their_start() -> None:
     report = tensorwright.profile(network(), repeats=1, threads=2)
     assert report.threads == 2
