@@ -35,8 +35,8 @@ from tensorwright.runtime.plan.plan_verify import verify_plan
 from tensorwright.version import __version__
 
 MAGIC = b"TWEXEC\r\n"
-FORMAT_VERSION = 2
-_READABLE_VERSIONS = (1, FORMAT_VERSION)
+FORMAT_VERSION = 3
+_READABLE_VERSIONS = range(1, FORMAT_VERSION + 1)
 _PREFIX = struct.Struct("<8sIQ32s")
 _PAGE = 4096
 _REMEDY = "make it again: tensorwright compile MODEL -o FILE"
@@ -181,7 +181,7 @@ def _read_header(path: str | os.PathLike[str], memory: Array) -> tuple[dict[str,
         raise _damaged(path, f"it is cut short: {len(memory)} bytes")
     _, version, size, digest = _PREFIX.unpack(prefix)
     if version not in _READABLE_VERSIONS:
-        readable = " and ".join(map(str, _READABLE_VERSIONS))
+        readable = f"1 to {FORMAT_VERSION}"
         reason = f"its format is version {version}, and this tensorwright reads {readable}"
         remedy = f"{_REMEDY}, or install the version of tensorwright that wrote it"
         raise _refusal(path, reason, remedy)

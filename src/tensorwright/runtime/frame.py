@@ -83,19 +83,21 @@ class Frame:
         self._staged_addresses: dict[int, int] = {}
         self._inputs: tuple[Array, ...] = ()
         self._outputs: tuple[Array, ...] = ()
-        self._arguments = (ctypes.c_int64 * max(1, program.most_arguments))()
         self._bases = (ctypes.c_int64 * base_count(plan))()
         first = 1 + len(plan.inputs) + len(plan.outputs)
         self._bases[first:] = [address_of(array) for array in (*constants, self.arena)]
+        self._arguments = np.array(self._bases, np.int64)[program.refs[:, 0]] + program.refs[:, 1]
         self._native = NativeFrame(
+            runs=address_of(program.runs),
             steps=address_of(program.steps),
-            refs=address_of(program.refs),
+            arguments=address_of(self._arguments),
+            moving=address_of(program.moving),
             bases=ctypes.addressof(self._bases),
-            arguments=ctypes.addressof(self._arguments),
             workspace=address_of(self.workspace),
             threads=forking.join(self, threads),
             begin=0,
-            end=len(plan.steps),
+            end=len(program.runs),
+            moving_count=len(program.moving),
         )
         self.run: Callable[[], object] = self._run_segments
         if all(isinstance(segment, NativeSegment) for segment in program.segments):
@@ -172,11 +174,11 @@ class Frame:
                 match segment:
                     case HostSegment(index):
                         times_s[index] = time.perf_counter() - start
-                    case NativeSegment(begin, end):
+                    case NativeSegment(begin, end, _, _):
                         times_s[begin:end] = (np.diff(ticks[begin : end + 1]) * 1e-9).tolist()
         finally:
             self._native.clock = self._native.ticks = 0
-            self._native.begin, self._native.end = 0, count
+            self._native.begin, self._native.end = 0, len(self._program.runs)
         return tuple(times_s)
 
     def _run_segments(self) -> None:
@@ -185,9 +187,9 @@ class Frame:
 
     def _run_segment(self, segment: Segment) -> None:
         match segment:
-            case NativeSegment(begin, end):
-                self._native.begin = begin
-                self._native.end = end
+            case NativeSegment(_, _, first_run, last_run):
+                self._native.begin = first_run
+                self._native.end = last_run
                 driver().run(ctypes.addressof(self._native))
             case HostSegment(_, step):
                 self._run_host(step)

@@ -2,15 +2,17 @@
 
 The driver is a small LLVM module, compiled once per process. It reads a frame:
 
-    steps       [kernel, first ref, number of refs] ...    what to call, in order
-    refs        [base, offset] ...                         an argument is bases[base] + offset
-    bases       address ...                                0, inputs, outputs, constants, arena
-    arguments   room for the arguments of one kernel
+    runs        [first step, step after the last, has team] ...   what to do, in order
+    steps       [kernel, first argument, most threads] ...        what to call
+    arguments   address ...                                       of all steps' arguments
+    moving      [argument, base, offset] ...                      arguments that differ by call:
+    bases       address ...                                       bases[base] + offset
     workspace   scratch memory of the kernels; they take turns
-    threads, begin, end                                    the steps begin..end are run
-    clock, ticks                                           where given, ticks[i]: step i began
+    threads, begin, end, moving_count                             the runs begin..end are done
+    clock, ticks                                                  where given, ticks[i]: step i began
 
-Base 0 is address 0, so that a ref to it is a plain number.
+A run with a team forks its threads once (`team.py`); in others each kernel forks for itself.
+Base 0 is address 0, so that what counts from it is a plain number.
 """
 
 from __future__ import annotations
@@ -40,23 +42,88 @@ from tensorwright.runtime.plan.plan import (
     TypedRef,
 )
 
-_SLOTS = "steps refs bases arguments workspace threads begin end clock ticks".split()
+_SLOTS = (
+    "runs steps arguments moving bases workspace threads begin end moving_count clock ticks".split()
+)
+_NUMBERS = ("threads", "begin", "end", "moving_count")
 _CLOCK_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
+_NO_LIMIT = (1 << 31) - 1
 
-DRIVER_IR = (
-    "define void @tensorwright_run(ptr %frame) {\nentry:\n  %time = alloca [2 x i64], align 16\n"
-    + "".join(
-        f"  %{name}.at = getelementptr i64, ptr %frame, i64 {position}\n"
-        f"  %{name} = load {'i64' if name in ('threads', 'begin', 'end') else 'ptr'}, "
-        f"ptr %{name}.at\n"
-        for position, name in enumerate(_SLOTS)
+
+def _loads(*names: str) -> str:
+    """IR that reads slots of %frame, each into a value of its name."""
+    return "".join(
+        f"  %{name}.at = getelementptr i64, ptr %frame, i64 {_SLOTS.index(name)}\n"
+        f"  %{name} = load {'i64' if name in _NUMBERS else 'ptr'}, ptr %{name}.at\n"
+        for name in names
     )
-    + f"""\
+
+
+DRIVER_IR = f"""
+define void @tensorwright_run(ptr %frame) nounwind {{
+entry:
+  %context = alloca [2 x ptr], align 16
+{_loads("runs", "arguments", "moving", "bases", "threads", "begin", "end", "moving_count")}
   %threads32 = trunc i64 %threads to i32
+  store ptr %frame, ptr %context
+  %run.at = getelementptr ptr, ptr %context, i64 1
+  br label %move
+move:
+  %m = phi i64 [0, %entry], [%m.next, %moved]
+  %is_moving = icmp slt i64 %m, %moving_count
+  br i1 %is_moving, label %moved, label %next
+moved:
+  %row = getelementptr [3 x i64], ptr %moving, i64 %m
+  %number = load i64, ptr %row
+  %base.number.at = getelementptr i64, ptr %row, i64 1
+  %base.number = load i64, ptr %base.number.at
+  %offset.at = getelementptr i64, ptr %row, i64 2
+  %offset = load i64, ptr %offset.at
+  %base.at = getelementptr i64, ptr %bases, i64 %base.number
+  %base = load i64, ptr %base.at
+  %address = add i64 %base, %offset
+  %argument.at = getelementptr i64, ptr %arguments, i64 %number
+  store i64 %address, ptr %argument.at
+  %m.next = add i64 %m, 1
+  br label %move
+next:
+  %r = phi i64 [%begin, %move], [%r.next, %after]
+  %is_more = icmp slt i64 %r, %end
+  br i1 %is_more, label %start, label %done
+start:
+  %run = getelementptr [3 x i64], ptr %runs, i64 %r
+  store ptr %run, ptr %run.at
+  %team.at = getelementptr i64, ptr %run, i64 2
+  %team = load i64, ptr %team.at
+  %has_team = icmp ne i64 %team, 0
+  br i1 %has_team, label %together, label %alone
+together:
+  call void @tensorwright_team(ptr @run_steps, ptr %context, i32 %threads32)
+  br label %after
+alone:
+  call void @run_steps(ptr %context)
+  br label %after
+after:
+  %r.next = add i64 %r, 1
+  br label %next
+done:
+  ret void
+}}
+
+define internal void @run_steps(ptr %context) nounwind {{
+entry:
+  %time = alloca [2 x i64], align 16
+  %frame = load ptr, ptr %context
+  %run.at = getelementptr ptr, ptr %context, i64 1
+  %run = load ptr, ptr %run.at
+  %first = load i64, ptr %run
+  %stop.at = getelementptr i64, ptr %run, i64 1
+  %stop = load i64, ptr %stop.at
+{_loads("steps", "arguments", "workspace", "threads", "clock", "ticks")}
   %is_timed = icmp ne ptr %clock, null
   br label %next
 next:
-  %i = phi i64 [%begin, %entry], [%i.next, %call]
+  %i = phi i64 [%first, %entry], [%i.next, %call]
   br i1 %is_timed, label %tick, label %check
 tick:
   call i32 %clock(i32 {_CLOCK_MONOTONIC}, ptr %time)
@@ -69,35 +136,20 @@ tick:
   store i64 %now, ptr %tick.at
   br label %check
 check:
-  %is_more = icmp slt i64 %i, %end
-  br i1 %is_more, label %begin_step, label %done
-begin_step:
+  %is_more = icmp slt i64 %i, %stop
+  br i1 %is_more, label %call, label %done
+call:
   %step = getelementptr [3 x i64], ptr %steps, i64 %i
   %kernel = load ptr, ptr %step
-  %first.at = getelementptr i64, ptr %step, i64 1
-  %first = load i64, ptr %first.at
-  %count.at = getelementptr i64, ptr %step, i64 2
-  %count = load i64, ptr %count.at
-  br label %argument
-argument:
-  %k = phi i64 [0, %begin_step], [%k.next, %fill]
-  %has_argument = icmp slt i64 %k, %count
-  br i1 %has_argument, label %fill, label %call
-fill:
-  %number = add i64 %first, %k
-  %ref = getelementptr [2 x i64], ptr %refs, i64 %number
-  %base.index = load i64, ptr %ref
-  %offset.at = getelementptr i64, ptr %ref, i64 1
-  %offset = load i64, ptr %offset.at
-  %base.at = getelementptr i64, ptr %bases, i64 %base.index
-  %base = load i64, ptr %base.at
-  %address = add i64 %base, %offset
-  %argument.at = getelementptr i64, ptr %arguments, i64 %k
-  store i64 %address, ptr %argument.at
-  %k.next = add i64 %k, 1
-  br label %argument
-call:
-  call void %kernel(ptr %arguments, ptr %workspace, i32 %threads32)
+  %argument.at = getelementptr i64, ptr %step, i64 1
+  %argument = load i64, ptr %argument.at
+  %args = getelementptr i64, ptr %arguments, i64 %argument
+  %most.at = getelementptr i64, ptr %step, i64 2
+  %most = load i64, ptr %most.at
+  %is_few = icmp slt i64 %most, %threads
+  %count = select i1 %is_few, i64 %most, i64 %threads
+  %count32 = trunc i64 %count to i32
+  call void %kernel(ptr %args, ptr %workspace, i32 %count32)
   %i.next = add i64 %i, 1
   br label %next
 done:
@@ -115,8 +167,8 @@ define void @tensorwright_copy(ptr %arguments, ptr %workspace, i32 %threads) {{
 }}
 
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @tensorwright_team(ptr, ptr, i32)
 """
-)
 """The clock is POSIX's clock_gettime, whose seconds and nanoseconds are 64 bits each."""
 
 
@@ -156,10 +208,12 @@ def _driver() -> Driver:
 
 @dataclass(frozen=True, slots=True)
 class NativeSegment:
-    """Steps begin..end run in one foreign call."""
+    """Steps begin..end, which are the runs first_run..last_run, are one foreign call."""
 
     begin: int
     end: int
+    first_run: int
+    last_run: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,16 +231,18 @@ Segment = NativeSegment | HostSegment
 class Program:
     """A plan with its code loaded; read-only, shared by all calls.
 
-    steps (n, 3) and refs (m, 2) are the driver's tables; a host step has an empty row, so that
-    positions are those of the plan. `code` keeps the addresses in `steps` valid.
+    runs (k, 3) and steps (n, 3) are the driver's tables; a host step has an empty row, so that
+    positions are those of the plan. refs (m, 2) has base and offset of each argument, and moving
+    (l, 3) is the driver's. `code` keeps the addresses in `steps` valid.
     """
 
     plan: Plan
     code: tuple[LoadedObject, ...]
+    runs: Array
     steps: Array
     refs: Array
+    moving: Array
     segments: tuple[Segment, ...]
-    most_arguments: int
 
 
 def load_program(plan: Plan, objects: Sequence[bytes]) -> Program:
@@ -202,16 +258,19 @@ def load_program(plan: Plan, objects: Sequence[bytes]) -> Program:
     steps: list[tuple[int, int, int]] = []
     refs: list[tuple[int, int]] = []
     for step in plan.steps:
-        added = _step_refs(plan, step)
-        steps.append((_function(step, kernels), len(refs), len(added)))
-        refs += added
+        steps.append((_function(step, kernels), len(refs), _most_threads(step)))
+        refs += _step_refs(plan, step)
+    last_moving = len(plan.inputs) + len(plan.outputs)
+    moving = [(n, base, offset) for n, (base, offset) in enumerate(refs) if 1 <= base <= last_moving]
+    runs, segments = _runs(plan)
     return Program(
         plan,
         code,
+        np.array(runs, np.int64).reshape(-1, 3),
         np.array(steps, np.int64).reshape(-1, 3),
         np.array(refs, np.int64).reshape(-1, 2),
-        _segments(plan.steps),
-        max((count for _, _, count in steps), default=0),
+        np.array(moving, np.int64).reshape(-1, 3),
+        segments,
     )
 
 
@@ -254,15 +313,32 @@ def _function(step: Step, kernels: Sequence[int]) -> int:
             return 0
 
 
-def _segments(steps: Sequence[Step]) -> tuple[Segment, ...]:
+def _most_threads(step: Step) -> int:
+    return step.most_threads if isinstance(step, KernelStep) and step.most_threads else _NO_LIMIT
+
+
+def _runs(plan: Plan) -> tuple[list[tuple[int, int, int]], tuple[Segment, ...]]:
+    """The driver's table of runs, and the segments that they make."""
+    runs: list[tuple[int, int, int]] = []
     segments: list[Segment] = []
+    cuts = {team.begin: team for team in plan.teams}
+
+    def close(begin: int, end: int) -> None:
+        """Steps begin..end, between two steps on the host, are one segment."""
+        first, position = len(runs), begin
+        while position < end:
+            team = cuts.get(position)
+            stop = team.end if team else min((c for c in cuts if position < c < end), default=end)
+            runs.append((position, stop, int(team is not None)))
+            position = stop
+        if begin < end:
+            segments.append(NativeSegment(begin, end, first, len(runs)))
+
     begin = 0
-    for position, step in enumerate(steps):
+    for position, step in enumerate(plan.steps):
         if isinstance(step, HostStep):
-            if begin < position:
-                segments.append(NativeSegment(begin, position))
+            close(begin, position)
             segments.append(HostSegment(position, step))
             begin = position + 1
-    if begin < len(steps):
-        segments.append(NativeSegment(begin, len(steps)))
-    return tuple(segments)
+    close(begin, len(plan.steps))
+    return runs, tuple(segments)

@@ -3,8 +3,8 @@
 All objects live in one LLVM ORC session, linked by JITLink, which puts an object's code and
 constants into one block (so that the small code model always holds). Sixty objects load in 8 ms;
 MCJIT, one engine for each, takes eight times that. An object may refer to other objects' symbols
-only through what `runtime_symbols` lists: the OpenMP runtime, the C mathematical library, and the
-memory functions that LLVM calls on its own.
+only through what `runtime_symbols` lists (the C mathematical library, and the memory functions that
+LLVM calls on its own) and the OpenMP functions, which are those of `team.py`.
 
 The small loops that this package writes by hand in LLVM IR (the driver, the loop of calls, the
 measurement of the machine's peak) become native code here, too: `load_ir`.
@@ -23,6 +23,7 @@ import llvmlite.binding as llvm
 from tensorwright.base import InternalError, Target, detect_target
 from tensorwright.codegen.llvm import LIBM_SYMBOLS, compile_module, create_machine
 from tensorwright.runtime.native.openmp import OPENMP_SYMBOLS, SERIAL_IR, OpenMP, openmp_runtime
+from tensorwright.runtime.native.team import POSIX_SYMBOLS, RENAMED, TEAM_SYMBOL, team_ir
 
 _MEMORY_SYMBOLS = ("memcpy", "memmove", "memset", "memcmp")
 _ELF_MACHINE = slice(18, 20)
@@ -73,10 +74,11 @@ class Session:
         self._jit = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
         # Imports are defined in a library, and a library is made of object code.
         anchor = compile_module("@tw.anchor = constant i8 0\n", native)
-        code = anchor if openmp is not None else compile_module(SERIAL_IR, native)
+        teams = SERIAL_IR if openmp is None else team_ir(native.arch)
+        code, imports = compile_module(teams, native), _team_imports(openmp)
         self._libraries = [
             self._define(_SYMBOLS_LIBRARY, anchor, runtime_symbols(), "tw.anchor"),
-            self._define(_OPENMP_LIBRARY, code, openmp.symbols if openmp else (), *OPENMP_SYMBOLS),
+            self._define(_OPENMP_LIBRARY, code, imports, *OPENMP_SYMBOLS, TEAM_SYMBOL),
         ]
 
     def load(self, data: bytes, symbols: Sequence[str]) -> LoadedObject:
@@ -153,6 +155,15 @@ def runtime_symbols() -> tuple[tuple[str, int], ...]:
     found = [(name, _address(libm, name)) for name in LIBM_SYMBOLS]
     found += [(name, _address(process, name)) for name in _MEMORY_SYMBOLS]
     return tuple((name, address) for name, address in found if address)
+
+
+def _team_imports(openmp: OpenMP | None) -> tuple[tuple[str, int], ...]:
+    """Names and addresses of what the functions of teams call."""
+    if openmp is None:
+        return ()
+    process = ctypes.CDLL(None)
+    forking = [(RENAMED[name], address) for name, address in openmp.symbols]
+    return (*forking, *((name, _address(process, name)) for name in POSIX_SYMBOLS))
 
 
 def _check_machine(data: bytes, arch: str) -> None:

@@ -22,12 +22,10 @@ from tensorwright.base import MachineError, knobs
 
 OPENMP_SYMBOLS = (
     "GOMP_parallel",
-    "GOMP_barrier",
     "omp_get_thread_num",
     "omp_get_num_threads",
-    "omp_get_max_threads",
 )
-"""What a kernel may call.
+"""What a kernel may call; see `team.py` for who answers.
 
 A kernel divides its work by `omp_get_num_threads()` inside the region, never by the number that it
 asked for: the runtime may give fewer threads, and the stand-ins give one.
@@ -38,17 +36,15 @@ define void @GOMP_parallel(ptr %body, ptr %data, i32 %threads, i32 %flags) {
   call void %body(ptr %data)
   ret void
 }
-define void @GOMP_barrier() {
-  ret void
-}
 define i32 @omp_get_thread_num() {
   ret i32 0
 }
 define i32 @omp_get_num_threads() {
   ret i32 1
 }
-define i32 @omp_get_max_threads() {
-  ret i32 1
+define void @tensorwright_team(ptr %main, ptr %context, i32 %threads) {
+  call void %main(ptr %context)
+  ret void
 }
 """
 

@@ -1,13 +1,15 @@
 """What an executable does, as plain data: tensors, kernels, steps in order.
 
-    plan  ::= Plan(name, target, threads, inputs, outputs, constants, kernels, steps, arena_bytes)
+    plan  ::= Plan(name, target, threads, inputs, outputs, constants, kernels, steps, arena_bytes,
+                   teams)
     step  ::= KernelStep | CopyStep | HostStep
     ref   ::= InputRef(i) | OutputRef(i) | ConstantRef(i) | ArenaRef(offset, size)
 
 A plan holds no code and no numbers: object code and constants stand beside it, by position. Steps
 run in order; a step sees everything that earlier ones wrote. Buffers that a kernel writes overlap
 no other argument of the same step. All offsets are multiples of 64 bytes, so that every argument
-of a kernel is.
+of a kernel is. A kernel that shares out its loops forks threads for it; inside a team, which is
+forked once, it gives the work to the team's threads instead.
 """
 
 from __future__ import annotations
@@ -128,13 +130,17 @@ class KernelSpec:
 
 @dataclass(frozen=True, slots=True)
 class KernelStep(Generic[Place]):
-    """Call `kernels[kernel]`. flops and bytes_moved are what the step must do at least."""
+    """Call `kernels[kernel]`. flops and bytes_moved are what the step must do at least.
+
+    most_threads   on how many threads it runs at most; on all that the executable has where 0
+    """
 
     kernel: int
     arguments: tuple[Place, ...]
     label: str
     flops: int = 0
     bytes_moved: int = 0
+    most_threads: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +169,19 @@ Step: TypeAlias = KernelStep[BufferRef] | CopyStep | HostStep[TypedRef]
 
 
 @dataclass(frozen=True, slots=True)
+class Team:
+    """Steps begin..end, none of them on the host, run with threads that are forked once."""
+
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """A whole program; `threads` is the number that its schedules were chosen for."""
+    """A whole program; `threads` is the number that its schedules were chosen for.
+
+    teams   in order; each kernel outside of them forks for itself
+    """
 
     name: str
     target: Target
@@ -175,6 +192,7 @@ class Plan:
     kernels: tuple[KernelSpec, ...]
     steps: tuple[Step, ...]
     arena_bytes: int = 0
+    teams: tuple[Team, ...] = ()
 
     def scratch_bytes(self, threads: int) -> int:
         """Scratch memory for the kernel that needs most; they take turns."""
@@ -192,6 +210,7 @@ class Plan:
             page.lines(f"in {spec}" for spec in self.inputs)
             page.lines(f"out {spec}" for spec in self.outputs)
             page.table([_row(self, step) for step in self.steps])
+            page.lines(f"team: steps {team.begin}..{team.end}" for team in self.teams)
         return str(page)
 
 
@@ -203,6 +222,8 @@ def _row(plan: Plan, step: Step) -> tuple[str, ...]:
     match step:
         case KernelStep(kernel, arguments, label):
             call = f"{plan.kernels[kernel].symbol}({', '.join(map(str, arguments))})"
+            if step.most_threads:
+                call += f" @threads<={step.most_threads}"
         case CopyStep(source, destination, size_bytes, label):
             call = f"copy({destination}, {source}, {size_bytes})"
         case HostStep(operator, _, inputs, outputs, label):

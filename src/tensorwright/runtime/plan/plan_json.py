@@ -16,6 +16,7 @@ from tensorwright.runtime.plan.plan import (
     KernelStep,
     OutputRef,
     Plan,
+    Team,
     TensorSpec,
     TypedRef,
 )
@@ -23,7 +24,7 @@ from tensorwright.runtime.plan.plan import (
 _KINDS = kinds_of(
     *(ArenaRef, ConstantRef, InputRef, OutputRef, TypedRef),
     *(CopyStep, HostStep, KernelStep),
-    *(ArgumentSpec, KernelSpec, TensorSpec, Plan),
+    *(ArgumentSpec, KernelSpec, TensorSpec, Team, Plan),
     *(DType, Role, CpuTarget, TensorType),
     Target=CpuTarget,  # as format version 1 calls it
 )

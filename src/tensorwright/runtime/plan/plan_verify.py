@@ -3,7 +3,7 @@
 Theorem:  if `verify_plan` is silent, each kernel touches only the bytes that its `ArgumentSpec`s
           grant, inside live buffers, aligned; nothing that one step writes overlaps another of its
           arguments; only outputs and the arena are written, and the arena is read only where an
-          earlier step wrote.
+          earlier step wrote; teams are in order and share no step, and none has a step on the host.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ Span = tuple[str, int, int]  # buffer, first byte, byte after the last
 def verify_plan(plan: Plan) -> None:
     """Do nothing if the plan is sound.
 
-    Raises:  InternalError naming the first step that is not.
+    Raises:  InternalError naming the first step that is not, or the first such team.
     """
+    _check_teams(plan)
     written: dict[str, list[tuple[int, int]]] = {}
     for position, step in enumerate(plan.steps):
         try:
@@ -58,10 +59,28 @@ def verify_plan(plan: Plan) -> None:
             )
 
 
+def _check_teams(plan: Plan) -> None:
+    before = 0
+    for team in plan.teams:
+        steps = plan.steps[team.begin : team.end]
+        if not before <= team.begin < team.end <= len(plan.steps):
+            reason = "it shares steps with another one, or is empty, or has steps that do not exist"
+        elif any(isinstance(step, HostStep) for step in steps):
+            reason = "a step on the host is among its steps"
+        else:
+            before = team.end
+            continue
+        raise InternalError(
+            stage="runtime", where=f"team {team.begin}..{team.end}", reason=reason
+        )
+
+
 def _uses(plan: Plan, step: Step) -> Iterator[_Use]:
     match step:
         case KernelStep(kernel, arguments):
             spec = plan.kernels[_index(kernel, plan.kernels)]
+            if step.most_threads < 0:
+                raise ValueError(f"it may run on {step.most_threads} threads")
             if len(arguments) != len(spec.arguments):
                 raise ValueError(
                     f"{spec.symbol} takes {len(spec.arguments)} arguments, not {len(arguments)}"
