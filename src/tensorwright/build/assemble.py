@@ -44,7 +44,10 @@ from tensorwright.runtime import (
     KernelStep,
     Network,
     Plan,
+    SecondsOf,
     TensorSpec,
+    choose_teams,
+    estimate_seconds,
     kernel_spec,
     make_plan,
     usable_threads,
@@ -57,15 +60,17 @@ def assemble(
     target: Target,
     threads: int | None,
     sources: Sequence[tuple[str, str]] = (),
+    seconds_of: SecondsOf = estimate_seconds,
 ) -> Executable:
     """The executable of a partitioned graph.
 
-    kernels   workload key -> its kernel
-    threads   how many the kernels use; the knob `threads` where None
-    sources   texts to keep with it (the schedules, for people); the names of its steps are added
+    kernels      workload key -> its kernel
+    threads      how many the kernels use; the knob `threads` where None
+    sources      texts to keep with it (schedules, for people); the names of its steps are added
+    seconds_of   how long steps take, by which they get their threads
     """
     signatures = {key: kernel.signature for key, kernel in kernels.items()}
-    plan, arrays = plan_network(partition, signatures, target, threads)
+    plan, arrays = plan_network(partition, signatures, target, threads, seconds_of)
     objects = tuple(kernels[workload.key].object_code for workload in partition.workloads)
     names = (NAMES_SOURCE, format_step_names(step_names(partition)))
     return Executable(plan, objects, arrays, threads=threads, sources=(names, *sources))
@@ -76,6 +81,7 @@ def plan_network(
     signatures: Mapping[str, Signature],
     target: Target,
     threads: int | None,
+    seconds_of: SecondsOf = estimate_seconds,
 ) -> tuple[Plan, tuple[Array, ...]]:
     """What the executable of a partitioned graph does, and its constants as kernels read them.
 
@@ -115,7 +121,8 @@ def plan_network(
         tuple((name, _stored_type(graph, name)) for name in graph.types),
         tuple(parts),
     )
-    return make_plan(network), tuple(constants.packed.values())
+    plan = choose_teams(make_plan(network), seconds_of)
+    return plan, tuple(constants.packed.values())
 
 
 def assemble_workload(

@@ -2,8 +2,8 @@
 
 From machine code upwards: native/ (jit.py: object code to callable addresses), kernel_cache.py.
 From the user downwards: plan.py (what an executable does, as data), planner.py (how it is made),
-executable.py, frame.py (what one call owns), driver.py (steps in native code), container.py (the
-file format).
+teams.py (which steps share a fork of threads), executable.py, frame.py (what one call owns),
+driver.py (steps in native code), container.py (the file format).
 """
 
 from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready, kernel_ready
@@ -44,12 +44,19 @@ from tensorwright.runtime.plan.plan import (
     OutputRef,
     Plan,
     Step,
+    Team,
     TensorSpec,
     TypedRef,
 )
 from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
 from tensorwright.runtime.plan.plan_verify import Span, spans_of_step, verify_plan
 from tensorwright.runtime.plan.planner import Inside, Network, kernel_spec, make_plan
+from tensorwright.runtime.plan.teams import (
+    SecondsOf,
+    choose_teams,
+    estimate_seconds,
+    without_teams,
+)
 
 __all__ = [
     "ALIGNMENT",
@@ -79,13 +86,17 @@ __all__ = [
     "Plan",
     "Recompile",
     "Span",
+    "SecondsOf",
     "Step",
     "StepTime",
+    "Team",
     "TensorSpec",
     "TypedRef",
     "call_loop",
+    "choose_teams",
     "default_cache",
     "empty",
+    "estimate_seconds",
     "find_openmp",
     "is_executable",
     "is_kernel_ready",
@@ -108,5 +119,6 @@ __all__ = [
     "spans_of_step",
     "usable_threads",
     "verify_plan",
+    "without_teams",
     "write_container",
 ]

@@ -161,9 +161,10 @@ def _described(variable: str, name: str, specs: tuple[TensorSpec, ...]) -> str:
 
 def _step(plan: Plan, step: Step, offsets: tuple[int, ...]) -> str:
     match step:
-        case KernelStep(kernel, arguments, label):
+        case KernelStep(kernel, arguments, label, most_threads=most):
             places = ", ".join(f"(void *)({_place(ref, offsets)})" for ref in arguments)
-            call = f"{plan.kernels[kernel].symbol}(args, model->workspace, threads);"
+            count = f"threads < {most} ? threads : {most}" if most else "threads"
+            call = f"{plan.kernels[kernel].symbol}(args, model->workspace, {count});"
             return (
                 f"    {{ /* {_comment(label)} */\n        void *args[] = {{{places}}};\n"
                 f"        {call}\n    }}\n"

@@ -9,7 +9,7 @@ The driver is a small LLVM module, compiled once per process. It reads a frame:
     bases       address ...                                       bases[base] + offset
     workspace   scratch memory of the kernels; they take turns
     threads, begin, end, moving_count                             the runs begin..end are done
-    clock, ticks                                                  where given, ticks[i]: step i began
+    clock, ticks                                                  if given, ticks[i]: step i began
 
 A run with a team forks its threads once (`team.py`); in others each kernel forks for itself.
 Base 0 is address 0, so that what counts from it is a plain number.
@@ -261,7 +261,9 @@ def load_program(plan: Plan, objects: Sequence[bytes]) -> Program:
         steps.append((_function(step, kernels), len(refs), _most_threads(step)))
         refs += _step_refs(plan, step)
     last_moving = len(plan.inputs) + len(plan.outputs)
-    moving = [(n, base, offset) for n, (base, offset) in enumerate(refs) if 1 <= base <= last_moving]
+    moving = [
+        (n, base, offset) for n, (base, offset) in enumerate(refs) if 1 <= base <= last_moving
+    ]
     runs, segments = _runs(plan)
     return Program(
         plan,

@@ -70,9 +70,7 @@ def _check_teams(plan: Plan) -> None:
         else:
             before = team.end
             continue
-        raise InternalError(
-            stage="runtime", where=f"team {team.begin}..{team.end}", reason=reason
-        )
+        raise InternalError(stage="runtime", where=f"team {team.begin}..{team.end}", reason=reason)
 
 
 def _uses(plan: Plan, step: Step) -> Iterator[_Use]:

@@ -1,0 +1,85 @@
+"""Which steps run on how many threads, and which share one team: decided before a plan runs.
+
+    plan = choose_teams(plan)                       by the work of each step
+    plan = choose_teams(plan, seconds_of=predict)   by predicted or measured seconds
+
+A step that is short runs on as many threads as have something to do: handing a piece to another
+thread and fetching what it wrote takes a few tenths of a microsecond. Between two steps on the host
+everything is one team, but for long stretches on one thread: the others would wait for nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from tensorwright.base import Target
+from tensorwright.runtime.plan.plan import BufferRef, HostStep, KernelStep, Plan, Step, Team
+
+SecondsOf: TypeAlias = Callable[[KernelStep[BufferRef], Target], float]
+"""How long a step takes on one thread."""
+
+LEAST_SHARE_S = 2.5e-7
+"""The least that a thread must have to do in a step to take part in it."""
+
+_LONGEST_WAIT_S = 1e-3
+_BYTES_PER_SECOND = 80e9
+_FLOPS_PER_SECOND_AND_BYTE = 1.25e9  # of vectors, whose width the target knows
+_LEAST_VECTOR_BYTES = 16
+
+
+def estimate_seconds(step: KernelStep[BufferRef], target: Target) -> float:
+    """About how long a step takes on one thread with all it reads in the second cache."""
+    vector_bytes = max(target.vector_bytes, _LEAST_VECTOR_BYTES)
+    computing_s = step.flops / (_FLOPS_PER_SECOND_AND_BYTE * vector_bytes)
+    return max(computing_s, step.bytes_moved / _BYTES_PER_SECOND)
+
+
+def choose_teams(plan: Plan, seconds_of: SecondsOf = estimate_seconds) -> Plan:
+    """The plan with a number of threads for each kernel, and its teams."""
+    steps = tuple(_limited(step, plan, seconds_of) for step in plan.steps)
+    teams = () if plan.threads == 1 else tuple(_teams(steps, plan, seconds_of))
+    return replace(plan, steps=steps, teams=teams)
+
+
+def without_teams(plan: Plan) -> Plan:
+    """The plan with each kernel forking for itself, on all threads."""
+    steps = tuple(
+        replace(step, most_threads=0) if isinstance(step, KernelStep) else step
+        for step in plan.steps
+    )
+    return replace(plan, steps=steps, teams=())
+
+
+def _limited(step: Step, plan: Plan, seconds_of: SecondsOf) -> Step:
+    if not isinstance(step, KernelStep):
+        return step
+    count = max(1, math.floor(min(seconds_of(step, plan.target) / LEAST_SHARE_S, 1e6)))
+    return replace(step, most_threads=0 if count >= plan.threads else count)
+
+
+def _teams(steps: Sequence[Step], plan: Plan, seconds_of: SecondsOf) -> Iterator[Team]:
+    """A team begins and ends with a shared step: what is around it is on one thread anyway."""
+    for shared in _stretches(steps, plan, seconds_of):
+        if len(shared) > 1:
+            yield Team(shared[0], shared[-1] + 1)
+
+
+def _stretches(steps: Sequence[Step], plan: Plan, seconds_of: SecondsOf) -> Iterator[list[int]]:
+    """The steps on several threads, cut at steps on the host and at long waits between them."""
+    shared: list[int] = []
+    waited_s = 0.0
+    for position, step in enumerate(steps):
+        if isinstance(step, HostStep) or waited_s > _LONGEST_WAIT_S:
+            yield shared
+            shared, waited_s = [], 0.0
+        if not isinstance(step, KernelStep):
+            continue
+        if step.most_threads == 1:
+            waited_s += seconds_of(step, plan.target)
+        else:
+            shared.append(position)
+            waited_s = 0.0
+    yield shared
