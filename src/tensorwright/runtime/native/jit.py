@@ -22,13 +22,20 @@ import llvmlite.binding as llvm
 
 from tensorwright.base import InternalError, Target, detect_target
 from tensorwright.codegen.llvm import LIBM_SYMBOLS, compile_module, create_machine
-from tensorwright.runtime.native.openmp import OPENMP_SYMBOLS, SERIAL_IR, OpenMP, openmp_runtime
-from tensorwright.runtime.native.team import POSIX_SYMBOLS, RENAMED, TEAM_SYMBOL, team_ir
+from tensorwright.runtime.native.openmp import OpenMP, openmp_runtime
+from tensorwright.runtime.native.team import (
+    POSIX_SYMBOLS,
+    RENAMED,
+    SERIAL_IR,
+    STAND_INS,
+    TEAM_SYMBOL,
+    team_ir,
+)
 
 _MEMORY_SYMBOLS = ("memcpy", "memmove", "memset", "memcmp")
 _ELF_MACHINE = slice(18, 20)
 _ELF_MACHINES = {"x86-64": 62, "aarch64": 183}
-_OPENMP_LIBRARY = "openmp"
+_TEAM_LIBRARY = "team"
 _SYMBOLS_LIBRARY = "symbols"
 _LOADS_PER_SESSION = 1000
 
@@ -64,7 +71,7 @@ class Session:
     an old one ends with its last object.
     """
 
-    __slots__ = ("_jit", "_libraries", "arch", "loads")
+    __slots__ = ("_jit", "_libraries", "_stand_ins", "arch", "loads")
 
     def __init__(self, openmp: OpenMP | None) -> None:
         native = detect_target()
@@ -78,14 +85,19 @@ class Session:
         code, imports = compile_module(teams, native), _team_imports(openmp)
         self._libraries = [
             self._define(_SYMBOLS_LIBRARY, anchor, runtime_symbols(), "tw.anchor"),
-            self._define(_OPENMP_LIBRARY, code, imports, *OPENMP_SYMBOLS, TEAM_SYMBOL),
+            self._define(_TEAM_LIBRARY, code, imports, TEAM_SYMBOL, *STAND_INS.values()),
+        ]
+        self._stand_ins = [
+            (name, self._libraries[-1][symbol]) for name, symbol in STAND_INS.items()
         ]
 
     def load(self, data: bytes, symbols: Sequence[str]) -> LoadedObject:
         """As `load_object`, into this session."""
         _check_machine(data, self.arch)
         builder = llvm.JITLibraryBuilder().add_object_img(data)
-        builder.add_jit_library(_SYMBOLS_LIBRARY).add_jit_library(_OPENMP_LIBRARY)
+        builder.add_jit_library(_SYMBOLS_LIBRARY).add_jit_library(_TEAM_LIBRARY)
+        for name, address in self._stand_ins:  # in a library, the process's own would go first
+            builder.import_symbol(name, address)
         for symbol in symbols:
             builder.export_symbol(symbol)
         tracker = self._link(builder, f"object{next(self.loads)}")

@@ -3,7 +3,7 @@
 A process must have one copy: two of them spin against each other and make a fork-join thousands
 of times slower. So, first of these: the copy already loaded (PyTorch brings one, under whatever
 name), the system's, one inside an installed wheel. Where there is none, kernels run on one thread,
-through stand-ins with the same binary interface (`SERIAL_IR`), and a warning says so once.
+through stand-ins with the same binary interface, and a warning says so once.
 """
 
 from __future__ import annotations
@@ -29,23 +29,6 @@ OPENMP_SYMBOLS = (
 
 A kernel divides its work by `omp_get_num_threads()` inside the region, never by the number that it
 asked for: the runtime may give fewer threads, and the stand-ins give one.
-"""
-
-SERIAL_IR = """
-define void @GOMP_parallel(ptr %body, ptr %data, i32 %threads, i32 %flags) {
-  call void %body(ptr %data)
-  ret void
-}
-define i32 @omp_get_thread_num() {
-  ret i32 0
-}
-define i32 @omp_get_num_threads() {
-  ret i32 1
-}
-define void @tensorwright_team(ptr %main, ptr %context, i32 %threads) {
-  call void %main(ptr %context)
-  ret void
-}
 """
 
 _MAPS = Path("/proc/self/maps")

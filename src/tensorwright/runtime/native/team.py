@@ -4,11 +4,13 @@ A fork and join through libgomp takes 0.7 us where its threads spin, 40 us where
 a piece to a thread that waits in a team for it, and waiting until it is done, takes 0.1 us.
 
     tensorwright_team(main, context, threads)     forks, runs main(context) on the first thread
-    GOMP_parallel(body, data, threads, flags)     inside main: other threads of the team run body,
-                                                  too; elsewhere: libgomp's own
+    tensorwright_parallel(body, data, threads, flags)
+    tensorwright_thread_num()                     as GOMP_parallel, omp_get_thread_num and
+    tensorwright_num_threads()                    omp_get_num_threads; inside main, other threads
+                                                  of the team run body, too
 
-Object code is linked to these functions in the place of libgomp's, so that kernels do not know who
-shares out their loops. Each thread of a team has a slot on the stack of the first, which its
+Object code is linked to these in the place of libgomp's functions (`STAND_INS`), so that kernels do
+not know who shares out their loops. Each thread of a team has a slot on the stack of the first, which its
 POSIX thread-specific value points to:
 
     slot        epoch, body, data, count, number, team      written by the first thread, but number
@@ -33,14 +35,40 @@ _SPINS = 1000
 _PAUSES = {"x86-64": "pause", "aarch64": "yield"}
 
 TEAM_SYMBOL = "tensorwright_team"
+STAND_INS = {
+    "GOMP_parallel": "tensorwright_parallel",
+    "omp_get_thread_num": "tensorwright_thread_num",
+    "omp_get_num_threads": "tensorwright_num_threads",
+}
+"""Who answers what kernels call by these names."""
+
 RENAMED = {
     "GOMP_parallel": "tensorwright.libgomp_parallel",
     "omp_get_thread_num": "tensorwright.libgomp_thread_num",
     "omp_get_num_threads": "tensorwright.libgomp_num_threads",
 }
-"""Under which names `team_ir` calls libgomp's own functions."""
+"""Under which names `team_ir` calls libgomp's own functions: it may not find those of others."""
 
 POSIX_SYMBOLS = ("pthread_getspecific", "pthread_setspecific", "sched_yield")
+
+
+SERIAL_IR = """
+define void @tensorwright_team(ptr %main, ptr %context, i32 %threads) {
+  call void %main(ptr %context)
+  ret void
+}
+define void @tensorwright_parallel(ptr %body, ptr %data, i32 %threads, i32 %flags) {
+  call void %body(ptr %data)
+  ret void
+}
+define i32 @tensorwright_thread_num() {
+  ret i32 0
+}
+define i32 @tensorwright_num_threads() {
+  ret i32 1
+}
+"""
+"""The functions above for a process without libgomp."""
 
 
 def team_ir(arch: str) -> str:
@@ -215,7 +243,7 @@ done:
   ret void
 }
 
-define void @GOMP_parallel(ptr %body, ptr %data, i32 %threads, i32 %flags) nounwind {
+define void @tensorwright_parallel(ptr %body, ptr %data, i32 %threads, i32 %flags) nounwind {
   %slot = call ptr @pthread_getspecific(i64 $key)
   %is_outside = icmp eq ptr %slot, null
   br i1 %is_outside, label %outside, label %inside
@@ -254,7 +282,7 @@ alone:
   ret void
 }
 
-define i32 @omp_get_thread_num() nounwind {
+define i32 @tensorwright_thread_num() nounwind {
   %slot = call ptr @pthread_getspecific(i64 $key)
   %is_outside = icmp eq ptr %slot, null
   br i1 %is_outside, label %outside, label %inside
@@ -268,7 +296,7 @@ inside:
   ret i32 %narrow
 }
 
-define i32 @omp_get_num_threads() nounwind {
+define i32 @tensorwright_num_threads() nounwind {
   %slot = call ptr @pthread_getspecific(i64 $key)
   %is_outside = icmp eq ptr %slot, null
   br i1 %is_outside, label %outside, label %inside
