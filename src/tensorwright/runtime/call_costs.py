@@ -24,6 +24,7 @@ from tensorwright.runtime.plan.plan import (
     OutputRef,
     Plan,
     Step,
+    Team,
     TensorSpec,
 )
 
@@ -45,8 +46,9 @@ define internal void @body(ptr %arguments) nounwind {
 
 @dataclass(frozen=True, slots=True)
 class CallCosts:
-    """Seconds: a reading of the clock, a step that does nothing, entering a run from Python, and
-    starting threads and waiting for them (0 on one thread), where the threads are awake.
+    """Seconds: a reading of the clock, a step that does nothing, entering a run from Python
+    (and starting its team), and giving work to the threads of a team and waiting for them (0 on one
+    thread), where they are awake.
     """
 
     clock_s: float
@@ -83,7 +85,8 @@ def _bound(steps: list[Step], threads: int) -> Bound:
     target: Target = detect_target()
     x, y = (TensorSpec(name, DType.F32, _SHAPE) for name in "xy")
     kernels = (KernelSpec("nothing", ()),)
-    plan = Plan("nothing", target, threads, (x,), (y,), (), kernels, tuple(steps))
+    teams = (Team(0, len(steps)),)
+    plan = Plan("nothing", target, threads, (x,), (y,), (), kernels, tuple(steps), teams=teams)
     program = Executable(plan, (compile_module(_IR, target),), (), threads=threads)
     return program.bind({"x": np.zeros(_SHAPE, np.float32)})
 

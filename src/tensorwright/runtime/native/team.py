@@ -10,8 +10,8 @@ a piece to a thread that waits in a team for it, and waiting until it is done, t
                                                   of the team run body, too
 
 Object code is linked to these in the place of libgomp's functions (`STAND_INS`), so that kernels do
-not know who shares out their loops. Each thread of a team has a slot on the stack of the first, which its
-POSIX thread-specific value points to:
+not know who shares out their loops. Each thread of a team has a slot on the stack of the first,
+which its POSIX thread-specific value points to:
 
     slot        epoch, body, data, count, number, team      written by the first thread, but number
     slot + 128  done                                         written by the thread itself
