@@ -22,6 +22,9 @@ def test_candidates_are_scored_and_the_numbers_kept(invoke: Invoke, tmp_path: Pa
     parts = sum(value for name, value in seconds.items() if name != "total")
     assert abs(parts - seconds["total"]) < 1e-9
     assert abs(found["candidates_per_s"] * seconds["total"] - 96) < 1e-6
+    assert "fixed NumPy workload" in result.output
+    per_reference = found["candidates_per_s"] * found["reference_s"]
+    assert abs(found["candidates_per_reference"] - per_reference) < 1e-6
 
 
 def test_an_unknown_workload_is_refused_with_those_there_are(invoke: Invoke) -> None:

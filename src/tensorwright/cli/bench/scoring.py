@@ -2,6 +2,8 @@
 
 Timed is what a search does for candidates that it has drawn: lower each structure with its
 decisions open, write its formulas, run them on the candidates' columns, and ask a trained model.
+Beside it stands how long a fixed piece of work in Python and NumPy takes, so that figures of
+several machines compare: candidates per second, times these seconds, are about the same on all.
 """
 
 from __future__ import annotations
@@ -14,13 +16,13 @@ from typing import Any
 import click
 import numpy as np
 
-from tensorwright.base import Target, UsageError, atomic_writer
+from tensorwright.base import Target, UsageError, atomic_writer, without_collection
 from tensorwright.cli.arguments.options import seed_option, target_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.costmodel_cases import Case, cases
 from tensorwright.peers import print_table
 from tensorwright.schedule import state_of
-from tensorwright.tuning.features import Plan, lower_sketch
+from tensorwright.tuning.features import ColumnGraph, Plan, lower_sketch
 from tensorwright.tuning.models import BoostedModel, Features, Sample, make_model
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies import Population, make_space_tables, sample
@@ -28,6 +30,7 @@ from tensorwright.tuning.strategies import Population, make_space_tables, sample
 DEFAULT_WORKLOAD = "conv 3x3 256 14x14"
 _SAMPLES = 512  # so many candidates with made-up times train the model
 _WARM_UP = 64
+_REFERENCE_RUNS = 5
 
 
 @dataclass(slots=True)
@@ -79,13 +82,15 @@ def bench_scoring(case: Case, target: Target, count: int, seed: int) -> dict[str
 
     def features_of(population: Population, parts: Parts) -> list[Features]:
         found: list[Features] = []
+        graph = ColumnGraph()
         for number in np.unique(population.sketch).tolist():
             sketch = space.sketches[number]
             genes = population.genes[population.sketch == number, : len(sketch.choices)]
             start = time.perf_counter()
-            program = lower_sketch(state, sketch)
-            lowered = time.perf_counter()
-            plan = Plan(program)
+            with without_collection():
+                program = lower_sketch(state, sketch)
+                lowered = time.perf_counter()
+                plan = Plan(program, graph)
             written = time.perf_counter()
             found.append(plan.run(sketch.columns(genes), len(genes)))
             parts.lowering += lowered - start
@@ -101,6 +106,7 @@ def bench_scoring(case: Case, target: Target, count: int, seed: int) -> dict[str
     start = time.perf_counter()
     scores = [model.predict(part) for part in features]
     parts.model = time.perf_counter() - start
+    reference_s = min(_reference_s() for _ in range(_REFERENCE_RUNS))
     return {
         "workload": case.name,
         "candidates": len(drawn),
@@ -112,7 +118,25 @@ def bench_scoring(case: Case, target: Target, count: int, seed: int) -> dict[str
         "trained": model.is_trained,
         "seconds": asdict(parts) | {"total": parts.total},
         "candidates_per_s": len(drawn) / parts.total,
+        "reference_s": reference_s,
+        "candidates_per_reference": len(drawn) / parts.total * reference_s,
     }
+
+
+def _reference_s() -> float:
+    """How long a fixed piece of work takes: what scoring does, but no part of it.
+
+    Half of it are small calls from Python, half logarithms and sums over a table.
+    """
+    start = time.perf_counter()
+    seen: dict[tuple[int, int], int] = {}
+    for n in range(200_000):
+        seen.setdefault((n % 977, n % 13), n)
+    table = np.linspace(1, 2, 1 << 20, dtype=np.float32).reshape(1024, 1024)
+    for _ in range(20):
+        table = np.log2(table + 1)
+        table = np.minimum(table, table.T) + table.mean(axis=0)
+    return time.perf_counter() - start
 
 
 def _find_case(name: str, target: Target) -> Case:
@@ -152,4 +176,6 @@ def _show(found: dict[str, Any]) -> None:
     cells = [(name.replace("_", " "), f"{found[name]:,}") for name in counts]
     cells += [(f"{name} [s]", f"{value:.4f}") for name, value in found["seconds"].items()]
     cells.append(("candidates per second", f"{found['candidates_per_s']:,.0f}"))
+    cells.append(("fixed NumPy workload [s]", f"{found['reference_s']:.4f}"))
+    cells.append(("candidates per fixed workload", f"{found['candidates_per_reference']:,.0f}"))
     print_table((f"scoring {found['workload']}", "number"), cells)
