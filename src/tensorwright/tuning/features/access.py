@@ -140,12 +140,21 @@ def _use(
         moves=tuple(map(any_flag, moved)),
         dimensions_moved=tuple(map(total_of, moved)),
         stride_of=lambda n: _stride(dimensions, n, loops.extents[n]),
-        elements=tuple(
-            weight * product_of([footprint.counts[level] for footprint in footprints])
-            for level in range(len(loops) + 1)
-        ),
+        elements=_elements(weight, footprints, len(loops) + 1),
         unique_lines=weight * _lines(dimensions, footprints, buffer.dtype.size_bytes),
     )
+
+
+def _elements(weight: Cell, footprints: list[_Footprint], levels: int) -> tuple[Cell, ...]:
+    """Different elements touched inside the first n loops, for each n; many loops add none."""
+    found: dict[tuple[Cell, ...], Cell] = {}
+    elements: list[Cell] = []
+    for level in range(levels):
+        counts = tuple([footprint.counts[level] for footprint in footprints])
+        if counts not in found:
+            found[counts] = weight * product_of(counts)
+        elements.append(found[counts])
+    return tuple(elements)
 
 
 def _dimension(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import mul
 
 from tensorwright.expr import free_vars
 from tensorwright.loop import Buffer, LoopProgram
@@ -114,10 +115,18 @@ class _Nest:
             self.depth,
             is_update=self.statement.is_update,
         )
-        self.touched = tuple(
-            total_of([use.elements[n] * use.element_bytes for use in self.uses])
-            for n in range(len(self.loops) + 1)
-        )
+        self.touched = self._bytes_touched()
+
+    def _bytes_touched(self) -> tuple[Cell, ...]:
+        """For each number of loops n: bytes touched inside the first n loops."""
+        sizes = [use.element_bytes for use in self.uses]
+        found: dict[tuple[Cell, ...], Cell] = {}
+        touched: list[Cell] = []
+        for elements in zip(*(use.elements for use in self.uses), strict=True):
+            if elements not in found:
+                found[elements] = total_of(list(map(mul, elements, sizes)))
+            touched.append(found[elements])
+        return tuple(touched)
 
     @property
     def depth(self) -> int:
@@ -134,7 +143,7 @@ class _Nest:
         """All features of the statement."""
         runs = self.loops.inside[0]
         scalars = {name: count * runs for name, count in self._counts().items()}
-        scalars |= annotation_features(self.kinds)
+        scalars |= self._annotations()
         scalars |= gpu_features(self.kinds)
         scalars |= self._allocation()
         scalars["outer_prod"] = runs
@@ -142,6 +151,15 @@ class _Nest:
         scalars["auto_unroll_max_step"] = self._straight_line()
         buffers = tuple(self._buffer(use, touching[use.buffer]) for use in self.uses)
         return StatementFormulas(scalars, buffers, self._curve())
+
+    def _annotations(self) -> Mapping[str, Cell]:
+        """How the loops run; the graph remembers it for statements in like loops."""
+        remembered = self.variables.graph.uses
+        key = self.kinds.kinds, self.kinds.extents, self.kinds.spatial, self.kinds.folds
+        if key not in remembered:
+            remembered[key] = annotation_features(self.kinds)
+        found: Mapping[str, Cell] = remembered[key]
+        return found
 
     def _counts(self) -> dict[str, Cell]:
         """Operations of one execution, with those that find the places of the accesses.
