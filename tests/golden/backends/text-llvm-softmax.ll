@@ -7,32 +7,27 @@ define internal <8 x float> @tw.exp.v8f32(<8 x float> %x0) alwaysinline nounwind
   %m1 = select <8 x i1> %m0, <8 x float> splat (float 0x4056400000000000), <8 x float> %x0
   %m2 = fcmp olt <8 x float> %m1, splat (float 0xC05A000000000000)
   %m3 = select <8 x i1> %m2, <8 x float> splat (float 0xC05A000000000000), <8 x float> %m1
-  %m4 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m3, <8 x float> splat (float 0x3FF7154760000000), <8 x float> splat (float 0x4168000000000000))
-  %m5 = bitcast <8 x float> %m4 to <8 x i32>
-  %m6 = bitcast <8 x float> splat (float 0x4168000000000000) to <8 x i32>
-  %m7 = sub <8 x i32> %m5, %m6
-  %m8 = fsub <8 x float> %m4, splat (float 0x4168000000000000)
-  %m9 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m8, <8 x float> splat (float 0xBFE6300000000000), <8 x float> %m3)
-  %m10 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m8, <8 x float> splat (float 0x3F2BD01060000000), <8 x float> %m9)
-  %m11 = fmul <8 x float> %m10, %m10
-  %m12 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> splat (float 0x3F2A0D2CE0000000), <8 x float> %m10, <8 x float> splat (float 0x3F56E879C0000000))
-  %m13 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m12, <8 x float> %m10, <8 x float> splat (float 0x3F81112100000000))
-  %m14 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m13, <8 x float> %m10, <8 x float> splat (float 0x3FA5553820000000))
-  %m15 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m14, <8 x float> %m10, <8 x float> splat (float 0x3FC5555540000000))
-  %m16 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m15, <8 x float> %m10, <8 x float> splat (float 0x3FE0000000000000))
-  %m17 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m11, <8 x float> %m16, <8 x float> %m10)
-  %m18 = fadd <8 x float> %m17, splat (float 0x3FF0000000000000)
-  %m19 = ashr <8 x i32> %m7, splat (i32 1)
-  %m20 = sub <8 x i32> %m7, %m19
-  %m21 = add <8 x i32> %m19, splat (i32 127)
-  %m22 = shl <8 x i32> %m21, splat (i32 23)
-  %m23 = bitcast <8 x i32> %m22 to <8 x float>
-  %m24 = fmul <8 x float> %m18, %m23
-  %m25 = add <8 x i32> %m20, splat (i32 127)
-  %m26 = shl <8 x i32> %m25, splat (i32 23)
-  %m27 = bitcast <8 x i32> %m26 to <8 x float>
-  %m28 = fmul <8 x float> %m24, %m27
-  ret <8 x float> %m28
+  %m4 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m3, <8 x float> splat (float 0x3FF7154760000000), <8 x float> splat (float 0x4168001FC0000000))
+  %m5 = fsub <8 x float> %m4, splat (float 0x4168001FC0000000)
+  %m6 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m5, <8 x float> splat (float 0xBFE6300000000000), <8 x float> %m3)
+  %m7 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m5, <8 x float> splat (float 0x3F2BD01060000000), <8 x float> %m6)
+  %m8 = fmul <8 x float> %m7, %m7
+  %m9 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> splat (float 0x3F56BEC060000000), <8 x float> %m7, <8 x float> splat (float 0x3F81227680000000))
+  %m10 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m9, <8 x float> %m7, <8 x float> splat (float 0x3FA5556740000000))
+  %m11 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m10, <8 x float> %m7, <8 x float> splat (float 0x3FC5554B00000000))
+  %m12 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m11, <8 x float> %m7, <8 x float> splat (float 0x3FDFFFFFE0000000))
+  %m13 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m8, <8 x float> %m12, <8 x float> %m7)
+  %m14 = bitcast <8 x float> %m4 to <8 x i32>
+  %m15 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m5, <8 x float> splat (float 0x3FE0000000000000), <8 x float> splat (float 0x4168000FE0000000))
+  %m16 = bitcast <8 x float> %m15 to <8 x i32>
+  %m17 = shl <8 x i32> %m16, splat (i32 23)
+  %m18 = bitcast <8 x i32> %m17 to <8 x float>
+  %m19 = sub <8 x i32> %m14, %m16
+  %m20 = shl <8 x i32> %m19, splat (i32 23)
+  %m21 = bitcast <8 x i32> %m20 to <8 x float>
+  %m22 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m13, <8 x float> %m18, <8 x float> %m18)
+  %m23 = fmul <8 x float> %m22, %m21
+  ret <8 x float> %m23
 }
 
 define internal <4 x float> @tw.exp.v4f32(<4 x float> %x0) alwaysinline nounwind willreturn memory(none) {
@@ -40,32 +35,27 @@ define internal <4 x float> @tw.exp.v4f32(<4 x float> %x0) alwaysinline nounwind
   %m1 = select <4 x i1> %m0, <4 x float> splat (float 0x4056400000000000), <4 x float> %x0
   %m2 = fcmp olt <4 x float> %m1, splat (float 0xC05A000000000000)
   %m3 = select <4 x i1> %m2, <4 x float> splat (float 0xC05A000000000000), <4 x float> %m1
-  %m4 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m3, <4 x float> splat (float 0x3FF7154760000000), <4 x float> splat (float 0x4168000000000000))
-  %m5 = bitcast <4 x float> %m4 to <4 x i32>
-  %m6 = bitcast <4 x float> splat (float 0x4168000000000000) to <4 x i32>
-  %m7 = sub <4 x i32> %m5, %m6
-  %m8 = fsub <4 x float> %m4, splat (float 0x4168000000000000)
-  %m9 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m8, <4 x float> splat (float 0xBFE6300000000000), <4 x float> %m3)
-  %m10 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m8, <4 x float> splat (float 0x3F2BD01060000000), <4 x float> %m9)
-  %m11 = fmul <4 x float> %m10, %m10
-  %m12 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> splat (float 0x3F2A0D2CE0000000), <4 x float> %m10, <4 x float> splat (float 0x3F56E879C0000000))
-  %m13 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m12, <4 x float> %m10, <4 x float> splat (float 0x3F81112100000000))
-  %m14 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m13, <4 x float> %m10, <4 x float> splat (float 0x3FA5553820000000))
-  %m15 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m14, <4 x float> %m10, <4 x float> splat (float 0x3FC5555540000000))
-  %m16 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m15, <4 x float> %m10, <4 x float> splat (float 0x3FE0000000000000))
-  %m17 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m11, <4 x float> %m16, <4 x float> %m10)
-  %m18 = fadd <4 x float> %m17, splat (float 0x3FF0000000000000)
-  %m19 = ashr <4 x i32> %m7, splat (i32 1)
-  %m20 = sub <4 x i32> %m7, %m19
-  %m21 = add <4 x i32> %m19, splat (i32 127)
-  %m22 = shl <4 x i32> %m21, splat (i32 23)
-  %m23 = bitcast <4 x i32> %m22 to <4 x float>
-  %m24 = fmul <4 x float> %m18, %m23
-  %m25 = add <4 x i32> %m20, splat (i32 127)
-  %m26 = shl <4 x i32> %m25, splat (i32 23)
-  %m27 = bitcast <4 x i32> %m26 to <4 x float>
-  %m28 = fmul <4 x float> %m24, %m27
-  ret <4 x float> %m28
+  %m4 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m3, <4 x float> splat (float 0x3FF7154760000000), <4 x float> splat (float 0x4168001FC0000000))
+  %m5 = fsub <4 x float> %m4, splat (float 0x4168001FC0000000)
+  %m6 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m5, <4 x float> splat (float 0xBFE6300000000000), <4 x float> %m3)
+  %m7 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m5, <4 x float> splat (float 0x3F2BD01060000000), <4 x float> %m6)
+  %m8 = fmul <4 x float> %m7, %m7
+  %m9 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> splat (float 0x3F56BEC060000000), <4 x float> %m7, <4 x float> splat (float 0x3F81227680000000))
+  %m10 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m9, <4 x float> %m7, <4 x float> splat (float 0x3FA5556740000000))
+  %m11 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m10, <4 x float> %m7, <4 x float> splat (float 0x3FC5554B00000000))
+  %m12 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m11, <4 x float> %m7, <4 x float> splat (float 0x3FDFFFFFE0000000))
+  %m13 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m8, <4 x float> %m12, <4 x float> %m7)
+  %m14 = bitcast <4 x float> %m4 to <4 x i32>
+  %m15 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m5, <4 x float> splat (float 0x3FE0000000000000), <4 x float> splat (float 0x4168000FE0000000))
+  %m16 = bitcast <4 x float> %m15 to <4 x i32>
+  %m17 = shl <4 x i32> %m16, splat (i32 23)
+  %m18 = bitcast <4 x i32> %m17 to <4 x float>
+  %m19 = sub <4 x i32> %m14, %m16
+  %m20 = shl <4 x i32> %m19, splat (i32 23)
+  %m21 = bitcast <4 x i32> %m20 to <4 x float>
+  %m22 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m13, <4 x float> %m18, <4 x float> %m18)
+  %m23 = fmul <4 x float> %m22, %m21
+  ret <4 x float> %m23
 }
 
 define internal float @tw.exp.f32(float %x0) alwaysinline nounwind willreturn memory(none) {
@@ -73,32 +63,27 @@ define internal float @tw.exp.f32(float %x0) alwaysinline nounwind willreturn me
   %m1 = select i1 %m0, float 0x4056400000000000, float %x0
   %m2 = fcmp olt float %m1, 0xC05A000000000000
   %m3 = select i1 %m2, float 0xC05A000000000000, float %m1
-  %m4 = call float @llvm.fmuladd.f32(float %m3, float 0x3FF7154760000000, float 0x4168000000000000)
-  %m5 = bitcast float %m4 to i32
-  %m6 = bitcast float 0x4168000000000000 to i32
-  %m7 = sub i32 %m5, %m6
-  %m8 = fsub float %m4, 0x4168000000000000
-  %m9 = call float @llvm.fmuladd.f32(float %m8, float 0xBFE6300000000000, float %m3)
-  %m10 = call float @llvm.fmuladd.f32(float %m8, float 0x3F2BD01060000000, float %m9)
-  %m11 = fmul float %m10, %m10
-  %m12 = call float @llvm.fmuladd.f32(float 0x3F2A0D2CE0000000, float %m10, float 0x3F56E879C0000000)
-  %m13 = call float @llvm.fmuladd.f32(float %m12, float %m10, float 0x3F81112100000000)
-  %m14 = call float @llvm.fmuladd.f32(float %m13, float %m10, float 0x3FA5553820000000)
-  %m15 = call float @llvm.fmuladd.f32(float %m14, float %m10, float 0x3FC5555540000000)
-  %m16 = call float @llvm.fmuladd.f32(float %m15, float %m10, float 0x3FE0000000000000)
-  %m17 = call float @llvm.fmuladd.f32(float %m11, float %m16, float %m10)
-  %m18 = fadd float %m17, 0x3FF0000000000000
-  %m19 = ashr i32 %m7, 1
-  %m20 = sub i32 %m7, %m19
-  %m21 = add i32 %m19, 127
-  %m22 = shl i32 %m21, 23
-  %m23 = bitcast i32 %m22 to float
-  %m24 = fmul float %m18, %m23
-  %m25 = add i32 %m20, 127
-  %m26 = shl i32 %m25, 23
-  %m27 = bitcast i32 %m26 to float
-  %m28 = fmul float %m24, %m27
-  ret float %m28
+  %m4 = call float @llvm.fmuladd.f32(float %m3, float 0x3FF7154760000000, float 0x4168001FC0000000)
+  %m5 = fsub float %m4, 0x4168001FC0000000
+  %m6 = call float @llvm.fmuladd.f32(float %m5, float 0xBFE6300000000000, float %m3)
+  %m7 = call float @llvm.fmuladd.f32(float %m5, float 0x3F2BD01060000000, float %m6)
+  %m8 = fmul float %m7, %m7
+  %m9 = call float @llvm.fmuladd.f32(float 0x3F56BEC060000000, float %m7, float 0x3F81227680000000)
+  %m10 = call float @llvm.fmuladd.f32(float %m9, float %m7, float 0x3FA5556740000000)
+  %m11 = call float @llvm.fmuladd.f32(float %m10, float %m7, float 0x3FC5554B00000000)
+  %m12 = call float @llvm.fmuladd.f32(float %m11, float %m7, float 0x3FDFFFFFE0000000)
+  %m13 = call float @llvm.fmuladd.f32(float %m8, float %m12, float %m7)
+  %m14 = bitcast float %m4 to i32
+  %m15 = call float @llvm.fmuladd.f32(float %m5, float 0x3FE0000000000000, float 0x4168000FE0000000)
+  %m16 = bitcast float %m15 to i32
+  %m17 = shl i32 %m16, 23
+  %m18 = bitcast i32 %m17 to float
+  %m19 = sub i32 %m14, %m16
+  %m20 = shl i32 %m19, 23
+  %m21 = bitcast i32 %m20 to float
+  %m22 = call float @llvm.fmuladd.f32(float %m13, float %m18, float %m18)
+  %m23 = fmul float %m22, %m21
+  ret float %m23
 }
 
 define internal void @softmax.main(ptr noalias align 64 %p0, ptr noalias align 64 %p1, ptr %workspace, ptr %slice, i32 %threads) nounwind {

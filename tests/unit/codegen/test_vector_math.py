@@ -130,6 +130,15 @@ def test_f32_is_accurate_over_all_bit_patterns(name: str) -> None:
         assert ulp <= MAX_ULP, f"{name} {target_name} x{lanes}: {ulp} ulp at {where!r}"
 
 
+@pytest.mark.parametrize("name", ["erf", "sigmoid", "tanh"])
+def test_bounded_functions_stay_in_their_bounds(name: str) -> None:
+    x = all_f32(4999)
+    x = x[~np.isnan(x)]
+    for target_name, lanes in WIDTHS:
+        found = compiled(name, DType.F32, lanes, RUNNABLE[target_name])(x)
+        assert np.abs(found).max() == 1.0, f"{name} {target_name} x{lanes}"
+
+
 @pytest.mark.parametrize("name", VECTOR)
 def test_f64_is_accurate(name: str) -> None:
     random = np.random.default_rng(7)

@@ -18,26 +18,17 @@ class ExpTable:
     highest: float
 
 
-@dataclass(frozen=True, slots=True)
-class TanhTable:
-    """tanh(x) = x + x^3 * p(x^2) / q(x^2) for |x| < 0.625; 1 in working precision from `one`."""
-
-    p: tuple[float, ...]
-    q: tuple[float, ...]
-    one: float
-
-
-# Cephes expf.c (S. Moshier). Beyond lowest and highest the result is 0 and infinity.
+# ln(2) of f32 is that of Cephes expf.c (S. Moshier), q from benchmarks/derive_coefficients.py.
+# Beyond lowest and highest the result is 0 and infinity.
 # f64: Chebyshev fit of degree 9 at 50 digits to (exp(r) - 1 - r) / r^2, error 1e-16 of q.
 EXP = {
     DType.F32: ExpTable(
         q=(
-            1.9875691500e-4,
-            1.3981999507e-3,
-            8.3334519073e-3,
-            4.1665795894e-2,
-            1.6666665459e-1,
-            5.0000001201e-1,
+            0.0013882521307095885,
+            0.00836651399731636,
+            0.04166720062494278,
+            0.1666654348373413,
+            0.4999999701976776,
         ),
         ln2_high=0.693359375,
         ln2_low=-2.12194440e-4,
@@ -64,30 +55,8 @@ EXP = {
     ),
 }
 
-# Cephes tanhf.c and tanh.c; f32 has no denominator.
-TANH = {
-    DType.F32: TanhTable(
-        p=(
-            -5.70498872745e-3,
-            2.06390887954e-2,
-            -5.37397155531e-2,
-            1.33314422036e-1,
-            -3.33332819422e-1,
-        ),
-        q=(),
-        one=10.0,
-    ),
-    DType.F64: TanhTable(
-        p=(-9.64399179425052238628e-1, -9.92877231001918586564e1, -1.61468768441708447952e3),
-        q=(
-            1.0,
-            1.12811678491632931402e2,
-            2.23548839060100448583e3,
-            4.84406305325125486048e3,
-        ),
-        one=22.0,
-    ),
-}
+# Where tanh is 1 in working precision.
+TANH_ONE = {DType.F32: 10.0, DType.F64: 22.0}
 
 # Cephes logf.c: log(1 + f) = f - f^2/2 + f^3 * p(f) for sqrt(1/2) <= 1 + f < sqrt(2).
 LOG_F32 = (
@@ -112,24 +81,16 @@ LOG_F64 = (
     6.666666666666735130e-01,
 )
 
-# benchmarks/derive_erf.py, where p and q are explained.
-ERF_F32_P = (
-    7.854025170672685e-05,
-    -0.0008010247256606817,
-    0.00518833426758647,
-    -0.026853816583752632,
-    0.1128358542919159,
-    -0.3761262595653534,
-    0.12837916612625122,
-)
+# erf(t) = 1 - exp(-(t + t * q(t))) for 0 <= t; 1 in f32 from `one`.
+# benchmarks/derive_coefficients.py
 ERF_F32_Q = (
-    1.3962444427306764e-05,
-    -0.00035059204674325883,
-    0.003757476806640625,
-    -0.024010069668293,
-    0.10653086751699448,
-    0.6349695324897766,
-    0.1286943405866623,
+    4.070793875143863e-05,
+    -0.0003810006601270288,
+    0.0012517464347183704,
+    0.00020571656932588667,
+    -0.01932171732187271,
+    0.10281441360712051,
+    0.6366164684295654,
+    0.1283792108297348,
 )
-ERF_F32_SPLIT = 1.0
 ERF_F32_ONE = 4.0

@@ -93,6 +93,10 @@ class MathEmitter:
         """|a|"""
         return self.intrinsic("fabs", a)
 
+    def negative(self, a: str) -> str:
+        """-a"""
+        return self.emit(f"fneg {self.float_type} {a}")
+
     def copysign(self, magnitude: str, sign: str) -> str:
         """The magnitude of one with the sign of the other."""
         return self.intrinsic("copysign", magnitude, sign)
@@ -121,6 +125,12 @@ class MathEmitter:
         """Choose by lane."""
         kind = self.float_type
         return self.emit(f"select {self.mask_type} {mask}, {kind} {then}, {kind} {otherwise}")
+
+    def where_negative(self, a: str, then: str, otherwise: str) -> str:
+        """Choose by the sign bit of a, which -0 has, too."""
+        bits = self.bits(a)
+        mask = self.emit(f"icmp slt {self.int_type} {bits}, {self.int_const(0)}")
+        return self.select(mask, then, otherwise)
 
     def at_most(self, a: str, bound: float) -> str:
         """min(a, bound); NaN stays NaN."""

@@ -1,7 +1,7 @@
 """Mathematical functions as LLVM IR text, for any lane count.
 
 exp, expm1, log, log1p, sigmoid and tanh, and erf in f32, are vector code of our own (<= 4 ulp over
-the full range; measured: at most 2.4). The others call the C library once per lane. What LLVM
+the full range; measured: at most 2.3). The others call the C library once per lane. What LLVM
 has as an instruction or intrinsic (sqrt, fabs, floor, ...) has no entry here. A definition is
 internal and always inlined, so that constants are hoisted out of the caller's loop; emit each one
 once per module, and each declaration once.

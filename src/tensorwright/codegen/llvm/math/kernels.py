@@ -12,13 +12,11 @@ import math
 from tensorwright.base import DType
 from tensorwright.codegen.llvm.math.coefficients import (
     ERF_F32_ONE,
-    ERF_F32_P,
     ERF_F32_Q,
-    ERF_F32_SPLIT,
     EXP,
     LOG_F32,
     LOG_F64,
-    TANH,
+    TANH_ONE,
 )
 from tensorwright.codegen.llvm.math.emitter import MathEmitter
 
@@ -34,71 +32,82 @@ def emit_exp(e: MathEmitter, x: str) -> str:
     """
     table = EXP[e.dtype]
     bounded = e.at_least(e.at_most(x, table.highest), table.lowest)
-    tail, n, n_float = _reduced_exp(e, bounded)
-    mantissa = e.add(tail, e.const(1.0))
     if e.has_scalef:
-        return e.scalef(mantissa, n_float)
-    half, rest = _halves(e, n)
-    return e.mul(e.mul(mantissa, _power_of_two(e, half)), _power_of_two(e, rest))
+        tail, _, n = _reduced_exp(e, bounded, 0)
+        return e.scalef(e.add(tail, e.const(1.0)), n)
+    tail, biased, n = _reduced_exp(e, bounded, 2 * e.exponent_bias)
+    half = e.bits(e.fma(n, e.const(0.5), _magic(e, e.exponent_bias)))
+    first, second = _power_of_two(e, half), _power_of_two(e, e.integer("sub", biased, half))
+    return e.mul(e.fma(tail, first, first), second)
 
 
-def _exp_in_range(e: MathEmitter, x: str) -> str:
-    """e^x where the result is known to be a normal number."""
-    tail, n, n_float = _reduced_exp(e, x)
-    mantissa = e.add(tail, e.const(1.0))
+def _exp_below_one(e: MathEmitter, x: str) -> str:
+    """e^x for x <= 0, where the first factor of the scale is never too large."""
+    bounded = e.at_least(x, EXP[e.dtype].lowest)
     if e.has_scalef:
-        return e.scalef(mantissa, n_float)
-    return e.mul(mantissa, _power_of_two(e, n))
+        tail, _, n = _reduced_exp(e, bounded, 0)
+        return e.scalef(e.add(tail, e.const(1.0)), n)
+    raised = 2 * e.mantissa_bits  # more than subnormals are below the smallest normal number
+    tail, biased, _ = _reduced_exp(e, bounded, e.exponent_bias + raised)
+    scale = _power_of_two(e, biased)
+    return e.mul(e.fma(tail, scale, scale), e.const(2.0**-raised))
 
 
-def _reduced_exp(e: MathEmitter, x: str) -> tuple[str, str, str]:
-    """x = n*ln(2) + r with |r| <= ln(2)/2: the values e^r - 1, n as integer and as float.
+def _reduced_exp(e: MathEmitter, x: str, bias: int) -> tuple[str, str, str]:
+    """x = n*ln(2) + r with |r| <= ln(2)/2: e^r - 1, an integer and n as a float.
 
-    Adding 1.5 * 2^mantissa_bits rounds to an integer and leaves it in the low bits, without a
-    conversion, which would be undefined for NaN.
+    The bias and n are in the low bits of the integer; above them is what `_power_of_two` drops.
+    Adding 1.5 * 2^mantissa_bits rounds to an integer and leaves it there, without a conversion,
+    which would be undefined for NaN.
     """
     table = EXP[e.dtype]
-    magic = e.const(1.5 * 2.0**e.mantissa_bits)
+    magic = _magic(e, bias)
     shifted = e.fma(x, e.const(1 / math.log(2)), magic)
-    n = e.integer("sub", e.bits(shifted), e.bits(magic))
-    n_float = e.sub(shifted, magic)
-    r = e.fma(n_float, e.const(-table.ln2_high), x)
-    r = e.fma(n_float, e.const(-table.ln2_low), r)
-    squared = e.mul(r, r)
-    return e.fma(squared, e.polynomial(r, table.q), r), n, n_float
+    n = e.sub(shifted, magic)
+    r = e.fma(n, e.const(-table.ln2_high), x)
+    r = e.fma(n, e.const(-table.ln2_low), r)
+    tail = e.fma(e.mul(r, r), e.polynomial(r, table.q), r)
+    return tail, e.bits(shifted), n
 
 
-def _halves(e: MathEmitter, n: str) -> tuple[str, str]:
-    """Two integers whose sum is n, each of them half of it."""
-    half = e.integer("ashr", n, e.int_const(1))
-    return half, e.integer("sub", n, half)
+def _magic(e: MathEmitter, bias: int) -> str:
+    """The float whose low bits hold the bias, and the sum's what is added to it, rounded."""
+    return e.const(1.5 * 2.0**e.mantissa_bits + bias)
 
 
-def _power_of_two(e: MathEmitter, n: str) -> str:
-    biased = e.integer("add", n, e.int_const(e.exponent_bias))
+def _power_of_two(e: MathEmitter, biased: str) -> str:
+    """2^n from an integer with n + exponent_bias in its low bits."""
     return e.from_bits(e.integer("shl", biased, e.int_const(e.mantissa_bits)))
 
 
 def emit_expm1(e: MathEmitter, x: str) -> str:
-    """e^x - 1, exact to the last places near zero: (tail + (1 - 2^-n)) * 2^n, e^r = 1 + tail."""
+    """e^x - 1, exact to the last places near zero.
+
+    It is twice the half, so that the scale is a float where the result is the largest one.
+    """
     table = EXP[e.dtype]
     # Below, 2^-n would leave the range, and the result is -1 already.
     bounded = e.at_least(e.at_most(x, table.highest), -0.75 * e.mantissa_bits - 1)
-    tail, n, _ = _reduced_exp(e, bounded)
-    half, rest = _halves(e, n)
-    minus_half = e.integer("sub", e.int_const(0), half)
-    minus_rest = e.integer("sub", e.int_const(0), rest)
-    inverse = e.mul(_power_of_two(e, minus_half), _power_of_two(e, minus_rest))
-    mantissa = e.add(tail, e.sub(e.const(1.0), inverse))
-    value = e.mul(e.mul(mantissa, _power_of_two(e, half)), _power_of_two(e, rest))
-    return e.copysign(value, x)  # also for -0
+    half = _scaled_expm1(e, bounded, 0.5)
+    return e.copysign(e.add(half, half), x)  # also for -0
+
+
+def _scaled_expm1(e: MathEmitter, x: str, scale: float) -> str:
+    """scale * (e^x - 1) where 2^n * scale is a normal number: e^x - 1 = 2^n (e^r - 1) + (2^n - 1).
+
+    Near zero n is 0, and nothing is subtracted.
+    """
+    shift = int(math.log2(scale))
+    tail, biased, _ = _reduced_exp(e, x, e.exponent_bias + shift)
+    power = _power_of_two(e, biased)
+    return e.fma(tail, power, e.sub(power, e.const(scale)))
 
 
 def emit_sigmoid(e: MathEmitter, x: str) -> str:
     """1 / (1 + e^-x), as t / (1 + t) with t = e^x where x < 0, which keeps small results."""
-    power = emit_exp(e, e.sub(e.const(-0.0), e.abs(x)))
+    power = _exp_below_one(e, e.negative(e.abs(x)))
     one = e.const(1.0)
-    numerator = e.select(e.compare("olt", x, e.const(0.0)), power, one)
+    numerator = e.where_negative(x, power, one)
     return e.div(numerator, e.add(power, one))
 
 
@@ -167,28 +176,14 @@ def _log_f64(e: MathEmitter, f: str, exponent: str) -> str:
 
 
 def emit_tanh(e: MathEmitter, x: str) -> str:
-    """Hyperbolic tangent: a polynomial near zero, 1 - 2 / (e^(2|x|) + 1) elsewhere."""
-    table = TANH[e.dtype]
-    magnitude = e.abs(x)
-    squared = e.mul(x, x)
-    ratio = e.polynomial(squared, table.p)
-    if table.q:
-        ratio = e.div(ratio, e.polynomial(squared, table.q))
-    near = e.fma(e.mul(x, squared), ratio, x)
-    bounded = e.at_most(magnitude, table.one)
-    power = _exp_in_range(e, e.add(bounded, bounded))
-    far = e.sub(e.const(1.0), e.div(e.const(2.0), e.add(power, e.const(1.0))))
-    is_near = e.compare("olt", magnitude, e.const(0.625))
-    return e.copysign(e.select(is_near, near, far), x)  # also for -0, where near is +0
+    """Hyperbolic tangent, as t / (t + 2) with t = e^(2|x|) - 1."""
+    bounded = e.at_most(e.abs(x), TANH_ONE[e.dtype])
+    power = _scaled_expm1(e, e.add(bounded, bounded), 1.0)
+    return e.copysign(e.div(power, e.add(power, e.const(2.0))), x)  # also for -0
 
 
 def emit_erf(e: MathEmitter, x: str) -> str:
-    """Error function, f32 only: x + x p(x^2) near zero, 1 - e^-(t + t q(t)) elsewhere."""
-    magnitude = e.abs(x)
-    near = e.fma(x, e.polynomial(e.mul(x, x), ERF_F32_P), x)
-    t = e.at_most(magnitude, ERF_F32_ONE)
+    """Error function, f32 only: 1 - e^-(t + t q(t)) for t = |x|, and the sign of x."""
+    t = e.at_most(e.abs(x), ERF_F32_ONE)
     exponent = e.fma(t, e.polynomial(t, ERF_F32_Q), t)
-    power = _exp_in_range(e, e.sub(e.const(0.0), exponent))
-    far = e.copysign(e.sub(e.const(1.0), power), x)
-    is_near = e.compare("olt", magnitude, e.const(ERF_F32_SPLIT))
-    return e.select(is_near, near, far)
+    return e.copysign(_scaled_expm1(e, e.negative(exponent), 1.0), x)
