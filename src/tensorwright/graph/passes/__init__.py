@@ -17,7 +17,12 @@ from tensorwright.graph.passes.common_subexpressions import merge_common_subexpr
 from tensorwright.graph.passes.constant_folding import fold_constants
 from tensorwright.graph.passes.dead_code import remove_dead_code
 from tensorwright.graph.passes.identities import remove_identities
-from tensorwright.graph.passes.movement import merge_reshapes, merge_transposes
+from tensorwright.graph.passes.movement import (
+    merge_reshapes,
+    merge_transposes,
+    reshape_joined,
+    slice_for_gather,
+)
 from tensorwright.graph.passes.pad_folding import fold_pads
 from tensorwright.graph.verify import verify
 
@@ -29,6 +34,8 @@ PASSES: tuple[Pass, ...] = (
     fold_constants,
     merge_reshapes,
     merge_transposes,
+    slice_for_gather,
+    reshape_joined,
     lower_batch_norm,
     merge_affine,
     absorb_scale,

@@ -297,3 +297,46 @@ def test_the_report_counts() -> None:
     assert str(report) == (
         "1 nodes after 2 rounds: lower_batch_norm 1, absorb_scale 1, absorb_shift 1"
     )
+
+
+@pytest.mark.parametrize("position", [0, 2, -1])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_gathering_one_position_is_a_slice(position: int, axis: int) -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        index = b.constant(np.array(position, np.int64))
+        return b.apply("relu", b.apply("gather", (x, index), axis=axis))[0]
+
+    becomes(build(body, 3, 4, 5), "slice", "reshape", "relu")
+
+
+def test_gathering_several_positions_stays() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        return b.apply("gather", (x, b.constant(np.array([0, 2], np.int64))), axis=0)[0]
+
+    becomes(build(body, 3, 4), "gather")
+
+
+def test_pieces_are_joined_before_they_are_reshaped() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        rows = [b.apply(each, (x,))[0] for each in ("relu", "tanh", "sigmoid")]
+        return b.apply("concat", [b.apply("unsqueeze", (r,), axes=(0,))[0] for r in rows], axis=0)[
+            0
+        ]
+
+    becomes(build(body, 2, 5), "relu", "tanh", "sigmoid", "concat", "reshape")
+
+
+def test_reshaped_pieces_that_do_not_lie_one_behind_the_other_are_joined_as_they_are() -> None:
+    def inner(b: GraphBuilder, x: str) -> str:
+        rows = [b.apply(each, (x,))[0] for each in ("relu", "tanh")]
+        return b.apply("concat", [b.apply("unsqueeze", (r,), axes=(1,))[0] for r in rows], axis=1)[
+            0
+        ]
+
+    def unlike(b: GraphBuilder, x: str) -> str:
+        row = b.apply("reshape", (b.apply("relu", (x,))[0],), shape=(1, 10))[0]
+        flat = b.apply("reshape", (b.apply("transpose", (x,), perm=(1, 0))[0],), shape=(1, 10))[0]
+        return b.apply("concat", (row, flat), axis=0)[0]
+
+    becomes(build(inner, 2, 5), "relu", "tanh", "reshape", "reshape", "concat")
+    becomes(build(unlike, 2, 5), "relu", "reshape", "transpose", "reshape", "concat")
