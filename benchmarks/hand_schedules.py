@@ -1,14 +1,15 @@
 """What the code generator can do: five operators with schedules written by hand, on one thread.
 
-For each: its share of this machine's peak (a loop of FMAs on registers), its speed relative to
+For each: its share of the peak of a target (a loop of FMAs on registers), its speed relative to
 PyTorch's best layout, the time to compile it, and its error against the NumPy meaning of the same
 expression. What misses its target is marked.
 
 Peak and kernel are measured in turns, so that what else the machine does lowers both; ours and
-PyTorch's variants take turns in processes of their own. The schedules are written for vectors of
-16 floats and 32 vector registers (AVX-512); they are right elsewhere, but not good.
+PyTorch's variants take turns in processes of their own. The sizes of tiles are written for vectors
+of 16 floats and 32 registers (AVX-512), and for 8 and 16 (AVX2); without AVX-512 PyTorch and the
+libraries that it brings are held to AVX2, too, by their environment variables.
 
-Run: python benchmarks/hand_schedules.py [--json FILE] [--rounds N] [case ...]
+Run: python benchmarks/hand_schedules.py [--target T ...] [--json FILE] [--rounds N] [case ...]
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import os
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
@@ -26,7 +28,7 @@ from statistics import median
 
 import numpy as np
 
-from tensorwright.base import DType, Target, detect_target
+from tensorwright.base import DType, Target, UsageError
 from tensorwright.build import BuildRequest, Kernel, build
 from tensorwright.expr import (
     Array,
@@ -54,21 +56,59 @@ MOST_ERROR = 1e-5  # relative to the largest output; sums of a thousand floats i
 BUILDS = 5
 SAMPLE_S = 5e-3
 ARENA_BYTES = 16 << 20  # as in an executable, all operands in one piece, on huge pages
-LANES = 16
 HERE = Path(__file__).resolve().parent
 
 
-def convolution(channels: int, filters: int, size: int, kernel: int) -> Compute:
-    """Activations and weights in blocks of 16 channels, stride 1, as much padding as needed."""
-    x = placeholder("x", (channels // LANES, size, size, LANES))
-    shape = (filters // LANES, channels // LANES, kernel, kernel, LANES, LANES)
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """The sizes in the schedules, for vectors of so many lanes.
+
+    conv_columns, conv_rows    blocks of filters and columns of the image in a tile of a convolution
+    conv_channels              how the channels of a block are split, the last unrolled
+    matmul_rows                rows of a tile of two vectors
+    window_columns             outputs of a depthwise convolution that share their inputs
+    """
+
+    lanes: int
+    conv_columns: int
+    conv_rows: str
+    conv_channels: str
+    matmul_rows: int
+    window_columns: int
+
+
+WIDE = Tiles(16, 2, "[14]", "8, 2", 12, 8)
+NARROW = Tiles(8, 2, "[6], shift", "4, 2", 6, 4)
+"""Sixteen registers: twelve sums, two vectors of weights, and one element spread over the lanes."""
+
+
+def tiles_of(target: Target) -> Tiles:
+    """The sizes for a target.
+
+    Raises:  UsageError for vectors of other lengths.
+    """
+    for tiles in (WIDE, NARROW):
+        if target.lanes(DType.F32) == tiles.lanes:
+            return tiles
+    raise UsageError(
+        stage="benchmark",
+        where=f"target {target}",
+        reason="there are no schedules for its vectors",
+        remedy="name a target with AVX2 or AVX-512",
+    )
+
+
+def convolution(channels: int, filters: int, size: int, kernel: int, lanes: int) -> Compute:
+    """Activations and weights in blocks of channels, stride 1, as much padding as needed."""
+    x = placeholder("x", (channels // lanes, size, size, lanes))
+    shape = (filters // lanes, channels // lanes, kernel, kernel, lanes, lanes)
     w = placeholder("w", shape)
     source = padded(x, kernel // 2) if kernel > 1 else x
     ic, kh, kw = reduce_axis("ic", channels), reduce_axis("kh", kernel), reduce_axis("kw", kernel)
-    block, lane = ic.var // LANES, ic.var % LANES
+    block, lane = ic.var // lanes, ic.var % lanes
     return compute(
         "conv",
-        (filters // LANES, size, size, LANES),
+        (filters // lanes, size, size, lanes),
         lambda oc, oh, ow, v: sum_over(
             source[block, oh + kh.var, ow + kw.var, lane] * w[oc, block, kh, kw, lane, v],
             *(ic, kh, kw),
@@ -76,14 +116,14 @@ def convolution(channels: int, filters: int, size: int, kernel: int) -> Compute:
     )
 
 
-def depthwise(channels: int, size: int, kernel: int) -> Compute:
-    x = placeholder("x", (channels // LANES, size, size, LANES))
-    w = placeholder("w", (channels // LANES, kernel, kernel, LANES))
+def depthwise(channels: int, size: int, kernel: int, lanes: int) -> Compute:
+    x = placeholder("x", (channels // lanes, size, size, lanes))
+    w = placeholder("w", (channels // lanes, kernel, kernel, lanes))
     source = padded(x, kernel // 2)
     kh, kw = reduce_axis("kh", kernel), reduce_axis("kw", kernel)
     return compute(
         "conv",
-        (channels // LANES, size, size, LANES),
+        (channels // lanes, size, size, lanes),
         lambda c, oh, ow, v: sum_over(
             source[c, oh + kh.var, ow + kw.var, v] * w[c, kh, kw, v], kh, kw
         ),
@@ -123,13 +163,13 @@ def softmax(rows: int, columns: int) -> Compute:
     return compute("softmax", (rows, columns), lambda i, n: e[i, n] * r[i])
 
 
-# Bands of 7 rows: what they read of the padded input stays in the second cache. A tile is 14
-# columns by 2 blocks of filters: 28 accumulators, 2 vectors of weights, the input is broadcast.
+# Bands of 7 rows: what they read of the padded input stays in the second cache. A tile is, with 32
+# registers, 14 columns by 2 blocks of filters: 28 sums, 2 vectors of weights, a broadcast input.
 CONVOLUTION_3X3 = """
     cache_write(conv)
-    split(conv, oc, [2])
+    split(conv, oc, [{conv_columns}])
     split(conv, oh, [7])
-    split(conv, ow, [14])
+    split(conv, ow, {conv_rows})
     reorder(conv, [oh_o, oc_o, oh_i, ow_o, oc_i, ow_i, v])
     unroll(conv, oc_i)
     unroll(conv, ow_i)
@@ -137,7 +177,7 @@ CONVOLUTION_3X3 = """
     compute_at(conv_cache, conv, ow_o)
     compute_at(pad, conv, oh_o)
     vectorize(pad, pv)
-    split(conv_cache, ic, [8, 2], exact)
+    split(conv_cache, ic, [{conv_channels}], exact)
     reorder(conv_cache, [ic_0, kh, kw, ic_1, ic_2, oh, ow, oc, v])
     unroll(conv_cache, ic_2)
     unroll(conv_cache, ow)
@@ -148,14 +188,14 @@ CONVOLUTION_3X3 = """
 
 CONVOLUTION_1X1 = """
     cache_write(conv)
-    split(conv, oc, [2])
-    split(conv, ow, [14])
+    split(conv, oc, [{conv_columns}])
+    split(conv, ow, {conv_rows})
     reorder(conv, [oh, ow_o, oc_o, oc_i, ow_i, v])
     unroll(conv, oc_i)
     unroll(conv, ow_i)
     vectorize(conv, v)
     compute_at(conv_cache, conv, oc_o)
-    split(conv_cache, ic, [8, 2], exact)
+    split(conv_cache, ic, [{conv_channels}], exact)
     reorder(conv_cache, [ic_0, ic_1, ic_2, oh, ow, oc, v])
     unroll(conv_cache, ic_2)
     unroll(conv_cache, ow)
@@ -164,17 +204,17 @@ CONVOLUTION_1X1 = """
     pack_constant(w, conv_cache)
 """
 
-# Twelve rows of the first operand stay in the first cache while all of the second one passes by.
+# A few rows of the first operand stay in the first cache while all of the second one passes by.
 MATMUL = """
     cache_write(mm)
-    split(mm, j, [2, 16])
-    split(mm, i, [12], shift)
+    split(mm, j, [2, {lanes}])
+    split(mm, i, [{matmul_rows}], shift)
     reorder(mm, [i_o, j_0, j_1, i_i, j_2])
     unroll(mm, j_1)
     unroll(mm, i_i)
     vectorize(mm, j_2)
     compute_at(mm_cache, mm, j_0)
-    split(mm_cache, j, [16])
+    split(mm_cache, j, [{lanes}])
     split(mm_cache, k, [4], exact)
     reorder(mm_cache, [k_o, k_i, i, j_o, j_i])
     unroll(mm_cache, k_i)
@@ -188,7 +228,7 @@ MATMUL = """
 DEPTHWISE = """
     cache_write(conv)
     split(conv, oh, [28])
-    split(conv, ow, [8])
+    split(conv, ow, [{window_columns}])
     reorder(conv, [c, oh_o, oh_i, ow_o, ow_i, v])
     unroll(conv, ow_i)
     vectorize(conv, v)
@@ -206,10 +246,10 @@ DEPTHWISE = """
 # The greatest and the sum of a row run through four vectors of partial results, because one
 # would wait for each comparison and addition.
 SOFTMAX = """
-    split(m, j, [4, 16])
+    split(m, j, [4, {lanes}])
     rfactor(m, j_2)
     rfactor(m_rf, j_1)
-    split(s, k, [4, 16])
+    split(s, k, [4, {lanes}])
     rfactor(s, k_2)
     rfactor(s_rf, k_1)
     compute_at(r, softmax, i)
@@ -243,18 +283,28 @@ SOFTMAX = """
 class Case:
     """An operator, its schedule and what is asked of it.
 
+    make        its expression, from the lanes of a vector
+    schedule    its trace, with the fields of `Tiles` in braces
     flops       0 where a share of peak says nothing
     share       least share of peak             ratio  least speed relative to PyTorch's best
     theirs      the operator of torch_functions.py, its sizes
     """
 
     name: str
-    make: Callable[[], Compute]
-    trace: str
+    make: Callable[[int], Compute]
+    schedule: str
     flops: float
     share: float
     ratio: float
     theirs: tuple[str, dict[str, int]]
+
+    def trace(self, target: Target) -> str:
+        """The schedule for a target."""
+        return self.schedule.format(**asdict(tiles_of(target)))
+
+    def output(self, target: Target) -> Compute:
+        """The expression for a target."""
+        return self.make(tiles_of(target).lanes)
 
 
 def _sizes(channels: int, filters: int, size: int, kernel: int, groups: int) -> dict[str, int]:
@@ -265,7 +315,7 @@ def _sizes(channels: int, filters: int, size: int, kernel: int, groups: int) -> 
 CASES = (
     Case(
         "conv 3x3 56x56 64->64",
-        lambda: convolution(64, 64, 56, 3),
+        lambda lanes: convolution(64, 64, 56, 3, lanes),
         CONVOLUTION_3X3,
         2.0 * 64 * 64 * 56 * 56 * 9,
         0.75,
@@ -274,7 +324,7 @@ CASES = (
     ),
     Case(
         "matmul 512x512x512",
-        lambda: matmul(512),
+        lambda _: matmul(512),
         MATMUL,
         2.0 * 512**3,
         0.75,
@@ -283,7 +333,7 @@ CASES = (
     ),
     Case(
         "conv 1x1 56x56 64->256",
-        lambda: convolution(64, 256, 56, 1),
+        lambda lanes: convolution(64, 256, 56, 1, lanes),
         CONVOLUTION_1X1,
         2.0 * 64 * 256 * 56 * 56,
         0.65,
@@ -292,7 +342,7 @@ CASES = (
     ),
     Case(
         "depthwise 3x3 112x112x32",
-        lambda: depthwise(32, 112, 3),
+        lambda lanes: depthwise(32, 112, 3, lanes),
         DEPTHWISE,
         2.0 * 32 * 112 * 112 * 9,
         0.0,
@@ -301,7 +351,7 @@ CASES = (
     ),
     Case(
         "row softmax 1024x1024",
-        lambda: softmax(1024, 1024),
+        lambda _: softmax(1024, 1024),
         SOFTMAX,
         0.0,
         0.0,
@@ -315,6 +365,7 @@ CASES = (
 class Row:
     """What was measured; ratio is PyTorch's time over ours."""
 
+    target: str
     case: str
     share: float | None
     needed_share: float
@@ -332,9 +383,9 @@ class LoadedCase:
     """A case built, with buffers of its own; `call` runs it once on one thread."""
 
     def __init__(self, case: Case, target: Target) -> None:
-        self.output = case.make()
+        self.output = case.output(target)
         self.inputs = _draw(self.output)
-        self._built = build_case(self.output, case.trace, target)
+        self._built = build_case(self.output, case.trace(target), target)
         self._code = load_object(self._built.object_code, (self._built.symbol,))
         self._arena = empty_bytes(ARENA_BYTES)
         self._used_bytes = 0
@@ -399,17 +450,17 @@ def build_case(output: Compute, trace: str, target: Target) -> Kernel:
     return build(BuildRequest("kernel", tensors, (output,), constants, trace, target))
 
 
-def ours(inputs: Mapping[str, Array], threads: int, case: str) -> Callable[[], object]:
+def ours(inputs: Mapping[str, Array], threads: int, case: str, target: str) -> Callable[[], object]:
     """The kernel of a case as a competitor of kind "function"."""
     del inputs, threads
-    kernel = LoadedCase(next(each for each in CASES if each.name == case), detect_target())
+    kernel = LoadedCase(next(each for each in CASES if each.name == case), Target.parse(target))
     return lambda: kernel.call() or kernel.result
 
 
 def compile_ms(case: Case, target: Target) -> float:
     """The median time to build the kernel, from its trace to object code."""
-    output = case.make()
-    return 1e3 * median(build_case(output, case.trace, target).seconds for _ in range(BUILDS))
+    output, trace = case.output(target), case.trace(target)
+    return 1e3 * median(build_case(output, trace, target).seconds for _ in range(BUILDS))
 
 
 def share_of_peak(kernel: LoadedCase, flops: float, target: Target, rounds: int) -> float:
@@ -422,13 +473,15 @@ def share_of_peak(kernel: LoadedCase, flops: float, target: Target, rounds: int)
     return median(shares)
 
 
-def race(case: Case, rounds: int) -> tuple[float, dict[str, float]]:
+def race(case: Case, target: Target, rounds: int) -> tuple[float, dict[str, float]]:
     """Seconds per call: ours, and PyTorch's variants; each in a process of its own."""
     # imported by path in the other processes; PyTorch is never loaded in this one
     kind, sizes = case.theirs
     with ExitStack() as stack:
+        if not target.spreads_operands:
+            stack.enter_context(environment(HELD_TO_AVX2))
         competitors = [stack.enter_context(PeerProcess("ours", "function"))]
-        options: dict[str, object] = {"case": case.name}
+        options: dict[str, object] = {"case": case.name, "target": target.name}
         competitors[0].load(f"{HERE / 'hand_schedules.py'}:ours", 1, options)
         for variant in VARIANTS[kind]:
             peer = stack.enter_context(PeerProcess(variant, "function"))
@@ -440,6 +493,25 @@ def race(case: Case, rounds: int) -> tuple[float, dict[str, float]]:
         results = rotate(competitors, rounds)
     times = {r.name: r.median_s for r in results if isinstance(r, Timing)}
     return times.pop("ours"), times
+
+
+HELD_TO_AVX2 = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+}
+
+
+@contextmanager
+def environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Environment variables of the processes that start inside the block."""
+    kept = dict(os.environ)
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(kept)
 
 
 VARIANTS = {
@@ -455,7 +527,7 @@ def measure(case: Case, target: Target, rounds: int) -> Row:
     error = kernel.error()
     built_ms = compile_ms(case, target)
     share = share_of_peak(kernel, case.flops, target, rounds) if case.flops else None
-    ours_s, theirs = race(case, rounds)
+    ours_s, theirs = race(case, target, rounds)
     variant = min(theirs, key=lambda name: theirs[name])
     ratio = theirs[variant] / ours_s
     missed = (
@@ -465,7 +537,16 @@ def measure(case: Case, target: Target, rounds: int) -> Row:
         *(["error"] if error > MOST_ERROR else []),
     )
     return Row(
-        *(case.name, share, case.share, 1e6 * ours_s, 1e6 * theirs[variant], variant, ratio),
+        *(
+            target.name,
+            case.name,
+            share,
+            case.share,
+            1e6 * ours_s,
+            1e6 * theirs[variant],
+            variant,
+            ratio,
+        ),
         *(built_ms, built_ms / COMPILE_LIMIT_MS, error, missed),
     )
 
@@ -487,22 +568,36 @@ def row_text(row: Row) -> str:
     return text + (f"   MISSED: {', '.join(row.missed)}" if row.missed else "")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("cases", nargs="*", help="parts of names; all where none is given")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
-    parser.add_argument("--rounds", type=int, default=11, help="turns of each competitor")
-    arguments = parser.parse_args()
-    target = detect_target()
-    chosen = [c for c in CASES if not arguments.cases or any(a in c.name for a in arguments.cases)]
-    build_case(CASES[1].make(), CASES[1].trace, target)  # what is only done once: LLVM's tables
+def measure_target(target: Target, chosen: list[Case], rounds: int) -> list[Row]:
+    """Measure and print the cases for one target."""
+    # what is only done once: LLVM's tables
+    build_case(CASES[1].output(target), CASES[1].trace(target), target)
     print(f"{target}, one thread, peak {measure_peak(target) / 1e9:.0f} GFLOP/s\n{HEAD}")
     rows = []
     for case in chosen:
-        rows.append(measure(case, target, arguments.rounds))
+        rows.append(measure(case, target, rounds))
         print(row_text(rows[-1]), flush=True)
     missed = [row.case for row in rows if row.missed]
-    print(f"\n{len(rows) - len(missed)} of {len(rows)} reach every target")
+    print(f"\n{len(rows) - len(missed)} of {len(rows)} reach every target\n")
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("cases", nargs="*", help="parts of names; all where none is given")
+    parser.add_argument(
+        "--target", action="append", help="may be repeated; native and x86-64-avx2 if not given"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
+    parser.add_argument("--rounds", type=int, default=11, help="turns of each competitor")
+    arguments = parser.parse_args()
+    names = arguments.target or ["native", "x86-64-avx2"]
+    chosen = [c for c in CASES if not arguments.cases or any(a in c.name for a in arguments.cases)]
+    rows = [
+        row
+        for name in names
+        for row in measure_target(Target.parse(name), chosen, arguments.rounds)
+    ]
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
 
