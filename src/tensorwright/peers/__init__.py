@@ -5,15 +5,16 @@ competitor is one module with a class that keeps `Peer`, and one line in kinds.p
 """
 
 from tensorwright.peers.comparison.accuracy import max_rel_error
-from tensorwright.peers.comparison.network_table import (
+from tensorwright.peers.comparison.network_rows import (
     BenchRow,
+    Compiled,
     PeerTime,
     RatioSummary,
     make_row,
-    print_rows,
-    print_table,
+    read_rows,
     write_rows,
 )
+from tensorwright.peers.comparison.network_table import print_rows
 from tensorwright.peers.comparison.networks import compare_model
 from tensorwright.peers.comparison.operator_table import (
     OpMean,
@@ -42,6 +43,7 @@ from tensorwright.peers.comparison.rotation import (
     ratio,
     rotate,
 )
+from tensorwright.peers.comparison.tables import print_table
 from tensorwright.peers.competitors.tuning_curve import (
     CurvePoint,
     read_curve,
@@ -57,6 +59,7 @@ __all__ = [
     "Arrays",
     "BenchRow",
     "Competitor",
+    "Compiled",
     "CurvePoint",
     "Failure",
     "FailureKind",
@@ -88,6 +91,7 @@ __all__ = [
     "ratio",
     "read_curve",
     "read_op_rows",
+    "read_rows",
     "require_peer",
     "rotate",
     "seconds_to_reach",

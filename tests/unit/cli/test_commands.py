@@ -238,8 +238,8 @@ def test_bench_tunes_first(
         asked.append(how.budget.minutes)
         return searching.search(*others, replace(how, budget=Budget(trials=2)))
 
-    models = importlib.import_module("tensorwright.cli.bench.models")
-    monkeypatch.setattr(models, "search", search)
+    runs = importlib.import_module("tensorwright.cli.bench.network_runs")
+    monkeypatch.setattr(runs, "search", search)
     result = invoke(
         "bench", "models", model, "--rounds", 1, "--threads", 1, "--minutes", 3, "--records",
         tmp_path / "records.sqlite",
@@ -248,6 +248,24 @@ def test_bench_tunes_first(
     assert asked == [3]
     assert "tiny: tuning, 3 minutes in all" in result.stderr
     assert "2 of 2 workloads tuned" in result.stderr
+    assert "untuned/tuned" in result.stdout
+
+
+def test_bench_models_keeps_what_a_file_has(
+    invoke: Invoke, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.json"
+    words = ("bench", "models", model, "--untuned", "--rounds", 0, "--threads", 1, "--json", path)
+    assert invoke(*words).exit_code == 0
+    models = importlib.import_module("tensorwright.cli.bench.models")
+    monkeypatch.setattr(models, "bench_model", lambda *_: pytest.fail("the row is there"))
+    result = invoke(*words, "--resume")
+    assert result.exit_code == 0, result.output
+    assert "tiny" in result.stdout
+    other = invoke(*words, "--resume", "--seed", 1)
+    assert other.exit_code == 2
+    assert "its rows have seed 0, this run has 1" in other.stderr
+    assert invoke(*words[:-2], "--resume").exit_code == 2
 
 
 def test_the_suite_of_the_paper() -> None:

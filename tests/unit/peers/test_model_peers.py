@@ -7,9 +7,11 @@ from pathlib import Path
 
 import onnx
 import pytest
-from tests.unit.peers.models import make_model, small_network
+from tests.unit.peers.models import draw, make_model, small_network
 
+from tensorwright.base import Target, detect_target
 from tensorwright.peers import PeerFailed, PeerProcess, find_kind
+from tensorwright.peers.process.instructions import is_held, is_narrower
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +27,21 @@ def test_what_openvino_computes_in_another_precision_is_refused(path: Path) -> N
         with pytest.raises(PeerFailed, match="it computes in bf16, not in f32"):
             peer.load(str(path), 2, {"INFERENCE_PRECISION_HINT": "bf16"})
         peer.load(str(path), 1)
+
+
+@pytest.mark.parametrize("kind", ["openvino", "pytorch"])
+def test_a_peer_is_held_to_the_vectors_of_a_target(kind: str, tmp_path: Path) -> None:
+    require(kind)
+    path = tmp_path / "convolution.onnx"
+    node = onnx.helper.make_node("Conv", ["x", "w"], ["y"])
+    onnx.save(make_model([node], {"x": (1, 16, 9, 9)}, {"w": draw((32, 16, 3, 3))}), path)
+    narrow = Target.parse("x86-64-avx2")
+    if not is_narrower(narrow):
+        pytest.skip("this machine has no wider vectors")
+    with PeerProcess(kind, kind) as peer:
+        assert peer.load(str(path), 1).vector_bytes == detect_target().vector_bytes
+    with PeerProcess(kind, kind, target=narrow) as peer:
+        assert is_held(peer.load(str(path), 1), narrow)
 
 
 def test_an_operator_without_a_counterpart_is_refused(tmp_path: Path) -> None:

@@ -10,12 +10,32 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tensorwright.base import OutputError
-from tensorwright.peers import BenchRow, PeerTime, make_row, print_rows, write_rows
+from tensorwright.base import InputError, OutputError
+from tensorwright.peers import (
+    BenchRow,
+    Compiled,
+    PeerTime,
+    make_row,
+    print_rows,
+    read_rows,
+    write_rows,
+)
 
 ROWS = (
-    make_row("squeezenet", "onnxruntime", 1.25e-7, 0.002, 0.001),
-    make_row("a[red]b", "onnxruntime", 0.0, 0.0005, None, ["NonZero", "TopK"]),
+    make_row("squeezenet", "", 1.25e-7, 0.002, peers=[PeerTime("onnxruntime", time_ms=1.0)]),
+    make_row("a[red]b", "onnxruntime", 0.0, 0.0005, compiled=Compiled(("NonZero", "TopK"))),
+)
+TUNED = (
+    make_row(
+        "light:resnet50",
+        "",
+        0.0,
+        ours_s=0.004,
+        untuned_s=0.008,
+        compiled=Compiled(tuned=20, workloads=24),
+        peers=[PeerTime("a", time_ms=6.0, is_held=False), PeerTime("b", time_ms=8.0, is_held=True)],
+    ),
+    make_row("wild:dlrm", "", 0.0, 0.001, peers=[PeerTime("b", time_ms=2.0, is_held=True)]),
 )
 
 
@@ -25,6 +45,10 @@ def test_rows_as_json(tmp_path: Path) -> None:
     found = json.loads(path.read_text())
     assert found.pop("geometric_mean") == pytest.approx(0.5)
     assert found.pop("threads") == 2
+    (mean,) = found.pop("means")
+    assert (mean["suite"], mean["ratio"], mean["rows"]) == ("", "ours/best", 1)
+    first = {"peer": "onnxruntime", "version": "", "time_ms": 1.0, "max_rel_error": None}
+    nothing = {"tuned": 0, "workloads": 0, "untuned_share": None, "held_ms": None}
     assert found.pop("rows") == [
         {
             "model": "squeezenet",
@@ -36,8 +60,11 @@ def test_rows_as_json(tmp_path: Path) -> None:
             "host_operators": [],
             "failure": "",
             "peak_share": None,
-            "peers": [],
-        },
+            "peers": [first | {"failure": "", "is_held": None}],
+            "untuned_ms": 2.0,
+            "untuned_ratio": 0.5,
+        }
+        | nothing,
         {
             "model": "a[red]b",
             "max_rel_error": 0.0,
@@ -49,7 +76,10 @@ def test_rows_as_json(tmp_path: Path) -> None:
             "failure": "",
             "peak_share": None,
             "peers": [],
-        },
+            "untuned_ms": 0.5,
+            "untuned_ratio": None,
+        }
+        | nothing,
     ]
     assert found == {}
     write_rows(path, [make_row("wrong", "onnxruntime", float("nan"))])
@@ -57,9 +87,41 @@ def test_rows_as_json(tmp_path: Path) -> None:
     write_rows(path, [make_row("m", peers=[PeerTime("p", max_rel_error=float("inf"))])])
     assert json.loads(path.read_text())["rows"][0]["peers"][0]["max_rel_error"] is None
     write_rows(path, ())
-    assert json.loads(path.read_text()) == {"geometric_mean": None, "rows": []}
+    assert json.loads(path.read_text()) == {
+        "geometric_mean": None,
+        "means": [],
+        "rows": [],
+    }
     with pytest.raises(OutputError):
         write_rows(tmp_path / "none" / "rows.json", ROWS)
+
+
+def test_rows_are_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    assert read_rows(path) == ({}, ())
+    write_rows(path, (*ROWS, *TUNED), {"threads": 2})
+    head, rows = read_rows(path)
+    assert (head["threads"], rows) == (2, (*ROWS, *TUNED))
+    path.write_text('{"rows": [{"model": "x"}]}')
+    with pytest.raises(InputError, match="it has no rows of bench models"):
+        read_rows(path)
+
+
+def test_untuned_beside_tuned_and_who_is_not_held() -> None:
+    assert [row.untuned_share for row in TUNED] == [0.5, None]
+    assert [row.held_ms for row in TUNED] == [8.0, 2.0]
+    header, *lines = print_lines(TUNED, "x86-64-avx2")
+    assert "untuned ms  tuned ms" in header
+    assert [line.split() for line in lines[:2]] == [
+        "light:resnet50 0.0e+00 8.00 4.00 6.00* 8.00 a 0.75 1.50 0.50 - none".split(),
+        "wild:dlrm 0.0e+00 1.00 - - 2.00 b 2.00 - - - none".split(),
+    ]
+    assert lines[2].startswith("* not held to x86-64-avx2: in these models a chooses some kernels")
+    assert lines[3:] == [
+        "untuned/best: geometric mean of 2 ratios 1.22, the least 0.75 (light:resnet50)",
+        "tuned/best: geometric mean of 2 ratios 1.73, the least 1.50 (light:resnet50)",
+        "ours/best held peer: geometric mean of 2 ratios 2.00, the least 2.00 (light:resnet50)",
+    ]
 
 
 def test_plain_lines_where_there_is_no_terminal() -> None:
@@ -76,8 +138,7 @@ def test_several_peers_have_columns_and_the_best_is_named() -> None:
             name,
             max_rel_error=1e-7,
             ours_s=0.002,
-            flops=3e6,
-            peak=2e9,
+            compiled=Compiled(flops=3e6, peak=2e9),
             peers=[
                 PeerTime("a", time_ms=a),
                 PeerTime("b", time_ms=b, failure="" if b else "b: no"),
@@ -90,7 +151,7 @@ def test_several_peers_have_columns_and_the_best_is_named() -> None:
         "one    1.0e-07     2.00  4.00  1.00     b   0.50     75 %     none",
         "two    1.0e-07     2.00  4.00     -     a   2.00     75 %     none",
         "two: b: no",
-        "geometric mean of 2 ratios 1.00, the least 0.50 (one)",
+        "ours/best: geometric mean of 2 ratios 1.00, the least 0.50 (one)",
     ]
 
 
@@ -102,9 +163,9 @@ def test_what_failed_is_said_below_the_table() -> None:
     ]
 
 
-def print_lines(rows: Sequence[BenchRow]) -> list[str]:
+def print_lines(rows: Sequence[BenchRow], target: str = "") -> list[str]:
     text = io.StringIO()
-    print_rows(rows, Console(file=text, width=20))
+    print_rows(rows, Console(file=text, width=20), target)
     return text.getvalue().splitlines()
 
 

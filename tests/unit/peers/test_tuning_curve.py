@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensorwright.base import InputError
+from tensorwright.base import InputError, Target
 from tensorwright.peers import CurvePoint, PeerProcess, read_curve, seconds_to_reach
 from tensorwright.peers.competitors.tuning_curve import append_points
 
@@ -48,7 +48,7 @@ def test_workloads_by_name_and_by_shape() -> None:
     for path in ("nothing.1", "GMM.9"):
         with pytest.raises(ValueError, match=r"neither one of|cases 1 to"):
             peer.make_workload(path, None)
-    assert "llvm" in str(peer.make_target(2))
+    assert "llvm" in str(peer.make_target(Target.parse("x86-64-avx2"), 2))
 
 
 @pytest.mark.slow

@@ -69,6 +69,12 @@ def split(model: str) -> tuple[str, str]:
     return "", model
 
 
+def row_name(model: str) -> str:
+    """What tables call a MODEL argument: SUITE:NAME, or a file without folder and suffix."""
+    kind, name = split(model)
+    return f"{kind}:{name}" if kind else Path(name).stem
+
+
 def short_name(model: str) -> str:
     """The name for people: without folder, suffix and kind."""
     kind, name = split(model)

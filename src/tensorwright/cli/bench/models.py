@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import sys
-import tempfile
+import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import click
-import onnx
 
-from tensorwright.base import MachineError, Target, TensorwrightError
-from tensorwright.cli.arguments.check_model import show_logits
-from tensorwright.cli.arguments.models import (
-    PAPER,
-    SUITES,
-    Shapes,
-    check_model,
-    read_graph,
-    read_proto,
-    short_name,
-    suite,
-)
+from tensorwright.base import MachineError, Target, UsageError
+from tensorwright.cli.arguments.models import PAPER, SUITES, Shapes, check_model, row_name, suite
 from tensorwright.cli.arguments.options import (
     Minutes,
     machine_options,
@@ -34,45 +24,15 @@ from tensorwright.cli.arguments.options import (
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
-from tensorwright.graph import Graph, Partition, load_onnx
-from tensorwright.peers import (
-    Arrays,
-    BenchRow,
-    compare_model,
-    find_kind,
-    make_row,
-    print_rows,
-    write_rows,
-)
-from tensorwright.pipeline import Scheduled, finish, opened, prepare
-from tensorwright.records import MemoryStore, RecordStore
-from tensorwright.runtime import KernelStep
-from tensorwright.search import search, setting_of
-from tensorwright.tuning.session import Budget, Search, choose_callbacks
-from tensorwright.zoo import random_inputs
+from tensorwright.cli.bench.network_runs import Plan, bench_model
+from tensorwright.peers import BenchRow, find_kind, print_rows, read_rows, write_rows
+from tensorwright.pipeline import opened
+from tensorwright.records import MemoryStore
 
 TOLERANCE = 1e-4
 DEFAULT_PEERS = ("onnxruntime",)
 PAPER_PEERS = ("onnxruntime", "openvino", "inductor")
-_LIMIT_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How models are compared.
-
-    rounds  of the rotation; 0 checks and does not time      minutes   of tuning before it, or None
-    peak    of the machine in flop/s; 0 if not measured
-    """
-
-    target: Target
-    threads: int
-    seed: int
-    rounds: int
-    peers: tuple[str, ...]
-    shapes: Shapes | None
-    minutes: float | None = None
-    peak: float = 0.0
+_SAME_RUN = ("target", "threads", "fingerprint", "peers", "rounds", "seed", "tuned", "minutes")
 
 
 def read_peers(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
@@ -111,6 +71,7 @@ def read_peers(ctx: click.Context, param: click.Parameter, text: str | None) -> 
     "openvino and inductor.",
 )
 @click.option("--json", "json_path", metavar="FILE", help="Write the rows to a file, too.")
+@click.option("--resume", is_flag=True, help="Keep the finished models of that file.")
 def command(
     models: tuple[str, ...],
     suites: tuple[str, ...],
@@ -125,21 +86,25 @@ def command(
     rounds: int,
     peers: tuple[str, ...],
     json_path: str | None,
+    resume: bool,
 ) -> None:
     """Compile networks, check their answers against a peer's, and time all in turn.
 
     The error is that of the worst output, the tensor before the last softmax among them, over the
-    largest number of that output. The ratio is the time of the fastest peer over ours. With
-    --minutes a model that has not been tuned so long is tuned first; the same command goes on where
-    it stopped.
+    largest number of that output. The ratio is the time of the fastest peer over ours; where there
+    are schedules on record, our time without them has columns, too. With --minutes a model that has
+    not been tuned so long is tuned first; the same command goes on where it stopped, with --resume
+    after the models that are done.
 
-    Example: tensorwright bench models --suite light --check --json rows.json
+    Example: tensorwright bench models --suite light --suite wild --json rows.json
     """
-    names = (*models, *(each for name in suites for each in suite(name)))
+    names = tuple(dict.fromkeys((*models, *(each for name in suites for each in suite(name)))))
     if not names:
         raise click.UsageError("name models, or a suite: --suite light")
     if minutes and not tuned:
         raise click.UsageError("--minutes tunes, --untuned uses nothing of it: leave one out")
+    if resume and json_path is None:
+        raise click.UsageError("--resume goes on with a file: name it with --json")
     for name in names:
         check_model(name)
     if json_path is not None:
@@ -157,18 +122,38 @@ def command(
         "tuned": tuned,
         "minutes": minutes,
     }
-    rows: list[BenchRow] = []
+    rows = _kept_rows(json_path, head) if resume and json_path is not None else []
+    done = {row.model for row in rows}
+    left = [name for name in names if row_name(name) not in done]
+    start = time.monotonic()
     with MemoryStore() if not tuned else opened(records, create=bool(minutes)) as store:
-        for name in names:
+        for number, name in enumerate(left, 1):
             rows.append(bench_model(name, plan, store))
-            _note(rows[-1])
+            _note(rows[-1], len(left) - number, (time.monotonic() - start) / number)
             if rounds:
                 rows, plan = _measure_peak_again(rows, plan)
             if json_path is not None:
                 write_rows(json_path, rows, {**head, "peak_gflops": plan.peak / 1e9})
-    print_rows(rows)
+    print_rows(rows, target=target.name)
     if check and not all(passes(row) for row in rows):
         sys.exit(1)
+
+
+def _kept_rows(path: str, head: Mapping[str, object]) -> list[BenchRow]:
+    """The rows of an earlier run without a failure.
+
+    Raises:  UsageError if that was not this machine, target and way of measuring.
+    """
+    before, rows = read_rows(path)
+    for name in _SAME_RUN if before else ():
+        if before.get(name) != head[name]:
+            raise UsageError(
+                stage="bench",
+                where=f"file {path}",
+                reason=f"its rows have {name} {before.get(name)}, this run has {head[name]}",
+                remedy="name another file, or leave --resume out",
+            )
+    return [row for row in rows if not row.failure]
 
 
 def _measure_peak_again(rows: list[BenchRow], plan: Plan) -> tuple[list[BenchRow], Plan]:
@@ -189,93 +174,14 @@ def passes(row: BenchRow) -> bool:
     return not row.failure and row.max_rel_error is not None and row.max_rel_error <= TOLERANCE
 
 
-def bench_model(model: str, plan: Plan, store: RecordStore) -> BenchRow:
-    """The row of one model; whatever goes wrong with it is in the row."""
-    name = short_name(model)
-    try:
-        with tempfile.TemporaryDirectory(prefix="tensorwright-bench-") as folder:
-            return _compare(model, name, plan, store, Path(folder))
-    except TensorwrightError as error:
-        return make_row(name, plan.peers[0], failure=f"{type(error).__name__}: {error}")
-    except Exception as error:  # noqa: BLE001 - one model's fault must not end the others' runs
-        return make_row(name, plan.peers[0], failure=f"{type(error).__name__}: {error}")
-
-
-def _compare(model: str, name: str, plan: Plan, store: RecordStore, folder: Path) -> BenchRow:
-    graph = read_graph(model, plan.shapes, plan.seed)
-    proto = read_proto(model, plan.shapes, plan.seed)
-    inputs = random_inputs(graph, plan.seed)
-    shown = show_logits(proto)
-    theirs = folder / "model.onnx"
-    _save(proto, theirs)
-    row = _run(name, graph, theirs, inputs, plan, store)
-    if shown is None or row.max_rel_error is None:
-        return row
-    del graph, proto
-    _save(shown.model, theirs)
-    graph = load_onnx(shown.model, plan.shapes)
-    first = next((each.peer for each in row.peers if not each.failure), plan.peers[0])
-    check = replace(plan, rounds=0, peers=(first,), minutes=None)
-    checked = _run(name, graph, theirs, inputs, check, store)
-    if checked.max_rel_error is None:
-        return replace(row, failure=row.failure or checked.failure)
-    return replace(row, max_rel_error=max(row.max_rel_error, checked.max_rel_error))
-
-
-def _run(
-    name: str, graph: Graph, theirs: Path, inputs: Arrays, plan: Plan, store: RecordStore
-) -> BenchRow:
-    ours = theirs.with_name("model.tw")
-    ready: list[Scheduled] = []
-    parts = prepare(graph, plan.target)
-    if plan.minutes:
-        _tune(name, parts, plan, store)
-    executable = finish(
-        parts, plan.target, plan.threads, store, lambda each, *_: ready.append(each)
-    )
-    executable.save(ours)
-    hosts = executable.host_operators
-    flops = sum(step.flops for step in executable.plan.steps if isinstance(step, KernelStep))
-    if plan.rounds:
-        tuned = sum(each.is_tuned for each in ready)
-        click.echo(f"{name}: {tuned} of {len(ready)} workloads tuned", err=True)
-    del executable, parts
-    return compare_model(
-        name,
-        ours,
-        theirs,
-        inputs,
-        plan.threads,
-        plan.peers,
-        rounds=plan.rounds,
-        limit_s=_LIMIT_S * (1 + len(plan.peers)),
-        host_operators=hosts,
-        flops=flops,
-        peak=plan.peak,
-    )
-
-
-def _tune(name: str, parts: Partition, plan: Plan, store: RecordStore) -> None:
-    """Spend what is left of the model's minutes. Raises KeyboardInterrupt after an interrupt."""
-    click.echo(f"{name}: tuning, {plan.minutes:g} minutes in all", err=True)
-    how = Search(Budget(plan.minutes), plan.seed, choose_callbacks(is_quiet=False))
-    result = search(parts, setting_of(plan.target, plan.threads), store, how)
-    click.echo(f"{name}: {result.trials} trials in {result.elapsed_s:.0f} s", err=True)
-    if result.is_interrupted:
-        click.echo(result.resume_text, err=True)
-        raise KeyboardInterrupt
-
-
-def _save(proto: onnx.ModelProto, path: Path) -> None:
-    """Write a model; one above 2 GiB with its weights beside it."""
-    onnx.save(proto, path, save_as_external_data=proto.ByteSize() > 1 << 30)
-
-
-def _note(row: BenchRow) -> None:
-    """Say at once how a model did: the table comes at the end."""
+def _note(row: BenchRow, left: int, each_s: float) -> None:
+    """Say at once how a model did, and how long the rest takes if it is like those before it."""
     error = "-" if row.max_rel_error is None else f"{row.max_rel_error:.1e}"
     ratio = ""
     if row.ratio is not None:
         ratio = f", {row.ours_ms:.2f} ms, ratio {row.ratio:.2f} to {row.peer}"
+    if row.untuned_share is not None:
+        ratio += f", untuned {row.untuned_ratio:.2f}"
     failure = f", {row.failure.splitlines()[0]}" if row.failure else ""
-    click.echo(f"{row.model}: error {error}{ratio}{failure}", err=True)
+    rest = f"; {left} left, {left * each_s / 60:.0f} minutes" if left else ""
+    click.echo(f"{row.model}: error {error}{ratio}{failure}{rest}", err=True)

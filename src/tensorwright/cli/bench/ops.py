@@ -219,6 +219,8 @@ def plan_rival(case: OperatorCase, plan: OpPlan, budget: TuneBudget) -> RivalPla
     if not {case.family, case.name} & set(budget.rivals):
         return None
     name = f"{case.name}-batch{case.batch}-threads{plan.threads}-seed{plan.seed}"
+    if plan.target.name != "native":
+        name += f"-{plan.target.name}"
     folder = make_folder(Path(knobs.HOME.get()) / "metaschedule" / name)
     return RivalPlan(budget.rival_trials, folder)
 

@@ -6,13 +6,22 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from tensorwright.base import TensorwrightError
+from tensorwright.base import Target, TensorwrightError
 from tensorwright.peers.comparison.accuracy import max_rel_error
-from tensorwright.peers.comparison.network_table import BenchRow, PeerTime, make_row
+from tensorwright.peers.comparison.network_rows import (
+    UNKNOWN,
+    BenchRow,
+    Compiled,
+    PeerTime,
+    make_row,
+)
 from tensorwright.peers.comparison.rotation import Failure, Timing, rotate
+from tensorwright.peers.process.instructions import is_held
 from tensorwright.peers.process.process import PeerProcess
-from tensorwright.peers.process.protocol import Arrays, PeerFailed
+from tensorwright.peers.process.protocol import Arrays, PeerFailed, PeerInfo
 
+OURS = "ours"
+UNTUNED = "ours untuned"
 WRONG = 1e-3
 """A peer whose answers are further from the first peer's is not in the race."""
 
@@ -24,27 +33,27 @@ class _Contest:
     found    what is known of each peer
     """
 
-    def __init__(self, inputs: Arrays, threads: int) -> None:
-        self.inputs, self.threads = inputs, threads
+    def __init__(self, inputs: Arrays, threads: int, target: Target | None) -> None:
+        self.inputs, self.threads, self.target = inputs, threads, target
         self.racing: dict[str, PeerProcess] = {}
         self.answers: Arrays | None = None
         self.found: dict[str, PeerTime] = {}
 
-    def start(self, stack: ExitStack, name: str, kind: str, path: str) -> tuple[str, Arrays]:
-        """Start a competitor: its version and its answers.
+    def start(self, stack: ExitStack, name: str, kind: str, path: str) -> tuple[PeerInfo, Arrays]:
+        """Start a competitor: what it says of itself, and its answers.
 
         Raises:  PeerFailed, MachineError if it cannot run the model.
         """
-        process = stack.enter_context(PeerProcess(name, kind))
+        process = stack.enter_context(PeerProcess(name, kind, target=self.target))
         info = process.load(path, self.threads)
         outputs = process.check(self.inputs)
         self.racing[name] = process
-        return info.version, outputs
+        return info, outputs
 
     def add_peer(self, stack: ExitStack, kind: str, path: str) -> None:
         """Start a peer; one that fails, or answers unlike the first one, is told and left out."""
         try:
-            version, outputs = self.start(stack, kind, kind, path)
+            info, outputs = self.start(stack, kind, kind, path)
         except TensorwrightError as problem:
             self.found[kind] = PeerTime(kind, failure=describe(problem))
             return
@@ -55,7 +64,13 @@ class _Contest:
         if not error <= WRONG:
             self.racing.pop(kind)
             failure = f"peer {kind} answers differently: by {error:.1e} of the largest number"
-        self.found[kind] = PeerTime(kind, version, max_rel_error=error, failure=failure)
+        self.found[kind] = PeerTime(
+            kind,
+            info.version,
+            max_rel_error=error,
+            failure=failure,
+            is_held=is_held(info, self.target),
+        )
 
 
 def compare_model(
@@ -65,51 +80,54 @@ def compare_model(
     inputs: Arrays,
     threads: int,
     peers: Sequence[str] = ("onnxruntime",),
+    *,
+    untuned: str | os.PathLike[str] | None = None,
+    target: Target | None = None,
     runtime: str = "ours",
     rounds: int = 11,
     limit_s: float | None = None,
-    host_operators: Sequence[str] = (),
-    flops: float = 0.0,
-    peak: float = 0.0,
+    compiled: Compiled = UNKNOWN,
 ) -> BenchRow:
     """Check our executable's outputs against the first peer that runs, then time all in rotation.
 
     model   its name in the row               ours      file of our executable
     theirs  file that the peers read          rounds    of the rotation; 0 to check only
-    peers   their kinds                       runtime   kind of our competitor
-    limit_s see `rotate`                      flops     of an inference; peak   of the machine, in
-                                                        flop/s, both 0 where they are not known
+    peers   their kinds                       untuned   a second file of ours, without records
+    target  that peers are held to            runtime   kind of our competitors
+    limit_s see `rotate`                      compiled  what is known of our executable
     A crash, a hang or a refusal of ours, or of every peer, is the row's `failure`; that of one peer
     is its own, and the others go on.
     """
-    contest = _Contest(inputs, threads)
+    contest = _Contest(inputs, threads, target)
+    own = {OURS: ours} if untuned is None else {OURS: ours, UNTUNED: untuned}
     error: float | None = None
-    ours_s: float | None = None
+    times_s: dict[str, float | None] = {}
     failure = ""
     with ExitStack() as stack:
         try:
-            _, outputs = contest.start(stack, "ours", runtime, os.fspath(ours))
+            outputs = [
+                contest.start(stack, name, runtime, os.fspath(path))[1]
+                for name, path in own.items()
+            ]
         except PeerFailed as problem:
-            return make_row(model, "", host_operators=host_operators, failure=describe(problem))
+            return make_row(model, failure=describe(problem), compiled=compiled)
         for kind in peers:
             contest.add_peer(stack, kind, os.fspath(theirs))
         if contest.answers is not None:
-            error = max_rel_error(outputs, contest.answers)
+            error = max(max_rel_error(each, contest.answers) for each in outputs)
         if rounds:
-            ours_s, failure = _race(contest, rounds, limit_s)
+            times_s, failure = _race(contest, tuple(own), rounds, limit_s)
     found = tuple(contest.found.values())
     if not failure and all(each.failure for each in found):
         failure = next((each.failure for each in found), "there is no peer")
     return make_row(
         model,
-        "",
-        error,
-        ours_s,
-        host_operators=host_operators,
+        max_rel_error=error,
+        ours_s=times_s.get(OURS),
+        untuned_s=times_s.get(UNTUNED),
         failure=failure,
         peers=found,
-        flops=flops,
-        peak=peak,
+        compiled=compiled,
     )
 
 
@@ -120,17 +138,21 @@ def describe(problem: TensorwrightError) -> str:
     return str(problem)
 
 
-def _race(contest: _Contest, rounds: int, limit_s: float | None) -> tuple[float | None, str]:
-    """Time those that answered: seconds of ours, and its failure; the peers' go into `found`."""
-    ours_s: float | None = None
+def _race(
+    contest: _Contest, own: Sequence[str], rounds: int, limit_s: float | None
+) -> tuple[dict[str, float | None], str]:
+    """Time those that answered: seconds of each of ours, and a failure of one; the peers' go into
+    `found`.
+    """
+    times_s: dict[str, float | None] = {}
     failure = ""
     for result in rotate(tuple(contest.racing.values()), rounds, limit_s=limit_s):
         text = ""
         if isinstance(result, Failure):
             text = f"{result.name} {result.kind.value}: {result.reason}"
         time_s = result.median_s if isinstance(result, Timing) else None
-        if result.name == "ours":
-            ours_s, failure = time_s, text
+        if result.name in own:
+            times_s[result.name], failure = time_s, failure or text
         else:
             contest.found[result.name] = contest.found[result.name].with_time(time_s, text)
-    return ours_s, failure
+    return times_s, failure

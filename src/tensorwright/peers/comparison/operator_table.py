@@ -14,8 +14,8 @@ from typing import Any
 from rich.console import Console
 
 from tensorwright.base import InputError
-from tensorwright.peers.comparison.network_table import print_table, write_objects
 from tensorwright.peers.comparison.operators import METASCHEDULE, OURS, OpTime
+from tensorwright.peers.comparison.tables import print_line, print_table, write_objects
 
 NEAR_PEAK = 0.65
 """From this share of the machine's peak on, the best peer leaves little to gain."""
@@ -179,8 +179,11 @@ def print_op_rows(rows: Sequence[OpRow], console: Console | None = None) -> None
     for row in rows:
         for text in (row.failure, *(_failure(time) for time in row.times)):
             if text:
-                line = f"{row.case}: {text}"
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
+                print_line(f"{row.case}: {text}", console)
+    loose = [time.peer for row in rows for time in row.times if time.is_held is False]
+    if loose:
+        who = ", ".join(dict.fromkeys(loose))
+        print_line(f"not held to the target, for lack of a setting: {who}", console)
 
 
 def _cells(row: OpRow) -> tuple[str, ...]:

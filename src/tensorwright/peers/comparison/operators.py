@@ -21,6 +21,7 @@ from tensorwright.ops import Array, work
 from tensorwright.peers.comparison.accuracy import max_rel_error
 from tensorwright.peers.comparison.rotation import Failure, Timing, rotate
 from tensorwright.peers.competitors.our_operators import FACTORY as OUR_FACTORY
+from tensorwright.peers.process.instructions import is_held
 from tensorwright.peers.process.kinds import find_kind
 from tensorwright.peers.process.process import PeerProcess
 from tensorwright.peers.process.protocol import Arrays, PeerFailed
@@ -49,6 +50,8 @@ class OpTime:
     time_s   the median                     low_s   the 10th percentile: without foreign load
     error    largest difference from the evaluator's answer, over the largest element
     failure  why it was not timed, or its answer is wrong; "" where all went well
+    is_held  whether it kept to the vectors of a target that has narrower ones than the machine;
+             None where there is no need, or it is ours
     """
 
     peer: str
@@ -58,6 +61,7 @@ class OpTime:
     error: float | None = None
     version: str = ""
     failure: str = ""
+    is_held: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ class _Entrant:
     error: float | None = None
     version: str = ""
     failure: str = ""
+    is_held: bool | None = None
     timing: Timing | None = None
 
     @property
@@ -170,7 +175,8 @@ def compare_case(
             for copy in range(copies)
         ]
         for entrant in entrants:  # all at once: they import what they need at the same time
-            entrant.process = stack.enter_context(PeerProcess(entrant.name, entrant.kind))
+            process = PeerProcess(entrant.name, entrant.kind, target=plan.target)
+            entrant.process = stack.enter_context(process)
         for entrant in entrants:
             _prepare(entrant, expected, plan)
         able = [entrant for entrant in entrants if not entrant.failure]
@@ -229,6 +235,7 @@ def _enter_metaschedule(
         "shape": [number for _, number in case.fields],
         "trials": rival.trials,
         "work_dir": str(rival.folder),
+        "target": plan.target.name,
         "seed": plan.seed,
         "copies": copies,
     }
@@ -266,6 +273,8 @@ def _prepare(entrant: _Entrant, expected: Sequence[Array], plan: OpPlan) -> None
     try:
         info = process.load(entrant.path, plan.threads, entrant.options)
         entrant.version = info.version
+        if entrant.peer != OURS:
+            entrant.is_held = is_held(info, plan.target)
         outputs = [entrant.restore(array) for array in process.check(entrant.inputs).values()]
         entrant.inputs = {}
         entrant.error = max_rel_error(_named(outputs), _named(expected[: entrant.copies]))
@@ -312,4 +321,5 @@ def _result(entrant: _Entrant) -> OpTime:
         error=entrant.error,
         version=entrant.version,
         failure=entrant.failure,
+        is_held=entrant.is_held,
     )

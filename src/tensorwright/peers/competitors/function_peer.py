@@ -2,7 +2,8 @@
 
 The path names a factory, "package.module:name" or "/path/to/file.py:name". It is called as
 `factory(inputs, threads, **options)` with the bound arrays by name, and returns the function
-to time, which takes nothing and returns an array, a sequence of arrays or arrays by name.
+to time, which takes nothing and returns an array, a sequence of arrays or arrays by name. Its
+module may say `__version__` and `VECTOR_BYTES`.
 
     def matmul(inputs, threads, size):            path "mine.py:matmul", options {"size": 512}
         a = np.ones((size, size), np.float32)
@@ -39,7 +40,8 @@ class FunctionPeer(Peer):
         module = _import_file(Path(place)) if place.endswith(".py") else _import(place)
         self._factory = getattr(module, name)
         self._threads, self._options = threads, dict(options)
-        return PeerInfo(str(getattr(module, "__version__", "")), f"{path}, {threads} threads")
+        version, width = getattr(module, "__version__", ""), getattr(module, "VECTOR_BYTES", 0)
+        return PeerInfo(str(version), f"{path}, {threads} threads", width)
 
     def bind(self, inputs: Arrays) -> None:
         """Make the function to time."""

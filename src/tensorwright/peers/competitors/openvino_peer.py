@@ -3,7 +3,8 @@
 One request at a time (the LATENCY hint, one stream) on as many threads as are asked for, hardware
 threads counted as cores. Left to itself it computes in bf16 where the processor can, and in groups
 of 8-bit numbers where weights are compressed: both are switched off, and what the compiled model
-says of itself is checked. Inputs are bound without a copy, outputs read where they lie.
+says of itself is checked; so is how wide the vectors of its kernels are. Inputs are bound without a
+copy, outputs read where they lie.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ import openvino
 from openvino import properties
 from openvino.properties import hint
 
+from tensorwright.base import detect_target
 from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, not_bound
+
+_WIDTHS = (("avx512", 64), ("avx2", 32), ("sse", 16))
 
 
 class OpenVinoPeer(Peer):
@@ -36,7 +40,8 @@ class OpenVinoPeer(Peer):
         self._request = self._model.create_infer_request()
         _check(self._model, threads)
         version = str(openvino.__version__).split("-")[0]
-        return PeerInfo(version, f"{_precision(self._model)}, {threads} threads, 1 stream")
+        detail = f"{_precision(self._model)}, {threads} threads, 1 stream"
+        return PeerInfo(version, detail, _widest_vectors(self._model))
 
     def bind(self, inputs: Arrays) -> None:
         """Place the inputs: OpenVINO reads the arrays where they are."""
@@ -82,6 +87,18 @@ def _check(model: Any, threads: int) -> None:
     given = model.get_property(properties.inference_num_threads())
     if given != threads:
         raise ValueError(f"it uses {given} threads, not {threads}")
+
+
+def _widest_vectors(model: Any) -> int:
+    """Bytes of the widest vectors among the kernels that the compiled model names.
+
+    Kernels of MLAS, which it calls for products of matrices, use what the processor has.
+    """
+    nodes = model.get_runtime_model().get_ops()
+    kernels = {str(node.get_rt_info()["primitiveType"].astype(str)) for node in nodes}
+    widths = [detect_target().vector_bytes for kernel in kernels if "mlas" in kernel]
+    widths += [width for kernel in kernels for name, width in _WIDTHS if name in kernel]
+    return max(widths, default=0)
 
 
 def _name_in(names: set[str], inputs: Mapping[str, object]) -> str:

@@ -18,6 +18,7 @@ from tensorwright.peers.competitors.torch_network import Network, read_network
 from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, not_bound
 
 _TRIES = 5
+_WIDTHS = {"DEFAULT": 16, "AVX2": 32, "AVX512": 64}
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
@@ -35,9 +36,8 @@ class TorchPeer(Peer):
         torch.set_grad_enabled(False)
         torch.set_float32_matmul_precision("highest")
         self.network = read_network(path).eval()
-        return PeerInfo(
-            str(torch.__version__).split("+")[0], f"{self.describe()}, {threads} threads"
-        )
+        version = str(torch.__version__).split("+")[0]
+        return PeerInfo(version, f"{self.describe()}, {threads} threads", vector_bytes())
 
     def describe(self) -> str:
         """How it runs, in a word."""
@@ -68,6 +68,11 @@ class TorchPeer(Peer):
         names = self.network.output_names if self.network is not None else ()
         outputs = [output.contiguous().numpy() for output in self._run()]
         return dict(zip(names, outputs, strict=True))
+
+
+def vector_bytes() -> int:
+    """Of the widest vectors that PyTorch's kernels use in this process; 0 where it does not say."""
+    return _WIDTHS.get(torch.backends.cpu.get_cpu_capability(), 0)
 
 
 def bind_call(network: Callable[..., Any], tensors: Sequence[Any]) -> Callable[[], Sequence[Any]]:

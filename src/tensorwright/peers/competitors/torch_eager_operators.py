@@ -15,10 +15,12 @@ import torch
 from torch.nn import functional
 
 from tensorwright.ops import Array
+from tensorwright.peers.competitors.pytorch_peer import vector_bytes
 from tensorwright.peers.process.protocol import Arrays
 from tensorwright.zoo import Form, OperatorCase, OperatorProgram, draw_operands, operator_program
 
 __version__ = str(torch.__version__)
+VECTOR_BYTES = vector_bytes()
 
 Operation = Callable[[], torch.Tensor]
 Operands = dict[str, torch.Tensor]

@@ -27,7 +27,7 @@ from tvm.ir.utils import derived_object
 from tvm.s_tir import meta_schedule
 from tvm.s_tir.meta_schedule.testing import te_workload
 
-from tensorwright.base import detect_target, knobs
+from tensorwright.base import Target, knobs
 from tensorwright.peers.competitors.tuning_curve import (
     CurvePoint,
     append_points,
@@ -42,8 +42,8 @@ BUILD_S = 60.0
 
 
 class TvmPeer(Peer):
-    """See the module's text. Options: shape, trials, work_dir, seed, mcpu (of LLVM), batch,
-    copies.
+    """See the module's text. Options: shape, trials, work_dir, seed, target (of ours),
+    mcpu (of LLVM), batch, copies.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,8 @@ class TvmPeer(Peer):
         self._shapes = tuple(tuple(int(extent) for extent in each.shape) for each in tensors)
         self._copies = int(options.get("copies", 1))
         function = te.create_prim_func(list(tensors))
-        target = make_target(threads, options.get("mcpu"))
+        machine = Target.parse(options.get("target", "native"))
+        target = make_target(machine, threads, options.get("mcpu"))
         folder = Path(options.get("work_dir") or _default_folder(path, self._shapes, threads))
         folder.mkdir(parents=True, exist_ok=True)
         trials = int(options.get("trials", TRIALS))
@@ -70,7 +71,8 @@ class TvmPeer(Peer):
         if schedule is None:
             raise ValueError(f"none of {trials} trials could be measured: see {folder / 'logs'}")
         self._module = tvm.compile(schedule.mod, target=target)["main"]
-        return PeerInfo(str(tvm.__version__), f"MetaSchedule, {threads} threads, {_told(folder)}")
+        detail = f"MetaSchedule, {threads} threads, {_told(folder)}"
+        return PeerInfo(str(tvm.__version__), detail, machine.vector_bytes)
 
     def bind(self, inputs: Arrays) -> None:
         """Copy the inputs, which are the operands in order, copy by copy, and place the outputs.
@@ -126,9 +128,9 @@ def make_workload(path: str, shape: Sequence[int] | None) -> tuple[Any, ...]:
     return tuple(make(*shape))
 
 
-def make_target(threads: int, processor: str | None = None) -> Any:
-    """This machine as TVM's target: by its features, as LLVM may not know its name."""
-    features = detect_target().features
+def make_target(machine: Target, threads: int, processor: str | None = None) -> Any:
+    """A machine as TVM's target: by its features, as LLVM may not know its name."""
+    features = machine.features
     if processor is None and "avx512f" in features:
         processor = "skylake-avx512"
     elif processor is None and "avx2" in features:

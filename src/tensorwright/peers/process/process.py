@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
-from tensorwright.base import InternalError
+from tensorwright.base import InternalError, Target
 from tensorwright.peers.process import jobs
+from tensorwright.peers.process.instructions import holding_variables
 from tensorwright.peers.process.kinds import find_kind
 from tensorwright.peers.process.protocol import (
     Arrays,
@@ -34,16 +35,21 @@ class PeerProcess:
 
     name     for people                        limit_s  longest a command may take before the
     kind     a name in KINDS                            process is ended and counts as hung; that
-                                                        of its kind where None
+    target   whose vectors it is held to, where                of its kind where None
+             settings allow; the machine's if None
     Raises:  PeerFailed, from every method, if the competitor refuses, crashes or hangs;
              UsageError for an unknown kind, MachineError for one that is not installed.
     """
 
-    def __init__(self, name: str, kind: str, limit_s: float | None = None) -> None:
+    def __init__(
+        self, name: str, kind: str, limit_s: float | None = None, target: Target | None = None
+    ) -> None:
         self.name = name
         self._limit_s = find_kind(kind).limit_s if limit_s is None else limit_s
         self._turns = 0
-        self._child = Child(Job(jobs.create, (kind,)), start_limit_s=self._limit_s)
+        self._child = Child(
+            Job(jobs.create, (kind,)), holding_variables(target), start_limit_s=self._limit_s
+        )
         self._guard = Guard(self._child.pid)
 
     def load(

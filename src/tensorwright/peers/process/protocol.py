@@ -20,10 +20,14 @@ Arrays = Mapping[str, np.ndarray[Any, np.dtype[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class PeerInfo:
-    """What a competitor says of itself: its version, and how it runs the model."""
+    """What a competitor says of itself: its version, and how it runs the model.
+
+    vector_bytes  of the widest vectors that its kernels use; 0 where it cannot say
+    """
 
     version: str
     detail: str
+    vector_bytes: int = 0
 
 
 class Peer(Protocol):

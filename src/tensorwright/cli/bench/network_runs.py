@@ -1,0 +1,139 @@
+"""One network of `tensorwright bench models`: tuned if asked, compiled, checked, timed in turns."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+import onnx
+
+from tensorwright.base import Target, TensorwrightError
+from tensorwright.cli.arguments.check_model import show_logits
+from tensorwright.cli.arguments.models import Shapes, read_graph, read_proto, row_name, short_name
+from tensorwright.graph import Graph, Partition, load_onnx
+from tensorwright.peers import Arrays, BenchRow, Compiled, compare_model, make_row
+from tensorwright.pipeline import Scheduled, finish, prepare
+from tensorwright.records import MemoryStore, RecordStore
+from tensorwright.runtime import Executable, KernelStep
+from tensorwright.search import search, setting_of
+from tensorwright.tuning.session import Budget, Search, choose_callbacks
+from tensorwright.zoo import random_inputs
+
+_LIMIT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How models are compared.
+
+    rounds  of the rotation; 0 checks and does not time      minutes   of tuning before it, or None
+    peak    of the machine in flop/s; 0 if not measured
+    """
+
+    target: Target
+    threads: int
+    seed: int
+    rounds: int
+    peers: tuple[str, ...]
+    shapes: Shapes | None
+    minutes: float | None = None
+    peak: float = 0.0
+
+
+def bench_model(model: str, plan: Plan, store: RecordStore) -> BenchRow:
+    """The row of one model; whatever goes wrong with it is in the row."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="tensorwright-bench-") as folder:
+            return _compare(model, plan, store, Path(folder))
+    except TensorwrightError as error:
+        failure = f"{type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 - one model's fault must not end the others' runs
+        failure = f"{type(error).__name__}: {error}"
+    return make_row(row_name(model), plan.peers[0], failure=failure)
+
+
+def _compare(model: str, plan: Plan, store: RecordStore, folder: Path) -> BenchRow:
+    graph = read_graph(model, plan.shapes, plan.seed)
+    proto = read_proto(model, plan.shapes, plan.seed)
+    inputs = random_inputs(graph, plan.seed)
+    shown = show_logits(proto)
+    theirs = folder / "model.onnx"
+    _save(proto, theirs)
+    row = _run(model, graph, theirs, inputs, plan, store)
+    if shown is None or row.max_rel_error is None:
+        return row
+    del graph, proto
+    _save(shown.model, theirs)
+    graph = load_onnx(shown.model, plan.shapes)
+    first = next((each.peer for each in row.peers if not each.failure), plan.peers[0])
+    check = replace(plan, rounds=0, peers=(first,), minutes=None)
+    checked = _run(model, graph, theirs, inputs, check, store)
+    if checked.max_rel_error is None:
+        return replace(row, failure=row.failure or checked.failure)
+    return replace(row, max_rel_error=max(row.max_rel_error, checked.max_rel_error))
+
+
+def _run(
+    model: str, graph: Graph, theirs: Path, inputs: Arrays, plan: Plan, store: RecordStore
+) -> BenchRow:
+    name = short_name(model)
+    parts = prepare(graph, plan.target)
+    if plan.minutes:
+        _tune(name, parts, plan, store)
+    ours, untuned = theirs.with_name("model.tw"), None
+    executable, tuned = _finish(parts, plan, store)
+    executable.save(ours)
+    compiled = Compiled(
+        executable.host_operators,
+        sum(step.flops for step in executable.plan.steps if isinstance(step, KernelStep)),
+        plan.peak,
+        tuned,
+        len(parts.workloads),
+    )
+    if tuned:
+        untuned = theirs.with_name("untuned.tw")
+        with MemoryStore() as nothing:
+            _finish(parts, plan, nothing)[0].save(untuned)
+    if plan.rounds:
+        click.echo(f"{name}: {tuned} of {compiled.workloads} workloads tuned", err=True)
+    del executable, parts
+    return compare_model(
+        row_name(model),
+        ours,
+        theirs,
+        inputs,
+        plan.threads,
+        plan.peers,
+        untuned=untuned,
+        target=plan.target,
+        rounds=plan.rounds,
+        limit_s=_LIMIT_S * (1 + len(plan.peers) + bool(tuned)),
+        compiled=compiled,
+    )
+
+
+def _finish(parts: Partition, plan: Plan, store: RecordStore) -> tuple[Executable, int]:
+    """The executable by what is on record, and for how many workloads that is something."""
+    ready: list[Scheduled] = []
+    executable = finish(
+        parts, plan.target, plan.threads, store, lambda each, *_: ready.append(each)
+    )
+    return executable, sum(each.is_tuned for each in ready)
+
+
+def _tune(name: str, parts: Partition, plan: Plan, store: RecordStore) -> None:
+    """Spend what is left of the model's minutes. Raises KeyboardInterrupt after an interrupt."""
+    click.echo(f"{name}: tuning, {plan.minutes:g} minutes in all", err=True)
+    how = Search(Budget(plan.minutes), plan.seed, choose_callbacks(is_quiet=False))
+    result = search(parts, setting_of(plan.target, plan.threads), store, how)
+    click.echo(f"{name}: {result.trials} trials in {result.elapsed_s:.0f} s", err=True)
+    if result.is_interrupted:
+        click.echo(result.resume_text, err=True)
+        raise KeyboardInterrupt
+
+
+def _save(proto: onnx.ModelProto, path: Path) -> None:
+    """Write a model; one above 2 GiB with its weights beside it."""
+    onnx.save(proto, path, save_as_external_data=proto.ByteSize() > 1 << 30)
