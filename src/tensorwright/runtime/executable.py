@@ -225,6 +225,21 @@ class Executable:
         """
         write_container(path, self._contents)
 
+    def with_plan(self, plan: Plan, threads: int | None = None) -> Executable:
+        """The same code and constants run as another plan says: other teams, other threads.
+
+        Raises:  as making one does.
+        """
+        contents = self._contents
+        return Executable(
+            plan,
+            contents.objects,
+            contents.constants,
+            threads=self._threads if threads is None else threads,
+            sources=contents.sources,
+            hosts=self._hosts,
+        )
+
     def trim(self) -> None:
         """Give the memory of idle calls back; the next call takes its own again."""
         self._pool.trim()
