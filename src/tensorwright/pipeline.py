@@ -54,7 +54,14 @@ from tensorwright.graph import (
     simplify,
 )
 from tensorwright.ops import Array
-from tensorwright.records import RecordStore, best_trace, detect_hardware, load_choice, open_store
+from tensorwright.records import (
+    RecordStore,
+    best_trace,
+    detect_hardware,
+    load_choice,
+    load_thread_limits,
+    open_store,
+)
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import Trace, format_trace, state_of
 from tensorwright.tuning.selection import open_predictor
@@ -151,7 +158,9 @@ def finish(
             on_kernel(scheduled, number, len(chosen))
         kernels[scheduled.workload.key] = build_cached(scheduled.workload, scheduled.trace, target)
     sources = (("schedules", _schedules_text(chosen)),)
-    return assemble(parts, kernels, target, threads, sources)
+    hardware, count = detect_hardware().fingerprint, usable_threads(threads)
+    limits = load_thread_limits(store, parts, target, hardware, count)
+    return assemble(parts, kernels, target, threads, sources, thread_limits=limits)
 
 
 def compile_program(

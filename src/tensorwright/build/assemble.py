@@ -7,6 +7,7 @@ partitioning made views or parts of others get no memory of their own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -61,16 +62,22 @@ def assemble(
     threads: int | None,
     sources: Sequence[tuple[str, str]] = (),
     seconds_of: SecondsOf = estimate_seconds,
+    thread_limits: Mapping[str, int] = MappingProxyType({}),
 ) -> Executable:
     """The executable of a partitioned graph.
 
-    kernels      workload key -> its kernel
-    threads      how many the kernels use; the knob `threads` where None
-    sources      texts to keep with it (schedules, for people); the names of its steps are added
-    seconds_of   how long steps take, by which they get their threads
+    kernels         workload key -> its kernel
+    threads         how many the kernels use; the knob `threads` where None
+    sources         texts to keep with it (for people); the names of its steps are added
+    seconds_of      how long steps take, by which they get their threads
+    thread_limits   workload key -> on how many threads it runs at most, all where 0: as measured
     """
     signatures = {key: kernel.signature for key, kernel in kernels.items()}
     plan, arrays = plan_network(partition, signatures, target, threads, seconds_of)
+    keys = enumerate(workload.key for workload in partition.workloads)
+    limits = {number: thread_limits[key] for number, key in keys if key in thread_limits}
+    if limits:
+        plan = choose_teams(plan, seconds_of, limits)
     objects = tuple(kernels[workload.key].object_code for workload in partition.workloads)
     names = (NAMES_SOURCE, format_step_names(step_names(partition)))
     return Executable(plan, objects, arrays, threads=threads, sources=(names, *sources))

@@ -10,7 +10,12 @@ from tensorwright.records.exchange import WorkloadText
 from tensorwright.records.hardware import detect_hardware
 from tensorwright.records.json_lines_store import JsonLinesStore
 from tensorwright.records.memory_store import MemoryStore
-from tensorwright.records.network_choice import NetworkChoice, load_choice, save_choice
+from tensorwright.records.network_choice import (
+    NetworkChoice,
+    load_choice,
+    load_thread_limits,
+    save_choice,
+)
 from tensorwright.records.opening import default_path, open_store
 from tensorwright.records.ranking import Selection, rank
 from tensorwright.records.record import (
@@ -48,6 +53,7 @@ __all__ = [
     "from_line",
     "is_current",
     "load_choice",
+    "load_thread_limits",
     "now_utc",
     "open_store",
     "rank",

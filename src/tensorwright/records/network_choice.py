@@ -23,12 +23,15 @@ class NetworkChoice:
     """A schedule for each workload, and what the network takes with it.
 
     traces           (workload key, trace text)
+    thread_limits    (workload key, on how many threads it runs at most; all where 0), of those that
+                     were measured; others by estimate
     before_s, now_s  median seconds of a run with the first option of each, and with the choice
     """
 
     traces: tuple[tuple[str, str], ...]
     before_s: float
     now_s: float
+    thread_limits: tuple[tuple[str, int], ...] = ()
 
 
 def save_choice(
@@ -41,7 +44,10 @@ def save_choice(
 ) -> None:
     """Keep a choice, replacing the one before."""
     identity, arguments = _identity(parts, target, hardware, threads)
-    state = json.dumps({"traces": dict(choice.traces), "seconds": choice.now_s})
+    limits = dict(choice.thread_limits)
+    state = json.dumps(
+        {"traces": dict(choice.traces), "seconds": choice.now_s, "thread_limits": limits}
+    )
     model = parts.graph.name
     session = SavedSession(identity, f"choice in {model}", model, arguments, state)
     before = store.session(identity)
@@ -57,8 +63,7 @@ def load_choice(
 
     So are texts that this version cannot read.
     """
-    identity, _ = _identity(parts, target, hardware, threads)
-    saved = next((each for each in store.sessions() if each.id == identity), None)
+    saved = _saved(store, parts, target, hardware, threads)
     if saved is None:
         return {}
     try:
@@ -72,6 +77,28 @@ def load_choice(
         if best is None or best.when <= saved.updated:
             still_best[key] = trace
     return still_best
+
+
+def load_thread_limits(
+    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
+) -> dict[str, int]:
+    """On how many threads workloads run at most, of those whose chosen trace still holds."""
+    saved = _saved(store, parts, target, hardware, threads)
+    if saved is None:
+        return {}
+    holding = load_choice(store, parts, target, hardware, threads)
+    try:
+        limits = json.loads(saved.state).get("thread_limits", {})
+        return {key: int(limits[key]) for key in holding if key in limits}
+    except (ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _saved(
+    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
+) -> SavedSession | None:
+    identity, _ = _identity(parts, target, hardware, threads)
+    return next((each for each in store.sessions() if each.id == identity), None)
 
 
 def _identity(parts: Partition, target: Target, hardware: str, threads: int) -> tuple[str, str]:

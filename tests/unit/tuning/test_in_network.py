@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from tests.targets import native_target
 
 from tensorwright.graph import GraphBuilder, Partition
-from tensorwright.pipeline import prepare
+from tensorwright.pipeline import finish, prepare
 from tensorwright.records import (
     MemoryStore,
     NetworkChoice,
     Record,
     Status,
+    detect_hardware,
     load_choice,
+    load_thread_limits,
     save_choice,
 )
+from tensorwright.runtime import KernelStep, choose_teams
 from tensorwright.schedule import format_trace, parse_trace, state_of
 from tensorwright.tuning.session import Setting
-from tensorwright.tuning.session.in_network import choose_in_network, options_of
+from tensorwright.tuning.session.in_network import (
+    choose_in_network,
+    choose_threads,
+    make_network_inputs,
+    options_of,
+)
 from tensorwright.tuning.space import space_of
 
 TARGET = native_target()
@@ -57,6 +67,50 @@ def test_stopping_gives_no_choice() -> None:
     parts = network()
     found = choose_in_network(parts, slow_and_usual(parts), TARGET, 1, should_stop=lambda: True)
     assert found is None
+
+
+def test_kernels_that_gain_nothing_from_threads_run_on_one() -> None:
+    parts = network()
+    program = finish(parts, TARGET, 2, MemoryStore())
+    slow = program.with_plan(choose_teams(program.plan, limits={0: 1, 1: 1}))
+    inputs = make_network_inputs(parts)
+    limits = choose_threads(parts, slow, inputs, 2.0)
+    assert limits is not None
+    assert {most for _, most in limits} <= {0, 1}
+    assert choose_threads(parts, program, inputs, 2.0, should_stop=lambda: True) is None
+    alone = finish(parts, TARGET, 1, MemoryStore())
+    assert choose_threads(parts, alone, inputs, 2.0) == ()
+
+
+def test_measured_threads_are_kept_with_the_choice_and_come_into_the_plan() -> None:
+    parts = network()
+    keys = [workload.key for workload in parts.workloads]
+    traces = {key: each[1] for key, each in slow_and_usual(parts).items()}
+    store = MemoryStore()
+    hardware = detect_hardware().fingerprint
+    choice = NetworkChoice(tuple(sorted(traces.items())), 2.0, 1.0, ((keys[0], 1),))
+    save_choice(store, parts, TARGET, hardware, 2, choice)
+    assert load_thread_limits(store, parts, TARGET, hardware, 2) == {keys[0]: 1}
+    assert load_thread_limits(store, parts, TARGET, hardware, 1) == {}
+    first = next(
+        step
+        for step in finish(parts, TARGET, 2, store).plan.steps
+        if isinstance(step, KernelStep) and step.kernel == 0
+    )
+    assert first.most_threads == 1
+    later = record(keys[0], "", 0.5, "2999-01-01T00:00:00.000000Z")
+    store.append([replace(later, hardware=hardware, threads=2)])
+    assert load_thread_limits(store, parts, TARGET, hardware, 2) == {}
+
+
+def test_an_output_that_is_copied_is_no_workload() -> None:
+    builder = GraphBuilder("copied")
+    x = builder.input("x", (1, 8, 64))
+    (y,) = builder.apply("relu", (x,))
+    (z,) = builder.apply("reshape", (y,), shape=(8, 64))
+    parts = prepare(builder.finish((y, z)), TARGET)
+    choice = choose_in_network(parts, slow_and_usual(parts), TARGET, 2, 1.0)
+    assert choice is not None
 
 
 def record(key: str, trace: str, time_s: float, when: str = "") -> Record:

@@ -1,7 +1,8 @@
 """Which steps run on how many threads, and which share one team: decided before a plan runs.
 
     plan = choose_teams(plan)                       by the work of each step
-    plan = choose_teams(plan, seconds_of=predict)   by predicted or measured seconds
+    plan = choose_teams(plan, seconds_of=predict)   by predicted seconds
+    plan = choose_teams(plan, limits={3: 1})        kernel 3 on one thread, as was measured
 
 A step that is short runs on as many threads as have something to do: handing a piece to another
 thread and fetching what it wrote takes a few tenths of a microsecond. Between two steps on the host
@@ -11,8 +12,9 @@ everything is one team, but for long stretches on one thread: the others would w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TypeAlias
 
 from tensorwright.base import Target
@@ -20,6 +22,9 @@ from tensorwright.runtime.plan.plan import BufferRef, HostStep, KernelStep, Plan
 
 SecondsOf: TypeAlias = Callable[[KernelStep[BufferRef], Target], float]
 """How long a step takes on one thread."""
+
+Limits: TypeAlias = Mapping[int, int]
+"""Number of a kernel -> on how many threads it runs at most; all where 0."""
 
 LEAST_SHARE_S = 2.5e-7
 """The least that a thread must have to do in a step to take part in it."""
@@ -37,9 +42,14 @@ def estimate_seconds(step: KernelStep[BufferRef], target: Target) -> float:
     return max(computing_s, step.bytes_moved / _BYTES_PER_SECOND)
 
 
-def choose_teams(plan: Plan, seconds_of: SecondsOf = estimate_seconds) -> Plan:
-    """The plan with a number of threads for each kernel, and its teams."""
-    steps = tuple(_limited(step, plan, seconds_of) for step in plan.steps)
+def choose_teams(
+    plan: Plan, seconds_of: SecondsOf = estimate_seconds, limits: Limits = MappingProxyType({})
+) -> Plan:
+    """The plan with a number of threads for each kernel, and its teams.
+
+    limits   on how many threads some kernels run at most, all where 0; others by `seconds_of`
+    """
+    steps = tuple(_limited(step, plan, seconds_of, limits) for step in plan.steps)
     teams = () if plan.threads == 1 else tuple(_teams(steps, plan, seconds_of))
     return replace(plan, steps=steps, teams=teams)
 
@@ -53,9 +63,11 @@ def without_teams(plan: Plan) -> Plan:
     return replace(plan, steps=steps, teams=())
 
 
-def _limited(step: Step, plan: Plan, seconds_of: SecondsOf) -> Step:
+def _limited(step: Step, plan: Plan, seconds_of: SecondsOf, limits: Limits) -> Step:
     if not isinstance(step, KernelStep):
         return step
+    if step.kernel in limits:
+        return replace(step, most_threads=limits[step.kernel])
     count = max(1, math.floor(min(seconds_of(step, plan.target) / LEAST_SHARE_S, 1e6)))
     return replace(step, most_threads=0 if count >= plan.threads else count)
 

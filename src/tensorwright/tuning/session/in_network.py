@@ -4,6 +4,9 @@ A kernel that is fast alone may be slow among others: its constants come from me
 from the cache of whichever core has computed them.  Here a few executables, each with another
 choice for every workload, run in turn, and each step is timed as it runs among the others.  What is
 best for each workload makes one more executable, which must win as a whole before it is taken.
+
+Then the kernels run on all threads and on one in turn: which of them gain nothing from more than
+one is measured, and must win against the estimate.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from tensorwright.graph import HostCall, KernelCall, Partition
 from tensorwright.ops import Array
 from tensorwright.processes import never
 from tensorwright.records import NetworkChoice, RecordStore
-from tensorwright.runtime import Executable
+from tensorwright.runtime import Executable, choose_teams
 from tensorwright.schedule import (
     ScheduleState,
     Workload,
@@ -85,7 +88,41 @@ def choose_in_network(
         return None
     best = min(range(len(rivals)), key=lambda n: totals[n])
     winner = [variants[0], chosen, *variants[1:]][best]
-    return NetworkChoice(tuple(sorted(winner.items())), totals[0], totals[best])
+    limits = choose_threads(parts, rivals[best], inputs, limit_s, should_stop)
+    if limits is None:
+        return None
+    return NetworkChoice(tuple(sorted(winner.items())), totals[0], totals[best], limits)
+
+
+def choose_threads(
+    parts: Partition,
+    program: Executable,
+    inputs: Mapping[str, Array],
+    limit_s: float,
+    should_stop: Callable[[], bool] = never,
+) -> tuple[tuple[str, int], ...] | None:
+    """(workload key, on how many threads it runs at most; all where 0) by measurement.
+
+    Empty where that is no faster than the program is already, None where `should_stop` turned true.
+    """
+    if program.threads == 1:
+        return ()
+    keys = [workload.key for workload in parts.workloads]
+    variants = [
+        program.with_plan(choose_teams(program.plan, limits=dict.fromkeys(range(len(keys)), most)))
+        for most in (0, 1)
+    ]
+    times = _step_times(parts, variants, inputs, limit_s, should_stop)
+    if times is None:
+        return None
+    everyone, alone = times
+    limits = {key: int(alone.get(key, 0.0) <= everyone.get(key, 0.0)) for key in keys}
+    numbered = {number: limits[key] for number, key in enumerate(keys)}
+    chosen = program.with_plan(choose_teams(program.plan, limits=numbered))
+    totals = _totals([program, chosen], inputs, limit_s, should_stop)
+    if totals is None:
+        return None
+    return tuple(sorted(limits.items())) if totals[1] < (1 - _LEAST_GAIN) * totals[0] else ()
 
 
 def options_of(
@@ -165,7 +202,7 @@ def _step_times(
     found: list[dict[str, float]] = []
     for taken in samples:
         totals: dict[str, float] = {}
-        for key, times in zip(keys, zip(*taken, strict=True), strict=True):
+        for key, times in zip(keys, zip(*taken, strict=True), strict=False):  # copies come last
             totals[key] = totals.get(key, 0.0) + _typical(times)
         found.append(totals)
     return found
