@@ -30,7 +30,15 @@ from typing import TypeAlias, cast
 
 import onnx
 
-from tensorwright.base import Target, UsageError, check_fits, detect_target, dump, knobs
+from tensorwright.base import (
+    Target,
+    UsageError,
+    check_fits,
+    detect_target,
+    dump,
+    knobs,
+    without_collection,
+)
 from tensorwright.build import (
     CLibrary,
     Kernel,
@@ -215,10 +223,11 @@ def choose_all(
     """A schedule for each workload of a network: from the network's own choice, or by `choose`."""
     count = usable_threads(threads)
     together = load_choice(store, parts, target, detect_hardware().fingerprint, count)
-    return [
-        choose(workload, target, count, store, together.get(workload.key), is_cold=True)
-        for workload in parts.workloads
-    ]
+    with without_collection():
+        return [
+            choose(workload, target, count, store, together.get(workload.key), is_cold=True)
+            for workload in parts.workloads
+        ]
 
 
 def choose(

@@ -101,6 +101,15 @@ def test_programs_of_one_graph_share_what_is_alike() -> None:
     assert graph.program([second, first]).run(columns, 2).tolist() == [[26, 52], [3, 6]]
 
 
+def test_a_program_outlives_its_graph() -> None:
+    graph = ColumnGraph()
+    total = graph.column("x") + 2
+    assert isinstance(total, Column)
+    program = graph.program([total])
+    graph.clear()
+    assert program.run({"x": np.array([1, 5])}, 2).tolist() == [[3, 7]]
+
+
 def test_equal_steps_are_taken_once_and_dead_ones_never() -> None:
     graph = ColumnGraph()
     x = graph.column("x")

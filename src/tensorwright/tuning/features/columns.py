@@ -208,6 +208,13 @@ class ColumnGraph:
         self._steps: dict[_Step, Column] = {}
         self._origins: list[_Origin] = [0.0]  # of each register
 
+    def clear(self) -> None:
+        """Forget everything: columns and their graph hold each other, and would wait for a
+        collection of garbage.  Programs that were taken from it stay.
+        """
+        for table in (self.values, self.dependences, self.uses, self._columns, self._steps):
+            table.clear()
+
     def column(self, name: str) -> Column:
         """The column that is given under a name when the program runs."""
         found = self._columns.get(name)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from math import prod
 from operator import mul
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +42,8 @@ class Plan:
     """
 
     def __init__(self, program: LoopProgram, graph: ColumnGraph | None = None) -> None:
-        graph = graph or ColumnGraph()
-        found = formulas_of(program, graph)
+        own = graph or ColumnGraph()
+        found = formulas_of(program, own)
         self.statements = len(found)
         results = _Results()
         self._scalars = _Table((self.statements, len(FEATURE_NAMES)))
@@ -51,7 +52,9 @@ class Plan:
         self._curves = _Table((2, levels, self.statements))
         for n, each in enumerate(found):
             self._place(n, each, levels, results)
-        self._program: ColumnProgram = graph.program(list(results))
+        self._program: ColumnProgram = own.program(list(results))
+        if graph is None:
+            own.clear()
 
     def _place(self, n: int, found: StatementFormulas, levels: int, results: _Results) -> None:
         for name, cell in found.scalars.items():
@@ -159,6 +162,7 @@ class Featurizer:
         self.target = target
         self._plans: dict[Trace, Plan] = {}
         self._graph = ColumnGraph()
+        finalize(self, self._graph.clear)
 
     def plan(self, sketch: Sketch) -> Plan:
         """The formulas of a sketch, lowered once with its decisions open.
