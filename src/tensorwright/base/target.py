@@ -112,6 +112,14 @@ class CpuTarget:
         return f"{self.triple}:{unit}:{digest}:{caches}:{self.cores}x{self.threads_per_core}"
 
     @property
+    def masks_loads(self) -> bool:
+        """Whether a load of some lanes, of 4 or 8 bytes each, is one cheap instruction.
+
+        A store need not be: where `has_masks` is false, it may take ten times as long.
+        """
+        return self.has_masks or "avx2" in self.features
+
+    @property
     def spreads_operands(self) -> bool:
         """Whether a multiply-add takes one element as all lanes of an operand.
 

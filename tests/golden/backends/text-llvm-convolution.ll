@@ -1,49 +1,31 @@
 declare <8 x float> @llvm.masked.load.v8f32.p0(ptr, i32 immarg, <8 x i1>, <8 x float>)
 declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
-declare <4 x float> @llvm.fma.v4f32(<4 x float>, <4 x float>, <4 x float>)
-declare <2 x float> @llvm.fma.v2f32(<2 x float>, <2 x float>, <2 x float>)
-declare float @llvm.fma.f32(float, float, float)
+declare <8 x float> @llvm.fma.v8f32(<8 x float>, <8 x float>, <8 x float>)
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
 declare i32 @omp_get_thread_num()
 declare i32 @omp_get_num_threads()
 define internal void @convolution.par0.body(ptr noalias align 64 %p2, ptr noalias align 64 %p1, ptr noalias align 64 %p0, ptr %workspace, ptr %slice, i64 %first, i64 %stop) nounwind {
 entry:
   %v3 = alloca [972 x i8], align 64
-  %v34 = alloca [224 x i8], align 64
+  %v34 = alloca <8 x float>, align 32
+  %v35 = alloca <8 x float>, align 32
+  %v36 = alloca <8 x float>, align 32
+  %v37 = alloca <8 x float>, align 32
+  %v38 = alloca <8 x float>, align 32
+  %v39 = alloca <8 x float>, align 32
+  %v40 = alloca <8 x float>, align 32
+  %v41 = alloca <8 x float>, align 32
   %v10 = add <8 x i32> splat (i32 1), <i32 0, i32 -1, i32 -2, i32 -3, i32 -4, i32 -5, i32 -6, i32 -7>
   %v11 = icmp sle <8 x i32> %v10, zeroinitializer
-  %v35 = getelementptr i8, ptr %v34, i64 16
-  %v36 = getelementptr i8, ptr %v34, i64 24
-  %v37 = getelementptr i8, ptr %v34, i64 28
-  %v38 = getelementptr i8, ptr %v34, i64 44
-  %v39 = getelementptr i8, ptr %v34, i64 52
-  %v40 = getelementptr i8, ptr %v34, i64 56
-  %v41 = getelementptr i8, ptr %v34, i64 72
-  %v42 = getelementptr i8, ptr %v34, i64 80
-  %v43 = getelementptr i8, ptr %v34, i64 84
-  %v44 = getelementptr i8, ptr %v34, i64 100
-  %v45 = getelementptr i8, ptr %v34, i64 108
-  %v46 = getelementptr i8, ptr %v34, i64 112
-  %v47 = getelementptr i8, ptr %v34, i64 128
-  %v48 = getelementptr i8, ptr %v34, i64 136
-  %v49 = getelementptr i8, ptr %v34, i64 140
-  %v50 = getelementptr i8, ptr %v34, i64 156
-  %v51 = getelementptr i8, ptr %v34, i64 164
-  %v52 = getelementptr i8, ptr %v34, i64 168
-  %v53 = getelementptr i8, ptr %v34, i64 184
-  %v54 = getelementptr i8, ptr %v34, i64 192
-  %v55 = getelementptr i8, ptr %v34, i64 196
-  %v56 = getelementptr i8, ptr %v34, i64 212
-  %v57 = getelementptr i8, ptr %v34, i64 220
-  %v62 = mul nsw i64 %first, 864
-  %v63 = getelementptr i8, ptr %p1, i64 %v62
-  %v393 = mul nsw i64 %first, 1568
-  %v394 = getelementptr i8, ptr %p2, i64 %v393
+  %v46 = mul nsw i64 %first, 864
+  %v47 = getelementptr i8, ptr %p1, i64 %v46
+  %v205 = mul nsw i64 %first, 1568
+  %v206 = getelementptr i8, ptr %p2, i64 %v205
   br label %b1
 b1:
-  %v64 = phi ptr [ %v63, %entry ], [ %v497, %b490 ]
-  %v395 = phi ptr [ %v394, %entry ], [ %v498, %b490 ]
-  %v2 = phi i64 [ %first, %entry ], [ %v499, %b490 ]
+  %v48 = phi ptr [ %v47, %entry ], [ %v285, %b278 ]
+  %v207 = phi ptr [ %v206, %entry ], [ %v286, %b278 ]
+  %v2 = phi i64 [ %first, %entry ], [ %v287, %b278 ]
   %v30 = getelementptr i8, ptr %v3, i64 972
   br label %b4
 b4:
@@ -78,569 +60,333 @@ b21:
   %v27 = icmp ne ptr %v29, %v30
   br i1 %v27, label %b4, label %b28, !llvm.loop !0
 b28:
-  %v492 = getelementptr i8, ptr %v64, i64 224
+  %v280 = getelementptr i8, ptr %v48, i64 224
   br label %b32
 b32:
-  %v65 = phi ptr [ %v64, %b28 ], [ %v491, %b385 ]
-  %v70 = phi ptr [ %v3, %b28 ], [ %v493, %b385 ]
-  %v396 = phi ptr [ %v395, %b28 ], [ %v494, %b385 ]
-  store <4 x float> splat (float 0x0000000000000000), ptr %v34, align 16
-  store <2 x float> splat (float 0x0000000000000000), ptr %v35, align 8
-  store float 0x0000000000000000, ptr %v36, align 4
-  store <4 x float> splat (float 0x0000000000000000), ptr %v37, align 4
-  store <2 x float> splat (float 0x0000000000000000), ptr %v38, align 4
-  store float 0x0000000000000000, ptr %v39, align 4
-  store <4 x float> splat (float 0x0000000000000000), ptr %v40, align 8
-  store <2 x float> splat (float 0x0000000000000000), ptr %v41, align 8
-  store float 0x0000000000000000, ptr %v42, align 4
-  store <4 x float> splat (float 0x0000000000000000), ptr %v43, align 4
-  store <2 x float> splat (float 0x0000000000000000), ptr %v44, align 4
-  store float 0x0000000000000000, ptr %v45, align 4
-  store <4 x float> splat (float 0x0000000000000000), ptr %v46, align 16
-  store <2 x float> splat (float 0x0000000000000000), ptr %v47, align 8
-  store float 0x0000000000000000, ptr %v48, align 4
-  store <4 x float> splat (float 0x0000000000000000), ptr %v49, align 4
-  store <2 x float> splat (float 0x0000000000000000), ptr %v50, align 4
-  store float 0x0000000000000000, ptr %v51, align 4
-  store <4 x float> splat (float 0x0000000000000000), ptr %v52, align 8
-  store <2 x float> splat (float 0x0000000000000000), ptr %v53, align 8
-  store float 0x0000000000000000, ptr %v54, align 4
-  store <4 x float> splat (float 0x0000000000000000), ptr %v55, align 4
-  store <2 x float> splat (float 0x0000000000000000), ptr %v56, align 4
-  store float 0x0000000000000000, ptr %v57, align 4
-  %v387 = getelementptr i8, ptr %v65, i64 864
-  br label %b58
-b58:
-  %v66 = phi ptr [ %v65, %b32 ], [ %v386, %b379 ]
-  %v71 = phi ptr [ %v70, %b32 ], [ %v388, %b379 ]
-  %v74 = phi ptr [ %v64, %b32 ], [ %v389, %b379 ]
-  %v381 = getelementptr i8, ptr %v66, i64 288
-  br label %b60
-b60:
-  %v67 = phi ptr [ %v66, %b58 ], [ %v380, %b60 ]
-  %v72 = phi ptr [ %v71, %b58 ], [ %v382, %b60 ]
-  %v75 = phi ptr [ %v74, %b58 ], [ %v383, %b60 ]
-  %v68 = getelementptr i8, ptr %v67, i64 864
-  call void @llvm.prefetch.p0(ptr %v68, i32 0, i32 2, i32 1)
-  %v69 = load <4 x float>, ptr %v34, align 16
-  %v73 = load <4 x float>, ptr %v72, align 4
-  %v76 = load float, ptr %v75, align 4
-  %v77 = insertelement <4 x float> poison, float %v76, i64 0
-  %v78 = shufflevector <4 x float> %v77, <4 x float> poison, <4 x i32> zeroinitializer
-  %v79 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v73, <4 x float> %v78, <4 x float> %v69)
-  store <4 x float> %v79, ptr %v34, align 16
-  %v80 = load <2 x float>, ptr %v35, align 8
-  %v81 = getelementptr i8, ptr %v72, i64 16
-  %v82 = load <2 x float>, ptr %v81, align 4
-  %v83 = insertelement <2 x float> poison, float %v76, i64 0
-  %v84 = shufflevector <2 x float> %v83, <2 x float> poison, <2 x i32> zeroinitializer
-  %v85 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v82, <2 x float> %v84, <2 x float> %v80)
-  store <2 x float> %v85, ptr %v35, align 8
-  %v86 = load float, ptr %v36, align 4
-  %v87 = getelementptr i8, ptr %v72, i64 24
-  %v88 = load float, ptr %v87, align 4
-  %v89 = call float @llvm.fma.f32(float %v88, float %v76, float %v86)
-  store float %v89, ptr %v36, align 4
-  %v90 = load <4 x float>, ptr %v37, align 4
-  %v91 = getelementptr i8, ptr %v75, i64 4
-  %v92 = load float, ptr %v91, align 4
-  %v93 = insertelement <4 x float> poison, float %v92, i64 0
-  %v94 = shufflevector <4 x float> %v93, <4 x float> poison, <4 x i32> zeroinitializer
-  %v95 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v73, <4 x float> %v94, <4 x float> %v90)
-  store <4 x float> %v95, ptr %v37, align 4
-  %v96 = load <2 x float>, ptr %v38, align 4
-  %v97 = insertelement <2 x float> poison, float %v92, i64 0
-  %v98 = shufflevector <2 x float> %v97, <2 x float> poison, <2 x i32> zeroinitializer
-  %v99 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v82, <2 x float> %v98, <2 x float> %v96)
-  store <2 x float> %v99, ptr %v38, align 4
-  %v100 = load float, ptr %v39, align 4
-  %v101 = call float @llvm.fma.f32(float %v88, float %v92, float %v100)
-  store float %v101, ptr %v39, align 4
-  %v102 = load <4 x float>, ptr %v40, align 8
-  %v103 = getelementptr i8, ptr %v75, i64 8
-  %v104 = load float, ptr %v103, align 4
-  %v105 = insertelement <4 x float> poison, float %v104, i64 0
-  %v106 = shufflevector <4 x float> %v105, <4 x float> poison, <4 x i32> zeroinitializer
-  %v107 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v73, <4 x float> %v106, <4 x float> %v102)
-  store <4 x float> %v107, ptr %v40, align 8
-  %v108 = load <2 x float>, ptr %v41, align 8
-  %v109 = insertelement <2 x float> poison, float %v104, i64 0
-  %v110 = shufflevector <2 x float> %v109, <2 x float> poison, <2 x i32> zeroinitializer
-  %v111 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v82, <2 x float> %v110, <2 x float> %v108)
-  store <2 x float> %v111, ptr %v41, align 8
-  %v112 = load float, ptr %v42, align 4
-  %v113 = call float @llvm.fma.f32(float %v88, float %v104, float %v112)
-  store float %v113, ptr %v42, align 4
-  %v114 = load <4 x float>, ptr %v43, align 4
-  %v115 = getelementptr i8, ptr %v75, i64 12
-  %v116 = load float, ptr %v115, align 4
-  %v117 = insertelement <4 x float> poison, float %v116, i64 0
-  %v118 = shufflevector <4 x float> %v117, <4 x float> poison, <4 x i32> zeroinitializer
-  %v119 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v73, <4 x float> %v118, <4 x float> %v114)
-  store <4 x float> %v119, ptr %v43, align 4
-  %v120 = load <2 x float>, ptr %v44, align 4
-  %v121 = insertelement <2 x float> poison, float %v116, i64 0
-  %v122 = shufflevector <2 x float> %v121, <2 x float> poison, <2 x i32> zeroinitializer
-  %v123 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v82, <2 x float> %v122, <2 x float> %v120)
-  store <2 x float> %v123, ptr %v44, align 4
-  %v124 = load float, ptr %v45, align 4
-  %v125 = call float @llvm.fma.f32(float %v88, float %v116, float %v124)
-  store float %v125, ptr %v45, align 4
-  %v126 = load <4 x float>, ptr %v46, align 16
-  %v127 = getelementptr i8, ptr %v75, i64 16
-  %v128 = load float, ptr %v127, align 4
-  %v129 = insertelement <4 x float> poison, float %v128, i64 0
-  %v130 = shufflevector <4 x float> %v129, <4 x float> poison, <4 x i32> zeroinitializer
-  %v131 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v73, <4 x float> %v130, <4 x float> %v126)
-  store <4 x float> %v131, ptr %v46, align 16
-  %v132 = load <2 x float>, ptr %v47, align 8
-  %v133 = insertelement <2 x float> poison, float %v128, i64 0
-  %v134 = shufflevector <2 x float> %v133, <2 x float> poison, <2 x i32> zeroinitializer
-  %v135 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v82, <2 x float> %v134, <2 x float> %v132)
-  store <2 x float> %v135, ptr %v47, align 8
-  %v136 = load float, ptr %v48, align 4
-  %v137 = call float @llvm.fma.f32(float %v88, float %v128, float %v136)
-  store float %v137, ptr %v48, align 4
-  %v138 = load <4 x float>, ptr %v49, align 4
-  %v139 = getelementptr i8, ptr %v75, i64 20
-  %v140 = load float, ptr %v139, align 4
-  %v141 = insertelement <4 x float> poison, float %v140, i64 0
-  %v142 = shufflevector <4 x float> %v141, <4 x float> poison, <4 x i32> zeroinitializer
-  %v143 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v73, <4 x float> %v142, <4 x float> %v138)
-  store <4 x float> %v143, ptr %v49, align 4
-  %v144 = load <2 x float>, ptr %v50, align 4
-  %v145 = insertelement <2 x float> poison, float %v140, i64 0
-  %v146 = shufflevector <2 x float> %v145, <2 x float> poison, <2 x i32> zeroinitializer
-  %v147 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v82, <2 x float> %v146, <2 x float> %v144)
-  store <2 x float> %v147, ptr %v50, align 4
-  %v148 = load float, ptr %v51, align 4
-  %v149 = call float @llvm.fma.f32(float %v88, float %v140, float %v148)
-  store float %v149, ptr %v51, align 4
-  %v150 = load <4 x float>, ptr %v52, align 8
-  %v151 = getelementptr i8, ptr %v75, i64 24
-  %v152 = load float, ptr %v151, align 4
-  %v153 = insertelement <4 x float> poison, float %v152, i64 0
-  %v154 = shufflevector <4 x float> %v153, <4 x float> poison, <4 x i32> zeroinitializer
-  %v155 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v73, <4 x float> %v154, <4 x float> %v150)
-  store <4 x float> %v155, ptr %v52, align 8
-  %v156 = load <2 x float>, ptr %v53, align 8
-  %v157 = insertelement <2 x float> poison, float %v152, i64 0
-  %v158 = shufflevector <2 x float> %v157, <2 x float> poison, <2 x i32> zeroinitializer
-  %v159 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v82, <2 x float> %v158, <2 x float> %v156)
-  store <2 x float> %v159, ptr %v53, align 8
-  %v160 = load float, ptr %v54, align 4
-  %v161 = call float @llvm.fma.f32(float %v88, float %v152, float %v160)
-  store float %v161, ptr %v54, align 4
-  %v162 = load <4 x float>, ptr %v55, align 4
-  %v163 = getelementptr i8, ptr %v75, i64 28
-  %v164 = load float, ptr %v163, align 4
-  %v165 = insertelement <4 x float> poison, float %v164, i64 0
-  %v166 = shufflevector <4 x float> %v165, <4 x float> poison, <4 x i32> zeroinitializer
-  %v167 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v73, <4 x float> %v166, <4 x float> %v162)
-  store <4 x float> %v167, ptr %v55, align 4
-  %v168 = load <2 x float>, ptr %v56, align 4
-  %v169 = insertelement <2 x float> poison, float %v164, i64 0
-  %v170 = shufflevector <2 x float> %v169, <2 x float> poison, <2 x i32> zeroinitializer
-  %v171 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v82, <2 x float> %v170, <2 x float> %v168)
-  store <2 x float> %v171, ptr %v56, align 4
-  %v172 = load float, ptr %v57, align 4
-  %v173 = call float @llvm.fma.f32(float %v88, float %v164, float %v172)
-  store float %v173, ptr %v57, align 4
-  %v174 = load <4 x float>, ptr %v34, align 16
-  %v175 = getelementptr i8, ptr %v72, i64 324
-  %v176 = load <4 x float>, ptr %v175, align 4
-  %v177 = getelementptr i8, ptr %v75, i64 32
-  %v178 = load float, ptr %v177, align 4
-  %v179 = insertelement <4 x float> poison, float %v178, i64 0
-  %v180 = shufflevector <4 x float> %v179, <4 x float> poison, <4 x i32> zeroinitializer
-  %v181 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v176, <4 x float> %v180, <4 x float> %v174)
-  store <4 x float> %v181, ptr %v34, align 16
-  %v182 = load <2 x float>, ptr %v35, align 8
-  %v183 = getelementptr i8, ptr %v72, i64 340
-  %v184 = load <2 x float>, ptr %v183, align 4
-  %v185 = insertelement <2 x float> poison, float %v178, i64 0
-  %v186 = shufflevector <2 x float> %v185, <2 x float> poison, <2 x i32> zeroinitializer
-  %v187 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v184, <2 x float> %v186, <2 x float> %v182)
-  store <2 x float> %v187, ptr %v35, align 8
-  %v188 = load float, ptr %v36, align 4
-  %v189 = getelementptr i8, ptr %v72, i64 348
-  %v190 = load float, ptr %v189, align 4
-  %v191 = call float @llvm.fma.f32(float %v190, float %v178, float %v188)
-  store float %v191, ptr %v36, align 4
-  %v192 = load <4 x float>, ptr %v37, align 4
-  %v193 = getelementptr i8, ptr %v75, i64 36
-  %v194 = load float, ptr %v193, align 4
-  %v195 = insertelement <4 x float> poison, float %v194, i64 0
-  %v196 = shufflevector <4 x float> %v195, <4 x float> poison, <4 x i32> zeroinitializer
-  %v197 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v176, <4 x float> %v196, <4 x float> %v192)
-  store <4 x float> %v197, ptr %v37, align 4
-  %v198 = load <2 x float>, ptr %v38, align 4
-  %v199 = insertelement <2 x float> poison, float %v194, i64 0
-  %v200 = shufflevector <2 x float> %v199, <2 x float> poison, <2 x i32> zeroinitializer
-  %v201 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v184, <2 x float> %v200, <2 x float> %v198)
-  store <2 x float> %v201, ptr %v38, align 4
-  %v202 = load float, ptr %v39, align 4
-  %v203 = call float @llvm.fma.f32(float %v190, float %v194, float %v202)
-  store float %v203, ptr %v39, align 4
-  %v204 = load <4 x float>, ptr %v40, align 8
-  %v205 = getelementptr i8, ptr %v75, i64 40
-  %v206 = load float, ptr %v205, align 4
-  %v207 = insertelement <4 x float> poison, float %v206, i64 0
-  %v208 = shufflevector <4 x float> %v207, <4 x float> poison, <4 x i32> zeroinitializer
-  %v209 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v176, <4 x float> %v208, <4 x float> %v204)
-  store <4 x float> %v209, ptr %v40, align 8
-  %v210 = load <2 x float>, ptr %v41, align 8
-  %v211 = insertelement <2 x float> poison, float %v206, i64 0
-  %v212 = shufflevector <2 x float> %v211, <2 x float> poison, <2 x i32> zeroinitializer
-  %v213 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v184, <2 x float> %v212, <2 x float> %v210)
-  store <2 x float> %v213, ptr %v41, align 8
-  %v214 = load float, ptr %v42, align 4
-  %v215 = call float @llvm.fma.f32(float %v190, float %v206, float %v214)
-  store float %v215, ptr %v42, align 4
-  %v216 = load <4 x float>, ptr %v43, align 4
-  %v217 = getelementptr i8, ptr %v75, i64 44
-  %v218 = load float, ptr %v217, align 4
-  %v219 = insertelement <4 x float> poison, float %v218, i64 0
-  %v220 = shufflevector <4 x float> %v219, <4 x float> poison, <4 x i32> zeroinitializer
-  %v221 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v176, <4 x float> %v220, <4 x float> %v216)
-  store <4 x float> %v221, ptr %v43, align 4
-  %v222 = load <2 x float>, ptr %v44, align 4
-  %v223 = insertelement <2 x float> poison, float %v218, i64 0
-  %v224 = shufflevector <2 x float> %v223, <2 x float> poison, <2 x i32> zeroinitializer
-  %v225 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v184, <2 x float> %v224, <2 x float> %v222)
-  store <2 x float> %v225, ptr %v44, align 4
-  %v226 = load float, ptr %v45, align 4
-  %v227 = call float @llvm.fma.f32(float %v190, float %v218, float %v226)
-  store float %v227, ptr %v45, align 4
-  %v228 = load <4 x float>, ptr %v46, align 16
-  %v229 = getelementptr i8, ptr %v75, i64 48
-  %v230 = load float, ptr %v229, align 4
-  %v231 = insertelement <4 x float> poison, float %v230, i64 0
-  %v232 = shufflevector <4 x float> %v231, <4 x float> poison, <4 x i32> zeroinitializer
-  %v233 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v176, <4 x float> %v232, <4 x float> %v228)
-  store <4 x float> %v233, ptr %v46, align 16
-  %v234 = load <2 x float>, ptr %v47, align 8
-  %v235 = insertelement <2 x float> poison, float %v230, i64 0
-  %v236 = shufflevector <2 x float> %v235, <2 x float> poison, <2 x i32> zeroinitializer
-  %v237 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v184, <2 x float> %v236, <2 x float> %v234)
-  store <2 x float> %v237, ptr %v47, align 8
-  %v238 = load float, ptr %v48, align 4
-  %v239 = call float @llvm.fma.f32(float %v190, float %v230, float %v238)
-  store float %v239, ptr %v48, align 4
-  %v240 = load <4 x float>, ptr %v49, align 4
-  %v241 = getelementptr i8, ptr %v75, i64 52
-  %v242 = load float, ptr %v241, align 4
-  %v243 = insertelement <4 x float> poison, float %v242, i64 0
-  %v244 = shufflevector <4 x float> %v243, <4 x float> poison, <4 x i32> zeroinitializer
-  %v245 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v176, <4 x float> %v244, <4 x float> %v240)
-  store <4 x float> %v245, ptr %v49, align 4
-  %v246 = load <2 x float>, ptr %v50, align 4
-  %v247 = insertelement <2 x float> poison, float %v242, i64 0
-  %v248 = shufflevector <2 x float> %v247, <2 x float> poison, <2 x i32> zeroinitializer
-  %v249 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v184, <2 x float> %v248, <2 x float> %v246)
-  store <2 x float> %v249, ptr %v50, align 4
-  %v250 = load float, ptr %v51, align 4
-  %v251 = call float @llvm.fma.f32(float %v190, float %v242, float %v250)
-  store float %v251, ptr %v51, align 4
-  %v252 = load <4 x float>, ptr %v52, align 8
-  %v253 = getelementptr i8, ptr %v75, i64 56
-  %v254 = load float, ptr %v253, align 4
-  %v255 = insertelement <4 x float> poison, float %v254, i64 0
-  %v256 = shufflevector <4 x float> %v255, <4 x float> poison, <4 x i32> zeroinitializer
-  %v257 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v176, <4 x float> %v256, <4 x float> %v252)
-  store <4 x float> %v257, ptr %v52, align 8
-  %v258 = load <2 x float>, ptr %v53, align 8
-  %v259 = insertelement <2 x float> poison, float %v254, i64 0
-  %v260 = shufflevector <2 x float> %v259, <2 x float> poison, <2 x i32> zeroinitializer
-  %v261 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v184, <2 x float> %v260, <2 x float> %v258)
-  store <2 x float> %v261, ptr %v53, align 8
-  %v262 = load float, ptr %v54, align 4
-  %v263 = call float @llvm.fma.f32(float %v190, float %v254, float %v262)
-  store float %v263, ptr %v54, align 4
-  %v264 = load <4 x float>, ptr %v55, align 4
-  %v265 = getelementptr i8, ptr %v75, i64 60
-  %v266 = load float, ptr %v265, align 4
-  %v267 = insertelement <4 x float> poison, float %v266, i64 0
-  %v268 = shufflevector <4 x float> %v267, <4 x float> poison, <4 x i32> zeroinitializer
-  %v269 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v176, <4 x float> %v268, <4 x float> %v264)
-  store <4 x float> %v269, ptr %v55, align 4
-  %v270 = load <2 x float>, ptr %v56, align 4
-  %v271 = insertelement <2 x float> poison, float %v266, i64 0
-  %v272 = shufflevector <2 x float> %v271, <2 x float> poison, <2 x i32> zeroinitializer
-  %v273 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v184, <2 x float> %v272, <2 x float> %v270)
-  store <2 x float> %v273, ptr %v56, align 4
-  %v274 = load float, ptr %v57, align 4
-  %v275 = call float @llvm.fma.f32(float %v190, float %v266, float %v274)
-  store float %v275, ptr %v57, align 4
-  %v276 = load <4 x float>, ptr %v34, align 16
-  %v277 = getelementptr i8, ptr %v72, i64 648
-  %v278 = load <4 x float>, ptr %v277, align 4
-  %v279 = getelementptr i8, ptr %v75, i64 64
-  %v280 = load float, ptr %v279, align 4
-  %v281 = insertelement <4 x float> poison, float %v280, i64 0
-  %v282 = shufflevector <4 x float> %v281, <4 x float> poison, <4 x i32> zeroinitializer
-  %v283 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v278, <4 x float> %v282, <4 x float> %v276)
-  store <4 x float> %v283, ptr %v34, align 16
-  %v284 = load <2 x float>, ptr %v35, align 8
-  %v285 = getelementptr i8, ptr %v72, i64 664
-  %v286 = load <2 x float>, ptr %v285, align 4
-  %v287 = insertelement <2 x float> poison, float %v280, i64 0
-  %v288 = shufflevector <2 x float> %v287, <2 x float> poison, <2 x i32> zeroinitializer
-  %v289 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v286, <2 x float> %v288, <2 x float> %v284)
-  store <2 x float> %v289, ptr %v35, align 8
-  %v290 = load float, ptr %v36, align 4
-  %v291 = getelementptr i8, ptr %v72, i64 672
-  %v292 = load float, ptr %v291, align 4
-  %v293 = call float @llvm.fma.f32(float %v292, float %v280, float %v290)
-  store float %v293, ptr %v36, align 4
-  %v294 = load <4 x float>, ptr %v37, align 4
-  %v295 = getelementptr i8, ptr %v75, i64 68
-  %v296 = load float, ptr %v295, align 4
-  %v297 = insertelement <4 x float> poison, float %v296, i64 0
-  %v298 = shufflevector <4 x float> %v297, <4 x float> poison, <4 x i32> zeroinitializer
-  %v299 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v278, <4 x float> %v298, <4 x float> %v294)
-  store <4 x float> %v299, ptr %v37, align 4
-  %v300 = load <2 x float>, ptr %v38, align 4
-  %v301 = insertelement <2 x float> poison, float %v296, i64 0
-  %v302 = shufflevector <2 x float> %v301, <2 x float> poison, <2 x i32> zeroinitializer
-  %v303 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v286, <2 x float> %v302, <2 x float> %v300)
-  store <2 x float> %v303, ptr %v38, align 4
-  %v304 = load float, ptr %v39, align 4
-  %v305 = call float @llvm.fma.f32(float %v292, float %v296, float %v304)
-  store float %v305, ptr %v39, align 4
-  %v306 = load <4 x float>, ptr %v40, align 8
-  %v307 = getelementptr i8, ptr %v75, i64 72
-  %v308 = load float, ptr %v307, align 4
-  %v309 = insertelement <4 x float> poison, float %v308, i64 0
-  %v310 = shufflevector <4 x float> %v309, <4 x float> poison, <4 x i32> zeroinitializer
-  %v311 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v278, <4 x float> %v310, <4 x float> %v306)
-  store <4 x float> %v311, ptr %v40, align 8
-  %v312 = load <2 x float>, ptr %v41, align 8
-  %v313 = insertelement <2 x float> poison, float %v308, i64 0
-  %v314 = shufflevector <2 x float> %v313, <2 x float> poison, <2 x i32> zeroinitializer
-  %v315 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v286, <2 x float> %v314, <2 x float> %v312)
-  store <2 x float> %v315, ptr %v41, align 8
-  %v316 = load float, ptr %v42, align 4
-  %v317 = call float @llvm.fma.f32(float %v292, float %v308, float %v316)
-  store float %v317, ptr %v42, align 4
-  %v318 = load <4 x float>, ptr %v43, align 4
-  %v319 = getelementptr i8, ptr %v75, i64 76
-  %v320 = load float, ptr %v319, align 4
-  %v321 = insertelement <4 x float> poison, float %v320, i64 0
-  %v322 = shufflevector <4 x float> %v321, <4 x float> poison, <4 x i32> zeroinitializer
-  %v323 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v278, <4 x float> %v322, <4 x float> %v318)
-  store <4 x float> %v323, ptr %v43, align 4
-  %v324 = load <2 x float>, ptr %v44, align 4
-  %v325 = insertelement <2 x float> poison, float %v320, i64 0
-  %v326 = shufflevector <2 x float> %v325, <2 x float> poison, <2 x i32> zeroinitializer
-  %v327 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v286, <2 x float> %v326, <2 x float> %v324)
-  store <2 x float> %v327, ptr %v44, align 4
-  %v328 = load float, ptr %v45, align 4
-  %v329 = call float @llvm.fma.f32(float %v292, float %v320, float %v328)
-  store float %v329, ptr %v45, align 4
-  %v330 = load <4 x float>, ptr %v46, align 16
-  %v331 = getelementptr i8, ptr %v75, i64 80
-  %v332 = load float, ptr %v331, align 4
-  %v333 = insertelement <4 x float> poison, float %v332, i64 0
-  %v334 = shufflevector <4 x float> %v333, <4 x float> poison, <4 x i32> zeroinitializer
-  %v335 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v278, <4 x float> %v334, <4 x float> %v330)
-  store <4 x float> %v335, ptr %v46, align 16
-  %v336 = load <2 x float>, ptr %v47, align 8
-  %v337 = insertelement <2 x float> poison, float %v332, i64 0
-  %v338 = shufflevector <2 x float> %v337, <2 x float> poison, <2 x i32> zeroinitializer
-  %v339 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v286, <2 x float> %v338, <2 x float> %v336)
-  store <2 x float> %v339, ptr %v47, align 8
-  %v340 = load float, ptr %v48, align 4
-  %v341 = call float @llvm.fma.f32(float %v292, float %v332, float %v340)
-  store float %v341, ptr %v48, align 4
-  %v342 = load <4 x float>, ptr %v49, align 4
-  %v343 = getelementptr i8, ptr %v75, i64 84
-  %v344 = load float, ptr %v343, align 4
-  %v345 = insertelement <4 x float> poison, float %v344, i64 0
-  %v346 = shufflevector <4 x float> %v345, <4 x float> poison, <4 x i32> zeroinitializer
-  %v347 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v278, <4 x float> %v346, <4 x float> %v342)
-  store <4 x float> %v347, ptr %v49, align 4
-  %v348 = load <2 x float>, ptr %v50, align 4
-  %v349 = insertelement <2 x float> poison, float %v344, i64 0
-  %v350 = shufflevector <2 x float> %v349, <2 x float> poison, <2 x i32> zeroinitializer
-  %v351 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v286, <2 x float> %v350, <2 x float> %v348)
-  store <2 x float> %v351, ptr %v50, align 4
-  %v352 = load float, ptr %v51, align 4
-  %v353 = call float @llvm.fma.f32(float %v292, float %v344, float %v352)
-  store float %v353, ptr %v51, align 4
-  %v354 = load <4 x float>, ptr %v52, align 8
-  %v355 = getelementptr i8, ptr %v75, i64 88
-  %v356 = load float, ptr %v355, align 4
-  %v357 = insertelement <4 x float> poison, float %v356, i64 0
-  %v358 = shufflevector <4 x float> %v357, <4 x float> poison, <4 x i32> zeroinitializer
-  %v359 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v278, <4 x float> %v358, <4 x float> %v354)
-  store <4 x float> %v359, ptr %v52, align 8
-  %v360 = load <2 x float>, ptr %v53, align 8
-  %v361 = insertelement <2 x float> poison, float %v356, i64 0
-  %v362 = shufflevector <2 x float> %v361, <2 x float> poison, <2 x i32> zeroinitializer
-  %v363 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v286, <2 x float> %v362, <2 x float> %v360)
-  store <2 x float> %v363, ptr %v53, align 8
-  %v364 = load float, ptr %v54, align 4
-  %v365 = call float @llvm.fma.f32(float %v292, float %v356, float %v364)
-  store float %v365, ptr %v54, align 4
-  %v366 = load <4 x float>, ptr %v55, align 4
-  %v367 = getelementptr i8, ptr %v75, i64 92
-  %v368 = load float, ptr %v367, align 4
-  %v369 = insertelement <4 x float> poison, float %v368, i64 0
-  %v370 = shufflevector <4 x float> %v369, <4 x float> poison, <4 x i32> zeroinitializer
-  %v371 = call <4 x float> @llvm.fma.v4f32(<4 x float> %v278, <4 x float> %v370, <4 x float> %v366)
-  store <4 x float> %v371, ptr %v55, align 4
-  %v372 = load <2 x float>, ptr %v56, align 4
-  %v373 = insertelement <2 x float> poison, float %v368, i64 0
-  %v374 = shufflevector <2 x float> %v373, <2 x float> poison, <2 x i32> zeroinitializer
-  %v375 = call <2 x float> @llvm.fma.v2f32(<2 x float> %v286, <2 x float> %v374, <2 x float> %v372)
-  store <2 x float> %v375, ptr %v56, align 4
-  %v376 = load float, ptr %v57, align 4
-  %v377 = call float @llvm.fma.f32(float %v292, float %v368, float %v376)
-  store float %v377, ptr %v57, align 4
-  %v380 = getelementptr i8, ptr %v67, i64 96
-  %v382 = getelementptr i8, ptr %v72, i64 4
-  %v383 = getelementptr i8, ptr %v75, i64 96
-  %v378 = icmp ne ptr %v380, %v381
-  br i1 %v378, label %b60, label %b379, !llvm.loop !0
-b379:
-  %v386 = getelementptr i8, ptr %v66, i64 288
-  %v388 = getelementptr i8, ptr %v71, i64 36
-  %v389 = getelementptr i8, ptr %v74, i64 288
-  %v384 = icmp ne ptr %v386, %v387
-  br i1 %v384, label %b58, label %b385, !llvm.loop !0
-b385:
-  %v390 = load <4 x float>, ptr %v34, align 16
-  %v391 = fcmp ogt <4 x float> splat (float 0x0000000000000000), %v390
-  %v392 = select <4 x i1> %v391, <4 x float> splat (float 0x0000000000000000), <4 x float> %v390
-  store <4 x float> %v392, ptr %v396, align 4
-  %v397 = load <2 x float>, ptr %v35, align 8
-  %v398 = fcmp ogt <2 x float> splat (float 0x0000000000000000), %v397
-  %v399 = select <2 x i1> %v398, <2 x float> splat (float 0x0000000000000000), <2 x float> %v397
-  %v400 = getelementptr i8, ptr %v396, i64 16
-  store <2 x float> %v399, ptr %v400, align 4
-  %v401 = load float, ptr %v36, align 4
-  %v402 = fcmp ogt float 0x0000000000000000, %v401
-  %v403 = select i1 %v402, float 0x0000000000000000, float %v401
-  %v404 = getelementptr i8, ptr %v396, i64 24
-  store float %v403, ptr %v404, align 4
-  %v405 = load <4 x float>, ptr %v37, align 4
-  %v406 = fcmp ogt <4 x float> splat (float 0x0000000000000000), %v405
-  %v407 = select <4 x i1> %v406, <4 x float> splat (float 0x0000000000000000), <4 x float> %v405
-  %v408 = getelementptr i8, ptr %v396, i64 196
-  store <4 x float> %v407, ptr %v408, align 4
-  %v409 = load <2 x float>, ptr %v38, align 4
-  %v410 = fcmp ogt <2 x float> splat (float 0x0000000000000000), %v409
-  %v411 = select <2 x i1> %v410, <2 x float> splat (float 0x0000000000000000), <2 x float> %v409
-  %v412 = getelementptr i8, ptr %v396, i64 212
-  store <2 x float> %v411, ptr %v412, align 4
-  %v413 = load float, ptr %v39, align 4
-  %v414 = fcmp ogt float 0x0000000000000000, %v413
-  %v415 = select i1 %v414, float 0x0000000000000000, float %v413
-  %v416 = getelementptr i8, ptr %v396, i64 220
-  store float %v415, ptr %v416, align 4
-  %v417 = load <4 x float>, ptr %v40, align 8
-  %v418 = fcmp ogt <4 x float> splat (float 0x0000000000000000), %v417
-  %v419 = select <4 x i1> %v418, <4 x float> splat (float 0x0000000000000000), <4 x float> %v417
-  %v420 = getelementptr i8, ptr %v396, i64 392
-  store <4 x float> %v419, ptr %v420, align 4
-  %v421 = load <2 x float>, ptr %v41, align 8
-  %v422 = fcmp ogt <2 x float> splat (float 0x0000000000000000), %v421
-  %v423 = select <2 x i1> %v422, <2 x float> splat (float 0x0000000000000000), <2 x float> %v421
-  %v424 = getelementptr i8, ptr %v396, i64 408
-  store <2 x float> %v423, ptr %v424, align 4
-  %v425 = load float, ptr %v42, align 4
-  %v426 = fcmp ogt float 0x0000000000000000, %v425
-  %v427 = select i1 %v426, float 0x0000000000000000, float %v425
-  %v428 = getelementptr i8, ptr %v396, i64 416
-  store float %v427, ptr %v428, align 4
-  %v429 = load <4 x float>, ptr %v43, align 4
-  %v430 = fcmp ogt <4 x float> splat (float 0x0000000000000000), %v429
-  %v431 = select <4 x i1> %v430, <4 x float> splat (float 0x0000000000000000), <4 x float> %v429
-  %v432 = getelementptr i8, ptr %v396, i64 588
-  store <4 x float> %v431, ptr %v432, align 4
-  %v433 = load <2 x float>, ptr %v44, align 4
-  %v434 = fcmp ogt <2 x float> splat (float 0x0000000000000000), %v433
-  %v435 = select <2 x i1> %v434, <2 x float> splat (float 0x0000000000000000), <2 x float> %v433
-  %v436 = getelementptr i8, ptr %v396, i64 604
-  store <2 x float> %v435, ptr %v436, align 4
-  %v437 = load float, ptr %v45, align 4
-  %v438 = fcmp ogt float 0x0000000000000000, %v437
-  %v439 = select i1 %v438, float 0x0000000000000000, float %v437
-  %v440 = getelementptr i8, ptr %v396, i64 612
-  store float %v439, ptr %v440, align 4
-  %v441 = load <4 x float>, ptr %v46, align 16
-  %v442 = fcmp ogt <4 x float> splat (float 0x0000000000000000), %v441
-  %v443 = select <4 x i1> %v442, <4 x float> splat (float 0x0000000000000000), <4 x float> %v441
-  %v444 = getelementptr i8, ptr %v396, i64 784
-  store <4 x float> %v443, ptr %v444, align 4
-  %v445 = load <2 x float>, ptr %v47, align 8
-  %v446 = fcmp ogt <2 x float> splat (float 0x0000000000000000), %v445
-  %v447 = select <2 x i1> %v446, <2 x float> splat (float 0x0000000000000000), <2 x float> %v445
-  %v448 = getelementptr i8, ptr %v396, i64 800
-  store <2 x float> %v447, ptr %v448, align 4
-  %v449 = load float, ptr %v48, align 4
-  %v450 = fcmp ogt float 0x0000000000000000, %v449
-  %v451 = select i1 %v450, float 0x0000000000000000, float %v449
-  %v452 = getelementptr i8, ptr %v396, i64 808
-  store float %v451, ptr %v452, align 4
-  %v453 = load <4 x float>, ptr %v49, align 4
-  %v454 = fcmp ogt <4 x float> splat (float 0x0000000000000000), %v453
-  %v455 = select <4 x i1> %v454, <4 x float> splat (float 0x0000000000000000), <4 x float> %v453
-  %v456 = getelementptr i8, ptr %v396, i64 980
-  store <4 x float> %v455, ptr %v456, align 4
-  %v457 = load <2 x float>, ptr %v50, align 4
-  %v458 = fcmp ogt <2 x float> splat (float 0x0000000000000000), %v457
-  %v459 = select <2 x i1> %v458, <2 x float> splat (float 0x0000000000000000), <2 x float> %v457
-  %v460 = getelementptr i8, ptr %v396, i64 996
-  store <2 x float> %v459, ptr %v460, align 4
-  %v461 = load float, ptr %v51, align 4
-  %v462 = fcmp ogt float 0x0000000000000000, %v461
-  %v463 = select i1 %v462, float 0x0000000000000000, float %v461
-  %v464 = getelementptr i8, ptr %v396, i64 1004
-  store float %v463, ptr %v464, align 4
-  %v465 = load <4 x float>, ptr %v52, align 8
-  %v466 = fcmp ogt <4 x float> splat (float 0x0000000000000000), %v465
-  %v467 = select <4 x i1> %v466, <4 x float> splat (float 0x0000000000000000), <4 x float> %v465
-  %v468 = getelementptr i8, ptr %v396, i64 1176
-  store <4 x float> %v467, ptr %v468, align 4
-  %v469 = load <2 x float>, ptr %v53, align 8
-  %v470 = fcmp ogt <2 x float> splat (float 0x0000000000000000), %v469
-  %v471 = select <2 x i1> %v470, <2 x float> splat (float 0x0000000000000000), <2 x float> %v469
-  %v472 = getelementptr i8, ptr %v396, i64 1192
-  store <2 x float> %v471, ptr %v472, align 4
-  %v473 = load float, ptr %v54, align 4
-  %v474 = fcmp ogt float 0x0000000000000000, %v473
-  %v475 = select i1 %v474, float 0x0000000000000000, float %v473
-  %v476 = getelementptr i8, ptr %v396, i64 1200
-  store float %v475, ptr %v476, align 4
-  %v477 = load <4 x float>, ptr %v55, align 4
-  %v478 = fcmp ogt <4 x float> splat (float 0x0000000000000000), %v477
-  %v479 = select <4 x i1> %v478, <4 x float> splat (float 0x0000000000000000), <4 x float> %v477
-  %v480 = getelementptr i8, ptr %v396, i64 1372
-  store <4 x float> %v479, ptr %v480, align 4
-  %v481 = load <2 x float>, ptr %v56, align 4
-  %v482 = fcmp ogt <2 x float> splat (float 0x0000000000000000), %v481
-  %v483 = select <2 x i1> %v482, <2 x float> splat (float 0x0000000000000000), <2 x float> %v481
-  %v484 = getelementptr i8, ptr %v396, i64 1388
-  store <2 x float> %v483, ptr %v484, align 4
-  %v485 = load float, ptr %v57, align 4
-  %v486 = fcmp ogt float 0x0000000000000000, %v485
-  %v487 = select i1 %v486, float 0x0000000000000000, float %v485
-  %v488 = getelementptr i8, ptr %v396, i64 1396
-  store float %v487, ptr %v488, align 4
-  %v491 = getelementptr i8, ptr %v65, i64 32
-  %v493 = getelementptr i8, ptr %v70, i64 36
-  %v494 = getelementptr i8, ptr %v396, i64 28
-  %v489 = icmp ne ptr %v491, %v492
-  br i1 %v489, label %b32, label %b490, !llvm.loop !0
-b490:
-  %v497 = getelementptr i8, ptr %v64, i64 864
-  %v498 = getelementptr i8, ptr %v395, i64 1568
-  %v499 = add nuw nsw i64 %v2, 1
-  %v495 = icmp ult i64 %v499, %stop
-  br i1 %v495, label %b1, label %b496, !llvm.loop !0
-b496:
+  %v49 = phi ptr [ %v48, %b28 ], [ %v279, %b197 ]
+  %v54 = phi ptr [ %v3, %b28 ], [ %v281, %b197 ]
+  %v208 = phi ptr [ %v207, %b28 ], [ %v282, %b197 ]
+  store <8 x float> splat (float 0x0000000000000000), ptr %v34, align 32
+  store <8 x float> splat (float 0x0000000000000000), ptr %v35, align 32
+  store <8 x float> splat (float 0x0000000000000000), ptr %v36, align 32
+  store <8 x float> splat (float 0x0000000000000000), ptr %v37, align 32
+  store <8 x float> splat (float 0x0000000000000000), ptr %v38, align 32
+  store <8 x float> splat (float 0x0000000000000000), ptr %v39, align 32
+  store <8 x float> splat (float 0x0000000000000000), ptr %v40, align 32
+  store <8 x float> splat (float 0x0000000000000000), ptr %v41, align 32
+  %v199 = getelementptr i8, ptr %v49, i64 864
+  br label %b42
+b42:
+  %v50 = phi ptr [ %v49, %b32 ], [ %v198, %b191 ]
+  %v55 = phi ptr [ %v54, %b32 ], [ %v200, %b191 ]
+  %v58 = phi ptr [ %v48, %b32 ], [ %v201, %b191 ]
+  %v193 = getelementptr i8, ptr %v50, i64 288
+  br label %b44
+b44:
+  %v51 = phi ptr [ %v50, %b42 ], [ %v192, %b44 ]
+  %v56 = phi ptr [ %v55, %b42 ], [ %v194, %b44 ]
+  %v59 = phi ptr [ %v58, %b42 ], [ %v195, %b44 ]
+  %v52 = getelementptr i8, ptr %v51, i64 864
+  call void @llvm.prefetch.p0(ptr %v52, i32 0, i32 2, i32 1)
+  %v53 = load <8 x float>, ptr %v34, align 32
+  %v57 = load <8 x float>, ptr %v56, align 4
+  %v60 = load float, ptr %v59, align 4
+  %v61 = insertelement <8 x float> poison, float %v60, i64 0
+  %v62 = shufflevector <8 x float> %v61, <8 x float> poison, <8 x i32> zeroinitializer
+  %v63 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v57, <8 x float> %v62, <8 x float> %v53)
+  call void asm sideeffect "", "x,x"(<8 x float> %v62, <8 x float> %v63)
+  store <8 x float> %v63, ptr %v34, align 32
+  %v64 = load <8 x float>, ptr %v35, align 32
+  %v65 = getelementptr i8, ptr %v59, i64 4
+  %v66 = load float, ptr %v65, align 4
+  %v67 = insertelement <8 x float> poison, float %v66, i64 0
+  %v68 = shufflevector <8 x float> %v67, <8 x float> poison, <8 x i32> zeroinitializer
+  %v69 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v57, <8 x float> %v68, <8 x float> %v64)
+  call void asm sideeffect "", "x,x"(<8 x float> %v68, <8 x float> %v69)
+  store <8 x float> %v69, ptr %v35, align 32
+  %v70 = load <8 x float>, ptr %v36, align 32
+  %v71 = getelementptr i8, ptr %v59, i64 8
+  %v72 = load float, ptr %v71, align 4
+  %v73 = insertelement <8 x float> poison, float %v72, i64 0
+  %v74 = shufflevector <8 x float> %v73, <8 x float> poison, <8 x i32> zeroinitializer
+  %v75 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v57, <8 x float> %v74, <8 x float> %v70)
+  call void asm sideeffect "", "x,x"(<8 x float> %v74, <8 x float> %v75)
+  store <8 x float> %v75, ptr %v36, align 32
+  %v76 = load <8 x float>, ptr %v37, align 32
+  %v77 = getelementptr i8, ptr %v59, i64 12
+  %v78 = load float, ptr %v77, align 4
+  %v79 = insertelement <8 x float> poison, float %v78, i64 0
+  %v80 = shufflevector <8 x float> %v79, <8 x float> poison, <8 x i32> zeroinitializer
+  %v81 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v57, <8 x float> %v80, <8 x float> %v76)
+  call void asm sideeffect "", "x,x"(<8 x float> %v80, <8 x float> %v81)
+  store <8 x float> %v81, ptr %v37, align 32
+  %v82 = load <8 x float>, ptr %v38, align 32
+  %v83 = getelementptr i8, ptr %v59, i64 16
+  %v84 = load float, ptr %v83, align 4
+  %v85 = insertelement <8 x float> poison, float %v84, i64 0
+  %v86 = shufflevector <8 x float> %v85, <8 x float> poison, <8 x i32> zeroinitializer
+  %v87 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v57, <8 x float> %v86, <8 x float> %v82)
+  call void asm sideeffect "", "x,x"(<8 x float> %v86, <8 x float> %v87)
+  store <8 x float> %v87, ptr %v38, align 32
+  %v88 = load <8 x float>, ptr %v39, align 32
+  %v89 = getelementptr i8, ptr %v59, i64 20
+  %v90 = load float, ptr %v89, align 4
+  %v91 = insertelement <8 x float> poison, float %v90, i64 0
+  %v92 = shufflevector <8 x float> %v91, <8 x float> poison, <8 x i32> zeroinitializer
+  %v93 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v57, <8 x float> %v92, <8 x float> %v88)
+  call void asm sideeffect "", "x,x"(<8 x float> %v92, <8 x float> %v93)
+  store <8 x float> %v93, ptr %v39, align 32
+  %v94 = load <8 x float>, ptr %v40, align 32
+  %v95 = getelementptr i8, ptr %v59, i64 24
+  %v96 = load float, ptr %v95, align 4
+  %v97 = insertelement <8 x float> poison, float %v96, i64 0
+  %v98 = shufflevector <8 x float> %v97, <8 x float> poison, <8 x i32> zeroinitializer
+  %v99 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v57, <8 x float> %v98, <8 x float> %v94)
+  call void asm sideeffect "", "x,x"(<8 x float> %v98, <8 x float> %v99)
+  store <8 x float> %v99, ptr %v40, align 32
+  %v100 = load <8 x float>, ptr %v41, align 32
+  %v101 = getelementptr i8, ptr %v59, i64 28
+  %v102 = load float, ptr %v101, align 4
+  %v103 = insertelement <8 x float> poison, float %v102, i64 0
+  %v104 = shufflevector <8 x float> %v103, <8 x float> poison, <8 x i32> zeroinitializer
+  %v105 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v57, <8 x float> %v104, <8 x float> %v100)
+  call void asm sideeffect "", "x,x"(<8 x float> %v104, <8 x float> %v105)
+  store <8 x float> %v105, ptr %v41, align 32
+  %v106 = getelementptr i8, ptr %v56, i64 324
+  %v107 = load <8 x float>, ptr %v106, align 4
+  %v108 = getelementptr i8, ptr %v59, i64 32
+  %v109 = load float, ptr %v108, align 4
+  %v110 = insertelement <8 x float> poison, float %v109, i64 0
+  %v111 = shufflevector <8 x float> %v110, <8 x float> poison, <8 x i32> zeroinitializer
+  %v112 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v107, <8 x float> %v111, <8 x float> %v63)
+  call void asm sideeffect "", "x,x"(<8 x float> %v111, <8 x float> %v112)
+  store <8 x float> %v112, ptr %v34, align 32
+  %v113 = getelementptr i8, ptr %v59, i64 36
+  %v114 = load float, ptr %v113, align 4
+  %v115 = insertelement <8 x float> poison, float %v114, i64 0
+  %v116 = shufflevector <8 x float> %v115, <8 x float> poison, <8 x i32> zeroinitializer
+  %v117 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v107, <8 x float> %v116, <8 x float> %v69)
+  call void asm sideeffect "", "x,x"(<8 x float> %v116, <8 x float> %v117)
+  store <8 x float> %v117, ptr %v35, align 32
+  %v118 = getelementptr i8, ptr %v59, i64 40
+  %v119 = load float, ptr %v118, align 4
+  %v120 = insertelement <8 x float> poison, float %v119, i64 0
+  %v121 = shufflevector <8 x float> %v120, <8 x float> poison, <8 x i32> zeroinitializer
+  %v122 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v107, <8 x float> %v121, <8 x float> %v75)
+  call void asm sideeffect "", "x,x"(<8 x float> %v121, <8 x float> %v122)
+  store <8 x float> %v122, ptr %v36, align 32
+  %v123 = getelementptr i8, ptr %v59, i64 44
+  %v124 = load float, ptr %v123, align 4
+  %v125 = insertelement <8 x float> poison, float %v124, i64 0
+  %v126 = shufflevector <8 x float> %v125, <8 x float> poison, <8 x i32> zeroinitializer
+  %v127 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v107, <8 x float> %v126, <8 x float> %v81)
+  call void asm sideeffect "", "x,x"(<8 x float> %v126, <8 x float> %v127)
+  store <8 x float> %v127, ptr %v37, align 32
+  %v128 = getelementptr i8, ptr %v59, i64 48
+  %v129 = load float, ptr %v128, align 4
+  %v130 = insertelement <8 x float> poison, float %v129, i64 0
+  %v131 = shufflevector <8 x float> %v130, <8 x float> poison, <8 x i32> zeroinitializer
+  %v132 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v107, <8 x float> %v131, <8 x float> %v87)
+  call void asm sideeffect "", "x,x"(<8 x float> %v131, <8 x float> %v132)
+  store <8 x float> %v132, ptr %v38, align 32
+  %v133 = getelementptr i8, ptr %v59, i64 52
+  %v134 = load float, ptr %v133, align 4
+  %v135 = insertelement <8 x float> poison, float %v134, i64 0
+  %v136 = shufflevector <8 x float> %v135, <8 x float> poison, <8 x i32> zeroinitializer
+  %v137 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v107, <8 x float> %v136, <8 x float> %v93)
+  call void asm sideeffect "", "x,x"(<8 x float> %v136, <8 x float> %v137)
+  store <8 x float> %v137, ptr %v39, align 32
+  %v138 = getelementptr i8, ptr %v59, i64 56
+  %v139 = load float, ptr %v138, align 4
+  %v140 = insertelement <8 x float> poison, float %v139, i64 0
+  %v141 = shufflevector <8 x float> %v140, <8 x float> poison, <8 x i32> zeroinitializer
+  %v142 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v107, <8 x float> %v141, <8 x float> %v99)
+  call void asm sideeffect "", "x,x"(<8 x float> %v141, <8 x float> %v142)
+  store <8 x float> %v142, ptr %v40, align 32
+  %v143 = getelementptr i8, ptr %v59, i64 60
+  %v144 = load float, ptr %v143, align 4
+  %v145 = insertelement <8 x float> poison, float %v144, i64 0
+  %v146 = shufflevector <8 x float> %v145, <8 x float> poison, <8 x i32> zeroinitializer
+  %v147 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v107, <8 x float> %v146, <8 x float> %v105)
+  call void asm sideeffect "", "x,x"(<8 x float> %v146, <8 x float> %v147)
+  store <8 x float> %v147, ptr %v41, align 32
+  %v148 = getelementptr i8, ptr %v56, i64 648
+  %v149 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %v148, i32 4, <8 x i1> <i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 false>, <8 x float> zeroinitializer)
+  %v150 = getelementptr i8, ptr %v59, i64 64
+  %v151 = load float, ptr %v150, align 4
+  %v152 = insertelement <8 x float> poison, float %v151, i64 0
+  %v153 = shufflevector <8 x float> %v152, <8 x float> poison, <8 x i32> zeroinitializer
+  %v154 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v149, <8 x float> %v153, <8 x float> %v112)
+  call void asm sideeffect "", "x,x"(<8 x float> %v153, <8 x float> %v154)
+  store <8 x float> %v154, ptr %v34, align 32
+  %v155 = getelementptr i8, ptr %v59, i64 68
+  %v156 = load float, ptr %v155, align 4
+  %v157 = insertelement <8 x float> poison, float %v156, i64 0
+  %v158 = shufflevector <8 x float> %v157, <8 x float> poison, <8 x i32> zeroinitializer
+  %v159 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v149, <8 x float> %v158, <8 x float> %v117)
+  call void asm sideeffect "", "x,x"(<8 x float> %v158, <8 x float> %v159)
+  store <8 x float> %v159, ptr %v35, align 32
+  %v160 = getelementptr i8, ptr %v59, i64 72
+  %v161 = load float, ptr %v160, align 4
+  %v162 = insertelement <8 x float> poison, float %v161, i64 0
+  %v163 = shufflevector <8 x float> %v162, <8 x float> poison, <8 x i32> zeroinitializer
+  %v164 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v149, <8 x float> %v163, <8 x float> %v122)
+  call void asm sideeffect "", "x,x"(<8 x float> %v163, <8 x float> %v164)
+  store <8 x float> %v164, ptr %v36, align 32
+  %v165 = getelementptr i8, ptr %v59, i64 76
+  %v166 = load float, ptr %v165, align 4
+  %v167 = insertelement <8 x float> poison, float %v166, i64 0
+  %v168 = shufflevector <8 x float> %v167, <8 x float> poison, <8 x i32> zeroinitializer
+  %v169 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v149, <8 x float> %v168, <8 x float> %v127)
+  call void asm sideeffect "", "x,x"(<8 x float> %v168, <8 x float> %v169)
+  store <8 x float> %v169, ptr %v37, align 32
+  %v170 = getelementptr i8, ptr %v59, i64 80
+  %v171 = load float, ptr %v170, align 4
+  %v172 = insertelement <8 x float> poison, float %v171, i64 0
+  %v173 = shufflevector <8 x float> %v172, <8 x float> poison, <8 x i32> zeroinitializer
+  %v174 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v149, <8 x float> %v173, <8 x float> %v132)
+  call void asm sideeffect "", "x,x"(<8 x float> %v173, <8 x float> %v174)
+  store <8 x float> %v174, ptr %v38, align 32
+  %v175 = getelementptr i8, ptr %v59, i64 84
+  %v176 = load float, ptr %v175, align 4
+  %v177 = insertelement <8 x float> poison, float %v176, i64 0
+  %v178 = shufflevector <8 x float> %v177, <8 x float> poison, <8 x i32> zeroinitializer
+  %v179 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v149, <8 x float> %v178, <8 x float> %v137)
+  call void asm sideeffect "", "x,x"(<8 x float> %v178, <8 x float> %v179)
+  store <8 x float> %v179, ptr %v39, align 32
+  %v180 = getelementptr i8, ptr %v59, i64 88
+  %v181 = load float, ptr %v180, align 4
+  %v182 = insertelement <8 x float> poison, float %v181, i64 0
+  %v183 = shufflevector <8 x float> %v182, <8 x float> poison, <8 x i32> zeroinitializer
+  %v184 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v149, <8 x float> %v183, <8 x float> %v142)
+  call void asm sideeffect "", "x,x"(<8 x float> %v183, <8 x float> %v184)
+  store <8 x float> %v184, ptr %v40, align 32
+  %v185 = getelementptr i8, ptr %v59, i64 92
+  %v186 = load float, ptr %v185, align 4
+  %v187 = insertelement <8 x float> poison, float %v186, i64 0
+  %v188 = shufflevector <8 x float> %v187, <8 x float> poison, <8 x i32> zeroinitializer
+  %v189 = call <8 x float> @llvm.fma.v8f32(<8 x float> %v149, <8 x float> %v188, <8 x float> %v147)
+  call void asm sideeffect "", "x,x"(<8 x float> %v188, <8 x float> %v189)
+  store <8 x float> %v189, ptr %v41, align 32
+  %v192 = getelementptr i8, ptr %v51, i64 96
+  %v194 = getelementptr i8, ptr %v56, i64 4
+  %v195 = getelementptr i8, ptr %v59, i64 96
+  %v190 = icmp ne ptr %v192, %v193
+  br i1 %v190, label %b44, label %b191, !llvm.loop !0
+b191:
+  %v198 = getelementptr i8, ptr %v50, i64 288
+  %v200 = getelementptr i8, ptr %v55, i64 36
+  %v201 = getelementptr i8, ptr %v58, i64 288
+  %v196 = icmp ne ptr %v198, %v199
+  br i1 %v196, label %b42, label %b197, !llvm.loop !0
+b197:
+  %v202 = load <8 x float>, ptr %v34, align 32
+  %v203 = fcmp ogt <8 x float> splat (float 0x0000000000000000), %v202
+  %v204 = select <8 x i1> %v203, <8 x float> splat (float 0x0000000000000000), <8 x float> %v202
+  %v209 = shufflevector <8 x float> %v204, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  store <4 x float> %v209, ptr %v208, align 4
+  %v210 = shufflevector <8 x float> %v204, <8 x float> poison, <2 x i32> <i32 4, i32 5>
+  %v211 = getelementptr i8, ptr %v208, i64 16
+  store <2 x float> %v210, ptr %v211, align 4
+  %v212 = extractelement <8 x float> %v204, i64 6
+  %v213 = getelementptr i8, ptr %v208, i64 24
+  store float %v212, ptr %v213, align 4
+  %v214 = load <8 x float>, ptr %v35, align 32
+  %v215 = fcmp ogt <8 x float> splat (float 0x0000000000000000), %v214
+  %v216 = select <8 x i1> %v215, <8 x float> splat (float 0x0000000000000000), <8 x float> %v214
+  %v217 = getelementptr i8, ptr %v208, i64 196
+  %v218 = shufflevector <8 x float> %v216, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  store <4 x float> %v218, ptr %v217, align 4
+  %v219 = shufflevector <8 x float> %v216, <8 x float> poison, <2 x i32> <i32 4, i32 5>
+  %v220 = getelementptr i8, ptr %v208, i64 212
+  store <2 x float> %v219, ptr %v220, align 4
+  %v221 = extractelement <8 x float> %v216, i64 6
+  %v222 = getelementptr i8, ptr %v208, i64 220
+  store float %v221, ptr %v222, align 4
+  %v223 = load <8 x float>, ptr %v36, align 32
+  %v224 = fcmp ogt <8 x float> splat (float 0x0000000000000000), %v223
+  %v225 = select <8 x i1> %v224, <8 x float> splat (float 0x0000000000000000), <8 x float> %v223
+  %v226 = getelementptr i8, ptr %v208, i64 392
+  %v227 = shufflevector <8 x float> %v225, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  store <4 x float> %v227, ptr %v226, align 4
+  %v228 = shufflevector <8 x float> %v225, <8 x float> poison, <2 x i32> <i32 4, i32 5>
+  %v229 = getelementptr i8, ptr %v208, i64 408
+  store <2 x float> %v228, ptr %v229, align 4
+  %v230 = extractelement <8 x float> %v225, i64 6
+  %v231 = getelementptr i8, ptr %v208, i64 416
+  store float %v230, ptr %v231, align 4
+  %v232 = load <8 x float>, ptr %v37, align 32
+  %v233 = fcmp ogt <8 x float> splat (float 0x0000000000000000), %v232
+  %v234 = select <8 x i1> %v233, <8 x float> splat (float 0x0000000000000000), <8 x float> %v232
+  %v235 = getelementptr i8, ptr %v208, i64 588
+  %v236 = shufflevector <8 x float> %v234, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  store <4 x float> %v236, ptr %v235, align 4
+  %v237 = shufflevector <8 x float> %v234, <8 x float> poison, <2 x i32> <i32 4, i32 5>
+  %v238 = getelementptr i8, ptr %v208, i64 604
+  store <2 x float> %v237, ptr %v238, align 4
+  %v239 = extractelement <8 x float> %v234, i64 6
+  %v240 = getelementptr i8, ptr %v208, i64 612
+  store float %v239, ptr %v240, align 4
+  %v241 = load <8 x float>, ptr %v38, align 32
+  %v242 = fcmp ogt <8 x float> splat (float 0x0000000000000000), %v241
+  %v243 = select <8 x i1> %v242, <8 x float> splat (float 0x0000000000000000), <8 x float> %v241
+  %v244 = getelementptr i8, ptr %v208, i64 784
+  %v245 = shufflevector <8 x float> %v243, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  store <4 x float> %v245, ptr %v244, align 4
+  %v246 = shufflevector <8 x float> %v243, <8 x float> poison, <2 x i32> <i32 4, i32 5>
+  %v247 = getelementptr i8, ptr %v208, i64 800
+  store <2 x float> %v246, ptr %v247, align 4
+  %v248 = extractelement <8 x float> %v243, i64 6
+  %v249 = getelementptr i8, ptr %v208, i64 808
+  store float %v248, ptr %v249, align 4
+  %v250 = load <8 x float>, ptr %v39, align 32
+  %v251 = fcmp ogt <8 x float> splat (float 0x0000000000000000), %v250
+  %v252 = select <8 x i1> %v251, <8 x float> splat (float 0x0000000000000000), <8 x float> %v250
+  %v253 = getelementptr i8, ptr %v208, i64 980
+  %v254 = shufflevector <8 x float> %v252, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  store <4 x float> %v254, ptr %v253, align 4
+  %v255 = shufflevector <8 x float> %v252, <8 x float> poison, <2 x i32> <i32 4, i32 5>
+  %v256 = getelementptr i8, ptr %v208, i64 996
+  store <2 x float> %v255, ptr %v256, align 4
+  %v257 = extractelement <8 x float> %v252, i64 6
+  %v258 = getelementptr i8, ptr %v208, i64 1004
+  store float %v257, ptr %v258, align 4
+  %v259 = load <8 x float>, ptr %v40, align 32
+  %v260 = fcmp ogt <8 x float> splat (float 0x0000000000000000), %v259
+  %v261 = select <8 x i1> %v260, <8 x float> splat (float 0x0000000000000000), <8 x float> %v259
+  %v262 = getelementptr i8, ptr %v208, i64 1176
+  %v263 = shufflevector <8 x float> %v261, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  store <4 x float> %v263, ptr %v262, align 4
+  %v264 = shufflevector <8 x float> %v261, <8 x float> poison, <2 x i32> <i32 4, i32 5>
+  %v265 = getelementptr i8, ptr %v208, i64 1192
+  store <2 x float> %v264, ptr %v265, align 4
+  %v266 = extractelement <8 x float> %v261, i64 6
+  %v267 = getelementptr i8, ptr %v208, i64 1200
+  store float %v266, ptr %v267, align 4
+  %v268 = load <8 x float>, ptr %v41, align 32
+  %v269 = fcmp ogt <8 x float> splat (float 0x0000000000000000), %v268
+  %v270 = select <8 x i1> %v269, <8 x float> splat (float 0x0000000000000000), <8 x float> %v268
+  %v271 = getelementptr i8, ptr %v208, i64 1372
+  %v272 = shufflevector <8 x float> %v270, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  store <4 x float> %v272, ptr %v271, align 4
+  %v273 = shufflevector <8 x float> %v270, <8 x float> poison, <2 x i32> <i32 4, i32 5>
+  %v274 = getelementptr i8, ptr %v208, i64 1388
+  store <2 x float> %v273, ptr %v274, align 4
+  %v275 = extractelement <8 x float> %v270, i64 6
+  %v276 = getelementptr i8, ptr %v208, i64 1396
+  store float %v275, ptr %v276, align 4
+  %v279 = getelementptr i8, ptr %v49, i64 32
+  %v281 = getelementptr i8, ptr %v54, i64 36
+  %v282 = getelementptr i8, ptr %v208, i64 28
+  %v277 = icmp ne ptr %v279, %v280
+  br i1 %v277, label %b32, label %b278, !llvm.loop !0
+b278:
+  %v285 = getelementptr i8, ptr %v48, i64 864
+  %v286 = getelementptr i8, ptr %v207, i64 1568
+  %v287 = add nuw nsw i64 %v2, 1
+  %v283 = icmp ult i64 %v287, %stop
+  br i1 %v283, label %b1, label %b284, !llvm.loop !0
+b284:
   ret void
 }
 

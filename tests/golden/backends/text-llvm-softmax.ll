@@ -1,7 +1,5 @@
 declare <8 x float> @llvm.masked.load.v8f32.p0(ptr, i32 immarg, <8 x i1>, <8 x float>)
 declare <8 x float> @llvm.fmuladd.v8f32(<8 x float>, <8 x float>, <8 x float>)
-declare <4 x float> @llvm.fmuladd.v4f32(<4 x float>, <4 x float>, <4 x float>)
-declare float @llvm.fmuladd.f32(float, float, float)
 define internal <8 x float> @tw.exp.v8f32(<8 x float> %x0) alwaysinline nounwind willreturn memory(none) {
   %m0 = fcmp ogt <8 x float> %x0, splat (float 0x4056400000000000)
   %m1 = select <8 x i1> %m0, <8 x float> splat (float 0x4056400000000000), <8 x float> %x0
@@ -30,78 +28,22 @@ define internal <8 x float> @tw.exp.v8f32(<8 x float> %x0) alwaysinline nounwind
   ret <8 x float> %m23
 }
 
-define internal <4 x float> @tw.exp.v4f32(<4 x float> %x0) alwaysinline nounwind willreturn memory(none) {
-  %m0 = fcmp ogt <4 x float> %x0, splat (float 0x4056400000000000)
-  %m1 = select <4 x i1> %m0, <4 x float> splat (float 0x4056400000000000), <4 x float> %x0
-  %m2 = fcmp olt <4 x float> %m1, splat (float 0xC05A000000000000)
-  %m3 = select <4 x i1> %m2, <4 x float> splat (float 0xC05A000000000000), <4 x float> %m1
-  %m4 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m3, <4 x float> splat (float 0x3FF7154760000000), <4 x float> splat (float 0x4168001FC0000000))
-  %m5 = fsub <4 x float> %m4, splat (float 0x4168001FC0000000)
-  %m6 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m5, <4 x float> splat (float 0xBFE6300000000000), <4 x float> %m3)
-  %m7 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m5, <4 x float> splat (float 0x3F2BD01060000000), <4 x float> %m6)
-  %m8 = fmul <4 x float> %m7, %m7
-  %m9 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> splat (float 0x3F56BEC060000000), <4 x float> %m7, <4 x float> splat (float 0x3F81227680000000))
-  %m10 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m9, <4 x float> %m7, <4 x float> splat (float 0x3FA5556740000000))
-  %m11 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m10, <4 x float> %m7, <4 x float> splat (float 0x3FC5554B00000000))
-  %m12 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m11, <4 x float> %m7, <4 x float> splat (float 0x3FDFFFFFE0000000))
-  %m13 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m8, <4 x float> %m12, <4 x float> %m7)
-  %m14 = bitcast <4 x float> %m4 to <4 x i32>
-  %m15 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m5, <4 x float> splat (float 0x3FE0000000000000), <4 x float> splat (float 0x4168000FE0000000))
-  %m16 = bitcast <4 x float> %m15 to <4 x i32>
-  %m17 = shl <4 x i32> %m16, splat (i32 23)
-  %m18 = bitcast <4 x i32> %m17 to <4 x float>
-  %m19 = sub <4 x i32> %m14, %m16
-  %m20 = shl <4 x i32> %m19, splat (i32 23)
-  %m21 = bitcast <4 x i32> %m20 to <4 x float>
-  %m22 = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %m13, <4 x float> %m18, <4 x float> %m18)
-  %m23 = fmul <4 x float> %m22, %m21
-  ret <4 x float> %m23
-}
-
-define internal float @tw.exp.f32(float %x0) alwaysinline nounwind willreturn memory(none) {
-  %m0 = fcmp ogt float %x0, 0x4056400000000000
-  %m1 = select i1 %m0, float 0x4056400000000000, float %x0
-  %m2 = fcmp olt float %m1, 0xC05A000000000000
-  %m3 = select i1 %m2, float 0xC05A000000000000, float %m1
-  %m4 = call float @llvm.fmuladd.f32(float %m3, float 0x3FF7154760000000, float 0x4168001FC0000000)
-  %m5 = fsub float %m4, 0x4168001FC0000000
-  %m6 = call float @llvm.fmuladd.f32(float %m5, float 0xBFE6300000000000, float %m3)
-  %m7 = call float @llvm.fmuladd.f32(float %m5, float 0x3F2BD01060000000, float %m6)
-  %m8 = fmul float %m7, %m7
-  %m9 = call float @llvm.fmuladd.f32(float 0x3F56BEC060000000, float %m7, float 0x3F81227680000000)
-  %m10 = call float @llvm.fmuladd.f32(float %m9, float %m7, float 0x3FA5556740000000)
-  %m11 = call float @llvm.fmuladd.f32(float %m10, float %m7, float 0x3FC5554B00000000)
-  %m12 = call float @llvm.fmuladd.f32(float %m11, float %m7, float 0x3FDFFFFFE0000000)
-  %m13 = call float @llvm.fmuladd.f32(float %m8, float %m12, float %m7)
-  %m14 = bitcast float %m4 to i32
-  %m15 = call float @llvm.fmuladd.f32(float %m5, float 0x3FE0000000000000, float 0x4168000FE0000000)
-  %m16 = bitcast float %m15 to i32
-  %m17 = shl i32 %m16, 23
-  %m18 = bitcast i32 %m17 to float
-  %m19 = sub i32 %m14, %m16
-  %m20 = shl i32 %m19, 23
-  %m21 = bitcast i32 %m20 to float
-  %m22 = call float @llvm.fmuladd.f32(float %m13, float %m18, float %m18)
-  %m23 = fmul float %m22, %m21
-  ret float %m23
-}
-
 define internal void @softmax.main(ptr noalias align 64 %p0, ptr noalias align 64 %p1, ptr %workspace, ptr %slice, i32 %threads) nounwind {
 entry:
   %v3 = alloca [84 x i8], align 64
   %v4 = alloca <8 x float>, align 32
   %v29 = alloca float, align 4
-  %v75 = alloca <8 x float>, align 32
-  %v90 = alloca float, align 4
+  %v71 = alloca <8 x float>, align 32
+  %v86 = alloca float, align 4
   %v20 = add <8 x i32> splat (i32 -5), <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
   %v21 = icmp slt <8 x i32> %v20, zeroinitializer
-  %v69 = getelementptr i8, ptr %v3, i64 64
-  %v74 = getelementptr i8, ptr %v3, i64 80
-  %v126 = getelementptr i8, ptr %p0, i64 252
+  %v67 = getelementptr i8, ptr %v3, i64 64
+  %v70 = getelementptr i8, ptr %v3, i64 80
+  %v121 = getelementptr i8, ptr %p0, i64 252
   br label %b1
 b1:
-  %v8 = phi ptr [ %p0, %entry ], [ %v125, %b112 ]
-  %v109 = phi ptr [ %p1, %entry ], [ %v127, %b112 ]
+  %v8 = phi ptr [ %p0, %entry ], [ %v120, %b108 ]
+  %v105 = phi ptr [ %p1, %entry ], [ %v122, %b108 ]
   store <8 x float> splat (float 0xFFF0000000000000), ptr %v4, align 32
   %v18 = getelementptr i8, ptr %v8, i64 64
   br label %b5
@@ -165,77 +107,72 @@ b50:
   %v59 = icmp ne ptr %v61, %v62
   br i1 %v59, label %b50, label %b60, !llvm.loop !0
 b60:
-  %v64 = load <4 x float>, ptr %v22, align 4
-  %v65 = insertelement <4 x float> poison, float %v49, i64 0
-  %v66 = shufflevector <4 x float> %v65, <4 x float> poison, <4 x i32> zeroinitializer
-  %v67 = fsub <4 x float> %v64, %v66
-  %v68 = call <4 x float> @tw.exp.v4f32(<4 x float> %v67)
-  store <4 x float> %v68, ptr %v69, align 16
-  %v70 = getelementptr i8, ptr %v8, i64 80
-  %v71 = load float, ptr %v70, align 4
-  %v72 = fsub float %v71, %v49
-  %v73 = call float @tw.exp.f32(float %v72)
-  store float %v73, ptr %v74, align 4
-  store <8 x float> splat (float 0x0000000000000000), ptr %v75, align 32
-  %v85 = getelementptr i8, ptr %v3, i64 64
-  br label %b76
-b76:
-  %v79 = phi ptr [ %v3, %b60 ], [ %v84, %b76 ]
-  %v78 = load <8 x float>, ptr %v75, align 32
-  %v80 = load <8 x float>, ptr %v79, align 32
-  %v81 = fadd <8 x float> %v78, %v80
-  store <8 x float> %v81, ptr %v75, align 32
-  %v84 = getelementptr i8, ptr %v79, i64 32
-  %v82 = icmp ne ptr %v84, %v85
-  br i1 %v82, label %b76, label %b83, !llvm.loop !0
-b83:
-  %v86 = load <8 x float>, ptr %v75, align 32
-  %v87 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %v69, i32 32, <8 x i1> %v21, <8 x float> zeroinitializer)
-  %v88 = select <8 x i1> %v21, <8 x float> %v87, <8 x float> splat (float 0x0000000000000000)
-  %v89 = fadd <8 x float> %v86, %v88
-  store <8 x float> %v89, ptr %v75, align 32
-  store float 0x0000000000000000, ptr %v90, align 4
-  %v91 = shufflevector <8 x float> %v89, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %v92 = shufflevector <8 x float> %v89, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %v93 = fadd <4 x float> %v91, %v92
-  %v94 = shufflevector <4 x float> %v93, <4 x float> poison, <2 x i32> <i32 0, i32 1>
-  %v95 = shufflevector <4 x float> %v93, <4 x float> poison, <2 x i32> <i32 2, i32 3>
-  %v96 = fadd <2 x float> %v94, %v95
-  %v97 = extractelement <2 x float> %v96, i64 0
-  %v98 = extractelement <2 x float> %v96, i64 1
-  %v99 = fadd float %v97, %v98
-  %v100 = fadd float 0x0000000000000000, %v99
-  store float %v100, ptr %v90, align 4
-  %v105 = fdiv float 0x3FF0000000000000, %v100
-  %v106 = insertelement <8 x float> poison, float %v105, i64 0
-  %v107 = shufflevector <8 x float> %v106, <8 x float> poison, <8 x i32> zeroinitializer
-  %v114 = getelementptr i8, ptr %v3, i64 64
-  br label %b101
-b101:
-  %v103 = phi ptr [ %v3, %b83 ], [ %v113, %b101 ]
-  %v110 = phi ptr [ %v109, %b83 ], [ %v115, %b101 ]
-  %v104 = load <8 x float>, ptr %v103, align 32
-  %v108 = fmul <8 x float> %v104, %v107
-  store <8 x float> %v108, ptr %v110, align 4
-  %v113 = getelementptr i8, ptr %v103, i64 32
-  %v115 = getelementptr i8, ptr %v110, i64 32
-  %v111 = icmp ne ptr %v113, %v114
-  br i1 %v111, label %b101, label %b112, !llvm.loop !0
-b112:
-  %v116 = load <4 x float>, ptr %v69, align 16
-  %v117 = insertelement <4 x float> poison, float %v105, i64 0
-  %v118 = shufflevector <4 x float> %v117, <4 x float> poison, <4 x i32> zeroinitializer
-  %v119 = fmul <4 x float> %v116, %v118
-  %v120 = getelementptr i8, ptr %v109, i64 64
-  store <4 x float> %v119, ptr %v120, align 4
-  %v121 = fmul float %v73, %v105
-  %v122 = getelementptr i8, ptr %v109, i64 80
-  store float %v121, ptr %v122, align 4
-  %v125 = getelementptr i8, ptr %v8, i64 84
-  %v127 = getelementptr i8, ptr %v109, i64 84
-  %v123 = icmp ne ptr %v125, %v126
-  br i1 %v123, label %b1, label %b124, !llvm.loop !0
-b124:
+  %v64 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %v22, i32 4, <8 x i1> <i1 true, i1 true, i1 true, i1 true, i1 true, i1 false, i1 false, i1 false>, <8 x float> zeroinitializer)
+  %v65 = fsub <8 x float> %v64, %v55
+  %v66 = call <8 x float> @tw.exp.v8f32(<8 x float> %v65)
+  %v68 = shufflevector <8 x float> %v66, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  store <4 x float> %v68, ptr %v67, align 4
+  %v69 = extractelement <8 x float> %v66, i64 4
+  store float %v69, ptr %v70, align 4
+  store <8 x float> splat (float 0x0000000000000000), ptr %v71, align 32
+  %v81 = getelementptr i8, ptr %v3, i64 64
+  br label %b72
+b72:
+  %v75 = phi ptr [ %v3, %b60 ], [ %v80, %b72 ]
+  %v74 = load <8 x float>, ptr %v71, align 32
+  %v76 = load <8 x float>, ptr %v75, align 32
+  %v77 = fadd <8 x float> %v74, %v76
+  store <8 x float> %v77, ptr %v71, align 32
+  %v80 = getelementptr i8, ptr %v75, i64 32
+  %v78 = icmp ne ptr %v80, %v81
+  br i1 %v78, label %b72, label %b79, !llvm.loop !0
+b79:
+  %v82 = load <8 x float>, ptr %v71, align 32
+  %v83 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %v67, i32 32, <8 x i1> %v21, <8 x float> zeroinitializer)
+  %v84 = select <8 x i1> %v21, <8 x float> %v83, <8 x float> splat (float 0x0000000000000000)
+  %v85 = fadd <8 x float> %v82, %v84
+  store <8 x float> %v85, ptr %v71, align 32
+  store float 0x0000000000000000, ptr %v86, align 4
+  %v87 = shufflevector <8 x float> %v85, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %v88 = shufflevector <8 x float> %v85, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %v89 = fadd <4 x float> %v87, %v88
+  %v90 = shufflevector <4 x float> %v89, <4 x float> poison, <2 x i32> <i32 0, i32 1>
+  %v91 = shufflevector <4 x float> %v89, <4 x float> poison, <2 x i32> <i32 2, i32 3>
+  %v92 = fadd <2 x float> %v90, %v91
+  %v93 = extractelement <2 x float> %v92, i64 0
+  %v94 = extractelement <2 x float> %v92, i64 1
+  %v95 = fadd float %v93, %v94
+  %v96 = fadd float 0x0000000000000000, %v95
+  store float %v96, ptr %v86, align 4
+  %v101 = fdiv float 0x3FF0000000000000, %v96
+  %v102 = insertelement <8 x float> poison, float %v101, i64 0
+  %v103 = shufflevector <8 x float> %v102, <8 x float> poison, <8 x i32> zeroinitializer
+  %v110 = getelementptr i8, ptr %v3, i64 64
+  br label %b97
+b97:
+  %v99 = phi ptr [ %v3, %b79 ], [ %v109, %b97 ]
+  %v106 = phi ptr [ %v105, %b79 ], [ %v111, %b97 ]
+  %v100 = load <8 x float>, ptr %v99, align 32
+  %v104 = fmul <8 x float> %v100, %v103
+  store <8 x float> %v104, ptr %v106, align 4
+  %v109 = getelementptr i8, ptr %v99, i64 32
+  %v111 = getelementptr i8, ptr %v106, i64 32
+  %v107 = icmp ne ptr %v109, %v110
+  br i1 %v107, label %b97, label %b108, !llvm.loop !0
+b108:
+  %v112 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %v67, i32 32, <8 x i1> <i1 true, i1 true, i1 true, i1 true, i1 true, i1 false, i1 false, i1 false>, <8 x float> zeroinitializer)
+  %v113 = fmul <8 x float> %v112, %v103
+  %v114 = getelementptr i8, ptr %v105, i64 64
+  %v115 = shufflevector <8 x float> %v113, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  store <4 x float> %v115, ptr %v114, align 4
+  %v116 = extractelement <8 x float> %v113, i64 4
+  %v117 = getelementptr i8, ptr %v105, i64 80
+  store float %v116, ptr %v117, align 4
+  %v120 = getelementptr i8, ptr %v8, i64 84
+  %v122 = getelementptr i8, ptr %v105, i64 84
+  %v118 = icmp ne ptr %v120, %v121
+  br i1 %v118, label %b1, label %b119, !llvm.loop !0
+b119:
   ret void
 }
 

@@ -6,13 +6,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tensorwright.base import DType, InternalError, Target, UnsupportedError
-from tensorwright.expr import Apply, Cast, Load, Value, children
-from tensorwright.loop import Allocate, Barrier, For, LoopProgram, Stmt, Store, children_of, walk
+from tensorwright.expr import Apply, Cast, Fn, Load, Select, Value, children
+from tensorwright.loop import (
+    Allocate,
+    Barrier,
+    Call,
+    For,
+    If,
+    LoopProgram,
+    Stmt,
+    Store,
+    children_of,
+    walk,
+)
 from tensorwright.schedule import ForKind, Scope
 
 _MOST_CHUNKS = 8  # vectors of one loop that are written out; more become a loop
 _INTERLEAVED = (4, 2)  # vectors side by side where a loop runs inside, to hide latency
 _MOST_COPIES = 1 << 12  # statements that unrolling makes of a loop; beyond, it stays a loop
+_MASKED_BYTES = (4, 8)  # sizes of elements that loads under a mask have
+_LONG = (Fn.EXP, Fn.EXPM1, Fn.LOG, Fn.LOG1P, Fn.SIGMOID, Fn.TANH, Fn.ERF)
 _CPU_KINDS = (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL)
 
 
@@ -70,6 +83,7 @@ class Facts:
     ) -> None:
         self.target = target
         self.masked_rests = masked_rests and target.has_masks
+        self.padded_rests = masked_rests and target.masks_loads
         self.intrinsics = intrinsics or {}
         self._written: dict[int, frozenset[str]] = {}
         self._chunks: dict[int, Chunks] = {}
@@ -148,8 +162,9 @@ class Facts:
         """The vectors that a vector loop becomes.
 
         The width is that of a register of the widest float type in the body, or else of the widest
-        type; some registers side by side where loops run inside. What remains is one masked vector
-        where masks are free and it is no power of two, else vectors of powers of two.
+        type; some registers side by side where loops run inside. What remains is, where it is no
+        power of two, one masked vector if masks are free; else one of which some lanes are computed
+        in vain, if that saves more than it costs, or vectors of powers of two.
         """
         known = self._chunks.get(id(loop))
         if known is None:
@@ -171,6 +186,8 @@ class Facts:
         rests: list[tuple[int, int, int]] = []
         if rest and self.masked_rests and rest & (rest - 1):
             rests.append((start, width, rest))
+        elif rest & (rest - 1) and self._pads_rest(loop.body, dtypes, is_short=count == 0):
+            rests.append((start, width if count else 1 << rest.bit_length(), rest))
         else:
             for power in range(rest.bit_length() - 1, -1, -1):
                 if rest >> power & 1:
@@ -178,10 +195,34 @@ class Facts:
                     start += 1 << power
         return Chunks(width, count, tuple(rests))
 
+    def _pads_rest(self, body: Stmt, dtypes: frozenset[DType], *, is_short: bool) -> bool:
+        """Whether a rest is computed as one vector and written as several.
+
+        A loop shorter than a vector then has one width, so that a tile can live in registers;
+        after whole vectors it must save mathematical functions.
+        """
+        if not self.padded_rests or any(dtype.size_bytes not in _MASKED_BYTES for dtype in dtypes):
+            return False
+        if not all(_is_unguarded(part) for part in walk(body)):
+            return False
+        values = (part.value for part in walk(body) if isinstance(part, Store))
+        return is_short or any(
+            isinstance(each, Apply) and each.fn in _LONG
+            for value in values
+            for each in values_below(value)
+        )
+
     def _is_serial(self, statement: Stmt) -> bool:
         if not isinstance(statement, For):
             return False
         return self.kind(statement) is ForKind.SERIAL and self.extent(statement) > 1
+
+
+def _is_unguarded(statement: Stmt) -> bool:
+    """Whether all lanes of a statement run, so that those of a rest are the first ones."""
+    if isinstance(statement, Store):
+        return not any(isinstance(each, Select) for each in values_below(statement.value))
+    return not isinstance(statement, (If, Call))
 
 
 def values_below(value: Value) -> Iterator[Value]:

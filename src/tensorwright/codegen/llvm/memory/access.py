@@ -204,12 +204,36 @@ class Accesses(Indices):
         if mask is None:
             self.function.effect(f"store {kind} {raw}, ptr {pointer}, align {align}")
             return
+        if self.guard is None and not self.target.has_masks:
+            self._store_parts(storage, place, raw)
+            return
         name = f"llvm.masked.store.{mangled(memory_element(storage.dtype), self.lanes)}.p0"
         mask_kind = f"<{self.lanes} x i1>"
         self.function.module.declare(f"declare void @{name}({kind}, ptr, i32 immarg, {mask_kind})")
         self.function.effect(
             f"call void @{name}({kind} {raw}, ptr {pointer}, i32 {align}, {mask_kind} {mask.name})"
         )
+
+    def _store_parts(self, storage: Piece, place: Linear, raw: str) -> None:
+        """Store the real lanes as vectors of powers of two."""
+        function, size = self.function, storage.dtype.size_bytes
+        whole = memory_type(storage.dtype, self.lanes)
+        start = 0
+        for power in reversed(range(self.active.bit_length())):
+            count = 1 << power
+            if not self.active & count:
+                continue
+            kind = memory_type(storage.dtype, count)
+            if count == 1:
+                part = function.pure(f"extractelement {whole} {raw}, i64 {start}", raw)
+            else:
+                order = ", ".join(f"i32 {lane}" for lane in range(start, start + count))
+                part = function.pure(
+                    f"shufflevector {whole} {raw}, {whole} poison, <{count} x i32> <{order}>", raw
+                )
+            pointer = self.pointer(storage, Linear(place.const + start, place.terms))
+            function.effect(f"store {kind} {part}, ptr {pointer}, align {size}")
+            start += count
 
     def scatter(self, storage: Piece, place: Linear, value: Val) -> None:
         """Store elements anywhere."""
