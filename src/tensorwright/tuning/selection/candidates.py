@@ -37,10 +37,10 @@ class Effort:
     children     of each parent                  tried     so many of the best are checked in turn
     """
 
-    plan_steps: int = 8000
-    draws: int = 160
-    parents: int = 8
-    children: int = 12
+    plan_steps: int = 4000
+    draws: int = 256
+    parents: int = 12
+    children: int = 14
     tried: int = 4
 
 
