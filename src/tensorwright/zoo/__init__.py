@@ -25,7 +25,7 @@ from tensorwright.zoo.operator_suite import (
     operator_cases,
     residual_convolutions,
 )
-from tensorwright.zoo.wild import WILD, load_wild
+from tensorwright.zoo.wild import WILD, load_wild, make_module
 
 __all__ = [
     "LIGHT_MODELS",
@@ -43,6 +43,7 @@ __all__ = [
     "form_inputs",
     "load_light",
     "load_wild",
+    "make_module",
     "operator_cases",
     "operator_program",
     "random_inputs",

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from tensorwright import pipeline
 from tensorwright.base import MachineError, UsageError
 from tensorwright.cli.arguments.models import check_model, read_graph, read_proto, suite
 from tensorwright.graph import load_onnx
-from tensorwright.zoo import WILD, load_wild, random_inputs
+from tensorwright.zoo import WILD, load_wild, make_module, random_inputs
 from tensorwright.zoo.wild import suite as wild_suite
 
 FAMILIES = "tensorwright.zoo.wild"
@@ -91,3 +92,18 @@ def test_pytorch_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -
         "wild model 'dlrm': PyTorch, which writes it, is not installed\n"
         "  try: pip install 'tensorwright[torch]'"
     )
+
+
+def test_the_module_of_a_model_is_made_again_with_norms_folded() -> None:
+    torch = pytest.importorskip("torch")
+    module, inputs = make_module(load_wild("pointnet", 3)) or pytest.fail("it says what made it")
+    points = torch.randn(inputs[0].shape, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        before = module(points)
+        fold = importlib.import_module("tensorwright.peers.competitors.torch_module").fold_norms
+        fold(module, inputs)
+        after = module(points)
+    norms = [each for each in module.modules() if isinstance(each, torch.nn.BatchNorm1d)]
+    assert len(norms) == 6, "those behind linear layers"
+    assert torch.allclose(before, after, atol=1e-4)
+    assert make_module(onnx.ModelProto()) is None

@@ -35,6 +35,7 @@ def show_logits(model: ModelProto) -> Shown | None:
             continue
         shown = ModelProto()
         shown.CopyFrom(model)
+        del shown.metadata_props[:]  # it is no longer what they say it was made from
         shown.graph.output.append(ValueInfoProto(name=node.input[0], type=output.type))
         shown.graph.output[-1].type.tensor_type.ClearField("shape")
         return Shown(shown, node.input[0])

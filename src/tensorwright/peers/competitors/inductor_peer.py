@@ -17,6 +17,7 @@ import torch._inductor.config as settings
 
 from tensorwright.base import knobs
 from tensorwright.peers.competitors.pytorch_peer import TorchPeer, bind_call
+from tensorwright.peers.competitors.torch_module import ModuleNetwork
 from tensorwright.peers.competitors.torch_network import Network
 
 
@@ -27,7 +28,9 @@ class InductorPeer(TorchPeer):
         """How it runs, in a word."""
         return "inductor, max-autotune, frozen"
 
-    def prepare(self, network: Network, tensors: Sequence[Any]) -> Callable[[], Sequence[Any]]:
+    def prepare(
+        self, network: Network | ModuleNetwork, tensors: Sequence[Any]
+    ) -> Callable[[], Sequence[Any]]:
         """The function to time: the network, compiled whole for these shapes."""
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(knobs.HOME.get()) / "inductor"))
         settings.freezing = True

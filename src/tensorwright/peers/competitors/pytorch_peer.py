@@ -1,8 +1,9 @@
 """PyTorch, eager, on the CPU at its best: in the layout that is faster for this network.
 
-Normalisation is folded into convolutions (see torch_network), gradients are off, inputs are placed
-beforehand. Images and videos are tried as they come and with channels last, weights and inputs
-both; what is faster stays.
+A model of the suite `wild` is the module that it was exported from (see torch_module), another one
+is made of its operators (torch_network). Normalisation is folded into convolutions, gradients are
+off, inputs are placed beforehand. Images and videos are tried as they come and with channels last,
+weights and inputs both; what is faster stays.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import onnx
 import torch
 
-from tensorwright.peers.competitors.torch_network import Network, read_network
+from tensorwright.peers.competitors.torch_module import ModuleNetwork, fold_norms
+from tensorwright.peers.competitors.torch_network import Network, make_network
 from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, not_bound
+from tensorwright.zoo import make_module
 
 _TRIES = 5
 _WIDTHS = {"DEFAULT": 16, "AVX2": 32, "AVX512": 64}
@@ -26,7 +30,7 @@ class TorchPeer(Peer):
     """What eager and compiled PyTorch have in common: they differ in `prepare`."""
 
     def __init__(self) -> None:
-        self.network: Network | None = None
+        self.network: Network | ModuleNetwork | None = None
         self._run: Callable[[], Sequence[Any]] = not_bound
         self.call: Callable[[], object] = not_bound
 
@@ -35,7 +39,7 @@ class TorchPeer(Peer):
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
         torch.set_float32_matmul_precision("highest")
-        self.network = read_network(path).eval()
+        self.network = _read(path).eval()
         version = str(torch.__version__).split("+")[0]
         return PeerInfo(version, f"{self.describe()}, {threads} threads", vector_bytes())
 
@@ -52,7 +56,9 @@ class TorchPeer(Peer):
         run()
         self._run = self.call = run
 
-    def prepare(self, network: Network, tensors: Sequence[Any]) -> Callable[[], Sequence[Any]]:
+    def prepare(
+        self, network: Network | ModuleNetwork, tensors: Sequence[Any]
+    ) -> Callable[[], Sequence[Any]]:
         """The function to time: the network on these tensors, in the faster layout."""
         plain = bind_call(network, tensors)
         if not any(tensor.dim() in _CHANNELS_LAST for tensor in network.parameters()):
@@ -68,6 +74,22 @@ class TorchPeer(Peer):
         names = self.network.output_names if self.network is not None else ()
         outputs = [output.contiguous().numpy() for output in self._run()]
         return dict(zip(names, outputs, strict=True))
+
+
+def _read(path: str) -> Network | ModuleNetwork:
+    """The module that a model was exported from, where that can be made again, else its operators.
+
+    Raises:  ValueError naming an operator that has no counterpart.
+    """
+    model = onnx.load(path)
+    made = make_module(model)
+    if made is None:
+        return make_network(model)
+    module, inputs = made
+    fold_norms(module, inputs)
+    weights = {each.name for each in model.graph.initializer}
+    names = [each.name for each in model.graph.input if each.name not in weights]
+    return ModuleNetwork(module, names, [each.name for each in model.graph.output])
 
 
 def vector_bytes() -> int:
@@ -92,7 +114,7 @@ def channels_last(tensor: Any) -> Any:
     return tensor if layout is None else tensor.contiguous(memory_format=layout)
 
 
-def in_channels_last(network: Network) -> Network:
+def in_channels_last(network: Network | ModuleNetwork) -> Network | ModuleNetwork:
     """A copy whose weights are laid out so."""
     weights = {name: channels_last(each.detach()) for name, each in network.named_parameters()}
     return network.with_weights(weights)

@@ -81,16 +81,11 @@ class Network(torch.nn.Module):  # type: ignore[misc]  # the types of PyTorch ar
         return other
 
 
-def read_network(path: str) -> Network:
-    """The module of an ONNX file.
+def make_network(model: onnx.ModelProto) -> Network:
+    """The module of an ONNX model.
 
     Raises:  ValueError naming the operator that has no counterpart.
     """
-    return make_network(onnx.load(path))
-
-
-def make_network(model: onnx.ModelProto) -> Network:
-    """The same of a model in memory."""
     graph = model.graph
     constants: Constants = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
     inputs = [each.name for each in graph.input if each.name not in constants]

@@ -5,6 +5,6 @@ as PyTorch's tracing exporter does, with all that it leaves behind: arithmetic o
 normalisation in pieces. PyTorch is imported in the process that exports, never in the caller's.
 """
 
-from tensorwright.zoo.wild.suite import WILD, load_wild
+from tensorwright.zoo.wild.suite import WILD, load_wild, make_module
 
-__all__ = ["WILD", "load_wild"]
+__all__ = ["WILD", "load_wild", "make_module"]

@@ -15,6 +15,7 @@ import torch
 from onnx import ModelProto
 
 from tensorwright.zoo.wild.example import Example, draw_weights
+from tensorwright.zoo.wild.suite import BUILDER, SEED
 
 OPSET = 17
 
@@ -48,5 +49,7 @@ def export_onnx(example: Example) -> ModelProto:
 
 
 def export_file(builder: str, seed: int, path: str) -> None:
-    """Write the model of a builder to a file."""
-    onnx.save(export_onnx(make_example(builder, seed)), path)
+    """Write the model of a builder to a file, and from what it was made beside its graph."""
+    model = export_onnx(make_example(builder, seed))
+    onnx.helper.set_model_props(model, {BUILDER: builder, SEED: str(seed)})
+    onnx.save(model, path)

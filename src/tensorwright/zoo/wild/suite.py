@@ -8,6 +8,7 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import onnx
 from onnx import ModelProto
@@ -44,6 +45,8 @@ BUILDERS: MappingProxyType[str, str] = MappingProxyType(
     }
 )
 WILD: tuple[str, ...] = tuple(BUILDERS)
+BUILDER, SEED = "tensorwright.builder", "tensorwright.seed"
+"""Keys of a model's metadata: from what it was exported."""
 _LIMIT_S = 300.0
 _EXPORT = "tensorwright.zoo.wild.export"
 
@@ -95,3 +98,15 @@ def _export(name: str, seed: int) -> ModelProto:
 def write_model(builder: str, seed: int, path: str) -> None:
     """What the process does: PyTorch is imported here, and nowhere else."""
     importlib.import_module(_EXPORT).export_file(builder, seed, path)
+
+
+def make_module(model: ModelProto) -> tuple[Any, tuple[Any, ...]] | None:
+    """The PyTorch module that a model of the suite was exported from, and tensors like its inputs.
+
+    None for another model. PyTorch is imported into the calling process.
+    """
+    told = {each.key: each.value for each in model.metadata_props}
+    if told.get(BUILDER) not in {f"{family}:{name}" for name, family in BUILDERS.items()}:
+        return None
+    example = importlib.import_module(_EXPORT).make_example(told[BUILDER], int(told[SEED]))
+    return example.module.eval(), tuple(example.inputs.values())
