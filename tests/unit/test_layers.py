@@ -29,7 +29,7 @@ ROOMS = {
     # A line for each folder that has folders in it: they, and modules where they matter, import
     # only what stands before them. All folders are named, modules need not be.
     "build": "backend kernel assemble c_library",
-    "cli": "arguments bench rules",
+    "cli": "arguments bench pretrain rules",
     "codegen": "analysis source llvm c",
     "codegen.llvm": "math text intrinsics memory operations",
     "expr": "index condition traversal bounds value tensor simplify evaluation intrinsics",

@@ -27,6 +27,7 @@ COMMANDS = (
     Entry("bench", "Compare with other runtimes: same answers? how fast?"),
     Entry("inspect", "Show what becomes of a model: graph, layouts, workloads, code."),
     Entry("records", "List, export, import and prune what has been measured."),
+    Entry("pretrain", "Train the model that chooses schedules where nothing was measured."),
     Entry("rules", "Prove, refute and explain substitutions of operator graphs."),
     Entry("doctor", "Say what this machine offers, and what is missing."),
     Entry("knobs", "List the settings."),

@@ -11,7 +11,7 @@ import click
 
 from tensorwright.base import write_atomically
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.rules.progress import ProgressLines
+from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.rules.reading import named_rule, read_head, read_rules
 from tensorwright.rewrite import (
     Term,

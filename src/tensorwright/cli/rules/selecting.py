@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import write_atomically
-from tensorwright.cli.rules.progress import ProgressLines
+from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.peers import print_table
 from tensorwright.rewrite import Rule, rule_text
 from tensorwright.rewrite.generate import Generated, Stage

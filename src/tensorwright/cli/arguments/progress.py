@@ -30,10 +30,11 @@ class ProgressLines:
         self._last = now
         passed_s = now - self._start
         pace_s = passed_s / max(1, done if here is None else here)
-        times = f"{_duration(passed_s)} passed, {_duration(pace_s * (total - done))} left"
+        times = f"{duration(passed_s)} passed, {duration(pace_s * (total - done))} left"
         click.echo(f"{done}/{total} {self._what}{remark}, {times}", err=True)
 
 
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
+def duration(seconds: float) -> str:
+    """ "2 min 05 s"; "0 s" for what is over."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

@@ -1,0 +1,134 @@
+"""`tensorwright pretrain train`: the time model from what was measured."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from tensorwright.base import RecordError, TensorwrightError, make_folder, write_atomically
+from tensorwright.cli.arguments.options import seed_option
+from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.arguments.progress import ProgressLines
+from tensorwright.graph import Workload
+from tensorwright.pipeline import prepare
+from tensorwright.records import Record, open_store
+from tensorwright.schedule import format_trace, state_of
+from tensorwright.tuning.datasets import dataset
+from tensorwright.tuning.features import Featurizer
+from tensorwright.tuning.pretraining import (
+    Conditions,
+    Measured,
+    MeasuredWorkload,
+    TimeTreeSettings,
+    Trained,
+    read_features,
+    train,
+    write_features,
+)
+from tensorwright.tuning.space import space_of
+from tensorwright.tuning.time_model import save_time_model
+from tensorwright.zoo.plausible import draw_network
+
+_FEATURES = "features"
+
+
+@click.command("train")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("-o", "--output", required=True, metavar="MODEL", help="The file to write.")
+@seed_option
+@click.option(
+    "--rounds", type=click.IntRange(min=1), default=300, show_default=True, help="Trees."
+)
+@click.option("--threads", type=click.IntRange(min=1), default=1, help="For fitting.")
+@click.option("--json", "json_path", metavar="FILE", help="Write the accuracies to a file, too.")
+def command(
+    folder: Path, output: str, seed: int, rounds: int, threads: int, json_path: str | None
+) -> None:
+    """Fit the model that chooses schedules without measurement to what FOLDER holds.
+
+    One network in five judges and is not learned from. Beside that, the accuracy on families and on
+    targets that were left out is printed. The features of the programs are kept in FOLDER/features.
+
+    Example: tensorwright pretrain train measured -o time_model.npz --json accuracy.json
+    """
+    for path in filter(None, (output, json_path)):
+        check_writable(path)
+    measured = tuple(_measured(folder))
+    if not any(one.is_held_out for one in measured) or all(one.is_held_out for one in measured):
+        raise RecordError(
+            stage="pretrain",
+            where=f"folder {folder}",
+            reason="it holds too little to train and to judge",
+            remedy=f"tensorwright pretrain collect {folder}",
+        )
+    settings = TimeTreeSettings(rounds=rounds, seed=seed, threads=threads)
+    trained = train(measured, settings, lambda text: click.echo(text, err=True))
+    save_time_model(trained.model, output)
+    _show(trained)
+    if json_path is not None:
+        write_atomically(json_path, json.dumps(dict(trained.model.statistics), indent=1))
+
+
+def _measured(folder: Path) -> Iterator[Measured]:
+    """Everything in a folder; features that are not kept yet are worked out."""
+    make_folder(folder / _FEATURES)
+    progress = ProgressLines("networks")
+    for path in sorted(folder.glob("*.jsonl")):
+        conditions = Conditions.parse(path.stem)
+        by_seed: defaultdict[int, dict[str, list[Record]]] = defaultdict(dict)
+        with open_store(path) as store:
+            for record in store.query():
+                by_seed[record.seed].setdefault(record.workload, []).append(record)
+        for number, (seed, records) in enumerate(sorted(by_seed.items())):
+            for workload in _of_network(folder, conditions, seed, records):
+                yield Measured(seed, conditions, workload)
+            progress.show(number + 1, len(by_seed), remark=f" of {conditions}")
+
+
+def _of_network(
+    folder: Path, conditions: Conditions, seed: int, records: dict[str, list[Record]]
+) -> tuple[MeasuredWorkload, ...]:
+    path = folder / _FEATURES / f"{conditions}-{seed}.npz"
+    if path.exists():
+        return read_features(path)
+    try:
+        graph = draw_network(seed)
+        family = graph.name.removesuffix(f"_{seed}")
+        workloads = prepare(graph, conditions.target).workloads
+        known = [each for each in workloads if each.key in records]
+        parts = [_featured(each, records[each.key], conditions, family) for each in known]
+    except TensorwrightError as error:  # this version compiles it no more
+        click.echo(f"network {seed}: {error}", err=True)
+        return ()
+    found = tuple(part for part in parts if part is not None)
+    write_features(path, found)
+    return found
+
+
+def _featured(
+    workload: Workload, records: list[Record], conditions: Conditions, family: str
+) -> MeasuredWorkload | None:
+    target = conditions.target
+    state = state_of(workload)
+    space = space_of(state, target)
+    data = dataset(records, space, Featurizer(state, target))
+    if not data.samples:
+        return None
+    by_rule = format_trace(space.default_trace)
+    return MeasuredWorkload.of(data, workload.key, workload.name, family, by_rule)
+
+
+def _show(trained: Trained) -> None:
+    statistics = trained.model.statistics
+    click.echo(f"{statistics['programs']} programs of {statistics['workloads']} workloads")
+    for kind in ("conditions", "families"):
+        parts = ", ".join(f"{name} {count}" for name, count in statistics[kind].items())
+        click.echo(f"{kind}: {parts}")
+    for name, accuracy in trained.accuracies:
+        click.echo(f"{name}: {accuracy}")
+    click.echo(f"chosen by: {asdict(trained.model.policy)}")

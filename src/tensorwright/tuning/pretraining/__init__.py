@@ -1,0 +1,38 @@
+"""Train the time model: measure random programs, turn them into features, fit trees, judge them.
+
+    conditions.py      under what programs are measured: target, threads, constants cold or warm
+    collecting.py      programs of all sorts for each workload of a network, measured and kept
+    feature_files.py   their features and times as plain arrays
+    programs.py        what trees are fitted to, from those files
+    time_loss.py       what the trees make small
+    accuracy.py        how good a choice by predictions is
+    fitting.py         the time model from measured programs, and what is known of its accuracy
+"""
+
+from tensorwright.tuning.pretraining.accuracy import ChoiceAccuracy, accuracy_of
+from tensorwright.tuning.pretraining.collecting import Collector, roofline_of
+from tensorwright.tuning.pretraining.conditions import CONDITIONS, Conditions, draw_conditions
+from tensorwright.tuning.pretraining.feature_files import (
+    MeasuredWorkload,
+    read_features,
+    write_features,
+)
+from tensorwright.tuning.pretraining.fitting import Measured, Trained, train
+from tensorwright.tuning.pretraining.settings import TimeTreeSettings
+
+__all__ = [
+    "CONDITIONS",
+    "ChoiceAccuracy",
+    "Collector",
+    "Conditions",
+    "Measured",
+    "MeasuredWorkload",
+    "TimeTreeSettings",
+    "Trained",
+    "accuracy_of",
+    "draw_conditions",
+    "read_features",
+    "roofline_of",
+    "train",
+    "write_features",
+]

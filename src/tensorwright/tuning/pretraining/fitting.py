@@ -1,0 +1,193 @@
+"""The time model from measured programs, and how good it is where it has seen nothing.
+
+What judges is never what trains: one network in five is held out.  Beside that, families of
+networks and whole targets are left out in turn, to see what is learned of operators and machines
+that were not measured; these models are thrown away.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tensorwright.base import MachineError
+from tensorwright.tuning.models import Forest
+from tensorwright.tuning.pretraining.accuracy import ChoiceAccuracy, accuracy_of
+from tensorwright.tuning.pretraining.conditions import Conditions
+from tensorwright.tuning.pretraining.feature_files import MeasuredWorkload
+from tensorwright.tuning.pretraining.programs import Column, Programs, programs_of
+from tensorwright.tuning.pretraining.settings import TimeTreeSettings
+from tensorwright.tuning.pretraining.time_loss import MedianLoss, TimeLoss, UpperLoss
+from tensorwright.tuning.time_model import ROW_NAMES, CompactTrees, Policy, TimeModel
+
+TREES_MODULE = "tensorwright.tuning.pretraining.lightgbm_rows"
+HELD_OUT = 5
+"""Every so manieth network is never trained on."""
+
+_FAMILY_GROUPS = 4  # families are left out in so many groups
+_CAUTIONS = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0)
+_MARGINS = (0.0, 0.05, 0.1, 0.2)
+_UPPER_SHARE = 0.9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """A workload, the network's seed, and the conditions under which it was measured."""
+
+    seed: int
+    conditions: Conditions
+    workload: MeasuredWorkload
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether it judges, and does not train."""
+        return self.seed % HELD_OUT == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A time model, and how good its choices are among programs that it has not seen.
+
+    accuracies   what of: accuracy of the roofline, of the rule, of the model, of models that never
+                 saw a family or a target
+    """
+
+    model: TimeModel
+    accuracies: tuple[tuple[str, ChoiceAccuracy], ...]
+
+
+def train(
+    measured: Sequence[Measured],
+    settings: TimeTreeSettings,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Trained:
+    """Fit the two forests to all but the held-out networks, and judge them.
+
+    tell     told in a sentence what is done next
+    Raises:  MachineError where LightGBM cannot be loaded.
+    """
+    learned = _programs(one for one in measured if not one.is_held_out)
+    judged = _programs(one for one in measured if one.is_held_out)
+    tell(f"fitting the median to {len(learned)} programs of {learned.workloads} workloads")
+    median = _fit(learned, MedianLoss(), settings)
+    tell("fitting the upper limit")
+    upper = _fit(learned, UpperLoss(_UPPER_SHARE), replace(settings, rounds=settings.rounds // 2))
+    likely, most = _values(median, judged), _values(upper, judged)
+    policy = choose_policy(judged, likely, np.maximum(likely, most))
+    scores = likely + policy.caution * np.maximum(most - likely, 0.0)
+    accuracies = [
+        ("roofline", accuracy_of(judged, judged.total(np.zeros(len(judged.base)))[0])),
+        ("rule", accuracy_of(judged, np.where(judged.is_default, -1e3, judged.log2_s))),
+        ("model", accuracy_of(judged, _with_margin(judged, scores, policy.margin))),
+    ]
+    accuracies += _left_out(measured, settings, tell)
+    statistics = _statistics(measured, settings, accuracies)
+    trees = (CompactTrees.of(median, len(ROW_NAMES)), CompactTrees.of(upper, len(ROW_NAMES)))
+    return Trained(TimeModel(*trees, policy, statistics), tuple(accuracies))
+
+
+def choose_policy(programs: Programs, median: Column, upper: Column) -> Policy:
+    """The caution and the margin with which the chosen programs are fastest on average, bad
+    choices counting twice over.
+    """
+    best = (np.inf, Policy())
+    for caution in _CAUTIONS:
+        scores = median + caution * (upper - median)
+        for margin in _MARGINS:
+            found = accuracy_of(programs, _with_margin(programs, scores, margin))
+            cost = float(np.log(found.mean) + 0.1 * np.log(found.p99))
+            if cost < best[0] - 1e-6:
+                best = (cost, Policy(caution, margin))
+    return best[1]
+
+
+def _with_margin(programs: Programs, scores: Column, margin: float) -> Column:
+    """The schedule by rule is left only for one that is better by so much."""
+    return scores - margin * programs.is_default
+
+
+def _left_out(
+    measured: Sequence[Measured], settings: TimeTreeSettings, tell: Callable[[str], None]
+) -> list[tuple[str, ChoiceAccuracy]]:
+    """The accuracy on families, and on targets, of models that saw none of them."""
+    families = sorted({one.workload.family for one in measured})
+    targets = sorted({one.conditions.target_name for one in measured})
+    parts: list[tuple[str, Callable[[Measured], bool]]] = []
+    for number in range(_FAMILY_GROUPS if len(families) >= _FAMILY_GROUPS else 0):
+        group = frozenset(families[number::_FAMILY_GROUPS])
+        parts.append((f"without {', '.join(sorted(group))}", _of_families(group)))
+    for target in targets if len(targets) > 1 else ():
+        parts.append((f"without {target}", _of_target(target)))
+    found: list[tuple[str, ChoiceAccuracy]] = []
+    for name, is_left_out in parts:
+        tell(f"fitting {name}")
+        learned = _programs(
+            one for one in measured if not one.is_held_out and not is_left_out(one)
+        )
+        judged = _programs(one for one in measured if is_left_out(one))
+        forest = _fit(learned, MedianLoss(), settings)
+        found.append((name, accuracy_of(judged, _values(forest, judged))))
+    return found
+
+
+def _of_families(families: frozenset[str]) -> Callable[[Measured], bool]:
+    return lambda one: one.workload.family in families
+
+
+def _of_target(target: str) -> Callable[[Measured], bool]:
+    return lambda one: one.conditions.target_name == target
+
+
+def _programs(measured: Iterable[Measured]) -> Programs:
+    machines = {}
+    pairs = []
+    for one in measured:
+        machine = machines.setdefault(one.conditions, one.conditions.machine)
+        pairs.append((one.workload, machine))
+    return programs_of(pairs)
+
+
+def _fit(programs: Programs, loss: TimeLoss, settings: TimeTreeSettings) -> Forest:
+    try:
+        module = importlib.import_module(TREES_MODULE)
+    except (ImportError, OSError) as error:
+        raise MachineError(
+            stage="time model",
+            where="training",
+            reason=f"LightGBM cannot be loaded ({error})",
+            remedy="install lightgbm and libgomp",
+        ) from None
+    forest: Forest = module.fit(programs, loss, settings)
+    return forest
+
+
+def _values(forest: Forest, programs: Programs) -> Column:
+    """log2 of the seconds that trees predict (programs,)."""
+    return programs.total(forest.values(programs.rows))[0]
+
+
+def _statistics(
+    measured: Sequence[Measured],
+    settings: TimeTreeSettings,
+    accuracies: Sequence[tuple[str, ChoiceAccuracy]],
+) -> dict[str, Any]:
+    """What is known of a training, as plain data."""
+    counts: dict[str, int] = {}
+    families: dict[str, int] = {}
+    for one in measured:
+        programs = len(one.workload.counts)
+        counts[str(one.conditions)] = counts.get(str(one.conditions), 0) + programs
+        families[one.workload.family] = families.get(one.workload.family, 0) + programs
+    return {
+        "workloads": len(measured),
+        "programs": sum(counts.values()),
+        "held_out": f"1 network of {HELD_OUT}",
+        "conditions": dict(sorted(counts.items())),
+        "families": dict(sorted(families.items())),
+        "settings": asdict(settings),
+        "accuracy": {name: asdict(one) for name, one in accuracies},
+    }
