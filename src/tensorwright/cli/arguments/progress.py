@@ -35,6 +35,6 @@ class ProgressLines:
 
 
 def duration(seconds: float) -> str:
-    """ "2 min 05 s"; "0 s" for what is over."""
+    """As people read it: "2 min 05 s"; "0 s" for what is over."""
     minutes, rest = divmod(max(0, round(seconds)), 60)
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

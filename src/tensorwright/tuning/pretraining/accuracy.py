@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +47,7 @@ def accuracy_of(programs: Programs, scores: Column) -> ChoiceAccuracy:
     ratios: list[float] = []
     pairs: list[float] = []
     edges = np.searchsorted(programs.groups, np.arange(programs.workloads + 1))
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in itertools.pairwise(edges):
         times, own = programs.log2_s[low:high], scores[low:high]
         if len(times) < _LEAST_PROGRAMS:
             continue

@@ -91,9 +91,10 @@ def read_features(path: Path) -> tuple[MeasuredWorkload, ...]:
 
 
 def _workload(file: np.lib.npyio.NpzFile, number: int) -> MeasuredWorkload:
-    texts = [str(file[name][number]) for name in _TEXTS]
-    arrays = [file[f"{name}_{number}"] for name in _ARRAYS]
-    return MeasuredWorkload(*texts, *arrays, int(file["defaults"][number]))
+    key, name, family = (str(file[text][number]) for text in _TEXTS)
+    features, counts, times_s, is_censored = (file[f"{name}_{number}"] for name in _ARRAYS)
+    default = int(file["defaults"][number])
+    return MeasuredWorkload(key, name, family, features, counts, times_s, is_censored, default)
 
 
 def _error(path: Path, reason: str) -> RecordError:

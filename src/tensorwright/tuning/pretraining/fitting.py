@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tensorwright.base import MachineError
-from tensorwright.tuning.models import Forest
+from tensorwright.tuning.models import Forest, Machine
 from tensorwright.tuning.pretraining.accuracy import ChoiceAccuracy, accuracy_of
 from tensorwright.tuning.pretraining.conditions import Conditions
 from tensorwright.tuning.pretraining.feature_files import MeasuredWorkload
@@ -120,14 +120,12 @@ def _left_out(
     for number in range(_FAMILY_GROUPS if len(families) >= _FAMILY_GROUPS else 0):
         group = frozenset(families[number::_FAMILY_GROUPS])
         parts.append((f"without {', '.join(sorted(group))}", _of_families(group)))
-    for target in targets if len(targets) > 1 else ():
-        parts.append((f"without {target}", _of_target(target)))
+    if len(targets) > 1:
+        parts += [(f"without {target}", _of_target(target)) for target in targets]
     found: list[tuple[str, ChoiceAccuracy]] = []
     for name, is_left_out in parts:
         tell(f"fitting {name}")
-        learned = _programs(
-            one for one in measured if not one.is_held_out and not is_left_out(one)
-        )
+        learned = _programs(one for one in measured if not one.is_held_out and not is_left_out(one))
         judged = _programs(one for one in measured if is_left_out(one))
         forest = _fit(learned, MedianLoss(), settings)
         found.append((name, accuracy_of(judged, _values(forest, judged))))
@@ -143,8 +141,8 @@ def _of_target(target: str) -> Callable[[Measured], bool]:
 
 
 def _programs(measured: Iterable[Measured]) -> Programs:
-    machines = {}
-    pairs = []
+    machines: dict[Conditions, Machine] = {}
+    pairs: list[tuple[MeasuredWorkload, Machine]] = []
     for one in measured:
         machine = machines.setdefault(one.conditions, one.conditions.machine)
         pairs.append((one.workload, machine))

@@ -11,6 +11,7 @@ from tensorwright.tuning.time_model.model_file import (
     model_digest,
     save_time_model,
 )
+from tensorwright.tuning.time_model.predicted_time import PredictedTime
 from tensorwright.tuning.time_model.pretrained import pretrained_model
 from tensorwright.tuning.time_model.rates import rates_of, this_machine
 from tensorwright.tuning.time_model.rows import (
@@ -29,6 +30,7 @@ __all__ = [
     "ROW_NAMES",
     "CompactTrees",
     "Policy",
+    "PredictedTime",
     "Prediction",
     "Rows",
     "TimeModel",
