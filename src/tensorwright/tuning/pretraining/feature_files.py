@@ -81,7 +81,8 @@ def read_features(path: Path) -> tuple[MeasuredWorkload, ...]:
     Raises:  RecordError for a file that is damaged or has other features.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        content = io.BytesIO(path.read_bytes())
+        with np.load(content, allow_pickle=False) as file:
             found = tuple(_workload(file, number) for number in range(len(file["defaults"])))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise _error(path, str(error)) from None

@@ -1,0 +1,193 @@
+"""Training of the time model: measured programs as arrays, losses, judgements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tensorwright.base import RecordError, Target
+from tensorwright.cli.pretrain.train import command as train_command
+from tensorwright.pipeline import prepare
+from tensorwright.schedule import format_trace, state_of
+from tensorwright.tuning import Task
+from tensorwright.tuning.datasets import Shares, varied_candidates
+from tensorwright.tuning.features import FEATURE_NAMES, Featurizer
+from tensorwright.tuning.models import RooflineModel, machine_of
+from tensorwright.tuning.pretraining import (
+    CONDITIONS,
+    Collector,
+    Conditions,
+    Measured,
+    MeasuredWorkload,
+    TimeTreeSettings,
+    accuracy_of,
+    draw_conditions,
+    read_features,
+    train,
+    write_features,
+)
+from tensorwright.tuning.pretraining.programs import Programs, programs_of
+from tensorwright.tuning.pretraining.time_loss import MedianLoss, UpperLoss, weights_of
+from tensorwright.tuning.space import space_of
+from tensorwright.tuning.strategies.model_guide import ModelGuides
+from tensorwright.zoo.plausible import draw_network
+
+TARGET = Target.parse("x86-64-avx2")
+MACHINE = machine_of(TARGET, 2)
+LANES = FEATURE_NAMES.index("vector_len")
+
+
+def _workload(seed: int, programs: int = 12, family: str = "made up") -> MeasuredWorkload:
+    """Programs whose time falls with the length of their vectors, and with nothing else."""
+    source = np.random.default_rng(seed)
+    counts = source.integers(1, 4, programs)
+    features = source.uniform(0.0, 8.0, (int(counts.sum()), len(FEATURE_NAMES)))
+    features = features.astype(np.float32)
+    first = np.cumsum(counts) - counts
+    lanes = source.integers(0, 5, programs)
+    features[:, LANES] = np.repeat(lanes, counts)
+    times_s = 1e-5 * (1 + seed % 3) * 2.0 ** -lanes.astype(float)
+    assert len(first) == programs
+    return MeasuredWorkload(
+        f"key {seed}", "name", family, features, counts, times_s, np.zeros(programs, np.bool_), 0
+    )
+
+
+def _programs(count: int = 6) -> Programs:
+    return programs_of((_workload(seed), MACHINE) for seed in range(count))
+
+
+def test_conditions_are_file_names() -> None:
+    for conditions, _ in CONDITIONS:
+        assert Conditions.parse(str(conditions)) == conditions
+    assert {draw_conditions(seed) for seed in range(200)} == {one for one, _ in CONDITIONS}
+    for text in ("native", "native-2t", "native-t-cold", "native-2t-hot", "native-2-cold"):
+        with pytest.raises(RecordError, match="its name does not say"):
+            Conditions.parse(text)
+
+
+def test_feature_files_come_back_and_are_refused_when_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "features.npz"
+    written = [_workload(1), _workload(2, 3)]
+    write_features(path, written)
+    read = read_features(path)
+    assert [each.key for each in read] == ["key 1", "key 2"]
+    for one, other in zip(written, read, strict=True):
+        assert np.array_equal(one.features, other.features)
+        assert np.array_equal(one.times_s, other.times_s)
+        assert one.default == other.default
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(RecordError, match=r"features\.npz"):
+        read_features(path)
+
+
+def test_the_time_of_a_program_is_the_sum_over_its_statements() -> None:
+    programs = _programs()
+    values = np.random.default_rng(0).normal(size=len(programs.base))
+    log2_s, shares = programs.total(values)
+    seconds = np.exp2(programs.base + values)
+    for number in range(len(programs)):
+        own = programs.owner == number
+        assert np.log2(seconds[own].sum()) == pytest.approx(log2_s[number])
+        assert shares[own] == pytest.approx(seconds[own] / seconds[own].sum())
+    assert programs.workloads == 6
+    assert int(programs.is_default.sum()) == 6
+
+
+@pytest.mark.parametrize("loss", [MedianLoss(0.0), UpperLoss(0.9)])
+def test_slopes_are_those_of_squares(loss: MedianLoss | UpperLoss) -> None:
+    programs = _programs()
+    weights = weights_of(programs)
+    predicted = programs.log2_s + np.random.default_rng(1).uniform(-1.5, 1.5, len(programs))
+    gradient, hessian = loss.slopes(programs, weights, predicted)
+    error = predicted - programs.log2_s
+    price = 1.0 if isinstance(loss, MedianLoss) else 2 * np.where(error < 0, 0.9, 0.1)
+    assert gradient == pytest.approx(weights * price * error)
+    assert hessian == pytest.approx(weights * price * np.ones(len(error)))
+
+
+def test_the_common_error_of_a_workload_counts_less() -> None:
+    programs = _programs()
+    weights = weights_of(programs)
+    common, _ = MedianLoss(2.0).slopes(programs, weights, programs.log2_s + 0.5)
+    assert common == pytest.approx(0.5 * weights)
+    own = np.zeros(len(programs))
+    own[3] = 0.5
+    pulled, _ = MedianLoss(2.0).slopes(programs, weights, programs.log2_s + own)
+    assert pulled[3] > 1.2 * 0.5 * weights[3]
+
+
+def test_a_censored_program_pulls_upwards_only() -> None:
+    programs = _programs()
+    programs.is_censored[:] = True
+    weights = weights_of(programs)
+    for loss in (MedianLoss(), UpperLoss()):
+        slow, _ = loss.slopes(programs, weights, programs.log2_s + 1.0)
+        fast, _ = loss.slopes(programs, weights, programs.log2_s - 1.0)
+        assert not slow.any()
+        assert (fast < 0).all()
+
+
+def test_accuracy_counts_what_choices_cost() -> None:
+    programs = _programs()
+    right = accuracy_of(programs, programs.log2_s)
+    assert (right.mean, right.most, right.lost, right.pairs) == (1.0, 1.0, 0.0, 1.0)
+    wrong = accuracy_of(programs, -programs.log2_s)
+    assert wrong.pairs == 0.0
+    assert wrong.mean == pytest.approx(16.0)
+    assert wrong.lost == 1.0
+
+
+def test_training_learns_what_programs_have_in_common(tmp_path: Path) -> None:
+    conditions = [Conditions("x86-64-avx2", 2, is_cold=True), Conditions("native", 2, is_cold=True)]
+    measured = [
+        Measured(seed, conditions[seed % 2], _workload(seed, 20, f"family {seed % 5}"))
+        for seed in range(40)
+    ]
+    settings = TimeTreeSettings(rounds=40, least_rows=5, learning_rate=0.3)
+    trained = train(measured, settings)
+    found = dict(trained.accuracies)
+    assert found["model"].mean < 1.05 < found["roofline"].mean
+    assert found["model"].pairs > 0.95
+    unseen = [name for name, _ in trained.accuracies if name.startswith("without")]
+    assert len(unseen) == 6
+    again = train(measured, settings)
+    features = measured[0].workload.features[None, :2]
+    machine = conditions[0].machine
+    one = trained.model.predict(features, machine)
+    assert one.median == pytest.approx(again.model.predict(features, machine).median)
+    assert trained.model.statistics["programs"] == 800
+
+
+def test_varied_candidates_are_the_same_each_time_and_begin_with_the_default() -> None:
+    for workload in prepare(draw_network(3), TARGET).workloads:
+        state = state_of(workload)
+        space = space_of(state, TARGET)
+        task = Task(workload)
+
+        def draw(task: Task = task, space: object = space) -> list[str]:
+            guide = ModelGuides(RooflineModel(MACHINE), Featurizer, TARGET)(task, space, 1)
+            found = varied_candidates(task, space, guide, 16, 1, Shares(by_rule=0.5))
+            return [each.trace for each in found]
+
+        traces = draw()
+        assert traces == draw()
+        assert traces[0] == format_trace(space.default_trace)
+        assert len(set(traces)) == len(traces) <= 16
+
+
+def test_collected_programs_train_a_model(tmp_path: Path) -> None:
+    native = Conditions("native", 1, is_cold=False)
+    with Collector(tmp_path, programs=4) as collector:
+        for seed in (0, 1, 2):
+            workloads = prepare(draw_network(seed, ["elementwise"]), native.target).workloads
+            first = collector.collect(seed, workloads, native)
+            assert {record.status.is_timed for record in first} == {True}
+            assert collector.collect(seed, workloads, native) == []
+    run = CliRunner().invoke(
+        train_command, [str(tmp_path), "-o", str(tmp_path / "m"), "--rounds", "3"]
+    )
+    assert isinstance(run.exception, RecordError)  # these are not the networks of their seeds
