@@ -224,8 +224,8 @@ class _Run:
         """How many calls make a sample; one where caches are flushed between calls."""
         if self._flush is not None:
             return 1
-        if self.cold_s >= 2 * min_sample_s:
-            return 1
+        if self.cold_s >= 2 * min_sample_s and self.sample(1) >= min_sample_s:
+            return 1  # the first call alone says little: it may have started threads, or waited
         warm_s = min(self.sample(1), self.sample(1))
         if warm_s < min_sample_s / 20:
             warm_s = self.sample(10)
