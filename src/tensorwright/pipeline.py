@@ -4,7 +4,7 @@
     import       graph.load_onnx                               model               Graph
     simplify     graph.simplify                                Graph               Graph
     lay out      graph.choose_layouts                          Graph               Graph
-    partition    graph.partition                               Graph               Partition
+    partition    graph.partition, by PredictedPrices           Graph               Partition
     schedule     records.best_trace, Predictor.best            Workload            Trace
     replay       schedule.replay                               Trace               ScheduleState
     lower        loop.lower                                    ScheduleState       LoopProgram
@@ -51,6 +51,7 @@ from tensorwright.graph import (
     Constants,
     Graph,
     Partition,
+    Pricing,
     Program,
     Workload,
     as_program,
@@ -72,7 +73,7 @@ from tensorwright.records import (
 )
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import Trace, format_trace, state_of
-from tensorwright.tuning.selection import open_predictor
+from tensorwright.tuning.selection import PredictedPrices, open_predictor
 from tensorwright.tuning.space import default_trace
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
@@ -137,18 +138,33 @@ def compile(
         if workload is not None:
             return compile_program(workload, machine, threads, store, constants, trace)
         _refuse_for_models(trace, constants)
-        parts = prepare(cast(Model, model), machine, input_shapes)
+        parts = prepare(cast(Model, model), machine, input_shapes, threads)
         return finish(parts, machine, threads, store, on_kernel)
 
 
-def prepare(model: Model, target: Target, input_shapes: Shapes | None = None) -> Partition:
+def prepare(
+    model: Model,
+    target: Target,
+    input_shapes: Shapes | None = None,
+    threads: int | None = None,
+) -> Partition:
     """Import, simplify, choose layouts and cut into workloads.
+
+    threads   for how many the time model says which nodes share a kernel; without a model, or with
+              the knob `default_schedule` at "rule", rules alone say it
 
     Raises:  MachineError if its tensors cannot fit into memory, and what importing raises.
     """
     graph = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
     dump("graph", "imported", graph.__str__)
-    return check_memory(partition(choose_layouts(simplify(graph), target)))
+    laid_out = choose_layouts(simplify(graph), target)
+    return check_memory(partition(laid_out, pricing=open_pricing(target, threads)))
+
+
+def open_pricing(target: Target, threads: int | None) -> Pricing | None:
+    """What the time model says that workloads of a network take; None where there is no model."""
+    predictor = open_predictor(target, usable_threads(threads), is_cold=True)
+    return None if predictor is None else PredictedPrices(predictor)
 
 
 def finish(

@@ -67,7 +67,7 @@ def optimize(
     Raises:  as `compile`, and RecordError for a store that cannot be used.
     """
     machine = parse_target(target)
-    parts = prepare(model, machine, input_shapes)
+    parts = prepare(model, machine, input_shapes, threads)
     with opened(records, create=True) as store:
         how = Search(Budget(minutes, trials), seed, tuple(callbacks))
         search(parts, setting_of(machine, threads), store, how)

@@ -77,7 +77,7 @@ def command(
     start = time.monotonic()
     graph = read_graph(model, seed=seed)
     click.echo(f"{graph.name}: {len(graph.nodes)} nodes; {minutes:g} minutes on {count} threads")
-    parts = prepare(graph, target)
+    parts = prepare(graph, target, threads=threads)
     with tempfile.TemporaryDirectory(prefix="tensorwright-demo-") as name:
         folder = Path(name)
         with MemoryStore() as nothing:
@@ -108,7 +108,7 @@ def check(model: str, seed: int, threads: int, store: RecordStore) -> float:
     shown = show_logits(proto)
     graph = load_onnx(shown.model if shown is not None else proto)
     target = parse_target(None)
-    executable = finish(prepare(graph, target), target, threads, store)
+    executable = finish(prepare(graph, target, threads=threads), target, threads, store)
     inputs = random_inputs(graph, seed)
     return max_rel_error(executable.run(inputs), interpret(graph, inputs))
 

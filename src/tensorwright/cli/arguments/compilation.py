@@ -36,7 +36,8 @@ class Compilation:
 
     def prepare(self, model: str) -> Partition:
         """Import a MODEL argument, simplify it and cut it into workloads."""
-        return prepare(read_graph(model, self.shapes, self.seed), self.target)
+        graph = read_graph(model, self.shapes, self.seed)
+        return prepare(graph, self.target, threads=self.threads)
 
     def finish(self, model: str, on_kernel: OnKernel | None = None) -> Executable:
         """Compile a MODEL argument with the schedules on record."""

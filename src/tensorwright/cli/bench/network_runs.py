@@ -79,7 +79,7 @@ def _run(
     model: str, graph: Graph, theirs: Path, inputs: Arrays, plan: Plan, store: RecordStore
 ) -> BenchRow:
     name = short_name(model)
-    parts = prepare(graph, plan.target)
+    parts = prepare(graph, plan.target, threads=plan.threads)
     if plan.minutes:
         _tune(name, parts, plan, store)
     ours, untuned = theirs.with_name("model.tw"), None

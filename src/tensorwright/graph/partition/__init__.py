@@ -1,9 +1,13 @@
-"""Cutting a graph into workloads. Read `grouping.py` first (the rules), then `steps.py`."""
+"""Cutting a graph into workloads. Read `grouping.py` first (the rules), then `steps.py`.
+
+`proposals.py` says where the rules are in doubt, `by_price.py` settles that by predicted time.
+"""
 
 from tensorwright.graph.partition.concat import elide_concats
 from tensorwright.graph.partition.grouping import Limits, group_nodes
 from tensorwright.graph.partition.memory import check_memory
 from tensorwright.graph.partition.partition import DEFAULT_LIMITS, partition
+from tensorwright.graph.partition.pricing import Decision, Pricing
 from tensorwright.graph.partition.steps import (
     AliasCall,
     ConcatInPlace,
@@ -20,10 +24,12 @@ __all__ = [
     "DEFAULT_LIMITS",
     "AliasCall",
     "ConcatInPlace",
+    "Decision",
     "HostCall",
     "KernelCall",
     "Limits",
     "Partition",
+    "Pricing",
     "Step",
     "check_memory",
     "elide_concats",

@@ -23,7 +23,7 @@ Source:  Chen et al., TVM, OSDI 2018, section 3.1 (operator fusion).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
@@ -264,13 +264,7 @@ class _Grouping:
         return group.kind is Kind.CHAIN or operator.movement in _CHEAP
 
     def _is_within_limits(self, members: set[int]) -> bool:
-        if len(members) > self.limits.nodes:
-            return False
-        inside = {name for at in members for name in self.nodes[at].outputs}
-        read = {name for at in members for name in self.nodes[at].inputs} - inside
-        constants = self.graph.constants
-        counted = [name for name in read if name not in constants or constants[name].size != 1]
-        return len(counted) <= self.limits.inputs
+        return is_within(self.graph, [self.nodes[at] for at in members], self.limits)
 
     def _take(self, group: _Group, nodes: Iterable[int]) -> None:
         for at in nodes:
@@ -284,3 +278,14 @@ class _Grouping:
                     stage="partition", where=self.nodes[at].label, reason="its group hides it"
                 )
         return tuple(self.nodes[at] for at in sorted(group.members))
+
+
+def is_within(graph: Graph, nodes: Collection[Node], limits: Limits) -> bool:
+    """Whether nodes are few enough for one group, and read few enough tensors."""
+    if len(nodes) > limits.nodes:
+        return False
+    inside = {name for node in nodes for name in node.outputs}
+    read = {name for node in nodes for name in node.inputs} - inside
+    constants = graph.constants
+    counted = [name for name in read if name not in constants or constants[name].size != 1]
+    return len(counted) <= limits.inputs

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tensorwright.base import dump, knobs
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
+from tensorwright.graph.partition.by_price import describe_decisions, regroup
 from tensorwright.graph.partition.concat import elide_concats
 from tensorwright.graph.partition.grouping import Limits, group_nodes
+from tensorwright.graph.partition.pricing import Pricing
+from tensorwright.graph.partition.proposals import Nodes
 from tensorwright.graph.partition.steps import (
     AliasCall,
     ConcatInPlace,
@@ -22,8 +27,12 @@ from tensorwright.graph.workload import Workload, build_workload
 DEFAULT_LIMITS = Limits()
 
 
-def partition(graph: Graph, limits: Limits = DEFAULT_LIMITS) -> Partition:
+def partition(
+    graph: Graph, limits: Limits = DEFAULT_LIMITS, pricing: Pricing | None = None
+) -> Partition:
     """The steps that compute a graph, under its layouts, in an order in which they can run.
+
+    pricing   settles what the rules are in doubt about; without it they alone decide
 
     Equal workloads are one object. Nodes that nothing reads get steps too: remove dead code first.
     The knob `dump` shows the result, the knob `verify` checks it.
@@ -32,11 +41,29 @@ def partition(graph: Graph, limits: Limits = DEFAULT_LIMITS) -> Partition:
     by_output = {concat.output: concat for concat in in_place}
     workloads: dict[str, Workload] = {}
     steps: list[Step] = []
-    for nodes in group_nodes(graph, (concat.node for concat in in_place), limits):
+    groups = group_nodes(graph, (concat.node for concat in in_place), limits)
+    if pricing is not None:
+        groups = _by_price(graph, groups, by_output, limits, pricing)
+    for nodes in groups:
         steps.extend(_steps_of(graph, nodes, by_output, workloads))
     parts = Partition(graph, tuple(steps))
     dump("partition", "", parts.describe)
     return verify_partition(parts) if knobs.VERIFY.get() else parts
+
+
+def _by_price(
+    graph: Graph,
+    groups: tuple[Nodes, ...],
+    in_place: Mapping[str, ConcatInPlace],
+    limits: Limits,
+    pricing: Pricing,
+) -> tuple[Nodes, ...]:
+    """The groups where the rules' doubts are settled; the knob `dump` shows the decisions."""
+    alone = {node.outputs[0] for node in graph.nodes if view_offsets(graph, node) is not None}
+    alone.update(node.outputs[0] for node in graph.nodes if operator_of(node).meaning is None)
+    found = regroup(graph, groups, frozenset(alone | in_place.keys()), limits, pricing)
+    dump("partition", "decisions", lambda: describe_decisions(found.decisions))
+    return found.groups
 
 
 def _steps_of(

@@ -6,11 +6,13 @@ Read `predictor.py` first, what others call; `candidates.py` says what is compar
 from tensorwright.tuning.selection.candidates import Effort
 from tensorwright.tuning.selection.chosen import Chosen, Estimate
 from tensorwright.tuning.selection.predictor import Predictor, open_predictor
+from tensorwright.tuning.selection.prices import PredictedPrices
 
 __all__ = [
     "Chosen",
     "Effort",
     "Estimate",
+    "PredictedPrices",
     "Predictor",
     "open_predictor",
 ]

@@ -1,0 +1,166 @@
+"""Groups as the rules made them, changed where another grouping is predicted to be faster.
+
+Each doubt (`proposals.py`) is settled alone: the program as one kernel against two and the cost of
+a step.  First groups are cut, then groups are joined, in the order of the network; what the rules
+made stays unless the other is faster by a margin.  Nothing is asked where rules are in no doubt,
+and no workload is asked for twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tensorwright.graph.graph import Graph
+from tensorwright.graph.partition.grouping import Limits, is_within
+from tensorwright.graph.partition.pricing import Decision, Pricing
+from tensorwright.graph.partition.proposals import Nodes, doubtful_cuts, doubtful_join
+from tensorwright.graph.partition.views import view_offsets
+from tensorwright.graph.workload import build_workload, workload_name
+
+LEAST_GAIN = 1.2
+"""By how much faster another grouping must be expected to be: predictions are no measurements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regrouped:
+    """Groups, in an order in which they can run, and what was decided on the way."""
+
+    groups: tuple[Nodes, ...]
+    decisions: tuple[Decision, ...]
+
+
+def regroup(
+    graph: Graph,
+    groups: Sequence[Nodes],
+    alone: frozenset[str],
+    limits: Limits,
+    pricing: Pricing,
+) -> Regrouped:
+    """Cut and join groups by predicted time.
+
+    alone   the first outputs of nodes that stay by themselves
+    """
+    regrouping = _Regrouping(graph, alone, limits, pricing)
+    pieces = [piece for nodes in groups for piece in regrouping.cut(nodes)]
+    position = {node.outputs[0]: at for at, node in enumerate(graph.nodes)}
+    pieces.sort(key=lambda nodes: position[nodes[-1].outputs[0]])
+    joined = regrouping.join(pieces, position)
+    return Regrouped(tuple(joined), tuple(dict.fromkeys(regrouping.decisions.values())))
+
+
+class _Regrouping:
+    """Prices and decisions of one graph; used inside one function."""
+
+    def __init__(
+        self, graph: Graph, alone: frozenset[str], limits: Limits, pricing: Pricing
+    ) -> None:
+        self.graph = graph
+        self.alone = alone
+        self.limits = limits
+        self.pricing = pricing
+        self.decisions: dict[tuple[Nodes, Nodes], Decision] = {}
+        self.prices: dict[str, float | None] = {}
+
+    def cut(self, nodes: Nodes) -> tuple[Nodes, ...]:
+        """The group, or the pieces that are expected to be faster."""
+        best: tuple[Nodes, Nodes] | None = None
+        least: float | None = None
+        for cut in doubtful_cuts(self.graph, nodes) if self._is_kernel(nodes) else ():
+            decision = self._compare(cut.reason, cut.first, cut.second, nodes, is_fused=True)
+            if decision is None or decision.is_fused:
+                continue
+            if least is None or decision.separate_seconds < least:
+                best, least = (cut.first, cut.second), decision.separate_seconds
+        if best is None:
+            return (nodes,)
+        return tuple(piece for part in best for piece in self.cut(part))
+
+    def join(self, groups: Sequence[Nodes], position: dict[str, int]) -> list[Nodes]:
+        """The groups, those that are expected to be faster as one joined; sorted as they were."""
+        owner = {node.outputs[0]: at for at, nodes in enumerate(groups) for node in nodes}
+        readers = self._readers(owner)
+        current: list[Nodes | None] = list(groups)
+        for at in range(len(current)):
+            first = current[at]
+            result = first[-1].outputs[0] if first else ""
+            if len(readers.get(result, ())) != 1 or result in self.graph.outputs:
+                continue
+            (target,) = readers[result]
+            second = current[target]
+            if first is None or second is None:
+                continue
+            both = tuple(sorted((*first, *second), key=lambda node: position[node.outputs[0]]))
+            if self._shall_join(first, second, both):
+                current[at], current[target] = None, both
+                for names in readers.values():
+                    if at in names:
+                        names.discard(at)
+                        names.add(target)
+        return [nodes for nodes in current if nodes is not None]
+
+    def _readers(self, owner: dict[str, int]) -> dict[str, set[int]]:
+        """The groups that read each tensor, other than its own."""
+        found: dict[str, set[int]] = {}
+        for node in self.graph.nodes:
+            at = owner[node.outputs[0]]
+            for name in node.inputs:
+                if owner.get(name) != at:
+                    found.setdefault(name, set()).add(at)
+        return found
+
+    def _shall_join(self, first: Nodes, second: Nodes, both: Nodes) -> bool:
+        if not self._is_kernel(first) or not self._is_kernel(second):
+            return False
+        if len(first[-1].outputs) != 1 or not is_within(self.graph, both, self.limits):
+            return False
+        reason = doubtful_join(self.graph, first, second)
+        if not reason:
+            return False
+        decision = self._compare(reason, first, second, both, is_fused=False)
+        return decision is not None and decision.is_fused
+
+    def _compare(
+        self, reason: str, first: Nodes, second: Nodes, both: Nodes, *, is_fused: bool
+    ) -> Decision | None:
+        """One kernel or two, where all three have a price; the same again for the same program.
+
+        is_fused   what the rules say
+        """
+        pair = (both, first)
+        if pair in self.decisions:
+            return self.decisions[pair]
+        fused = self._price(both)
+        pieces = [self._price(first), self._price(second)] if fused is not None else []
+        if fused is None or None in pieces:
+            return None
+        separate = sum(price for price in pieces if price is not None)
+        if is_fused:
+            decided = fused <= separate * LEAST_GAIN
+        else:
+            decided = fused * LEAST_GAIN < separate
+        parts = (workload_name(self.graph, first), workload_name(self.graph, second))
+        decision = Decision(reason, parts, fused, separate, decided)
+        self.decisions[pair] = decision
+        return decision
+
+    def _price(self, nodes: Nodes) -> float | None:
+        """Seconds of a group with its step; a view costs nothing."""
+        if len(nodes) == 1 and view_offsets(self.graph, nodes[0]) is not None:
+            return 0.0
+        workload = build_workload(self.graph, nodes).workload
+        if workload.key not in self.prices:
+            seconds = self.pricing.seconds_of(workload)
+            own = self.pricing.step_seconds()
+            self.prices[workload.key] = None if seconds is None else seconds + own
+        return self.prices[workload.key]
+
+    def _is_kernel(self, nodes: Nodes) -> bool:
+        return nodes[-1].outputs[0] not in self.alone
+
+
+def describe_decisions(decisions: Sequence[Decision]) -> str:
+    """One line for each decision, in the order in which they fell."""
+    changed = sum(not each.is_fused for each in decisions)
+    head = f"{len(decisions)} doubts about fusion, {changed} times two kernels"
+    return "\n".join((head, *(f"  {each}" for each in decisions)))

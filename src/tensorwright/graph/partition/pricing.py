@@ -1,0 +1,47 @@
+"""What a partition asks of whoever predicts times, and what it decided by that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from tensorwright.graph.workload import Workload
+
+
+class Pricing(Protocol):
+    """Predicts what workloads take, untuned, in a network.
+
+    Equal workloads have equal prices, in any order of questions: a partition shall be the same in
+    every process.
+    """
+
+    def seconds_of(self, workload: Workload) -> float | None:
+        """Seconds of a workload under its default schedule; None where nothing can be said."""
+        ...
+
+    def step_seconds(self) -> float:
+        """Seconds that each kernel costs beside its work: its call, and waiting for threads."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One program as one kernel, and as two.
+
+    reason           the rule that calls it doubtful
+    parts            names of the two workloads
+    fused_seconds    of the one kernel      separate_seconds   of both, with a step more
+    is_fused         what was decided
+    """
+
+    reason: str
+    parts: tuple[str, str]
+    fused_seconds: float
+    separate_seconds: float
+    is_fused: bool
+
+    def __str__(self) -> str:
+        first, second = self.parts
+        fused, apart = (f"{1e6 * x:.1f} us" for x in (self.fused_seconds, self.separate_seconds))
+        verdict = "one kernel" if self.is_fused else "two kernels"
+        return f"{self.reason}: {first} | {second}: {fused} as one, {apart} as two: {verdict}"
