@@ -39,9 +39,10 @@ fmt: $(READY)  ## format the code and mend what lint can mend
 golden: $(READY)  ## rewrite the golden files; review the diff
 	$(BIN)/python -m pytest -q tests --golden-update
 
-bench: $(READY)  ## measure the code generator against the machine's peak, and networks of light and wild
+bench: $(READY)  ## measure the code generator against the machine's peak, networks of light and wild, 200 random workloads
 	$(BIN)/python benchmarks/hand_schedules.py
 	$(BIN)/tensorwright bench models --suite light --suite wild --untuned --check
+	$(BIN)/tensorwright bench random --count 200 --check
 
 docs: $(READY)  ## generate the reference pages into build/docs
 	$(BIN)/python -m pip install --quiet -e '.[docs]'

@@ -46,7 +46,7 @@ ROOMS = {
     "runtime": "buffers plan container native executable",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
     "tuning": "space features measuring models time_model task strategies selection "
-    "datasets pretraining task_scheduling session",
+    "datasets pretraining task_scheduling session comparison",
     "tuning.space": "sketch axes defaults derived space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
     "tuning.strategies": "strategy population selection variation evolution beam",

@@ -10,9 +10,10 @@ import click
 from tensorwright.cli.bench.costmodel import command as costmodel
 from tensorwright.cli.bench.models import command as models
 from tensorwright.cli.bench.ops import command as ops
+from tensorwright.cli.bench.random_workloads import command as random
 from tensorwright.cli.bench.scoring import command as scoring
 
-COMMANDS: tuple[click.Command, ...] = (models, ops, costmodel, scoring)
+COMMANDS: tuple[click.Command, ...] = (models, ops, costmodel, scoring, random)
 
 command = click.Group(
     name="bench",

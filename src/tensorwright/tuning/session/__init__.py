@@ -13,7 +13,7 @@ from tensorwright.tuning.session.progress import (
     choose_callbacks,
 )
 from tensorwright.tuning.session.result import StopReason, TaskResult, TuneResult
-from tensorwright.tuning.session.session import tune
+from tensorwright.tuning.session.session import check_runs_here, tune
 
 __all__ = [
     "Budget",
@@ -31,6 +31,7 @@ __all__ = [
     "TaskRow",
     "TuneOptions",
     "TuneResult",
+    "check_runs_here",
     "choose_callbacks",
     "choose_in_network",
     "options_of",

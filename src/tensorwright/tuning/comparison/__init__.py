@@ -1,0 +1,20 @@
+"""How good schedules are that were chosen without a measurement: against random ones."""
+
+from tensorwright.tuning.comparison.distribution import LIMIT, Distribution, distribution_of
+from tensorwright.tuning.comparison.random_candidates import (
+    RandomComparison,
+    compare_with_random,
+)
+from tensorwright.tuning.comparison.turns import Bench, build_all, measure_in_turns, race
+
+__all__ = [
+    "LIMIT",
+    "Bench",
+    "Distribution",
+    "RandomComparison",
+    "build_all",
+    "compare_with_random",
+    "distribution_of",
+    "measure_in_turns",
+    "race",
+]

@@ -1,0 +1,44 @@
+"""How ratios are distributed: of a default schedule's time over that of the best of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+LIMIT = 3.0
+"""A default schedule that takes more than so many times as long as the best is a catastrophe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Of some ratios, lower is better; NaN where there are none.
+
+    mean        geometric                   half, p90, p99   so many of a hundred are not above
+    most        the largest                 above            how many are above `LIMIT`
+    """
+
+    count: int
+    mean: float
+    half: float
+    p90: float
+    p99: float
+    most: float
+    above: int
+
+    def to_data(self) -> dict[str, float | None]:
+        """For JSON, which has no NaN."""
+        return {name: None if each != each else each for name, each in asdict(self).items()}
+
+
+def distribution_of(ratios: Sequence[float]) -> Distribution:
+    """Sum ratios up; each is above 0."""
+    if not ratios:
+        nan = float("nan")
+        return Distribution(0, nan, nan, nan, nan, nan, 0)
+    found = np.array(ratios)
+    half, p90, p99 = (float(np.quantile(found, share)) for share in (0.5, 0.9, 0.99))
+    mean = float(np.exp(np.log(found).mean()))
+    above = int(np.sum(found > LIMIT))
+    return Distribution(len(found), mean, half, p90, p99, float(found.max()), above)
