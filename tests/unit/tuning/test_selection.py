@@ -22,12 +22,13 @@ from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.loop import lower
 from tensorwright.pipeline import Source, choose, choose_untuned, compile
 from tensorwright.records import MemoryStore
-from tensorwright.schedule import format_trace, replay, state_of
+from tensorwright.schedule import format_trace, parse_trace, replay, state_of
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.models import machine_of
 from tensorwright.tuning.selection import Effort, Estimate, Predictor, open_predictor
 from tensorwright.tuning.selection.choice_cache import choice_cache
-from tensorwright.tuning.space import Sketch, default_trace
+from tensorwright.tuning.space import Sketch, default_trace, space_of
+from tensorwright.tuning.strategies.history import locate
 from tensorwright.tuning.time_model import ROW_NAMES, Policy, TimeModel, save_time_model
 
 NATIVE = native_target()
@@ -292,10 +293,24 @@ def test_candidates_that_do_not_replay_are_passed_over(monkeypatch: pytest.Monke
 def test_the_best_few_are_sound_and_differ() -> None:
     workload, _ = case_of("conv")
     predictor = predictor_of(wild_model())
-    traces = predictor.top(workload, 8)
-    assert len({format_trace(trace) for trace in traces}) == 8
-    expected = predictor.best(workload)
-    assert expected.is_by_rule or traces[0] == expected.trace
+    candidates = predictor.top(workload, 8)
+    assert len({one.trace for one in candidates}) == 8
+    state = state_of(workload)
+    for one in candidates:
+        lower(replay(state, parse_trace(one.trace)))
+    assert predictor.top(workload, 8) == candidates
+
+
+def test_a_search_finds_what_was_predicted_in_its_space() -> None:
+    workload, _ = case_of("conv")
+    predictor = predictor_of(wild_model())
+    space = space_of(state_of(workload), NATIVE)
+    best = predictor.best(workload)
+    for trace, decisions in (
+        (format_trace(best.trace), best.decisions),
+        *((one.trace, one.decisions) for one in predictor.top(workload, 8)),
+    ):
+        assert locate(space, trace, dict(decisions)) is not None
 
 
 def test_the_pipeline_says_where_schedules_come_from(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tensorwright.base import RecordError, Target, TensorwrightError, knobs
 from tensorwright.records import JsonLinesStore, RecordStore, SqliteStore
-from tensorwright.tuning.models import BoostedModel, SavedModel, load_model, make_model
+from tensorwright.tuning.models import BoostedModel, CostModel, SavedModel, load_model, make_model
 
 _LEAST_SAMPLES = 64
 _LEAST_SHARE = 0.5  # of the samples behind the trees in the file, to take their place
@@ -73,10 +73,16 @@ class SessionModel:
         return self.file is not None and self.file.keep(self.learned, self.before)
 
 
-def open_model(target: Target, threads: int, seed: int, file: ModelFile | None) -> SessionModel:
-    """The model that a session starts with."""
+def open_model(
+    target: Target,
+    threads: int,
+    seed: int,
+    file: ModelFile | None,
+    prior: CostModel | None = None,
+) -> SessionModel:
+    """The model that a session starts with; `prior` as of `make_model`."""
     before = file.load() if file is not None else None
-    return SessionModel(make_model(target, threads, seed, before), file, before)
+    return SessionModel(make_model(target, threads, seed, before, prior=prior), file, before)
 
 
 def model_file_of(

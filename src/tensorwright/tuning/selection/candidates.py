@@ -17,15 +17,23 @@ from numpy.random import Generator
 
 from tensorwright.base import Target, TensorwrightError
 from tensorwright.loop import lower
-from tensorwright.schedule import ScheduleState, Trace, replay
+from tensorwright.schedule import ScheduleState, Trace, format_trace, replay
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.models import Machine
 from tensorwright.tuning.space import Sketch, Space
-from tensorwright.tuning.strategies import make_space_tables, mutate, neighbourhood, sample
+from tensorwright.tuning.strategies import (
+    Candidate,
+    make_space_tables,
+    mutate,
+    neighbourhood,
+    sample,
+)
 from tensorwright.tuning.strategies.population import Population, by_sketch
-from tensorwright.tuning.strategies.selection import find_new
+from tensorwright.tuning.strategies.selection import find_new, pick_diverse
 from tensorwright.tuning.strategies.space_tables import SpaceTables
 from tensorwright.tuning.time_model import Prediction, TimeModel
+
+_VARIETY = 0.1  # see `pick_diverse`
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +157,26 @@ class Ranked:
         """The numbers of the candidates; of equals, the one that was tried first."""
         yield from np.argsort(self.scores, kind="stable").tolist()
 
+    def unlike(self, count: int) -> Iterator[int]:
+        """Some of the best that are unlike each other, the best of all first."""
+        scores = self.scores
+        for number in pick_diverse(self.population, -scores, count, _VARIETY).tolist():
+            if np.isfinite(scores[number]):
+                yield number
+
     def trace(self, number: int) -> Trace:
         """The schedule of a candidate."""
-        sketch = self.space.sketches[int(self.population.sketch[number])]
+        return self._sketch(number).bound(dict(self.decisions(number)))
+
+    def decisions(self, number: int) -> tuple[tuple[str, int], ...]:
+        """What a candidate decides in its sketch: sorted pairs (name, value)."""
+        sketch = self._sketch(number)
         genes = self.population.genes[number, : len(sketch.choices)]
-        return sketch.bound(sketch.decisions_of(tuple(genes.tolist())))
+        return tuple(sorted(sketch.decisions_of(tuple(genes.tolist())).items()))
+
+    def candidate(self, number: int, trace: Trace) -> Candidate:
+        """A candidate with its trace, as it is proposed to be measured."""
+        return Candidate(format_trace(trace), self._sketch(number).name, self.decisions(number))
+
+    def _sketch(self, number: int) -> Sketch:
+        return self.space.sketches[int(self.population.sketch[number])]

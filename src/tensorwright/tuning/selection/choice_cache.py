@@ -53,7 +53,12 @@ def pack(chosen: Chosen) -> bytes:
         name: None if one is None else [one.seconds, one.upper_seconds]
         for name, one in (("estimate", chosen.estimate), ("by_rule", chosen.by_rule))
     }
-    fields = {"trace": format_trace(chosen.trace), "is_by_rule": chosen.is_by_rule, **estimates}
+    fields = {
+        "trace": format_trace(chosen.trace),
+        "is_by_rule": chosen.is_by_rule,
+        "decisions": dict(chosen.decisions),
+        **estimates,
+    }
     return json.dumps(fields).encode()
 
 
@@ -65,6 +70,8 @@ def unpack(entry: bytes) -> Chosen | None:
             None if fields[name] is None else Estimate(*map(float, fields[name]))
             for name in ("estimate", "by_rule")
         )
-        return Chosen(parse_trace(fields["trace"]), estimate, by_rule, bool(fields["is_by_rule"]))
+        decisions = tuple(sorted((str(k), int(v)) for k, v in fields["decisions"].items()))
+        trace, is_by_rule = parse_trace(fields["trace"]), bool(fields["is_by_rule"])
+        return Chosen(trace, estimate, by_rule, is_by_rule, decisions)
     except (ValueError, KeyError, TypeError, AttributeError, UsageError):
         return None

@@ -24,9 +24,11 @@ class Chosen:
     estimate    None where the program cannot be priced
     by_rule     the estimate of the schedule by rule; None likewise
     is_by_rule  whether it is that one
+    decisions   what it decides in its sketch: sorted pairs (name, value)
     """
 
     trace: Trace
     estimate: Estimate | None
     by_rule: Estimate | None
     is_by_rule: bool
+    decisions: tuple[tuple[str, int], ...] = ()

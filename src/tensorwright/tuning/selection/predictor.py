@@ -17,8 +17,10 @@ from tensorwright.tuning.models import Machine
 from tensorwright.tuning.selection.candidates import Candidates, Effort, Ranked
 from tensorwright.tuning.selection.choice_cache import choice_cache, choice_key, pack, unpack
 from tensorwright.tuning.selection.chosen import Chosen, Estimate
-from tensorwright.tuning.space import Sketch, direct_sketches
+from tensorwright.tuning.space import Sketch, direct_sketches, space_of
+from tensorwright.tuning.strategies import Candidate
 from tensorwright.tuning.time_model import (
+    PredictedTime,
     Prediction,
     TimeModel,
     model_digest,
@@ -85,20 +87,30 @@ class Predictor:
             _remember(self._estimates, key, estimate)
         return estimate
 
-    def top(self, workload: Workload, count: int) -> tuple[Trace, ...]:
-        """Up to so many schedules that are expected to be fast, each sound, the best first."""
+    @property
+    def cost_model(self) -> PredictedTime:
+        """The same predictions for a search, which ranks candidates by them."""
+        return PredictedTime(self._model, self._machine)
+
+    def top(self, workload: Workload, count: int) -> tuple[Candidate, ...]:
+        """Up to so many schedules that are expected to be fast, each sound, the best first.
+
+        They are unlike each other: where the best disappoints, so do those that are like it.  Other
+        algorithms take part, which a default never uses.
+        """
         state = state_of(workload)
         candidates = self._candidates(state)
-        ranked = self._ranked(workload, direct_sketches(state, self._target), candidates)
-        found: dict[str, Trace] = {}
+        ranked = self._ranked(workload, space_of(state, self._target).sketches, candidates)
+        found: dict[str, Candidate] = {}
         if ranked is None:
             return ()
-        for number in ranked.best_first():
+        for number in ranked.unlike(2 * count):
             if len(found) == count:
                 break
             trace = ranked.trace(number)
             if candidates.is_sound(trace):
-                found.setdefault(format_trace(trace), trace)
+                candidate = ranked.candidate(number, trace)
+                found.setdefault(candidate.trace, candidate)
         return tuple(found.values())
 
     def _cached(self, workload: Workload) -> Chosen:
@@ -122,10 +134,11 @@ class Predictor:
         state = state_of(workload)
         sketches = direct_sketches(state, self._target)
         rule = sketches[0].bound(sketches[0].defaults)
+        usual = tuple(sorted(sketches[0].defaults.items()))
         candidates = self._candidates(state)
         ranked = self._ranked(workload, sketches, candidates)
         if ranked is None:
-            return Chosen(rule, None, None, is_by_rule=True)
+            return Chosen(rule, None, None, is_by_rule=True, decisions=usual)
         scores = ranked.scores
         by_rule = _estimate(ranked.prices, 0)
         needed = float(scores[0]) - self._model.policy.margin
@@ -134,8 +147,15 @@ class Predictor:
                 break
             trace = ranked.trace(number)
             if candidates.is_sound(trace):
-                return Chosen(trace, _estimate(ranked.prices, number), by_rule, is_by_rule=False)
-        return Chosen(rule, by_rule, by_rule, is_by_rule=True)
+                estimate = _estimate(ranked.prices, number)
+                return Chosen(
+                    trace,
+                    estimate,
+                    by_rule,
+                    is_by_rule=False,
+                    decisions=ranked.decisions(number),
+                )
+        return Chosen(rule, by_rule, by_rule, is_by_rule=True, decisions=usual)
 
     def _ranked(
         self, workload: Workload, sketches: tuple[Sketch, ...], candidates: Candidates

@@ -22,7 +22,7 @@ from tensorwright.tuning.selection import Predictor
 from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.strategy import StrategyFactory
+from tensorwright.tuning.strategies.strategy import Candidate, StrategyFactory
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import Scheduler
 
@@ -34,7 +34,8 @@ _MOST_RANKINGS = 3
 class Tools:
     """The parts that a session works with.
 
-    predictor   chooses the default schedules; those by rule where None
+    predictor      chooses the default schedules, and what races first; the rule where None
+    make_default   the default schedule of a task by rule; the first of its space where None
     """
 
     builder: Builder
@@ -43,6 +44,7 @@ class Tools:
     make_strategy: StrategyFactory
     make_space: Callable[[Task, Target], Space]
     predictor: Predictor | None = None
+    make_default: Callable[[Task, Target], Candidate] | None = None
 
 
 class Ranking:

@@ -29,8 +29,8 @@ from tensorwright.tuning.session.saved_state import (
     session_arguments,
     session_id,
 )
-from tensorwright.tuning.session.task_search import TaskSearch, open_search
-from tensorwright.tuning.session.trusted_records import top_of
+from tensorwright.tuning.session.task_search import TaskSearch, costliest_first, open_search
+from tensorwright.tuning.session.trusted_records import records_of, top_of
 from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
@@ -113,14 +113,19 @@ class Session:
     # Rounds
 
     def _warm_up(self) -> None:
-        """Measure the default schedules that are not on record, then those from elsewhere."""
+        """Measure the default schedules that are not on record, then those from elsewhere.
+
+        The costliest by prediction come first; what takes next to nothing waits for its first
+        round.
+        """
+        searches = costliest_first(self.searches)
         defaults = [
             (search, search.default)
-            for search in self.searches
+            for search in searches
             if search.default is not None and not search.is_default_known
         ]
         self._measure_all(defaults)
-        self._measure_all([(search, seed) for search in self.searches for seed in search.seeds])
+        self._measure_all([(search, seed) for search in searches for seed in search.seeds])
 
     def _measure_all(self, pairs: Sequence[Pair]) -> None:
         """Many workloads to a round."""
@@ -149,13 +154,17 @@ class Session:
         before = self._whole()
         with self.budget.counting(Activity.SEARCH):
             size = max(1, self.options.round_size - self.begun)
-            candidates = search.propose(self.budget.room(size))
+            racers = search.race(self._tried(search))
+            room = self.budget.room(size)
+            candidates = racers[:room] or search.propose(room)
         if not candidates:
             search.state.is_exhausted = True
             return
         self._recheck(search)
-        self.begun += self._round([(search, each) for each in candidates], Phase.SEARCH)
-        if self._should_stop() and self.begun < self.options.round_size:
+        count = self._round([(search, each) for each in candidates], Phase.SEARCH)
+        self.begun += count
+        is_whole = count == len(candidates) if racers else self.begun >= self.options.round_size
+        if self._should_stop() and not is_whole:
             self._save(is_finished=False)
             return  # cut short: when the session goes on, the rest of it comes first
         self.begun = 0
@@ -163,6 +172,10 @@ class Session:
         gained = self._whole() < (1 - _LEAST_GAIN) * before or not math.isfinite(before)
         self.idle_rounds = 0 if gained else self.idle_rounds + 1
         self._save(is_finished=False)
+
+    def _tried(self, search: TaskSearch) -> frozenset[str]:
+        """The schedules of a workload that are on record."""
+        return frozenset(one.trace for one in records_of(self.store, self.setting, search.key))
 
     def _round(self, pairs: Sequence[Pair], phase: Phase) -> int:
         """Build all, measure one after the other, and put what came of it into the store.

@@ -1,7 +1,8 @@
 """A tuning session: rounds of proposing, building and measuring, for one or many workloads.
 
-First every workload gets its default schedule measured; then the scheduler gives rounds to
-workloads until the budget is spent; at last the best few of each are measured again, in turn, with
+First every workload that may matter gets its default schedule measured; then the scheduler gives
+rounds to workloads until the budget is spent, the first of which is a race of what a model, trained
+before, expects to be the fastest; at last the best few of each are measured again, in turn, with
 the default among them. `rounds.py` is how.
 """
 
@@ -24,18 +25,29 @@ from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.result import TuneResult
 from tensorwright.tuning.session.rounds import Session, seed_of
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.space.space import space_of
+from tensorwright.tuning.space.space import rule_sketches, space_of
+from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
 from tensorwright.tuning.strategies.evolution.standard import evolution_by
+from tensorwright.tuning.strategies.random_search import default_candidate
+from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
 from tensorwright.tuning.task_scheduling.objective import TotalLatency
 from tensorwright.tuning.task_scheduling.scheduler import Scheduler
+
+_START_SHARE = 0.5
 
 
 def make_space(task: Task, target: Target) -> Space:
     """The usual space of a task."""
     workload = task.workload
     return space_of(state_of(workload), target)
+
+
+def make_default(task: Task, target: Target) -> Candidate:
+    """The first of the usual space, made without the others."""
+    sketches = rule_sketches(state_of(task.workload), target)
+    return default_candidate(Space(sketches[:1]))
 
 
 def tune(
@@ -79,15 +91,23 @@ def tune(
         if runner is None:
             runner = owned.enter_context(ChildRunner(measuring, seed))
             runner.start()
+        predictor = _predictor(setting, measuring) if own.make_space is None else None
         file = model_file_of(store, target, setting.threads, setting.hardware)
-        model = open_model(target, setting.threads, seed, file if search.keeps_model else None)
+        model = open_model(
+            target,
+            setting.threads,
+            seed,
+            file if search.keeps_model else None,
+            predictor.cost_model if predictor is not None else None,
+        )
         tools = Tools(
             builder,
             runner,
             own.scheduler or _usual_scheduler(search, seed),
-            own.make_strategy or evolution_by(model.learned, target),
+            own.make_strategy or evolution_by(model.learned, target, _evolution(predictor)),
             own.make_space or make_space,
-            _predictor(setting, measuring) if own.make_space is None else None,
+            predictor,
+            make_default if own.make_space is None else None,
         )
         session = Session(merge(tasks), setting, store, search, tools, name)
         owned.enter_context(session.interrupt.on_ctrl_c())
@@ -99,6 +119,11 @@ def tune(
 def _predictor(setting: Setting, measuring: MeasureOptions | None) -> Predictor | None:
     is_cold = measuring is not None and measuring.cold_bytes > 0
     return open_predictor(setting.target, setting.threads, is_cold=is_cold)
+
+
+def _evolution(predictor: Predictor | None) -> EvolutionOptions | None:
+    """A model that was trained before knows which structures need not be tried."""
+    return None if predictor is None else EvolutionOptions(start_share=_START_SHARE)
 
 
 def _usual_scheduler(search: Search, seed: int) -> Scheduler:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cache
 
 from tensorwright.base import TensorwrightError
 from tensorwright.records import Record, RecordStore, Status, WorkloadText
@@ -18,16 +19,21 @@ from tensorwright.tuning.session.trusted_records import records_of, standing, to
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright.tuning.strategies.strategy import Candidate, Strategy
-from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 
+_RACERS = 8  # schedules that a model expects to be fast, in the first round of a workload
+_LEAST_SHARE = 0.01  # of the predicted time of the whole, to be measured at once
 _MOST_FAILURES = 48  # after so many trials without a good one, a workload is given up
 
 
 @dataclass(slots=True)
 class TaskSearch:
-    """Where one task stands, and its strategy (None where it has no space); mutable.
+    """Where one task stands, and its strategy; mutable.
 
+    strategy           made when it is first asked: a short session never comes to most of them
+    make_strategy      makes it, and tells it what is on record; None where the task has no space
+    find_racers        the schedules that a model, trained before, expects to be fast; for the first
+                       round
     seeds              schedules from elsewhere that wait to be measured
     is_default_known   whether the default schedule need not be measured any more
     drift              time of the best when measured again, in its earlier times
@@ -36,6 +42,8 @@ class TaskSearch:
     state: TaskState
     default: Candidate | None = None
     strategy: Strategy | None = None
+    make_strategy: Callable[[], Strategy] | None = None
+    find_racers: Callable[[], tuple[Candidate, ...]] | None = None
     seeds: tuple[Candidate, ...] = ()
     texts: list[WorkloadText] = field(default_factory=list)
     is_default_known: bool = False
@@ -51,8 +59,27 @@ class TaskSearch:
         """The default schedule as text; "" where the task has no space."""
         return self.default.trace if self.default is not None else ""
 
+    def race(self, tried: Set[str]) -> tuple[Candidate, ...]:
+        """What the first round tries: the default and schedules from elsewhere, where that was not
+        done before, then those expected to be fast.  Nothing where no model expects anything, and
+        after the first round.
+
+        tried   traces on record
+        """
+        if self.find_racers is None or self.state.history:
+            return ()
+        first = () if self.is_default_known or self.default is None else (self.default,)
+        known = tried | {each.trace for each in first}
+        try:
+            others = (*self.seeds, *self.find_racers())
+        except TensorwrightError:
+            others = self.seeds
+        new = {each.trace: each for each in reversed(others) if each.trace not in known}
+        return (*first, *reversed(new.values()))
+
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """What the strategy proposes; where it fails, the task is given up with a warning."""
+        self.open_strategy()
         if self.strategy is None:
             return ()
         try:
@@ -61,6 +88,21 @@ class TaskSearch:
             text = f"the search of workload {self.state.task.workload.name} has failed: {error}"
             warnings.warn(text, RuntimeWarning, stacklevel=2)
             return ()
+
+    def open_strategy(self) -> None:
+        """Make the strategy now; where that fails, the task is exhausted, and says why."""
+        if self.strategy is not None or self.make_strategy is None:
+            return
+        try:
+            self.strategy = self.make_strategy()
+        except TensorwrightError as error:
+            self.give_up(error)
+
+    def give_up(self, error: TensorwrightError) -> None:
+        """The task has no space."""
+        self.state.error = f"no schedule space: {error}"
+        self.state.is_exhausted = True
+        self.make_strategy = None
 
     def note(self, candidate: Candidate, record: Record) -> None:
         """Let the state follow a record; the next candidate races against it."""
@@ -114,16 +156,28 @@ def open_search(
     task = state.task
     key = task.workload.key
     search = TaskSearch(state, texts=[WorkloadText(key, str(task.workload))])
+    make_space = cache(lambda: tools.make_space(task, setting.target))
     try:
-        space = tools.make_space(task, setting.target)
-        search.default = _default(task, space, tools)
-        search.strategy = tools.make_strategy(task, space, seed)
+        search.default = _default(state, make_space, tools, setting)
     except TensorwrightError as error:
-        state.error = f"no schedule space: {error}"
-        state.is_exhausted = True
+        search.give_up(error)
         return search
+
+    def make_strategy() -> Strategy:
+        strategy = tools.make_strategy(task, make_space(), seed)
+        strategy.observe(records_of(store, setting, key))
+        return strategy
+
+    search.make_strategy = make_strategy
+    predictor = tools.predictor
+    if predictor is not None:
+        search.find_racers = lambda: predictor.top(task.workload, _RACERS)
     known = records_of(store, setting, key)
-    _tell(search, known)
+    if known:
+        search.open_strategy()
+    search.is_default_known = any(
+        one.trace == search.default_trace and one.status is not Status.CENSORED for one in known
+    )
     seeds = seeds_of(store, setting, task.workload, count) if count else ()
     search.seeds = tuple(each for each in seeds if each.trace != search.default_trace)
     search.read_times(store, setting)
@@ -132,22 +186,37 @@ def open_search(
     return search
 
 
-def _default(task: Task, space: Space, tools: Tools) -> Candidate:
-    """The schedule of the workload when it is not tuned."""
+def _default(
+    state: TaskState, make_space: Callable[[], Space], tools: Tools, setting: Setting
+) -> Candidate:
+    """The schedule of the workload when it is not tuned; its state learns what it should take."""
     if tools.predictor is None:
-        return default_candidate(space)
-    chosen = tools.predictor.best(task.workload)
-    return default_candidate(space) if chosen.is_by_rule else Candidate(format_trace(chosen.trace))
-
-
-def _tell(search: TaskSearch, known: Sequence[Record]) -> None:
-    if search.strategy is not None:
-        search.strategy.observe(known)
-    search.is_default_known = any(
-        one.trace == search.default_trace and one.status is not Status.CENSORED for one in known
-    )
+        if tools.make_default is None:
+            return default_candidate(make_space())
+        return tools.make_default(state.task, setting.target)
+    chosen = tools.predictor.best(state.task.workload)
+    if chosen.estimate is not None:
+        state.predicted_s = chosen.estimate.seconds
+        state.upper_s = chosen.estimate.upper_seconds
+    return Candidate(format_trace(chosen.trace), decisions=chosen.decisions)
 
 
 def failure_text(record: Record) -> str:
     """Why a record has no times."""
     return f"{record.status.value}: {record.error}"
+
+
+def costliest_first(searches: Sequence[TaskSearch]) -> list[TaskSearch]:
+    """The searches whose workloads may matter, the one that is expected to cost most first.
+
+    Left out are those that take next to nothing of the whole even if they take as long as is
+    exceeded once in ten times.  Without predictions all stay, as they are.
+    """
+    costs = [search.state.task.weight * search.state.predicted_s for search in searches]
+    whole_s = math.fsum(cost for cost in costs if math.isfinite(cost))
+    chosen = [
+        n
+        for n, search in enumerate(searches)
+        if not search.state.task.weight * search.state.upper_s < _LEAST_SHARE * whole_s
+    ]
+    return [searches[n] for n in sorted(chosen, key=lambda n: -costs[n])]

@@ -10,6 +10,10 @@ where g_i is its best time, t its rounds, C_i its operations, V_k the operations
 workload of the same structure reaches.  Everything is worked out from the tasks' histories, so that
 a resumed session goes on as the uninterrupted one would have.
 
+Before its first round a workload is ordered by what a model, trained before, predicts: far below
+what was measured of its default, much can be gained; more certainly where even the upper estimate
+is.  One of which nothing was measured counts with its predicted time.
+
 The second term alone lets a costly workload that gains nothing keep rounds for ever, so that trust
 in it falls by the factor gamma with every `window` rounds without a gain.
 
@@ -21,6 +25,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -30,6 +35,7 @@ from tensorwright.tuning.task_scheduling.similarity import operations_of, struct
 
 _LEAVE_ROUNDS = 5  # a slow member leaves its group after so many rounds more than any other
 _LEAST_GAIN = 1e-3  # share of its time that a workload must lose to count as gaining
+_LEAST_PROMISE = 0.1  # of a first round, where the default is as fast as was predicted
 _UNKNOWN_EVERY = 4  # workloads never measured well get at most each so many-th round
 
 
@@ -44,6 +50,7 @@ class GradientScheduler:
     epsilon        share of rounds that go anywhere, drawn from `seed` and the number of rounds
     warm_up_share  at first each workload gets a round, the costliest first, but those whose hope
                    is below this share of the largest wait for their turn by gain
+    race_share     the same for workloads with a prediction: their first round is a short race
     patience       rounds without a gain after which a workload gets none any more; never where 0
     """
 
@@ -54,6 +61,7 @@ class GradientScheduler:
     window: int = 3
     epsilon: float = 0.05
     warm_up_share: float = 0.3
+    race_share: float = 0.1
     patience: int = 0
     seed: int = 0
 
@@ -63,21 +71,28 @@ class GradientScheduler:
         if not open_tasks:
             return None
         rounds = sum(len(state.history) for state in states)
-        known = [n for n in open_tasks if math.isfinite(states[n].best_s)]
+        known = [n for n in open_tasks if math.isfinite(states[n].expected_s)]
         unknown = [n for n in open_tasks if n not in known]
         if unknown and (not known or rounds % _UNKNOWN_EVERY == 0):
             return min(unknown, key=lambda n: (len(states[n].history), n))
         gains = self.gains(states)
         most = max(gains[n] for n in known)
         waiting = [
-            n for n in known if not states[n].history and gains[n] >= self.warm_up_share * most
+            n
+            for n in known
+            if not states[n].history and gains[n] >= self._first_share(states[n]) * most
         ]
         if waiting:
-            return max(waiting, key=lambda n: (gains[n], -n))
+            promises = predicted_promises(states)
+            return max(waiting, key=lambda n: (promises[n] * gains[n], -n))
         drawn = random.Random(f"{self.seed} {rounds}")
         if drawn.random() < self.epsilon:
             return drawn.choice(known)
         return max(known, key=lambda n: (gains[n], -n))
+
+    def _first_share(self, state: TaskState) -> float:
+        """A first round waits while its gain is below this share of the largest."""
+        return self.race_share if state.is_predicted else self.warm_up_share
 
     def is_done(self, state: TaskState) -> bool:
         """Whether a workload gets no more rounds: exhausted, or out of patience."""
@@ -89,7 +104,7 @@ class GradientScheduler:
         0 for a task without a finite time.
         """
         uses = [state.task.uses for state in states]
-        slopes = gradient(self.objective, uses, [state.best_s for state in states])
+        slopes = gradient(self.objective, uses, [state.expected_s for state in states])
         speeds = self._group_speeds(states)
         return tuple(
             max(0.0, slope * self._expected_s(state, speed)) if slope else 0.0
@@ -98,7 +113,7 @@ class GradientScheduler:
 
     def _expected_s(self, state: TaskState, group_speed: float) -> float:
         """Seconds that a task is expected to lose in its next round."""
-        history, best_s = state.history, state.best_s
+        history, best_s = state.history, state.expected_s
         backward_s = 0.0
         if len(history) > self.window and math.isfinite(history[-1 - self.window]):
             backward_s = max(0.0, history[-1 - self.window] - history[-1]) / self.window
@@ -138,6 +153,33 @@ class GradientScheduler:
             if speeds[n] >= best / self.beta
             or rounds[n] <= _LEAVE_ROUNDS + max(rounds[k] for k in members if k != n)
         ]
+
+
+def predicted_promises(states: Sequence[TaskState]) -> tuple[float, ...]:
+    """The share of its time that each workload is expected to lose in its first round.
+
+    Predictions are compared after what was measured of the defaults: a machine on which all of them
+    take half as long again promises nothing.  1 for a workload without a prediction.
+    """
+    ratios = [
+        state.default_s / state.predicted_s
+        for state in states
+        if state.is_predicted and state.predicted_s > 0 and math.isfinite(state.default_s)
+    ]
+    factor = statistics.median(ratios) if ratios else 1.0
+    return tuple(_promise(state, factor) for state in states)
+
+
+def _promise(state: TaskState, factor: float) -> float:
+    if not state.is_predicted:
+        return 1.0
+    if not math.isfinite(state.default_s) or state.default_s <= 0:
+        return _LEAST_PROMISE
+    gains = [
+        max(0.0, 1.0 - factor * time_s / state.default_s)
+        for time_s in (state.predicted_s, state.upper_s)
+    ]
+    return max(_LEAST_PROMISE, sum(gains) / len(gains))
 
 
 def rounds_without_gain(history: Sequence[float]) -> int:

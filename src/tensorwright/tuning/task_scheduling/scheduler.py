@@ -24,6 +24,8 @@ class TaskState:
     history       `best_s` after each round
     is_exhausted  its strategy has nothing left to propose
     error         why nothing could be measured, the last of such texts; "" where something was
+    predicted_s   what a model, trained before, expects of the default; infinite where there is none
+    upper_s       what it expects to be exceeded once in ten times
     """
 
     task: Task
@@ -33,6 +35,18 @@ class TaskState:
     history: tuple[float, ...] = ()
     is_exhausted: bool = False
     error: str = ""
+    predicted_s: float = math.inf
+    upper_s: float = math.inf
+
+    @property
+    def expected_s(self) -> float:
+        """The best time, or the predicted one as long as nothing was tried."""
+        return self.best_s if self.trials else min(self.best_s, self.predicted_s)
+
+    @property
+    def is_predicted(self) -> bool:
+        """Whether a model has a price for it."""
+        return math.isfinite(self.predicted_s)
 
     @property
     def cost_s(self) -> float:

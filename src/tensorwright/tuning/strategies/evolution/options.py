@@ -22,6 +22,8 @@ class EvolutionOptions:
     pressure        the best is drawn exp(pressure) times as often as the worst as a parent
     leap            share of mutations that draw any row, not a neighbour
     epsilon         share of the proposals that are drawn at random
+    start_share     share of a proposal that structures as chosen by rule may have; where it is less
+                    than 1, those that promise most come first
     variety         how much rank a proposal loses that is like another, see `pick_diverse`
     sketches        so many structures at most are looked at in one round
     islands         the same in a restart
@@ -42,6 +44,7 @@ class EvolutionOptions:
     pressure: float = 5.0
     leap: float = 0.2
     epsilon: float = 0.06
+    start_share: float = 1.0
     variety: float = 0.1
     sketches: int = 8
     islands: int = 3

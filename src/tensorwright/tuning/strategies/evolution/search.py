@@ -63,7 +63,7 @@ class EvolutionarySearch:
         """As `Strategy.propose`."""
         self.guide.refresh()
         random = self._generator()
-        found = self.history.take_new(self.tables.starts(), count)
+        found = self.history.take_new(*self._starts(count))
         room = count - len(found)
         refined = self._refine_count(room)
         found += self.history.take_new(self._refined(refined), refined)
@@ -83,6 +83,14 @@ class EvolutionarySearch:
 
     def _generator(self) -> Generator:
         return np.random.default_rng((*self._seeds, self.history.known))
+
+    def _starts(self, count: int) -> tuple[Population, int]:
+        """Every structure by rule, and how many of them belong to a proposal."""
+        starts = self.tables.starts()
+        if self.options.start_share >= 1.0:
+            return starts, count
+        order = np.argsort(-self.guide.scores(starts), kind="stable")
+        return starts.take(order), int(np.ceil(self.options.start_share * count))
 
     @property
     def _stage(self) -> int:
