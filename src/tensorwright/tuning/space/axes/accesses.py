@@ -88,19 +88,6 @@ class Operand:
     is_constant: bool
 
 
-def own_axes(state: ScheduleState, anchor: str, stored: str) -> dict[str, str]:
-    """For each axis of `stored` the axis of `anchor` that it reads along; both may be one stage."""
-    tensor, reader = state.stage(anchor).tensor, state.stage(stored).tensor
-    if anchor == stored:
-        return {axis.name: axis.name for axis in tensor.axes}
-    link = next(x for x in loads_of(reader.body) if x.source.name == anchor)
-    found: dict[str, str] = {}
-    for axis, index in zip(tensor.axes, link.indices, strict=True):
-        for var in free_vars(index):
-            found.setdefault(var.name, axis.name)
-    return found
-
-
 def operands(state: ScheduleState, anchor: Stage, stored: Stage) -> tuple[Operand, ...]:
     """The reads of `anchor`, seen from the element of `stored` that they contribute to."""
     mapping: dict[Var, Index] = {}

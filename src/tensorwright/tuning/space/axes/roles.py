@@ -24,9 +24,10 @@ from tensorwright.tuning.space.axes.accesses import (
     operands,
     points,
     reads_along,
-    stride_along,
+    stride_in_vector,
     vector_within,
 )
+from tensorwright.tuning.space.axes.links import block_in, is_tangled, step_of
 
 
 class Role(Enum):
@@ -44,6 +45,7 @@ class AxisRoles:
 
     group        so many neighbouring rows share the vector operand; 0: all
     lanes_group  so many neighbouring lanes share the other operands; 0: all
+    lanes_block  so many neighbouring lanes are neighbours where they are computed; 0: all
     """
 
     lanes: Axis
@@ -52,6 +54,7 @@ class AxisRoles:
     batch: tuple[Axis, ...] = ()
     group: int = 0
     lanes_group: int = 0
+    lanes_block: int = 0
 
     @classmethod
     def among(
@@ -89,24 +92,37 @@ class AxisRoles:
         return self.rows[-2] if len(self.rows) > 1 else None
 
 
+_FEW_ROWS = 6  # fewer do not use a vector often enough to hide that it is loaded
+
+
 def is_scattered(state: ScheduleState, anchor: str, stored: str, width: int) -> bool:
     """Whether a product is better stored along its own axes than along those of its reader.
 
     A transposed convolution is stored with its phases interleaved: along the reader's axes the
     kernel changes with every element, and no axis is left for the rows.  A product whose columns
     become channels of a blocked layout is read with gaps, which a tile would compute for nothing.
+    So is one whose channels and pixels are cut into other groups.
     """
     roles = find_roles(state, anchor, stored, width)
-    if roles is not None:
-        body = state.stage(stored).tensor.body
-        link = next(x for x in loads_of(body) if x.source.name == anchor)
-        steps = {c for i in link.indices for m, c in terms_of(i) if m == (roles.lanes.var,)}
-        if steps - {1}:
-            return True
+    if roles is not None and step_of(state, anchor, stored, roles.lanes) not in (0, 1):
+        return True
+    own = find_roles(state, anchor, anchor, width)
+    if own is None:
+        return False
+    if is_tangled(state, anchor, stored):
+        return True
     if not has_reuse(state.stage(anchor).tensor):
         return False
-    own = find_roles(state, anchor, anchor, width)
-    return own is not None and bool(own.rows) and (roles is None or not roles.rows)
+    if roles is None:
+        return bool(own.rows)
+    rows, own_rows = (prod(extent_of(a.extent) for a in r.rows) for r in (roles, own))
+    is_flat = rows < _FEW_ROWS and 2 * rows <= own_rows
+    return is_flat or 2 * _filled(roles, width) <= _filled(own, width)
+
+
+def _filled(roles: AxisRoles, width: int) -> int:
+    """How many lanes of a vector are computed for something."""
+    return min(extent_of(roles.lanes.extent), vector_within(roles.lanes_block, width))
 
 
 def find_roles(state: ScheduleState, anchor: str, stored: str, width: int) -> AxisRoles | None:
@@ -116,7 +132,7 @@ def find_roles(state: ScheduleState, anchor: str, stored: str, width: int) -> Ax
     """
     found = operands(state, state.stage(anchor), state.stage(stored))
     axes = [axis for axis in state.stage(stored).tensor.axes if extent_of(axis.extent) > 1]
-    lanes = find_lanes(axes, found, _stride_in_group(found), width)
+    lanes = find_lanes(axes, found, _stride_in_group(found, width), width)
     if lanes is None:
         return None
     grouped = common_group(found, lanes.var)
@@ -126,6 +142,8 @@ def find_roles(state: ScheduleState, anchor: str, stored: str, width: int) -> Ax
         is_shared = not reads_along(load, lanes.var) or (grouped and group_size(load, lanes.var))
         (narrow if is_shared else wide).append(load)
     roles = AxisRoles.among(axes, lanes, wide, narrow)
+    block = block_in(state, anchor, stored, lanes)
+    roles = replace(roles, lanes_group=grouped, lanes_block=block)
     others = tuple(axis for axis in axes if axis is not lanes)
     if not roles.rows and not narrow:
         roles = replace(roles, rows=others, columns=(), batch=())
@@ -134,8 +152,8 @@ def find_roles(state: ScheduleState, anchor: str, stored: str, width: int) -> Ax
             along = [load for load in wide if reads_along(load, axis.var)]
             sizes = {group_size(load, axis.var) for load in along}
             if len(sizes) == 1 and 0 not in sizes:
-                return replace(roles, rows=(axis,), group=sizes.pop(), lanes_group=grouped)
-    return replace(roles, lanes_group=grouped)
+                return replace(roles, rows=(axis,), group=sizes.pop())
+    return roles
 
 
 Stride = Callable[[Load, Axis], "int | None"]
@@ -177,12 +195,12 @@ def find_lanes(
     return best if best is not None and cost(best)[0] < _ACROSS else None
 
 
-def _stride_in_group(found: Sequence[Operand]) -> Stride:
-    """The strides of vectors that fill groups exactly."""
+def _stride_in_group(found: Sequence[Operand], width: int) -> Stride:
+    """The strides of vectors that fill groups and blocks exactly."""
 
     def stride_of(load: Load, axis: Axis) -> int | None:
         is_grouped = common_group(found, axis.var) and group_size(load, axis.var)
-        return 0 if is_grouped else stride_along(load, axis.var)
+        return 0 if is_grouped else stride_in_vector(load, axis, width)
 
     return stride_of
 

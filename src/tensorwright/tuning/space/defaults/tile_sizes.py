@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tensorwright.base import Target
+from tensorwright.tuning.space.axes.links import is_aligned
 from tensorwright.tuning.space.sketch import divisors
 
 
@@ -11,10 +12,14 @@ def few_columns(limit: int, values: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(value for value in values if value <= limit) or (1,)
 
 
-def row_sizes(extent: int, limit: int) -> tuple[int, ...]:
-    """Tile sizes worth trying along rows: divisors, and some that leave a shifted tail."""
+def row_sizes(extent: int, limit: int, block: int = 0) -> tuple[int, ...]:
+    """Tile sizes worth trying along rows: divisors, and some that leave a shifted tail.
+
+    block   so many rows belong together: tiles are parts of that, or some whole; 0: none do
+    """
     extra = tuple(n for n in (2, 3, 4, 6, 8, 12, 14) if n <= min(extent, limit))
-    return tuple(sorted({*divisors(extent, limit), *extra}))
+    sizes = sorted({*divisors(extent, limit), *extra})
+    return tuple(size for size in sizes if is_aligned(size, block))
 
 
 def default_tile(
@@ -24,6 +29,7 @@ def default_tile(
     target: Target,
     most_columns: int = 8,
     column_bytes: int = 0,
+    blocks: tuple[int, int, int] = (0, 0, 0),
 ) -> tuple[int, int, int]:
     """The register tile (vectors, rows, second rows) with the best estimated share of peak.
 
@@ -35,6 +41,8 @@ def default_tile(
 
     column_bytes   what a column of vectors takes over the whole reduction: where a tile's columns
                    fill more than a third of the second cache, and are read again, a vector takes 8
+    blocks         so many columns, rows, second rows belong together: tiles are parts of that, or
+                   some of them whole; 0: none do
     """
     best, best_score = (1, 1, 1), -1.0
     for c in range(1, min(columns, most_columns, 8) + 1):
@@ -43,7 +51,8 @@ def default_tile(
         for second in range(1, min(more_rows, 4) + 1):
             for r in range(1, min(rows, 28) + 1):
                 held = c * r * second
-                if held + c + 1 > target.vector_registers:
+                is_whole = all(map(is_aligned, (c, r, second), blocks))
+                if held + c + 1 > target.vector_registers or not is_whole:
                     continue
                 cycles = max(held / 2, (c + r * second) / 2, vector_cycles * c, 4.0)
                 share = held / 2 / cycles
@@ -59,17 +68,20 @@ _WINDOW_VECTORS = 14
 _WINDOW_ROWS = 8
 
 
-def window_tile(columns: int, rows: int) -> tuple[int, int, int]:
+def window_tile(columns: int, rows: int, block: int = 0) -> tuple[int, int, int]:
     """The register tile (vectors, rows, second rows) of windows that are read past a border.
 
     The tiles at the border evaluate conditions, so a tile is small, but two vectors wide where
     there are two: a cache line is then used whole with the one that is fetched with it.  A short
     row is one tile, whose conditions along it are decided when it is unrolled.
+
+    block   so many rows belong together, as for `row_sizes`
     """
     wide = min(columns, 2)
     if wide * rows <= _WINDOW_VECTORS:
         return wide, rows, 1
     most = min(_WINDOW_VECTORS // wide, _WINDOW_ROWS)
+    sizes = [r for r in range(most // 2, most + 1) if is_aligned(r, block)]
     # the least work in tails; of those the longest tile
-    best = min(range(most // 2, most + 1), key=lambda r: (-(-rows // r) * r, -r))
-    return wide, best, 1
+    best = min(sizes, key=lambda r: (-(-rows // r) * r, -r), default=0)
+    return wide, best or divisors(block, most)[-1], 1

@@ -24,10 +24,10 @@ from tensorwright.tuning.space.axes.accesses import (
     block_along,
     extent_of,
     lanes_for,
-    own_axes,
     points,
     vector_within,
 )
+from tensorwright.tuning.space.axes.links import block_in, is_aligned, own_axes
 from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_inside_columns
 from tensorwright.tuning.space.defaults.borders import skip_zeros
 from tensorwright.tuning.space.defaults.pack_operand import place_panel
@@ -81,9 +81,8 @@ class Tiling:
         self.stored = stored
         self.order = order
         self.panel = panel  # the copy of the wide operand's columns, where there is one
-        self.width = vector_within(
-            roles.lanes_group, lanes_for(target, builder.state.stage(anchor))
-        )
+        width = vector_within(roles.lanes_group, lanes_for(target, builder.state.stage(anchor)))
+        self.width = vector_within(roles.lanes_block, width)
         if not roles.rows and extent_of(roles.lanes.extent) > self.width:
             roles = replace(
                 roles, rows=roles.columns[-1:], columns=()
@@ -149,11 +148,21 @@ class Tiling:
             return self.roles.lanes_group // self.width
         return -(-extent_of(self.roles.lanes.extent) // self.width)
 
+    @property
+    def _blocks(self) -> tuple[int, int, int]:
+        """How many columns, rows, second rows belong together where they are computed."""
+        roles = self.roles
+        columns = roles.lanes_block // self.width if self._is_wide else self._block(roles.column)
+        return columns, self._block(roles.row), self._block(roles.second_row)
+
+    def _block(self, axis: Axis | None) -> int:
+        return block_in(self.builder.state, self.anchor, self.stored, axis) if axis else 0
+
     def _choose_tile(self) -> tuple[int, int, int]:
         """The register tile by rule: columns, rows, second rows."""
         columns = self._columns_extent
         if self.order is Order.INLINED:
-            tile = window_tile(columns, _extent(self.roles.row))
+            tile = window_tile(columns, _extent(self.roles.row), self._block(self.roles.row))
         else:
             tile = default_tile(
                 columns,
@@ -166,6 +175,7 @@ class Tiling:
                 if self._is_wide and columns > 3
                 else 8,
                 column_bytes=self._column_bytes(),
+                blocks=self._blocks,
             )
         if self._is_wide and self.roles.lanes_group:
             return max(divisors(columns, tile[0])), *tile[1:]
@@ -180,6 +190,7 @@ class Tiling:
         is_shifted = self._is_wide and extent % full != 0 and extent >= full
         most = extent // self.width if is_shifted else self._columns_extent
         choices = few_columns(most, (1, 2, 3, 4, 6, 8))
+        choices = tuple(size for size in choices if is_aligned(size, self._blocks[0]))
         if self._is_wide and self.roles.lanes_group:  # a tile stays inside its group
             choices = divisors(self._columns_extent, 8)
         columns = self.builder.choose("columns", choices, default)
@@ -211,7 +222,7 @@ class Tiling:
     def _split_rows(self, rows: int, more_rows: int) -> tuple[list[Index], list[str], list[str]]:
         """Split the axes of the rows: (rows of a tile, loops over tiles, loops in a tile)."""
         roles = self.roles
-        sizes = row_sizes(_extent(roles.row), 28)
+        sizes = row_sizes(_extent(roles.row), 28, self._block(roles.row))
         if roles.group:  # a tile stays inside its group
             sizes = divisors(roles.group, 28)
             rows = max(divisors(roles.group, rows))
@@ -236,7 +247,8 @@ class Tiling:
         return factors, outer, inner
 
     def _more_rows(self) -> tuple[int, ...]:
-        return (1,) if self.skips_rows else row_sizes(_extent(self.roles.second_row), 8)
+        axis = self.roles.second_row
+        return (1,) if self.skips_rows else row_sizes(_extent(axis), 8, self._block(axis))
 
     def _order_tiles(self, columns: list[str], rows: list[str]) -> list[str]:
         """The loops over tiles, outermost first; what is not tiled is outside of them."""
@@ -339,7 +351,8 @@ class Tiling:
         stage = builder.state.stage(name)
         lanes, tile = self._anchor_axes()
         vector = lanes
-        if extent_of(self.roles.lanes.extent) > self.width:
+        own = next(axis for axis in stage.tensor.axes if axis.name == lanes)
+        if min(extent_of(self.roles.lanes.extent), extent_of(own.extent)) > self.width:
             builder.do(Split(name, lanes, (self.width,)))
             tile = [*tile, f"{lanes}_o"]
             vector = f"{lanes}_i"
@@ -365,11 +378,11 @@ class Tiling:
         tile.
         """
         own = own_axes(self.builder.state, self.anchor, self.stored)
-        lanes = own[self.roles.lanes.name]
+        *columns, lanes = own[self.roles.lanes.name]
         # columns innermost: each read along the rows is then used up at once, by all columns
         roles = (self.roles.second_row, self.roles.row, self.roles.column)
-        found = [own[role.name] for role in roles if role is not None and role.name in own]
-        return lanes, list(dict.fromkeys(name for name in found if name != lanes))
+        found = [name for role in roles if role is not None for name in own.get(role.name, ())]
+        return lanes, list(dict.fromkeys(name for name in (*found, *columns) if name != lanes))
 
     def _skip_zeros(self, stage: Stage, tile: list[str]) -> list[str]:
         """Skip taps beside the image, where a tile has one position; gives the axes of the taps.

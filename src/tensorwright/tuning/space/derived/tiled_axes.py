@@ -13,10 +13,10 @@ from tensorwright.tuning.space.axes.accesses import (
     extent_of,
     lanes_for,
     operands,
-    own_axes,
     period_along,
     stride_in_vector,
 )
+from tensorwright.tuning.space.axes.links import own_axes
 from tensorwright.tuning.space.axes.roles import AxisRoles, Role, find_lanes
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile
 from tensorwright.tuning.space.sketch import divisors, factorisations
@@ -89,7 +89,7 @@ def plan_axes(
         tail = Tail.SHIFT if stage != host and len(sizes) == 1 else Tail.GUARD
         if all(extent % (a * b * c) == 0 for a, b, c in sizes):
             tail = Tail.EXACT
-        planned.append(TileAxis(axis.name, own[axis.name], role, sizes, default, tail))
+        planned.append(TileAxis(axis.name, own[axis.name][-1], role, sizes, default, tail))
     return tuple(planned)
 
 
