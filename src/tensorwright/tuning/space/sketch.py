@@ -233,6 +233,13 @@ class SketchBuilder:
         self.state = applied(step, self.state)
         self.steps.append(step)
 
+    def join(self, continued: SketchBuilder) -> None:
+        """Take over what another builder has done that began with the state of this one."""
+        self.state = continued.state
+        self.steps += continued.steps
+        self.choices += continued.choices
+        self.limits += continued.limits
+
     def choose(
         self,
         name: str,

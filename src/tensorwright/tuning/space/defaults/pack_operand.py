@@ -11,10 +11,11 @@ ACM TOMS 2008.
 from __future__ import annotations
 
 from tensorwright.base import Target
-from tensorwright.expr import Axis, loads_of
+from tensorwright.expr import Axis, free_vars, loads_of
 from tensorwright.schedule import CacheRead, ComputeAt, Scope, Split, Vectorize
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
+    group_size,
     lanes_for,
     operands,
     reads_along,
@@ -54,6 +55,31 @@ def pack_operand(
             builder.do(step)
             return step.copy
     return ""
+
+
+def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:
+    """Copy an operand that is read across its rows along the last axis into the other order.
+
+    The last axis that fills half a vector, that is, if there is one.
+    """
+    state = builder.state
+    axes = state.stage(stored).tensor.axes
+    long_axes = [axis for axis in axes if 2 * extent_of(axis.extent) >= width]
+    last = long_axes[-1] if long_axes else axes[-1]
+    found = operands(state, state.stage(anchor), state.stage(stored))
+    if last.extent == 1 or len(found) < 2:
+        return
+    links = dict(zip(loads_of(state.stage(anchor).tensor.body), found, strict=True))
+    for load, operand in links.items():
+        if operand.is_constant or stride_along(operand.load, last.var) in (0, 1):
+            continue
+        if group_size(operand.load, last.var):
+            continue
+        across = [n for n, i in enumerate(operand.load.indices) if last.var in free_vars(i)]
+        rank = len(load.indices)
+        if len(across) == 1 and across[0] != rank - 1:
+            order = (*(n for n in range(rank) if n != across[0]), across[0])
+            builder.do(CacheRead(load.source.name, anchor, Scope.GLOBAL, order))
 
 
 def place_panel(builder: SketchBuilder, copy: str, host: str, loop: str, target: Target) -> None:

@@ -30,12 +30,16 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
-    has_reuse,
     is_contiguous,
     lanes_for,
     points,
     reads_along,
     stride_along,
+)
+from tensorwright.tuning.space.defaults.products import (
+    has_large_products,
+    is_product,
+    tile_products,
 )
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
@@ -55,7 +59,7 @@ def row_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     builder = SketchBuilder(state)
     inline_elementwise(builder)
     rows = shared_rows(builder.state)
-    if rows == 0:
+    if rows == 0 or has_large_products(builder.state, rows):
         built = [_separate(state, target, parts, vectors) for parts, vectors in _PARTITIONS]
         return tuple({sketch.trace: sketch for sketch in built}.values())
     turned = _turn_operands(builder, target)
@@ -72,10 +76,12 @@ def _separate(state: ScheduleState, target: Target, parts: int, vectors: int) ->
     """Every stage by itself."""
     builder = SketchBuilder(state)
     inline_elementwise(builder)
+    tiled = tile_products(builder, target)
     cut = _factor_whole(builder, parts)
     _factor_contiguous(builder, target, vectors, cut)
     for stage in builder.state.stages:
-        _schedule_at_root(builder, stage.name, target)
+        if stage.name not in tiled:
+            _schedule_at_root(builder, stage.name, target)
     return builder.sketch(f"separate, {parts} parts of {vectors} vectors" if cut else "separate")
 
 
@@ -142,7 +148,7 @@ def _turn_operands(builder: SketchBuilder, target: Target) -> tuple[str, ...]:
     copies: list[str] = []
     for stage in builder.state.stages:
         lanes = lanes_for(target, stage)
-        for load in loads_of(stage.tensor.body) if _is_product(stage) else ():
+        for load in loads_of(stage.tensor.body) if is_product(stage) else ():
             order = _order_along(load, stage.tensor.axes[-1], lanes)
             others = [a for a in stage.tensor.axes if not reads_along(load, a.var)]
             uses = prod(extent_of(axis.extent) for axis in others)
@@ -253,7 +259,7 @@ def _compute_by_blocks(
     """
     last = builder.state.stages[-1]
     axes = last.tensor.axes
-    products = [s.name for s in builder.state.stages if _is_product(s)]
+    products = [s.name for s in builder.state.stages if is_product(s)]
     for name in products:
         builder.do(CacheWrite(name))
     work = sum(points(stage.tensor) for stage in builder.state.stages)
@@ -298,7 +304,7 @@ def _default_block(builder: SketchBuilder, split: int) -> int:
     state = builder.state
     axes = state.stages[-1].tensor.axes
     sizes = divisors(extent_of(axes[split].extent), 8) or (1,)
-    if any(_is_product(stage) for stage in state.stages):
+    if any(is_product(stage) for stage in state.stages):
         return max(sizes)
     rows = prod(extent_of(axis.extent) for axis in axes[: split + 1])
     points_of_row = max(points(stage.tensor) for stage in state.stages) // max(1, rows)
@@ -332,10 +338,6 @@ def _schedule_copy(
         builder.do(ComputeAt(name, reader, home))
     else:
         parallelise(builder, name, outer, points(stage.tensor))
-
-
-def _is_product(stage: Stage) -> bool:
-    return stage.tensor.reduction is not None and has_reuse(stage.tensor)
 
 
 def _is_cache_of(name: str, products: list[str]) -> bool:

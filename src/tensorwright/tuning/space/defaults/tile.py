@@ -15,19 +15,16 @@ from __future__ import annotations
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Const, Load, Select, Tensor, children, free_vars, loads_of
-from tensorwright.schedule import CacheRead, CacheWrite, ScheduleState, Scope, SkipZeros, Stage
+from tensorwright.expr import Const, Load, Select, Tensor, children, loads_of
+from tensorwright.schedule import CacheRead, CacheWrite, ScheduleState, SkipZeros, Stage
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
-    group_size,
     has_reuse,
     lanes_for,
-    operands,
     points,
-    stride_along,
 )
 from tensorwright.tuning.space.axes.roles import find_roles, is_scattered, rows_inside_columns
-from tensorwright.tuning.space.defaults.pack_operand import pack_operand
+from tensorwright.tuning.space.defaults.pack_operand import pack_operand, transpose_operands
 from tensorwright.tuning.space.defaults.tiling import FULL_UNROLL, Order, Tiling
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import ensure_epilogue, inline_elementwise
@@ -122,7 +119,7 @@ def _tile_sketch(
         stored = anchor
     if stored == anchor:
         anchor = CacheWrite(anchor).cached
-    _transpose_operands(builder, anchor, stored, width)
+    transpose_operands(builder, anchor, stored, width)
     roles = find_roles(builder.state, anchor, stored, width)
     if roles is None:
         return None
@@ -161,31 +158,6 @@ def _only_pads(state: ScheduleState, anchor: Stage) -> bool:
         isinstance(body, Select) and all(isinstance(x, Load | Const) for x in children(body))
         for body in bodies
     )
-
-
-def _transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:
-    """Copy an operand that is read across its rows along the last axis into the other order.
-
-    The last axis that fills half a vector, that is, if there is one.
-    """
-    state = builder.state
-    axes = state.stage(stored).tensor.axes
-    long_axes = [axis for axis in axes if 2 * extent_of(axis.extent) >= width]
-    last = long_axes[-1] if long_axes else axes[-1]
-    found = operands(state, state.stage(anchor), state.stage(stored))
-    if last.extent == 1 or len(found) < 2:
-        return
-    links = dict(zip(loads_of(state.stage(anchor).tensor.body), found, strict=True))
-    for load, operand in links.items():
-        if operand.is_constant or stride_along(operand.load, last.var) in (0, 1):
-            continue
-        if group_size(operand.load, last.var):
-            continue
-        across = [n for n, i in enumerate(operand.load.indices) if last.var in free_vars(i)]
-        rank = len(load.indices)
-        if len(across) == 1 and across[0] != rank - 1:
-            order = (*(n for n in range(rank) if n != across[0]), across[0])
-            builder.do(CacheRead(load.source.name, anchor, Scope.GLOBAL, order))
 
 
 _ROWS_FIRST = 0.5

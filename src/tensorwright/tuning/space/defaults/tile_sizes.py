@@ -13,7 +13,7 @@ def few_columns(limit: int, values: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def row_sizes(extent: int, limit: int, block: int = 0) -> tuple[int, ...]:
-    """Tile sizes worth trying along rows: divisors, and some that leave a shifted tail.
+    """Tile sizes up to a limit worth trying along rows: divisors, some that leave a shifted tail.
 
     block   so many rows belong together: tiles are parts of that, or some whole; 0: none do
     """
@@ -30,6 +30,7 @@ def default_tile(
     most_columns: int = 8,
     column_bytes: int = 0,
     blocks: tuple[int, int, int] = (0, 0, 0),
+    most_rows: tuple[int, int] = (28, 4),
 ) -> tuple[int, int, int]:
     """The register tile (vectors, rows, second rows) with the best estimated share of peak.
 
@@ -43,13 +44,14 @@ def default_tile(
                    fill more than a third of the second cache, and are read again, a vector takes 8
     blocks         so many columns, rows, second rows belong together: tiles are parts of that, or
                    some of them whole; 0: none do
+    most_rows      so many rows, second rows, have their places in the first cache
     """
     best, best_score = (1, 1, 1), -1.0
     for c in range(1, min(columns, most_columns, 8) + 1):
         leaves = 3 * c * column_bytes > target.l2_bytes and rows * more_rows > 28
         vector_cycles = 8.0 if leaves else 1.3
-        for second in range(1, min(more_rows, 4) + 1):
-            for r in range(1, min(rows, 28) + 1):
+        for second in range(1, min(more_rows, most_rows[1], 4) + 1):
+            for r in range(1, min(rows, most_rows[0], 28) + 1):
                 held = c * r * second
                 is_whole = all(map(is_aligned, (c, r, second), blocks))
                 if held + c + 1 > target.vector_registers or not is_whole:

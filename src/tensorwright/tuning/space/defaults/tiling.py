@@ -27,6 +27,7 @@ from tensorwright.tuning.space.axes.accesses import (
     points,
     vector_within,
 )
+from tensorwright.tuning.space.axes.cache_sets import most_rows
 from tensorwright.tuning.space.axes.links import block_in, is_aligned, own_axes
 from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_inside_columns
 from tensorwright.tuning.space.defaults.borders import skip_zeros
@@ -61,7 +62,11 @@ class Order(Enum):
 
 
 class Tiling:
-    """Mutable working state while one tile sketch is built."""
+    """Mutable working state while one tile sketch is built.
+
+    prefix   of the names of choices, where a program has several products, each tiled by itself:
+             what comes before and after is left to others then
+    """
 
     def __init__(
         self,
@@ -74,6 +79,7 @@ class Tiling:
         panel: str = "",
         *,
         skips_rows: bool = False,
+        prefix: str = "",
     ) -> None:
         self.builder = builder
         self.target = target
@@ -88,6 +94,7 @@ class Tiling:
                 roles, rows=roles.columns[-1:], columns=()
             )  # the lanes give the columns
         self.roles = roles
+        self.prefix = prefix
         self.skips_rows = skips_rows  # tiles are one row high, so that taps outside are skipped
         self.band = ""  # the loop over bands of rows, where there is one
         self.feeding = [
@@ -98,6 +105,8 @@ class Tiling:
         position = [s.name for s in builder.state.stages].index(stored)
         self.following = [s.name for s in builder.state.stages[position + 1 :]]
         self.feeding = [name for name in self.feeding if name not in self.following]
+        if prefix:
+            self.feeding, self.following = [], []
 
     def build(self) -> None:
         """Tile the stored stage, place the anchor in its tiles, schedule what feeds it."""
@@ -158,6 +167,13 @@ class Tiling:
     def _block(self, axis: Axis | None) -> int:
         return block_in(self.builder.state, self.anchor, self.stored, axis) if axis else 0
 
+    def _most(self, axis: Axis | None) -> int:
+        """So many rows of a tile, at most, stay in the first cache while it reads along them."""
+        if axis is None:
+            return 1
+        most = most_rows(self.builder.state, self.anchor, self.stored, axis, self.target)
+        return _extent(axis) if most is None else most
+
     def _choose_tile(self) -> tuple[int, int, int]:
         """The register tile by rule: columns, rows, second rows."""
         columns = self._columns_extent
@@ -176,6 +192,7 @@ class Tiling:
                 else 8,
                 column_bytes=self._column_bytes(),
                 blocks=self._blocks,
+                most_rows=(self._most(self.roles.row), self._most(self.roles.second_row)),
             )
         if self._is_wide and self.roles.lanes_group:
             return max(divisors(columns, tile[0])), *tile[1:]
@@ -193,7 +210,7 @@ class Tiling:
         choices = tuple(size for size in choices if is_aligned(size, self._blocks[0]))
         if self._is_wide and self.roles.lanes_group:  # a tile stays inside its group
             choices = divisors(self._columns_extent, 8)
-        columns = self.builder.choose("columns", choices, default)
+        columns = self._choose("columns", choices, default)
         if self._is_wide:
             tail = Tail.SHIFT if is_shifted else Tail.GUARD
             self.builder.do(Split(self.stored, lanes, (columns, self.width), tail))
@@ -215,14 +232,16 @@ class Tiling:
         most = accumulators(self.target) // vectors
         sizes = divisors(extent_of(axis.extent), min(_MOST_DEEP, most))
         usual = max(size for size in sizes if size * vectors <= 2 * _FEW_VECTORS)
-        factor = self.builder.choose("more_columns", sizes, usual)
+        factor = self._choose("more_columns", sizes, usual)
         self._split(axis, factor, usual)
         return [factor], [f"{axis.name}_i"]
 
     def _split_rows(self, rows: int, more_rows: int) -> tuple[list[Index], list[str], list[str]]:
         """Split the axes of the rows: (rows of a tile, loops over tiles, loops in a tile)."""
         roles = self.roles
-        sizes = row_sizes(_extent(roles.row), 28, self._block(roles.row))
+        sizes = row_sizes(
+            _extent(roles.row), min(28, self._most(roles.row)), self._block(roles.row)
+        )
         if roles.group:  # a tile stays inside its group
             sizes = divisors(roles.group, 28)
             rows = max(divisors(roles.group, rows))
@@ -235,7 +254,7 @@ class Tiling:
         ):
             if axis is None:
                 continue
-            factors.append(self.builder.choose(label, values, size))
+            factors.append(self._choose(label, values, size))
             if axis is roles.second_row and self._has_bands(size):
                 self._split_band(axis, factors[-1], size)
                 outer.append(f"{axis.name}_1")
@@ -248,7 +267,8 @@ class Tiling:
 
     def _more_rows(self) -> tuple[int, ...]:
         axis = self.roles.second_row
-        return (1,) if self.skips_rows else row_sizes(_extent(axis), 8, self._block(axis))
+        most = min(8, self._most(axis))
+        return (1,) if self.skips_rows else row_sizes(_extent(axis), most, self._block(axis))
 
     def _order_tiles(self, columns: list[str], rows: list[str]) -> list[str]:
         """The loops over tiles, outermost first; what is not tiled is outside of them."""
@@ -269,6 +289,11 @@ class Tiling:
         batch = [name for name in batch if name not in again]
         return [*batch, *columns, *again, *rows]
 
+    def _choose(
+        self, name: str, values: tuple[int, ...], default: int, kind: Kind = Kind.TILE
+    ) -> Index:
+        return self.builder.choose(f"{self.prefix}{name}", values, default, kind)
+
     def _split(self, axis: Axis, factor: Index, default: int) -> None:
         extent = extent_of(axis.extent)
         tail = Tail.SHIFT if extent % default and extent >= default else Tail.GUARD
@@ -283,7 +308,7 @@ class Tiling:
         extent = extent_of(axis.extent)
         most = _SHORT_BAND_ROWS if self.order is Order.ROWS_OUTSIDE else _BAND_ROWS
         usual = max(1, round(extent / max(1, round(extent / most)) / size))
-        band = self.builder.choose("band", row_sizes(-(-extent // size), 32), usual, Kind.PARALLEL)
+        band = self._choose("band", row_sizes(-(-extent // size), 32), usual, Kind.PARALLEL)
         full = usual * size
         tail = Tail.SHIFT if extent % full and extent >= full else Tail.GUARD
         self.builder.do(Split(self.stored, axis.name, (band, rows), tail))
@@ -411,7 +436,7 @@ class Tiling:
         if block and extent % block:  # the channels of a group end inside a block
             block = 0
         steps = divisors(block or extent, 16)
-        step = self.builder.choose("unroll", steps, max(divisors(block or extent, 4)), Kind.UNROLL)
+        step = self._choose("unroll", steps, max(divisors(block or extent, 4)), Kind.UNROLL)
         if block and extent > block:
             inner = exact_div(block, step)
             self.builder.do(Split(stage.name, main.name, (inner, step), Tail.EXACT))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,6 +17,7 @@ from tensorwright.tuning.space.axes.accesses import (
     period_along,
     stride_in_vector,
 )
+from tensorwright.tuning.space.axes.cache_sets import most_rows
 from tensorwright.tuning.space.axes.links import own_axes
 from tensorwright.tuning.space.axes.roles import AxisRoles, Role, find_lanes
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile
@@ -73,7 +75,9 @@ def plan_axes(
     if lanes is None:
         return None
     roles = _roles_by_name(axes, lanes, found, width)
-    wanted = _default_sizes(axes, roles, width, target)
+    by_rows = (axis for axis in axes if roles[axis.name] is Role.ROWS)
+    most = {axis.name: most_rows(state, stage, host, axis, target) for axis in by_rows}
+    wanted = _default_sizes(axes, roles, width, target, most)
     own = own_axes(state, stage, host)
     planned: list[TileAxis] = []
     for axis in axes:
@@ -85,6 +89,8 @@ def plan_axes(
             sizes = lane_sizes(period or extent, width)
         elif role in (Role.ROWS, Role.COLUMNS):
             sizes = row_sizes(extent, period)
+            held = most.get(axis.name) or extent
+            sizes = tuple(row for row in sizes if row[-1] <= held) or sizes
         default = _nearest(sizes, wanted.get(axis.name, 1))
         tail = Tail.SHIFT if stage != host and len(sizes) == 1 else Tail.GUARD
         if all(extent % (a * b * c) == 0 for a, b, c in sizes):
@@ -117,19 +123,28 @@ def _roles_by_name(
 
 
 def _default_sizes(
-    axes: list[Axis], roles: dict[str, Role], width: int, target: Target
+    axes: list[Axis],
+    roles: dict[str, Role],
+    width: int,
+    target: Target,
+    most: Mapping[str, int | None],
 ) -> dict[str, int]:
-    """The register tile chosen by rule: how many elements along each axis."""
+    """The register tile chosen by rule: how many elements along each axis.
+
+    most   so many rows along an axis have their places in the first cache; None: any number
+    """
     by_role = {role: [a for a in axes if roles[a.name] is role] for role in Role}
     (lanes,) = by_role[Role.LANES]
     vectors = extent_of(lanes.extent) // width
     columns = by_role[Role.COLUMNS][-1] if vectors < 2 and by_role[Role.COLUMNS] else None
     rows = [extent_of(axis.extent) for axis in reversed(by_role[Role.ROWS])][:2]
+    held = [most.get(axis.name) or 28 for axis in reversed(by_role[Role.ROWS])][:2]
     tile = default_tile(
         max(1, vectors if columns is None else extent_of(columns.extent)),
         rows[0] if rows else 1,
         rows[1] if len(rows) > 1 else 1,
         target,
+        most_rows=(held[0] if held else 1, held[1] if len(held) > 1 else 1),
     )
     sizes = {lanes.name: width * tile[0] if columns is None else width}
     if columns is not None:

@@ -1,0 +1,42 @@
+"""How many rows of a tile the first cache holds at once, where their distance hits few of its sets.
+
+A tile reads a line of each of its rows and comes back to it for every element of that line.  Rows
+that are a multiple of 4096 bytes apart have their lines in one set, which has as many ways as the
+cache has pages: with more rows than that every read misses.
+
+Source:  the index of a first cache lies within a page on x86-64 and most others, so that a set is
+chosen while the address is translated; Drepper, What every programmer should know about memory.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+from tensorwright.base import Target
+from tensorwright.expr import Axis
+from tensorwright.schedule import ScheduleState
+from tensorwright.tuning.space.axes.accesses import operands, stride_along
+
+_PAGE_BYTES = 4096
+_LINE_BYTES = 64
+_OTHER_WAYS = 2  # for the vectors that stream by, and what is stored
+
+
+def most_rows(
+    state: ScheduleState, anchor: str, stored: str, axis: Axis, target: Target
+) -> int | None:
+    """How many neighbours along an axis a tile may read without losing the first; None: any number.
+
+    Constants count not: they are stored in the order in which they are read.
+    """
+    ways = max(2, target.l1_bytes // _PAGE_BYTES - _OTHER_WAYS)
+    limits: list[int] = []
+    for operand in operands(state, state.stage(anchor), state.stage(stored)):
+        stride = stride_along(operand.load, axis.var)
+        if operand.is_constant or not stride:
+            continue
+        apart = abs(stride) * operand.load.dtype.size_bytes
+        if apart > _LINE_BYTES:
+            sets = max(1, _PAGE_BYTES // max(gcd(apart, _PAGE_BYTES), _LINE_BYTES))
+            limits.append(ways * sets)
+    return min(limits, default=None)

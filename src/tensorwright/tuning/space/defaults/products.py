@@ -1,0 +1,54 @@
+"""Several products in one program: each in register tiles by itself, at the root.
+
+What a transposed convolution computes as phases, each a product of its own, is put together by a
+last stage.  A block of rows of that stage would hold whole images.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from tensorwright.base import Target
+from tensorwright.schedule import AtRoot, CacheWrite, ScheduleState, Stage
+from tensorwright.tuning.space.axes.accesses import extent_of, has_reuse, lanes_for
+from tensorwright.tuning.space.axes.roles import find_roles
+from tensorwright.tuning.space.defaults.pack_operand import transpose_operands
+from tensorwright.tuning.space.defaults.tiling import Order, Tiling
+from tensorwright.tuning.space.sketch import SketchBuilder
+
+_MOST_ELEMENTS = 64  # of a block, along its own axes but the last, which are all in one tile
+
+
+def is_product(stage: Stage) -> bool:
+    """Whether a stage folds, and uses what it reads again."""
+    return stage.tensor.reduction is not None and has_reuse(stage.tensor)
+
+
+def has_large_products(state: ScheduleState, rows: int) -> bool:
+    """Whether some product has too many elements for one tile after its first `rows` axes."""
+    return any(
+        prod(extent_of(axis.extent) for axis in stage.tensor.axes[rows:-1]) > _MOST_ELEMENTS
+        for stage in state.stages
+        if is_product(stage)
+    )
+
+
+def tile_products(builder: SketchBuilder, target: Target) -> frozenset[str]:
+    """Tile each product that has vectors, and leave the rest; the stages that are scheduled."""
+    tiled: set[str] = set()
+    for stage in builder.state.stages:
+        name = stage.name
+        if not is_product(stage) or not isinstance(stage.placement, AtRoot):
+            continue
+        trial = SketchBuilder(builder.state)
+        trial.do(CacheWrite(name))
+        cached = CacheWrite(name).cached
+        width = lanes_for(target, trial.state.stage(cached))
+        transpose_operands(trial, cached, name, width)
+        roles = find_roles(trial.state, cached, name, width)
+        if roles is None:
+            continue
+        Tiling(trial, target, cached, name, roles, Order.COLUMNS_OUTSIDE, prefix=f"{name}_").build()
+        builder.join(trial)
+        tiled |= {name, cached}
+    return frozenset(tiled)

@@ -1,0 +1,72 @@
+"""Rows whose distance hits few sets of the first cache."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from tests.targets import AVX2, AVX512, native_target
+from tests.unit.tuning.compiled import check_schedule, weights, workloads
+
+from tensorwright.base import Target
+from tensorwright.graph import Graph, GraphBuilder
+from tensorwright.schedule import ScheduleState, format_trace, state_of
+from tensorwright.tuning.space import Sketch, direct_sketches, rule_sketches
+from tensorwright.tuning.space.axes.cache_sets import most_rows
+
+pytestmark = pytest.mark.target
+
+
+def product(rows: int, terms: int, columns: int) -> Graph:
+    """A product with a constant."""
+    b = GraphBuilder("product")
+    x = b.input("x", (rows, terms))
+    return b.finish([b.add("matmul", x, b.constant(weights(terms, columns)))])
+
+
+def state(rows: int, terms: int, columns: int) -> ScheduleState:
+    ((workload, _),) = workloads(product(rows, terms, columns), AVX512)
+    return state_of(workload)
+
+
+@pytest.mark.parametrize(
+    ("terms", "l1_bytes", "most"),
+    [
+        (1024, 32768, 6),  # all rows in one set of 8 ways, two of them for others
+        (1024, 49152, 10),
+        (3072, 32768, 6),
+        (512, 32768, 12),  # two sets
+        (1040, 32768, 384),
+        (1000, 32768, 384),
+        (8, 32768, None),  # two rows share a line
+    ],
+)
+def test_most_rows(terms: int, l1_bytes: int, most: int | None) -> None:
+    program = state(64, terms, 32)
+    (axis, _) = program.stage("matmul").tensor.axes
+    target = replace(AVX512, l1_bytes=l1_bytes)
+    assert most_rows(program, "matmul", "matmul", axis, target) == most
+
+
+def _rows_tried(sketch: Sketch, name: str) -> int:
+    (choice,) = (each for each in sketch.choices if name in each.names)
+    return max(row[choice.names.index(name)] for row in choice.values)
+
+
+def test_tiles_keep_their_rows_in_the_first_cache() -> None:
+    for terms, most in ((3072, 6), (3088, 27)):
+        sketches = direct_sketches(state(99, terms, 256), AVX512)
+        assert sketches[0].defaults["rows"] <= most
+        assert (_rows_tried(sketches[0], "rows") <= 6) == (terms == 3072)
+        derived = next(sketch for sketch in sketches if "matmul cached" in sketch.name)
+        assert (_rows_tried(derived, "matmul_i_3") <= 6) == (terms == 3072)
+
+
+@pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+def test_values(target: Target) -> None:
+    (case,) = workloads(product(37, 1024, 48), target)
+    source = random.Random(1)
+    for sketch in rule_sketches(state_of(case[0]), target):
+        for decisions in (sketch.defaults, sketch.sample(source)):
+            check_schedule(case, format_trace(sketch.bound(decisions)), target)
