@@ -221,7 +221,7 @@ def _stage_layout(graph: Graph, node: Node, stage: Tensor) -> Layout:
     for name in reversed(neighbours):
         layout = graph.layouts.get(name, PLAIN)
         shape = graph.types[name].shape
-        is_alike = len(shape) == len(stage.shape)
+        is_alike = len(shape) == len(stage.shape) and shape[0] == stage.shape[0]
         if is_alike and (layout.block == 1 or shape[layout.axis] == stage.shape[layout.axis]):
             return layout
     layout = graph.layouts.get(node.outputs[0], PLAIN)

@@ -14,7 +14,9 @@ convolutional layer?", 2016):
         cells[y, p] = sum over t of x[y + first(p) + t*step] * w[top(p) - t*skip]
         out[o] = cells[o // stride, o % stride]
 Neighbouring phases with equally many terms, whose `first` and `top` are affine in p, are one
-`Compute` with p as an axis; kernel 4, stride 2 is a single one.
+`Compute` with p as an axis; kernel 4, stride 2 is a single one. Where there would be several, the
+kernel is enlarged by zeros until all phases have equally many terms: kernel 3, stride 2 becomes 4.
+One sum is scheduled as well as a convolution, and its schedule may skip the zeros.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import gcd
+from math import gcd, prod
 
 import numpy as np
 
@@ -89,6 +91,7 @@ class Run:
     cells   how many outputs each phase has         taps   how many products each output sums
     source  (a, b): the first input of output y in phase p is y + a + b*(p - first)
     top     (a, b): its kernel position is a + b*(p - first)
+    zeros   rows of zeros before and after the kernel that the positions count as part of it
     """
 
     first: int
@@ -97,6 +100,7 @@ class Run:
     taps: int
     source: tuple[int, int]
     top: tuple[int, int]
+    zeros: tuple[int, int] = (0, 0)
 
     def grown(self, other: Run) -> Run | None:
         """This run with a single phase after it, or None where they do not fit together."""
@@ -128,6 +132,58 @@ def phase_runs(spread: Spread) -> tuple[Run, ...]:
         else:
             runs[-1] = joined
     return tuple(runs)
+
+
+def joined_phases(spread: Spread) -> Run | None:
+    """All phases of one dimension as one run over an enlarged kernel; None if no run is that.
+
+    The kernel positions of a phase are every stride-th one. The first is a + b*p; b solves
+    b*dilation = 1 modulo the stride, and of the two small solutions that with fewer terms is taken.
+    """
+    stride, dilation = spread.stride, spread.dilation
+    if gcd(stride, dilation) != 1 or stride == 1:
+        return None
+    slope = pow(dilation, -1, stride)
+    return min((_joined(spread, b) for b in (slope, slope - stride)), key=lambda run: run.taps)
+
+
+def _joined(spread: Spread, slope: int) -> Run:
+    stride, dilation, begin = spread.stride, spread.dilation, spread.begin
+    phases = range(min(stride, spread.output))
+    meets = {
+        p: [k for k in range(spread.kernel) if (p + begin - k * dilation) % stride == 0]
+        for p in phases
+    }
+    least = max((ks[-1] - slope * p for p, ks in meets.items() if ks), default=0)
+    top = least + (begin * pow(dilation, -1, stride) - least) % stride
+    taps = max(
+        ((top + slope * p - ks[0]) // stride + 1 for p, ks in meets.items() if ks), default=1
+    )
+    tops = [top + slope * p for p in phases]
+    low, high = min(tops) - stride * (taps - 1), max(tops) + 1
+    return Run(
+        first=0,
+        count=len(phases),
+        cells=-(-spread.output // stride),
+        taps=taps,
+        source=((begin - dilation * top) // stride, (1 - dilation * slope) // stride),
+        top=(top, slope),
+        zeros=(max(0, -low), max(0, high - spread.kernel)),
+    )
+
+
+def _runs(spreads: tuple[Spread, ...]) -> tuple[tuple[Run, ...], ...]:
+    """The runs of each dimension: one each, where several sums would be needed otherwise."""
+    runs = tuple(phase_runs(spread) for spread in spreads)
+    if prod(sum(run.taps > 0 for run in each) for each in runs) <= 1:
+        return runs
+    joined = (
+        each if len(each) == 1 else joined_phases(s) for s, each in zip(spreads, runs, strict=True)
+    )
+    return tuple(
+        one if isinstance(one, tuple) else (one,) if one is not None else each
+        for one, each in zip(joined, runs, strict=True)
+    )
 
 
 def _spreads(x: tuple[int, ...], w: tuple[int, ...], attributes: Attributes) -> tuple[Spread, ...]:
@@ -185,16 +241,57 @@ def _place(
     """The index into the padded input and into the kernel of one product."""
     common = gcd(spread.stride, spread.dilation)
     source = run.source[0] + before + phase * run.source[1] + cell
+    top = run.zeros[0] + run.top[0] + phase * run.top[1]
     return (
         source + tap * (spread.dilation // common),
-        run.top[0] + phase * run.top[1] - tap * (spread.stride // common),
+        top - tap * (spread.stride // common),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """The weights, and the order of their dimensions: channels first, or last where enlarged."""
+
+    tensor: Tensor
+    is_enlarged: bool
+
+    def load(self, ic: Index, oc: Index, places: Sequence[Index]) -> Load:
+        """The weight between two channels."""
+        return Load(self.tensor, (*places, ic, oc) if self.is_enlarged else (ic, oc, *places))
+
+
+def _enlarged(w: Tensor, runs: tuple[tuple[Run, ...], ...]) -> _Kernel:
+    """The weights with the zeros that joined phases ask for, channels last: neighbours in memory
+    are channels of the output.
+    """
+    zeros = tuple(each[0].zeros for each in runs)
+    if not any(map(sum, zeros)):
+        return _Kernel(w, is_enlarged=False)
+    shape = extents(w)
+    large = tuple(a + n + b for n, (a, b) in zip(shape[2:], zeros, strict=True))
+    begins = tuple(before for before, _ in zeros)
+
+    def body(*at: Index) -> Value:
+        moved = tuple(k - begin for k, begin in zip(at, begins, strict=False))
+        inside = all_of(
+            *(
+                part
+                for k, (before, after), extent in zip(at, zeros, shape[2:], strict=False)
+                for part in (before == 0 or k >= before, after == 0 or k < before + extent)
+            )
+        )
+        return select(inside, Load(w, (*at[-2:], *moved)), constant(0, w.dtype))
+
+    names = (*(f"k{s}" for s in spatial_names(len(large))), "ic", "oc")
+    kernel = compute("conv_transpose_kernel", (*large, *shape[:2]), body, names)
+    return _Kernel(kernel, is_enlarged=True)
 
 
 def _partial(
     name: str,
     data: Tensor,
-    w: Tensor,
+    kernel: _Kernel,
+    channels: tuple[int, int],
     groups: int,
     spreads: tuple[Spread, ...],
     runs: tuple[Run, ...],
@@ -202,9 +299,11 @@ def _partial(
 ) -> Compute:
     """All outputs whose phases lie in the given runs: axes n, oc, then a cell (and a phase)
     each.
+
+    channels   of the input, and of a group of the output
     """
     space = spatial_names(len(spreads))
-    per_input, per_output = extents(w)[0] // groups, extents(w)[1]
+    per_input, per_output = channels[0] // groups, channels[1]
     channel = reduce_axis("ic", per_input)
     taps = tuple(reduce_axis(f"k{s}", run.taps) for s, run in zip(space, runs, strict=True))
     shape = [extents(data)[0], per_output * groups]
@@ -224,7 +323,8 @@ def _partial(
         if groups > 1:
             ic = ic + floor_div(oc, per_output) * per_input
         left = Load(data, (n, ic, *(source for source, _ in places)))
-        right = Load(w, (ic, mod(oc, per_output) if groups > 1 else oc, *(k for _, k in places)))
+        own = mod(oc, per_output) if groups > 1 else oc
+        right = kernel.load(ic, own, [k for _, k in places])
         return fold_over(sum_over, left * right, (channel, *taps))
 
     return compute(name, tuple(shape), body, tuple(names))
@@ -277,7 +377,8 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
     shape, kernel = extents(x), extents(w)
     groups = int_of(attributes, "groups")
     spreads = _spreads(shape, kernel, attributes)
-    runs = tuple(phase_runs(spread) for spread in spreads)
+    runs = _runs(spreads)
+    weights = _enlarged(w, runs)
     margins = tuple(_margins(spread, each) for spread, each in zip(spreads, runs, strict=True))
     befores = tuple(before for before, _ in margins)
     large = tuple(b + n + a for n, (b, a) in zip(shape[2:], margins, strict=True))
@@ -292,7 +393,8 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
         part = None
         if all(run.taps for run in combination):
             label = name if number == 0 else f"{name}_{number}"
-            part = _partial(label, data, w, groups, spreads, combination, befores)
+            channels = kernel[0], kernel[1]
+            part = _partial(label, data, weights, channels, groups, spreads, combination, befores)
         parts.append((combination, part))
     first = parts[0][1]
     if plain and first is not None:

@@ -79,10 +79,20 @@ MORE: dict[str, Callable[[], Graph]] = {
     "conv_transpose": one(
         "conv_transpose", (1, 8, 5, 6), weights=((8, 12, 4, 4),), strides=(2, 2), pads=(1,) * 4
     ),
+    "conv_transpose_joined": one(
+        "conv_transpose", (1, 8, 5, 6), weights=((8, 12, 3, 3),), strides=(2, 2), pads=(1,) * 4
+    ),
     "matmul_prime": one("matmul", (61, 37), weights=((37, 67),), then="relu"),
     "matmul_small": one("matmul", (4, 300), (300, 5)),
 }
-SEVERAL = ("conv2d_nchw16c", "conv2d_nhwc", "grouped_nhwc", "matmul_prime", "conv_depthwise")
+SEVERAL = (
+    "conv2d_nchw16c",
+    "conv_transpose_joined",
+    "conv2d_nhwc",
+    "grouped_nhwc",
+    "matmul_prime",
+    "conv_depthwise",
+)
 NAMES = (
     *OWN, *MORE, "matmul_odd", "matmul_wide", "matmul_batched", "gemm_transposed",
     "conv1d", "conv2d", "conv3d", "conv_depthwise", "conv_grouped", "softmax", "layer_norm",

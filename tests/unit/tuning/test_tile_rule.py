@@ -48,6 +48,15 @@ def enlarging() -> Graph:
     return b.finish([x])
 
 
+def joined(*, is_constant: bool) -> Graph:
+    """A transposed convolution whose kernel is enlarged by zeros: its phases are one sum."""
+    b = GraphBuilder("joined")
+    x = b.input("x", (1, 32, 5, 6))
+    kernel = weights(32, 48, 3, 3)
+    w = b.constant(kernel) if is_constant else b.input("w", kernel.shape)
+    return b.finish([b.add("conv_transpose", x, w, strides=(2, 2), pads=(1, 0, 0, 1))])
+
+
 def heads() -> Graph:
     """A projection whose columns become heads, and whose rows become the last dimension."""
     b = GraphBuilder("heads")
@@ -92,6 +101,22 @@ def test_interleaved_phases_are_tiled_along_their_own_axes() -> None:
     workload = parts.workloads[0]
     trace = space_of(state_of(workload), target).default_trace
     assert "cache_write(conv_transpose_phases)" in map(str, trace)
+
+
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_joined_phases_skip_the_zeros_of_the_kernel(is_constant: bool) -> None:
+    target = AVX512
+    (case,) = workloads(joined(is_constant=is_constant), TARGET)
+    check_sketches(case)
+    (workload,) = partition(
+        choose_layouts(simplify(joined(is_constant=is_constant)), target)
+    ).workloads
+    trace = space_of(state_of(workload), target).default_trace
+    skips = [step for step in trace if isinstance(step, SkipZeros)]
+    assert [step.axis for step in skips] == ["kh", "kw"]
+    assert {step.tensor for step in skips} == {"conv_transpose_kernel"}
+    packed = [step.tensor for step in trace if isinstance(step, PackConstant)]
+    assert packed == ["conv_transpose_kernel"] * is_constant
 
 
 def test_the_channels_of_a_group_are_rows() -> None:

@@ -75,6 +75,22 @@ def inline_elementwise(builder: SketchBuilder, keep: frozenset[str] = frozenset(
             builder.do(ComputeInline(stage.name))
 
 
+def constant_stages(state: ScheduleState) -> tuple[str, ...]:
+    """The stages that depend on one constant alone, which nothing else reads: `FoldConstant` takes
+    them. A stage that reads another of them is not among them before that is folded.
+    """
+    return tuple(
+        stage.name
+        for stage in state.stages
+        if stage.name not in state.outputs and _is_of_one_constant(state, stage)
+    )
+
+
+def _is_of_one_constant(state: ScheduleState, stage: Stage) -> bool:
+    read = {load.source.name for load in loads_of(stage.tensor.body)}
+    return len(read) == 1 and read <= state.constants and len(state.readers(*read)) == 1
+
+
 def _used_as_index(state: ScheduleState, name: str) -> bool:
     return any(
         load.source.name == name and not _reads_directly(reader.tensor.body, load)

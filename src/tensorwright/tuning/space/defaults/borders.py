@@ -35,7 +35,7 @@ def skip_zeros(builder: SketchBuilder, name: str, tile: frozenset[str]) -> list[
         if not {axis.name for axis in axes} & tile and _saved(conditions, axes) >= _LEAST_SAVED:
             builder.do(step)
             skipped.append(step.axis)
-    return skipped
+    return list(dict.fromkeys(skipped))  # two factors may be zero along one axis
 
 
 def _possible(state: ScheduleState, stage: Stage) -> list[SkipZeros]:

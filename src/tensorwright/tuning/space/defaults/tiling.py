@@ -11,6 +11,7 @@ from tensorwright.expr import Axis, Index, Load, exact_div, loads_of
 from tensorwright.schedule import (
     AtRoot,
     ComputeAt,
+    FoldConstant,
     PackConstant,
     PrefetchNext,
     Reorder,
@@ -39,7 +40,13 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
     window_tile,
 )
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
-from tensorwright.tuning.space.steps import accumulators, parallelise, spread, vector_loops
+from tensorwright.tuning.space.steps import (
+    accumulators,
+    constant_stages,
+    parallelise,
+    spread,
+    vector_loops,
+)
 
 _BAND_ROWS = 14
 _SHORT_BAND_ROWS = 8  # where bands are all that the threads share out
@@ -96,6 +103,7 @@ class Tiling:
         self.roles = roles
         self.prefix = prefix
         self.skips_rows = skips_rows  # tiles are one row high, so that taps outside are skipped
+        self.has_one_column = False  # along the axis of columns, which is then not in the tile
         self.band = ""  # the loop over bands of rows, where there is one
         self.feeding = [
             s.name
@@ -104,9 +112,11 @@ class Tiling:
         ]
         position = [s.name for s in builder.state.stages].index(stored)
         self.following = [s.name for s in builder.state.stages[position + 1 :]]
-        self.feeding = [name for name in self.feeding if name not in self.following]
+        self.constants = constant_stages(builder.state)
+        done = (*self.following, *self.constants)
+        self.feeding = [name for name in self.feeding if name not in done]
         if prefix:
-            self.feeding, self.following = [], []
+            self.feeding, self.following, self.constants = [], [], ()
 
     def build(self) -> None:
         """Tile the stored stage, place the anchor in its tiles, schedule what feeds it."""
@@ -137,6 +147,7 @@ class Tiling:
         columns, column_outer, column_inner, lanes = self._split_columns(tile[0])
         rows, row_outer, row_inner = self._split_rows(*tile[1:])
         deep, deep_inner = self._split_more_columns(prod(tile))
+        self.has_one_column = self._is_wide and not deep_inner
         self.builder.limit((columns, *rows, *deep), accumulators(self.target))
         outer = self._order_tiles(column_outer, row_outer)
         inner = [*column_inner, *deep_inner, *row_inner]
@@ -382,6 +393,9 @@ class Tiling:
             tile = [*tile, f"{lanes}_o"]
             vector = f"{lanes}_i"
         taps = self._skip_zeros(stage, [lanes, *tile])
+        for constant in self.constants:
+            builder.do(FoldConstant(constant))
+        stage = builder.state.stage(name)
         folding, unrolled = self._split_reduction(stage, taps)
         rest = [axis.name for axis in stage.tensor.axes if axis.name not in (lanes, *tile)]
         builder.do(Reorder(name, (*rest, *folding, *unrolled, *tile, vector)))
@@ -419,6 +433,9 @@ class Tiling:
             return []
         if self.skips_rows and self.roles.second_row is not None:
             tile = [tile[0], *tile[2:]]  # but for the second rows
+        if self.has_one_column and self.roles.column is not None:
+            own = own_axes(self.builder.state, self.anchor, self.stored)
+            tile = [name for name in tile if name != own.get(self.roles.column.name)]
         return skip_zeros(self.builder, stage.name, frozenset(tile))
 
     def _split_reduction(self, stage: Stage, taps: list[str]) -> tuple[list[str], list[str]]:

@@ -2,7 +2,7 @@
 
 from tensorwright.tuning.space.derived.rule import SketchRule
 from tensorwright.tuning.space.derived.rules.cache_write import AddCacheWrite
-from tensorwright.tuning.space.derived.rules.constants import SimplifyConstants
+from tensorwright.tuning.space.derived.rules.constants import FoldConstants, SimplifyConstants
 from tensorwright.tuning.space.derived.rules.inline import AlwaysInline
 from tensorwright.tuning.space.derived.rules.rfactor import FactorReduction
 from tensorwright.tuning.space.derived.rules.skip import Skip
@@ -12,6 +12,7 @@ from tensorwright.tuning.space.derived.rules.tiling import (
 )
 
 SKETCH_RULES: tuple[SketchRule, ...] = (
+    FoldConstants(),
     AlwaysInline(),
     SimplifyConstants(),
     FactorReduction(),
@@ -26,6 +27,7 @@ __all__ = [
     "AddCacheWrite",
     "AlwaysInline",
     "FactorReduction",
+    "FoldConstants",
     "MultiLevelTiling",
     "MultiLevelTilingWithFusion",
     "SimplifyConstants",

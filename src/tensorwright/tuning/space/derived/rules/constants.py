@@ -1,4 +1,4 @@
-"""Unroll the loops over small constant tensors, as those of a transform between bases."""
+"""Constants: compute what depends on them alone when the program is built, write out small ones."""
 
 from __future__ import annotations
 
@@ -6,13 +6,32 @@ from dataclasses import dataclass
 from math import prod
 
 from tensorwright.expr import Axis, loads_of
-from tensorwright.schedule import Reorder, Unroll, Vectorize
+from tensorwright.schedule import FoldConstant, Reorder, Unroll, Vectorize
 from tensorwright.tuning.space.axes.accesses import extent_of, is_contiguous, reads_along
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.steps import constant_stages
 
 _MOST_ELEMENTS = 64  # of a constant whose numbers are written out
 _MOST_COPIES = 2048  # of the body
+
+
+@dataclass(frozen=True, slots=True)
+class FoldConstants:
+    """Leave a stage that depends on a constant alone to the builder of the program."""
+
+    name: str = "fold constant"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Where the stage reads one constant, which nothing else reads, and nothing more."""
+        is_one = view.current in constant_stages(view.state)
+        return Verdict.YES_AND_SKIP_REST if is_one else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """The stage gone, its tensor a constant."""
+        builder = view.grow()
+        builder.do(FoldConstant(view.current))
+        return (view.then(builder),)
 
 
 @dataclass(frozen=True, slots=True)
