@@ -32,6 +32,7 @@ from tensorwright.expr import (
     Index,
     Load,
     Relation,
+    Select,
     Value,
     Var,
     all_of,
@@ -250,6 +251,15 @@ def test_whole_tiles_get_one_version_however_many_loops_are_tiled() -> None:
         "if i_i_1 + i_o*4 < 14 and j_i_1 + j_o*4 < 9:",
         "y[i_i_1 + i_o*4, j_i_1 + j_o*4] = x[i_i_1 + i_o*4, j_i_1 + j_o*4]",
     ]
+    kept(nest, version_guards(nest))
+
+
+def test_tiles_that_all_have_a_border_get_no_version() -> None:
+    y, x = buffer("y", 10, 6), buffer("x", 4)
+    inside = all_of(i + j >= 4, i + j < 8)  # for every j where i >= 4 and i < 3
+    body = Store(y, (i, j), Select(inside, Load(x, (i + j - 4,)), ZERO))
+    nest = program(loop(i, 10, loop(j, 6, body)), (y,), (x,))
+    assert "if" not in str(version_guards(nest))
     kept(nest, version_guards(nest))
 
 

@@ -60,6 +60,14 @@ def test_guards_that_the_loops_decide_go() -> None:
     assert simplified(loop(i, 8, never)) == ["pass"]
 
 
+def test_guards_that_exclude_each_other_go() -> None:
+    store = Store(Y, (i,), ZERO)
+    assert simplified(loop(i, 8, If(all_of(i >= 5, i < 4, i < 7), store))) == ["pass"]
+    row = i // 2
+    assert simplified(loop(i, 8, If(all_of(row >= 2, row < 2), store))) == ["pass"]
+    assert simplified(loop(i, 8, If(all_of(i >= 3, i < 4), store)))[-1] == "y[3] = 0.0"
+
+
 def test_what_an_outer_guard_ensures_is_not_asked_again() -> None:
     inner = If(all_of(i < 3, i >= 1), Store(Y, (i,), Select(i < 3, ZERO, Load(X, (i,)))))
     found = simplified(loop(i, 8, If(i < 3, inner)))

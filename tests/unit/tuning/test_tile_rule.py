@@ -103,6 +103,14 @@ def test_interleaved_phases_are_tiled_along_their_own_axes() -> None:
     assert "cache_write(conv_transpose_phases)" in map(str, trace)
 
 
+@pytest.mark.parametrize("batch", [1, 16])
+def test_few_channels_leave_the_lanes_to_the_rows(batch: int) -> None:
+    (case,) = find_cases(["T2D.4"], batch)
+    trace = default_trace(state_of(operator_program(case).workload), AVX512)
+    assert "cache_write(conv_transpose_phases)" in map(str, trace)
+    assert "vectorize(conv_transpose_phases_cache, w_i)" in map(str, trace)
+
+
 @pytest.mark.parametrize("is_constant", [True, False])
 def test_joined_phases_skip_the_zeros_of_the_kernel(is_constant: bool) -> None:
     target = AVX512

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 
 from tensorwright.expr import (
     Bounds,
     Compare,
+    Condition,
     Index,
     Range,
     Relation,
@@ -15,6 +17,7 @@ from tensorwright.expr import (
     ValueExpr,
     children,
     comparisons_of,
+    conjuncts,
 )
 from tensorwright.loop.ir import For, If, Stmt, Store
 from tensorwright.loop.traversal import children_of
@@ -29,6 +32,16 @@ def gap_of(guard: Compare) -> Index | None:
             return guard.right - guard.left
         case _:
             return None
+
+
+def is_contradictory(condition: Condition) -> bool:
+    """Whether two inequalities of a conjunction exclude each other, whatever they compare.
+
+    Theorem:  a >= 0 and b >= 0 give a + b >= 0, so that a + b = c < 0 for a number c is impossible.
+    """
+    gaps = [gap_of(part) for part in conjuncts(condition) if isinstance(part, Compare)]
+    sums = (a + b for a, b in combinations([gap for gap in gaps if gap is not None], 2))
+    return any(isinstance(total, int) and total < 0 for total in sums)
 
 
 def guards_of(statement: Stmt, inner: Bounds) -> Iterator[tuple[Compare, Bounds]]:

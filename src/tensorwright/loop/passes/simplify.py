@@ -38,7 +38,7 @@ from tensorwright.loop.ir import (
     block,
 )
 from tensorwright.loop.passes.fold import fold_value
-from tensorwright.loop.passes.guards import gap_of
+from tensorwright.loop.passes.guards import gap_of, is_contradictory
 from tensorwright.loop.traversal import (
     buffers_of_index,
     buffers_read,
@@ -60,6 +60,7 @@ def simplify_loops(program: LoopProgram) -> LoopProgram:
               for i in 0..0: S                               ->  nothing
               for i in 0..8: if i < 8: S                     ->  for i in 0..8: S
               if c: if c and d: S                            ->  if c and d: S
+              if 1 <= i and i <= 0: S                        ->  nothing
               for i in 0..8: if 7 <= i: S                    ->  for i in 0..8: if 7 <= i: S[i := 7]
               for i in 0..4: for j in 0..8: A[(i*8 + j)//8]  ->  for i in 0..4: for j in 0..8: A[i]
               local t: t[i] = x; A[i] = y   (t not read)     ->  A[i] = y
@@ -119,6 +120,8 @@ def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[C
     decided = decide(condition, bounds, known)
     if isinstance(decided, bool):
         return simplify_statement(then, bounds, known) if decided else EMPTY
+    if is_contradictory(decided):
+        return EMPTY
     holds = frozenset(part for part in conjuncts(decided) if not _reads_memory(part))
     inside = _refined(bounds, conjuncts(decided))
     fixed = {var: r.low for var, r in inside.items() if r.low == r.high and bounds[var] != r}

@@ -18,7 +18,7 @@ from tensorwright.expr import (
     terms_of,
 )
 from tensorwright.loop.ir import Allocate, Block, For, If, LoopProgram, Stmt, block
-from tensorwright.loop.passes.guards import gap_of, guards_of
+from tensorwright.loop.passes.guards import gap_of, guards_of, is_contradictory
 from tensorwright.loop.passes.simplify import simplify_loops
 from tensorwright.loop.traversal import (
     Namer,
@@ -92,6 +92,8 @@ class _Version:
         for statement in statements:
             decided = _decided_here(statement, bounds) if isinstance(statement, For) else {}
             whole = all_of(*decided.values())
+            if is_contradictory(whole):  # every tile has a border: those inside may not
+                whole = False
             if group and whole != asked:
                 done.append(self._two(asked, group))
                 group = []

@@ -101,7 +101,8 @@ def is_scattered(state: ScheduleState, anchor: str, stored: str, width: int) -> 
     A transposed convolution is stored with its phases interleaved: along the reader's axes the
     kernel changes with every element, and no axis is left for the rows.  A product whose columns
     become channels of a blocked layout is read with gaps, which a tile would compute for nothing.
-    So is one whose channels and pixels are cut into other groups.
+    So is one whose channels and pixels are cut into other groups.  Where images of a batch make
+    rows but channels are few, lanes are among the rows that only the own axes have.
     """
     roles = find_roles(state, anchor, stored, width)
     if roles is not None and step_of(state, anchor, stored, roles.lanes) not in (0, 1):
@@ -117,7 +118,8 @@ def is_scattered(state: ScheduleState, anchor: str, stored: str, width: int) -> 
         return bool(own.rows)
     rows, own_rows = (prod(extent_of(a.extent) for a in r.rows) for r in (roles, own))
     is_flat = rows < _FEW_ROWS and 2 * rows <= own_rows
-    return is_flat or 2 * _filled(roles, width) <= _filled(own, width)
+    is_narrow = 2 * extent_of(roles.lanes.extent) < width and len(roles.rows) < len(own.rows)
+    return is_flat or is_narrow or 2 * _filled(roles, width) <= _filled(own, width)
 
 
 def _filled(roles: AxisRoles, width: int) -> int:

@@ -435,7 +435,7 @@ class Tiling:
             tile = [tile[0], *tile[2:]]  # but for the second rows
         if self.has_one_column and self.roles.column is not None:
             own = own_axes(self.builder.state, self.anchor, self.stored)
-            tile = [name for name in tile if name != own.get(self.roles.column.name)]
+            tile = [name for name in tile if name not in own.get(self.roles.column.name, ())]
         return skip_zeros(self.builder, stage.name, frozenset(tile))
 
     def _split_reduction(self, stage: Stage, taps: list[str]) -> tuple[list[str], list[str]]:
