@@ -150,15 +150,16 @@ def prepare(
 ) -> Partition:
     """Import, simplify, choose layouts and cut into workloads.
 
-    threads   for how many the time model says which nodes share a kernel; without a model, or with
-              the knob `default_schedule` at "rule", rules alone say it
+    threads   for how many the time model says which layouts tensors have and which nodes share a
+              kernel; without a model, or with the knob `default_schedule` at "rule", rules do
 
     Raises:  MachineError if its tensors cannot fit into memory, and what importing raises.
     """
     graph = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
     dump("graph", "imported", graph.__str__)
-    laid_out = choose_layouts(simplify(graph), target)
-    return check_memory(partition(laid_out, pricing=open_pricing(target, threads)))
+    pricing = open_pricing(target, threads)
+    laid_out = choose_layouts(simplify(graph), target, pricing)
+    return check_memory(partition(laid_out, pricing=pricing))
 
 
 def open_pricing(target: Target, threads: int | None) -> Pricing | None:

@@ -4,6 +4,7 @@ Candidates are the plain layout and channels (dimension 1) in blocks of a whole,
 vector, or all in one block where they are few and no whole vectors.  The sum of the costs of all
 nodes (`layout_cost.py`) is made small by changing tensors, and sets of tensors that want to be
 alike, one after the other until nothing helps: iterated conditional modes, from two starts.
+Where a price of workloads is given, it decides among several such choices (`layout_by_price.py`).
 Inputs, outputs and constants of the graph and what the host reads or writes stay plain.  No node is
 added: kernels read and write any layout, and what costs is counted.
 Source:  Besag, On the Statistical Analysis of Dirty Pictures, JRSS B 48(3), 1986 (the sweeps);
@@ -19,7 +20,9 @@ from types import MappingProxyType
 from tensorwright.base import DType, Target, dump, knobs
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.layout_cost import CostModel, is_channelwise, lie_alike
+from tensorwright.graph.layout_by_price import settle_layouts
+from tensorwright.graph.layout_cost import CostModel, Favour, is_channelwise, lie_alike
+from tensorwright.graph.partition import Pricing
 from tensorwright.graph.physical import is_row_major
 from tensorwright.graph.printing import format_name
 from tensorwright.graph.verify import verify
@@ -46,20 +49,36 @@ class Conversion:
         return f"{self.node.label}: {self.operand} {self.source} -> {self.target}"
 
 
-def choose_layouts(graph: Graph, target: Target) -> Graph:
-    """The graph with new layouts; deterministic, and the same for the same structure."""
-    placed = replace(graph, layouts=MappingProxyType(_best_layouts(graph, target)))
+def choose_layouts(graph: Graph, target: Target, pricing: Pricing | None = None) -> Graph:
+    """The graph with new layouts; deterministic, and the same for the same structure.
+
+    pricing   decides where the cost leaves doubts; without it the cost alone decides
+    """
+    best = _best_layouts(graph, target)
+    if pricing is not None:
+        proposals = [
+            _best_layouts(graph, target, Favour.NOTHING, is_whole=True),
+            _best_layouts(graph, target, Favour.PARTS, is_whole=True),
+            _best_layouts(graph, target, Favour.PLAIN),
+        ]
+        settled = settle_layouts(graph, best, proposals, pricing)
+        dump("layouts", "decisions", settled.__str__)
+        best = settled.layouts
+    placed = replace(graph, layouts=MappingProxyType(best))
     dump("graph", "layouts", placed.__str__)
     dump("layouts", "", lambda: describe_layouts(placed))
     return verify(placed) if knobs.VERIFY.get() else placed
 
 
-def _best_layouts(graph: Graph, target: Target) -> dict[str, Layout]:
-    candidates = _candidates(graph, target)
+def _best_layouts(
+    graph: Graph, target: Target, favour: Favour = Favour.NOTHING, *, is_whole: bool = False
+) -> dict[str, Layout]:
+    """The layouts of least cost; see `_candidates` for `is_whole`."""
+    candidates = _candidates(graph, target, is_whole=is_whole)
     if not candidates:
         return {}
     units = _units(graph, candidates)
-    descent = _Descent(graph, candidates, CostModel.of(graph, target.lanes(DType.F32)))
+    descent = _Descent(graph, candidates, CostModel.of(graph, target.lanes(DType.F32), favour))
     best: dict[str, Layout] = {}
     least = float("inf")
     for start in (0, -1):
@@ -121,8 +140,11 @@ def _wishes_channels(node: Node) -> bool:
     return operator_of(node).layout is LayoutWish.CHANNELS
 
 
-def _candidates(graph: Graph, target: Target) -> dict[str, tuple[Layout, ...]]:
-    """The layouts that each tensor may have: the widest block first, plain last."""
+def _candidates(graph: Graph, target: Target, *, is_whole: bool) -> dict[str, tuple[Layout, ...]]:
+    """The layouts that each tensor may have: the widest block first, plain last.
+
+    is_whole   channels that no block divides may be one block, too
+    """
     if not any(_wishes_channels(node) for node in graph.nodes):
         return {}
     fixed = {*graph.inputs, *graph.outputs, *graph.constants}
@@ -139,7 +161,7 @@ def _candidates(graph: Graph, target: Target) -> dict[str, tuple[Layout, ...]]:
                 continue
             channels = shape[_CHANNELS]
             fitting = [width for width in widths if channels % width == 0]
-            if fitting and lanes not in fitting and lanes < channels <= _WIDEST_BLOCK:
+            if (fitting or is_whole) and lanes not in fitting and lanes < channels <= _WIDEST_BLOCK:
                 fitting.insert(0, channels)  # some lanes of its last vector are masked
             if fitting:
                 found[name] = (*(Layout(_CHANNELS, width) for width in fitting), PLAIN)
@@ -195,11 +217,14 @@ class _Descent:
         self.nodes = graph.nodes
         self.candidates = candidates
         self.model = model
+        self.costs: dict[tuple[int, tuple[Layout, ...]], float] = {}
         self.touching: dict[str, list[int]] = {name: [] for name in candidates}
+        self.changing: list[tuple[str, ...]] = []
         for at, node in enumerate(graph.nodes):
-            for name in dict.fromkeys((*node.inputs, *node.outputs)):
-                if name in candidates:
-                    self.touching[name].append(at)
+            names = dict.fromkeys((*node.inputs, *node.outputs))
+            self.changing.append(tuple(name for name in names if name in candidates))
+            for name in self.changing[-1]:
+                self.touching[name].append(at)
 
     def run(
         self, start: dict[str, Layout], units: tuple[tuple[str, ...], ...]
@@ -232,4 +257,11 @@ class _Descent:
         return best is not kept
 
     def _cost(self, layouts: dict[str, Layout], nodes: Iterable[int]) -> float:
-        return sum(self.model.cost(self.nodes[at], layouts) for at in nodes)
+        return sum(self._cost_of(layouts, at) for at in nodes)
+
+    def _cost_of(self, layouts: dict[str, Layout], at: int) -> float:
+        """The cost of a node, worked out once for all layouts of its tensors."""
+        key = at, tuple(layouts[name] for name in self.changing[at])
+        if key not in self.costs:
+            self.costs[key] = self.model.cost(self.nodes[at], layouts)
+        return self.costs[key]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from math import prod
 from types import MappingProxyType
 
@@ -36,33 +37,55 @@ _FUSED = 50  # the same where reader and read share a kernel, whose loops then f
 _UNSUITED = 6  # an operator that divides and permutes dimensions, on a blocked tensor
 _UNSUITED_ANCHOR = 16  # the same where every element is read again and again
 
+_DOUBT = 1.5  # the model's order is no certainty where costs are within this factor
+
 Layouts = Mapping[str, Layout]
+
+
+class Favour(Enum):
+    """Outputs of convolutions that a model takes for faster than it knows, by the factor of doubt:
+    what it then chooses is a proposal.
+    """
+
+    NOTHING = "nothing"
+    PLAIN = "plain"
+    PARTS = "parts"  # blocks that are no whole vectors
 
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
     """The model for one graph.
 
-    lanes   f32 elements of a vector
-    fused   tensors that never leave the kernel that computes them (when all is plain)
+    lanes    f32 elements of a vector
+    fused    tensors that never leave the kernel that computes them (when all is plain)
     """
 
     graph: Graph
     lanes: int
     fused: frozenset[str]
+    favour: Favour = Favour.NOTHING
 
     @classmethod
-    def of(cls, graph: Graph, lanes: int) -> CostModel:
+    def of(cls, graph: Graph, lanes: int, favour: Favour = Favour.NOTHING) -> CostModel:
         """The model for a graph and a vector length."""
         plain = replace(graph, layouts=MappingProxyType({}))
         alone = (concat.node for concat in elide_concats(plain))
         groups = group_nodes(plain, alone, Limits())
         inner = (name for nodes in groups for node in nodes[:-1] for name in node.outputs)
-        return cls(graph, lanes, frozenset(inner))
+        return cls(graph, lanes, frozenset(inner), favour)
 
     def cost(self, node: Node, layouts: Layouts) -> float:
         """The cost of one node in cycles; tensors that are not in `layouts` are plain."""
-        return _cost(_Node(self.graph, node, layouts, self.fused), self.lanes)
+        cost = _cost(_Node(self.graph, node, layouts, self.fused), self.lanes)
+        return cost / _DOUBT if self._favours(node, layouts) else cost
+
+    def _favours(self, node: Node, layouts: Layouts) -> bool:
+        if self.favour is Favour.NOTHING or not operator_of(node).is_convolution:
+            return False
+        block = layouts.get(node.outputs[0], PLAIN).block
+        if self.favour is Favour.PLAIN:
+            return block == 1
+        return block > 1 and block % self.lanes != 0
 
 
 def _cost(data: _Node, lanes: int) -> float:

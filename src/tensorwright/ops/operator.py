@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -33,7 +34,7 @@ class TensorType:
     @property
     def size_bytes(self) -> int:
         """Bytes of the dense tensor."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.size_bytes
+        return prod(self.shape) * self.dtype.size_bytes
 
     def __str__(self) -> str:
         return f"{self.dtype}({', '.join(map(str, self.shape))})"

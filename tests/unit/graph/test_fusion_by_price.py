@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from tests.targets import AVX512, native_target
 from tests.unit.graph import small_networks as networks
 from tests.unit.graph.partition_runner import check_partition, random_inputs
+from tests.unit.graph.prices import Prices
 from tests.unit.graph.random_graphs import graphs
 from tests.unit.graph.small_networks import NETWORKS, Maker
 
@@ -22,7 +22,6 @@ from tensorwright.graph import (
     GraphBuilder,
     Layout,
     Partition,
-    Workload,
     choose_layouts,
     interpret,
     load_onnx,
@@ -36,22 +35,6 @@ from tensorwright.records import open_store
 from tensorwright.zoo import load_light
 
 Network = Callable[[], Graph]
-
-
-class Prices:
-    """Prices by a function of the workload; counts what it was asked."""
-
-    def __init__(self, seconds_of: Callable[[Workload], float | None], step: float = 0.0) -> None:
-        self.asked: Counter[str] = Counter()
-        self._seconds_of = seconds_of
-        self._step = step
-
-    def seconds_of(self, workload: Workload) -> float | None:
-        self.asked[workload.key] += 1
-        return self._seconds_of(workload)
-
-    def step_seconds(self) -> float:
-        return self._step
 
 
 def fusing() -> Prices:

@@ -3,6 +3,7 @@
 `proposals.py` says where the rules are in doubt, `by_price.py` settles that by predicted time.
 """
 
+from tensorwright.graph.partition.by_price import LEAST_GAIN
 from tensorwright.graph.partition.concat import elide_concats
 from tensorwright.graph.partition.grouping import Limits, group_nodes
 from tensorwright.graph.partition.memory import check_memory
@@ -19,9 +20,11 @@ from tensorwright.graph.partition.steps import (
     writes_of_step,
 )
 from tensorwright.graph.partition.verify import verify_partition
+from tensorwright.graph.partition.views import moves_nothing
 
 __all__ = [
     "DEFAULT_LIMITS",
+    "LEAST_GAIN",
     "AliasCall",
     "ConcatInPlace",
     "Decision",
@@ -34,6 +37,7 @@ __all__ = [
     "check_memory",
     "elide_concats",
     "group_nodes",
+    "moves_nothing",
     "partition",
     "reads_of_step",
     "verify_partition",

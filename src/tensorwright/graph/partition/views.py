@@ -32,6 +32,11 @@ def view_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
     return (0,) if is_same else None
 
 
+def moves_nothing(graph: Graph, node: Node) -> bool:
+    """Whether a node is a view, or a concat whose parts may lie where the whole does."""
+    return view_offsets(graph, node) is not None or concat_offsets(graph, node) is not None
+
+
 def concat_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
     """Where each input lies in the output, in bytes, if every one is an aligned piece of it."""
     if operator_of(node).movement is not Movement.JOIN:
