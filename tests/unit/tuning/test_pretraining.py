@@ -162,6 +162,23 @@ def test_training_learns_what_programs_have_in_common(tmp_path: Path) -> None:
     assert trained.model.statistics["programs"] == 800
 
 
+def test_a_family_and_a_target_can_be_left_out() -> None:
+    conditions = [Conditions("x86-64-avx2", 2, is_cold=True), Conditions("native", 2, is_cold=True)]
+    measured = [
+        Measured(seed, conditions[seed % 2], _workload(seed, 20, f"family {seed % 3}"))
+        for seed in range(40)
+    ]
+    settings = TimeTreeSettings(rounds=20, least_rows=5, learning_rate=0.3)
+    trained = train(measured, settings, without=("family 1", "native"))
+    statistics = trained.model.statistics
+    assert statistics["without"] == ["family 1", "native"]
+    assert set(statistics["families"]) == {"family 0", "family 2"}
+    assert set(statistics["conditions"]) == {"x86-64-avx2-2t-cold"}
+    found = dict(trained.accuracies)
+    assert found["without family 1, native"].workloads == 26
+    assert found["without family 1, native"].mean < found["roofline"].mean
+
+
 def test_varied_candidates_are_the_same_each_time_and_begin_with_the_default() -> None:
     for workload in prepare(draw_network(3), TARGET).workloads:
         state = state_of(workload)

@@ -12,8 +12,9 @@ from tensorwright.cli.bench.models import command as models
 from tensorwright.cli.bench.ops import command as ops
 from tensorwright.cli.bench.random_workloads import command as random
 from tensorwright.cli.bench.scoring import command as scoring
+from tensorwright.cli.bench.zero import command as zero
 
-COMMANDS: tuple[click.Command, ...] = (models, ops, costmodel, scoring, random)
+COMMANDS: tuple[click.Command, ...] = (models, ops, costmodel, scoring, random, zero)
 
 command = click.Group(
     name="bench",

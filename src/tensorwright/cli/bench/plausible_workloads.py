@@ -30,7 +30,11 @@ class DrawnWorkload:
 
 
 def draw_workloads(
-    seed: int, target: Target, seen: Collection[str] = (), families: Collection[str] = ()
+    seed: int,
+    target: Target,
+    threads: int,
+    seen: Collection[str] = (),
+    families: Collection[str] = (),
 ) -> Iterator[DrawnWorkload]:
     """Two workloads of each network from a seed on, none twice, without end.
 
@@ -42,7 +46,7 @@ def draw_workloads(
     for number in itertools.count(seed):
         graph = draw_network(number, families)
         try:
-            workloads = list(prepare(graph, target).workloads)
+            workloads = list(prepare(graph, target, threads=threads).workloads)
         except TensorwrightError as error:
             click.echo(f"network {number}: {error}", err=True)
             continue

@@ -142,7 +142,7 @@ def _usual_path(head: dict[str, object]) -> Path:
 def _compare(rows: list[RandomRow], path: Path, plan: _Plan) -> None:
     """Add the rows that are missing."""
     first = rows[-1].seed if rows else plan.seed
-    drawn = draw_workloads(first, plan.target, {row.key for row in rows})
+    drawn = draw_workloads(first, plan.target, plan.threads, {row.key for row in rows})
     progress = ProgressLines("workloads")
     before = len(rows)
     progress.show(before, plan.count, 0)

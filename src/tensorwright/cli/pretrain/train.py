@@ -10,7 +10,14 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import RecordError, TensorwrightError, make_folder, write_atomically
+from tensorwright.base import (
+    RecordError,
+    TensorwrightError,
+    UsageError,
+    did_you_mean,
+    make_folder,
+    write_atomically,
+)
 from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
@@ -43,9 +50,21 @@ _FEATURES = "features"
 @seed_option
 @click.option("--rounds", type=click.IntRange(min=1), default=300, show_default=True, help="Trees.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, help="For fitting.")
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="FAMILY|TARGET",
+    help="Leave it out, and judge the model on it; may be repeated.",
+)
 @click.option("--json", "json_path", metavar="FILE", help="Write the accuracies to a file, too.")
 def command(
-    folder: Path, output: str, seed: int, rounds: int, threads: int, json_path: str | None
+    folder: Path,
+    output: str,
+    seed: int,
+    rounds: int,
+    threads: int,
+    without: tuple[str, ...],
+    json_path: str | None,
 ) -> None:
     """Fit the model that chooses schedules without measurement to what FOLDER holds.
 
@@ -57,7 +76,9 @@ def command(
     for path in filter(None, (output, json_path)):
         check_writable(path)
     measured = tuple(_measured(folder))
-    if not any(one.is_held_out for one in measured) or all(one.is_held_out for one in measured):
+    _check_names(without, measured)
+    kept = {one.is_held_out for one in measured if not one.is_of(without)}
+    if kept != {True, False}:
         raise RecordError(
             stage="pretrain",
             where=f"folder {folder}",
@@ -65,11 +86,25 @@ def command(
             remedy=f"tensorwright pretrain collect {folder}",
         )
     settings = TimeTreeSettings(rounds=rounds, seed=seed, threads=threads)
-    trained = train(measured, settings, lambda text: click.echo(text, err=True))
+    trained = train(measured, settings, lambda text: click.echo(text, err=True), without)
     save_time_model(trained.model, output)
     _show(trained)
     if json_path is not None:
         write_atomically(json_path, json.dumps(dict(trained.model.statistics), indent=1))
+
+
+def _check_names(names: tuple[str, ...], measured: tuple[Measured, ...]) -> None:
+    """Refuse a family or a target of which nothing was measured."""
+    known = {one.workload.family for one in measured}
+    known |= {one.conditions.target_name for one in measured}
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                stage="pretrain",
+                where=f"--without {name}",
+                reason="nothing of such a family or target was measured",
+                remedy=did_you_mean(name, known, "one of " + ", ".join(sorted(known))),
+            )
 
 
 def _measured(folder: Path) -> Iterator[Measured]:

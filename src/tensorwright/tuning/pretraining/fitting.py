@@ -8,7 +8,7 @@ that were not measured; these models are thrown away.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -27,6 +27,8 @@ from tensorwright.tuning.time_model import ROW_NAMES, CompactTrees, Policy, Time
 TREES_MODULE = "tensorwright.tuning.pretraining.lightgbm_rows"
 HELD_OUT = 5
 """Every so manieth network is never trained on."""
+WITHOUT = "without"
+"""Key of a model's statistics: the families and targets that its training left out."""
 
 _FAMILY_GROUPS = 4  # families are left out in so many groups
 _CAUTIONS = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0)
@@ -47,6 +49,10 @@ class Measured:
         """Whether it judges, and does not train."""
         return self.seed % HELD_OUT == 0
 
+    def is_of(self, names: Collection[str]) -> bool:
+        """Whether its family or its target is among some names."""
+        return self.workload.family in names or self.conditions.target_name in names
+
 
 @dataclass(frozen=True, slots=True)
 class Trained:
@@ -64,12 +70,16 @@ def train(
     measured: Sequence[Measured],
     settings: TimeTreeSettings,
     tell: Callable[[str], None] = lambda text: None,
+    without: Collection[str] = (),
 ) -> Trained:
     """Fit the two forests to all but the held-out networks, and judge them.
 
-    tell     told in a sentence what is done next
+    tell      told in a sentence what is done next
+    without   families and targets that are left out; the model is judged on them, too
     Raises:  MachineError where LightGBM cannot be loaded.
     """
+    left_out = [one for one in measured if one.is_of(without)]
+    measured = [one for one in measured if not one.is_of(without)]
     learned = _programs(one for one in measured if not one.is_held_out)
     judged = _programs(one for one in measured if one.is_held_out)
     tell(f"fitting the median to {len(learned)} programs of {learned.workloads} workloads")
@@ -84,8 +94,12 @@ def train(
         ("rule", accuracy_of(judged, np.where(judged.is_default, -1e3, judged.log2_s))),
         ("model", accuracy_of(judged, _with_margin(judged, scores, policy.margin))),
     ]
-    accuracies += _left_out(measured, settings, tell)
-    statistics = _statistics(measured, settings, accuracies)
+    if left_out:
+        unseen = _programs(left_out)
+        accuracies.append((_without(without), accuracy_of(unseen, _values(median, unseen))))
+    else:
+        accuracies += _left_out(measured, settings, tell)
+    statistics = _statistics(measured, settings, accuracies) | {WITHOUT: sorted(without)}
     trees = (CompactTrees.of(median, len(ROW_NAMES)), CompactTrees.of(upper, len(ROW_NAMES)))
     return Trained(TimeModel(*trees, policy, statistics), tuple(accuracies))
 
@@ -116,28 +130,24 @@ def _left_out(
     """The accuracy on families, and on targets, of models that saw none of them."""
     families = sorted({one.workload.family for one in measured})
     targets = sorted({one.conditions.target_name for one in measured})
-    parts: list[tuple[str, Callable[[Measured], bool]]] = []
+    parts: list[frozenset[str]] = []
     for number in range(_FAMILY_GROUPS if len(families) >= _FAMILY_GROUPS else 0):
         group = frozenset(families[number::_FAMILY_GROUPS])
-        parts.append((f"without {', '.join(sorted(group))}", _of_families(group)))
+        parts.append(group)
     if len(targets) > 1:
-        parts += [(f"without {target}", _of_target(target)) for target in targets]
+        parts += [frozenset({target}) for target in targets]
     found: list[tuple[str, ChoiceAccuracy]] = []
-    for name, is_left_out in parts:
-        tell(f"fitting {name}")
-        learned = _programs(one for one in measured if not one.is_held_out and not is_left_out(one))
-        judged = _programs(one for one in measured if is_left_out(one))
+    for names in parts:
+        tell(f"fitting {_without(names)}")
+        learned = _programs(one for one in measured if not one.is_held_out and not one.is_of(names))
+        judged = _programs(one for one in measured if one.is_of(names))
         forest = _fit(learned, MedianLoss(), settings)
-        found.append((name, accuracy_of(judged, _values(forest, judged))))
+        found.append((_without(names), accuracy_of(judged, _values(forest, judged))))
     return found
 
 
-def _of_families(families: frozenset[str]) -> Callable[[Measured], bool]:
-    return lambda one: one.workload.family in families
-
-
-def _of_target(target: str) -> Callable[[Measured], bool]:
-    return lambda one: one.conditions.target_name == target
+def _without(names: Collection[str]) -> str:
+    return f"without {', '.join(sorted(names))}"
 
 
 def _programs(measured: Iterable[Measured]) -> Programs:
