@@ -39,14 +39,14 @@ def dataset(records: Iterable[Record], space: Space, featurizer: Featurizer) -> 
     kept = _one_each(records)
     found: dict[str, Features] = {}
     others: list[Record] = []
-    by_sketch: dict[str, tuple[Sketch, list[Record], list[tuple[int, ...]]]] = {}
+    by_sketch: dict[int, tuple[Sketch, list[Record], list[tuple[int, ...]]]] = {}
     for record in kept:
         match = find_sketch(record, space)
         if match is None:
             others.append(record)
             continue
         sketch, genes = match
-        _, members, rows = by_sketch.setdefault(sketch.name, (sketch, [], []))
+        _, members, rows = by_sketch.setdefault(id(sketch), (sketch, [], []))
         members.append(record)
         rows.append(genes)
     for sketch, members, rows in by_sketch.values():
