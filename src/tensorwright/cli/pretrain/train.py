@@ -48,7 +48,7 @@ _FEATURES = "features"
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("-o", "--output", required=True, metavar="MODEL", help="The file to write.")
 @seed_option
-@click.option("--rounds", type=click.IntRange(min=1), default=300, show_default=True, help="Trees.")
+@click.option("--rounds", type=click.IntRange(min=1), default=400, show_default=True, help="Trees.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, help="For fitting.")
 @click.option(
     "--without",

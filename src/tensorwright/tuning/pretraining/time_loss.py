@@ -38,7 +38,7 @@ class MedianLoss:
     programs of a workload count.  A censored program pulls only if it is predicted too fast.
     """
 
-    within: float = 2.0
+    within: float = 4.0
 
     def slopes(self, programs: Programs, weights: Column, predicted: Column) -> _Slopes:
         """As `TimeLoss.slopes`."""
