@@ -13,8 +13,8 @@ from statistics import median
 import numpy as np
 
 from tensorwright.base import DType, Target, detect_target
-from tensorwright.codegen.llvm import compile_module
 from tensorwright.runtime.executable import Bound, Executable
+from tensorwright.runtime.native.jit import compile_ir
 from tensorwright.runtime.native.openmp import usable_threads
 from tensorwright.runtime.plan.plan import (
     CopyStep,
@@ -87,7 +87,7 @@ def _bound(steps: list[Step], threads: int) -> Bound:
     kernels = (KernelSpec("nothing", ()),)
     teams = (Team(0, len(steps)),)
     plan = Plan("nothing", target, threads, (x,), (y,), (), kernels, tuple(steps), teams=teams)
-    program = Executable(plan, (compile_module(_IR, target),), (), threads=threads)
+    program = Executable(plan, (compile_ir(_IR, target),), (), threads=threads)
     return program.bind({"x": np.zeros(_SHAPE, np.float32)})
 
 

@@ -155,9 +155,14 @@ def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
     return session.load(data, symbols)
 
 
+def compile_ir(ir_text: str, target: Target | None = None) -> bytes:
+    """Object code of LLVM IR that was written by hand; for this machine where `target` is None."""
+    return compile_module(ir_text, target or detect_target())
+
+
 def load_ir(ir_text: str, symbols: Sequence[str], target: Target | None = None) -> LoadedObject:
     """Compile hand-written LLVM IR for this machine, or a target that it can run, and load it."""
-    return load_object(compile_module(ir_text, target or detect_target()), symbols)
+    return load_object(compile_ir(ir_text, target), symbols)
 
 
 def runtime_symbols() -> tuple[tuple[str, int], ...]:

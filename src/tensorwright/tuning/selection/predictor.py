@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from tensorwright.base import Target, TensorwrightError, knobs
+from tensorwright.expr import topological_order
 from tensorwright.schedule import ScheduleState, Trace, Workload, format_trace, state_of
 from tensorwright.tuning.models import Machine
 from tensorwright.tuning.selection.candidates import Candidates, Effort, Ranked
@@ -78,6 +79,8 @@ class Predictor:
             if key in self._estimates:
                 return self._estimates[key]
         self.counts["estimated"] += 1
+        if _computes_nothing(workload):
+            return None
         try:
             found = self._candidates(state_of(workload)).price_trace(trace)
             estimate = _estimate(found, 0) if np.isfinite(found.median[0]) else None
@@ -161,6 +164,8 @@ class Predictor:
         self, workload: Workload, sketches: tuple[Sketch, ...], candidates: Candidates
     ) -> Ranked | None:
         """The candidates of a workload; None where the schedule by rule cannot be priced."""
+        if _computes_nothing(workload):
+            return None
         open_sketches = candidates.structures(sketches)
         if not open_sketches or open_sketches[0] is not sketches[0]:
             return None
@@ -195,6 +200,12 @@ def _predictor(
 
 def _estimate(prices: Prediction, number: int) -> Estimate:
     return Estimate(float(2.0 ** prices.median[number]), float(2.0 ** prices.upper[number]))
+
+
+def _computes_nothing(workload: Workload) -> bool:
+    """Whether a tensor has an extent of 0: there is nothing to choose, and nothing to count."""
+    tensors = topological_order(*workload.outputs)
+    return any(0 in tensor.shape for tensor in tensors)
 
 
 def _remember(table: OrderedDict[K, V], key: K, value: V) -> None:
