@@ -147,7 +147,9 @@ def test_training_learns_what_programs_have_in_common(tmp_path: Path) -> None:
         Measured(seed, conditions[seed % 2], _workload(seed, 20, f"family {seed % 5}"))
         for seed in range(40)
     ]
-    settings = TimeTreeSettings(rounds=40, least_rows=5, learning_rate=0.3)
+    settings = TimeTreeSettings(
+        rounds=60, least_rows=5, learning_rate=0.3, feature_share=1.0, l2=0.1
+    )
     trained = train(measured, settings)
     found = dict(trained.accuracies)
     assert found["model"].mean < 1.05 < found["roofline"].mean

@@ -108,8 +108,8 @@ def choose_policy(programs: Programs, median: Column, upper: Column) -> Policy:
     """The caution and the margin with which the chosen programs are fastest on average, bad
     choices counting twice over.
 
-    Some of both is always taken: a default is chosen among hundreds of candidates, more of which are
-    overrated than of the few that were measured.
+    Some of both is always taken: a default is chosen among hundreds of candidates, more of which
+    are overrated than of the few that were measured.
     """
     best = (np.inf, Policy())
     for caution in _CAUTIONS:
