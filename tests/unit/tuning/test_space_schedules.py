@@ -174,11 +174,11 @@ def test_tiles_stay_within_the_registers() -> None:
     state = state_of(case[0])
     for sketch in rule_sketches(state, AVX2):
         (limit,) = sketch.limits
-        assert limit.most == AVX2.vector_registers * 6 // 5
+        assert limit.most == AVX2.vector_registers - 1  # where an element is spread
         for _ in range(50):
             drawn = sketch.sample(source)
             held = drawn.get("columns", 1) * drawn.get("rows", 1) * drawn.get("more_rows", 1)
-            assert held <= limit.most
+            assert held + drawn.get("columns", 1) <= limit.most
 
 
 def test_a_workload_of_one_choice_has_no_decisions() -> None:

@@ -63,6 +63,21 @@ def test_a_limit_counts_plain_numbers_and_keeps_the_choice_by_rule() -> None:
     assert growing.sketch("s").limits == (Limit(("t",), 6), Limit(("t",), 4))
 
 
+def test_limits_count_what_is_added() -> None:
+    limit = Limit(("rows", "columns"), 15, added=("columns",), added_factor=1)
+    kept = {
+        (r, c) for r in (3, 4, 6, 7) for c in (2, 3, 4) if limit.holds({"rows": r, "columns": c})
+    }
+    assert kept == {(3, 2), (4, 2), (6, 2), (3, 3), (4, 3)}
+    growing = builder()
+    rows = growing.choose("rows", (1, 3, 4, 6, 7), 7)
+    columns = growing.choose("columns", (8, 16, 32), 16)
+    growing.limit((rows, columns), 8 * 15, added=(columns,))
+    (made,) = growing.sketch("s").limits
+    assert made.total({"rows": 6, "columns": 16}) == 6 * 16 + 16
+    assert made.most == 7 * 16 + 16  # the choice by rule stays possible
+
+
 def test_rows_are_columns_of_a_population() -> None:
     tiles = Choice(("o", "i"), factorisations(12, 2, 4), (3, 4))
     sketch = Sketch("s", (), (tiles, A), (Limit(("i", "a"), 8),))

@@ -76,14 +76,25 @@ def _table(values: tuple[tuple[int, ...], ...]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The product of the decisions of these names may not exceed `most`."""
+    """The product of the decisions of these names, times `factor`, may not exceed `most`.
+
+    added   the product of the decisions of these names, times `added_factor`, counts as well
+    """
 
     names: tuple[str, ...]
     most: int
+    factor: int = 1
+    added: tuple[str, ...] = ()
+    added_factor: int = 0
 
     def holds(self, decisions: Mapping[str, Any]) -> Any:
         """Whether decisions keep to it: a bool, or for columns of decisions a column of bools."""
-        return prod(decisions[name] for name in self.names) <= self.most
+        return self.total(decisions) <= self.most
+
+    def total(self, decisions: Mapping[str, Any]) -> Any:
+        """What may not exceed `most`."""
+        more = prod(decisions[name] for name in self.added) * self.added_factor
+        return prod(decisions[name] for name in self.names) * self.factor + more
 
 
 _MOST_COUNTED = 1_000_000  # so many combinations of limited decisions are tried to count the valid
@@ -114,7 +125,7 @@ class Sketch:
     @property
     def size(self) -> int:
         """How many schedules the sketch stands for; an upper bound where counting takes long."""
-        limited = {name for limit in self.limits for name in limit.names}
+        limited = {name for limit in self.limits for name in (*limit.names, *limit.added)}
         bound = [choice for choice in self.choices if limited & set(choice.names)]
         free = prod(len(choice.values) for choice in self.choices if choice not in bound)
         combinations = prod(len(choice.values) for choice in bound)
@@ -270,23 +281,32 @@ class SketchBuilder:
         self.choices.append(Choice(names, kept, default, kind, node))
         return tuple(Decision(name) for name in names)
 
-    def limit(self, factors: tuple[Index, ...], most: int) -> None:
+    def limit(self, factors: tuple[Index, ...], most: int, added: tuple[Index, ...] = ()) -> None:
         """Keep the product of decisions and plain numbers from exceeding `most`.
 
-        The choice by rule stays possible: where it exceeds `most`, its product is the limit.
+        The choice by rule stays possible: where it exceeds `most`, what it takes is the limit.
+        added   the product of these counts as well; that of none is 0
         """
-        names = tuple(factor.name for factor in factors if isinstance(factor, Decision))
+        names, factor = _parts(factors)
+        added_names, added_factor = _parts(added) if added else ((), 0)
         if not names:
             return
+        if not added:
+            most, factor = most // factor, 1
+        limit = Limit(names, most, factor, added_names, added_factor)
         defaults = _named(self.choices, tuple(choice.default for choice in self.choices))
-        fixed = prod(factor for factor in factors if isinstance(factor, int))
-        by_rule = prod(defaults[name] for name in names)
-        self.limits.append(Limit(names, max(most // fixed, by_rule)))
+        self.limits.append(replace(limit, most=max(most, limit.total(defaults))))
 
     def sketch(self, name: str, family: str = "") -> Sketch:
         """What has been built."""
         choices, limits = tuple(self.choices), tuple(self.limits)
         return Sketch(name, tuple(self.steps), choices, limits, family, self.state)
+
+
+def _parts(factors: tuple[Index, ...]) -> tuple[tuple[str, ...], int]:
+    """The names of the decisions among some factors, and the product of the plain numbers."""
+    names = tuple(factor.name for factor in factors if isinstance(factor, Decision))
+    return names, prod(factor for factor in factors if isinstance(factor, int))
 
 
 def divisors(number: int, most: int) -> tuple[int, ...]:

@@ -111,6 +111,14 @@ def accumulators(target: Target) -> int:
     return target.vector_registers * 6 // 5
 
 
+def tile_registers(target: Target) -> int:
+    """How many registers the sums of a tile and the vectors that its columns read share.
+
+    One more holds an element that is spread over all lanes, where a multiply-add cannot do that.
+    """
+    return target.vector_registers - (not target.spreads_operands)
+
+
 ENOUGH_ITERATIONS = 64  # so many iterations of a parallel loop balance well
 
 

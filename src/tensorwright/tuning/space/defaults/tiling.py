@@ -45,6 +45,7 @@ from tensorwright.tuning.space.steps import (
     constant_stages,
     parallelise,
     spread,
+    tile_registers,
     vector_loops,
 )
 
@@ -148,7 +149,8 @@ class Tiling:
         rows, row_outer, row_inner = self._split_rows(*tile[1:])
         deep, deep_inner = self._split_more_columns(prod(tile))
         self.has_one_column = self._is_wide and not deep_inner
-        self.builder.limit((columns, *rows, *deep), accumulators(self.target))
+        most = tile_registers(self.target)
+        self.builder.limit((columns, *rows, *deep), most, added=(columns, *deep))
         outer = self._order_tiles(column_outer, row_outer)
         inner = [*column_inner, *deep_inner, *row_inner]
         self.builder.do(Reorder(self.stored, (*outer, *inner, lanes)))

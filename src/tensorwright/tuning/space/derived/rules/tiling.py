@@ -19,7 +19,7 @@ from tensorwright.tuning.space.derived.predicates import fusable_consumer, has_d
 from tensorwright.tuning.space.derived.rule import Verdict
 from tensorwright.tuning.space.derived.tiled_axes import LEVELS, TileAxis, plan_axes
 from tensorwright.tuning.space.sketch import Kind, divisors
-from tensorwright.tuning.space.steps import parallelise
+from tensorwright.tuning.space.steps import parallelise, tile_registers
 
 FUSION_LEVELS = (2, 1)  # of the spatial tiles, the likelier first
 _FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
@@ -110,9 +110,13 @@ class _Tiling:
         target = self.view.target
         width = lanes_for(target, self.view.stage)
         factors = [sizes[-1] for sizes in self.sizes.values()]
+        across = (Role.LANES, Role.COLUMNS)
+        columns = [
+            self.sizes[axis.name][-1] for axis in self.axes if axis.role in across and axis.is_tiled
+        ]
         wide = any(axis.role is Role.LANES and axis.is_tiled for axis in self.axes)
-        most = target.vector_registers * 7 // 8 * (width if wide else 1)
-        self.builder.limit(tuple(factors), most)
+        most = tile_registers(target) * (width if wide else 1)
+        self.builder.limit(tuple(factors), most, added=tuple(columns))
 
     def _tile_host(self) -> list[tuple[str, str]]:
         """Split the consumer; the loops that hold its tiles."""
