@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.targets import AVX512
+import random
 
-from tensorwright.graph import GraphBuilder, KernelCall, partition, simplify
-from tensorwright.schedule import CacheRead, ComputeAt, Parallel, Unroll, state_of
+import pytest
+from tests.targets import AVX2, AVX512, native_target
+from tests.unit.tuning.compiled import check_schedule, workloads
+
+from tensorwright.base import Target
+from tensorwright.graph import Graph, GraphBuilder, KernelCall, partition, simplify
+from tensorwright.schedule import (
+    CacheRead,
+    ComputeAt,
+    Parallel,
+    Split,
+    Tail,
+    Unroll,
+    format_trace,
+    state_of,
+)
 from tensorwright.tuning.space import Sketch, rule_sketches
 
 
@@ -44,3 +57,46 @@ def test_rows_of_a_block_fit_the_cache_and_feed_the_threads(
     assert sketch.defaults == {"block": block}
     unrolled = {(step.stage, step.loop) for step in sketch.trace if isinstance(step, Unroll)}
     assert unrolled == {("softmax_max_rf", "i"), ("softmax_sum_rf", "i")}
+
+
+def scores(rows: int) -> Graph:
+    """Attention scores: a product and its softmax along each row."""
+    b = GraphBuilder("scores")
+    keys = b.add("transpose", b.input("k", (2, 40, 16)), perm=(0, 2, 1))
+    return b.finish([b.add("softmax", b.add("matmul", b.input("q", (2, rows, 16)), keys))])
+
+
+@pytest.mark.parametrize(("rows", "block"), [(37, 8), (48, 8), (5, 5), (22, 8), (35, 7)])
+def test_awkward_numbers_of_rows_have_blocks(rows: int, block: int) -> None:
+    ((workload, _),) = workloads(scores(rows), AVX512)
+    sketch = rule_sketches(state_of(workload), AVX512)[0]
+    assert sketch.defaults["block"] == block
+    splits = {(s.stage, s.loop): s.tail for s in sketch.trace if isinstance(s, Split)}
+    tail = Tail.SHIFT if rows in (37, 22) else Tail.GUARD
+    assert splits["softmax", workload.outputs[0].axes[-2].name] == tail
+
+
+def test_blocks_leave_registers_for_columns() -> None:
+    ((workload, _),) = workloads(scores(37), AVX2)
+    assert rule_sketches(state_of(workload), AVX2)[0].defaults["block"] == 6
+
+
+@pytest.mark.target
+@pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize("rows", [37, 48, 5])
+def test_values_of_scores(rows: int, target: Target) -> None:
+    (case,) = workloads(scores(rows), target)
+    source = random.Random(rows)
+    for sketch in rule_sketches(state_of(case[0]), target):
+        for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(3))):
+            check_schedule(case, format_trace(sketch.bound(decisions)), target)
+
+
+@pytest.mark.target
+def test_values_of_attention_with_awkward_rows() -> None:
+    b = GraphBuilder("attention")
+    inputs = [b.input(name, (1, 2, 37, 24)) for name in ("q", "k", "v")]
+    target = native_target()
+    for case in workloads(b.finish([b.add("attention", *inputs)]), target):
+        for sketch in rule_sketches(state_of(case[0]), target):
+            check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)

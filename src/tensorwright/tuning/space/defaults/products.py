@@ -10,11 +10,18 @@ from math import prod
 
 from tensorwright.base import Target
 from tensorwright.schedule import AtRoot, CacheWrite, ScheduleState, Stage
-from tensorwright.tuning.space.axes.accesses import extent_of, has_reuse, lanes_for
+from tensorwright.tuning.space.axes.accesses import (
+    extent_of,
+    has_reuse,
+    is_contiguous,
+    lanes_for,
+    points,
+)
 from tensorwright.tuning.space.axes.roles import find_roles
 from tensorwright.tuning.space.defaults.pack_operand import transpose_operands
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
 from tensorwright.tuning.space.sketch import SketchBuilder
+from tensorwright.tuning.space.steps import MIN_PARALLEL_POINTS
 
 _MOST_ELEMENTS = 64  # of a block, along its own axes but the last, which are all in one tile
 
@@ -25,12 +32,19 @@ def is_product(stage: Stage) -> bool:
 
 
 def has_large_products(state: ScheduleState, rows: int) -> bool:
-    """Whether some product has too many elements for one tile after its first `rows` axes."""
-    return any(
-        prod(extent_of(axis.extent) for axis in stage.tensor.axes[rows:-1]) > _MOST_ELEMENTS
-        for stage in state.stages
-        if is_product(stage)
-    )
+    """Whether some product has too many elements for one tile after its first `rows` axes, or takes
+    long and has no vectors along the last.
+    """
+    return any(_is_large(stage, rows) for stage in state.stages if is_product(stage))
+
+
+def _is_large(stage: Stage, rows: int) -> bool:
+    tensor = stage.tensor
+    if prod(extent_of(axis.extent) for axis in tensor.axes[rows:-1]) > _MOST_ELEMENTS:
+        return True
+    last = next((axis for axis in reversed(tensor.axes) if axis.extent != 1), None)
+    is_scalar = last is None or not is_contiguous(tensor, last)
+    return is_scalar and points(tensor) > MIN_PARALLEL_POINTS
 
 
 def tile_products(builder: SketchBuilder, target: Target) -> frozenset[str]:

@@ -44,10 +44,10 @@ from tensorwright.tuning.space.defaults.products import (
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     MIN_PARALLEL_POINTS,
-    accumulators,
     inline_elementwise,
     parallelise,
     spread,
+    tile_registers,
     turn,
 )
 
@@ -59,10 +59,10 @@ def row_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     builder = SketchBuilder(state)
     inline_elementwise(builder)
     rows = shared_rows(builder.state)
+    turned = _turn_operands(builder, target)
     if rows == 0 or has_large_products(builder.state, rows):
         built = [_separate(state, target, parts, vectors) for parts, vectors in _PARTITIONS]
         return tuple({sketch.trace: sketch for sketch in built}.values())
-    turned = _turn_operands(builder, target)
     _factor_contiguous(builder, target)
     _compute_by_blocks(builder, target, rows, turned)
     return (builder.sketch("rows"),)
@@ -265,8 +265,9 @@ def _compute_by_blocks(
     work = sum(points(stage.tensor) for stage in builder.state.stages)
     split = max(n for n in range(rows) if axes[n].extent != 1)
     extent = extent_of(axes[split].extent)
-    block = builder.choose("block", divisors(extent, 8), _default_block(builder, split))
-    builder.do(Split(last.name, axes[split].name, (block,)))
+    sizes, tail = _block_sizes(extent, last)
+    block = builder.choose("block", sizes, _default_block(builder, target, split, sizes))
+    builder.do(Split(last.name, axes[split].name, (block,), tail))
     around = [axis.name for axis in axes[:split]]
     outer = [*around, f"{axes[split].name}_o"]
     loops = builder.state.stage(last.name).loops
@@ -293,19 +294,33 @@ def _compute_by_blocks(
                 _interleave(builder, stage.name, stage.tensor.axes[split].name)
 
 
+_FEW_ROWS = 4  # of a block, which then waits for its sums
 _FEW_BLOCKS = 16  # so many blocks of rows at least, that threads find enough of them
 _ROWS_BYTES = 16384  # so much of a block's widest tensor leaves room for others in the first cache
 
 
-def _default_block(builder: SketchBuilder, split: int) -> int:
+def _block_sizes(extent: int, last: Stage) -> tuple[tuple[int, ...], Tail]:
+    """How many rows a block may have: a divisor of all rows, or, where those are few, some that
+    leave a last block which is shifted back over the one before it.
+    """
+    sizes = divisors(extent, 8) or (1,)
+    if max(sizes) >= _FEW_ROWS or extent < _FEW_ROWS or last.tensor.reduction is not None:
+        return sizes, Tail.GUARD
+    return (*sizes, *(n for n in (4, 6, 8) if n <= extent)), Tail.SHIFT
+
+
+def _default_block(
+    builder: SketchBuilder, target: Target, split: int, sizes: tuple[int, ...]
+) -> int:
     """How many rows a block has: a product uses its vectors for as many as registers hold, a
     partial result of each of a few rows hides the latency of folding.
     """
     state = builder.state
     axes = state.stages[-1].tensor.axes
-    sizes = divisors(extent_of(axes[split].extent), 8) or (1,)
     if any(is_product(stage) for stage in state.stages):
-        return max(sizes)
+        columns = 2
+        held = [n for n in sizes if (n + 1) * columns <= tile_registers(target)]
+        return max(held, default=1)
     rows = prod(extent_of(axis.extent) for axis in axes[: split + 1])
     points_of_row = max(points(stage.tensor) for stage in state.stages) // max(1, rows)
     most = min(4, rows // _FEW_BLOCKS, _ROWS_BYTES // (4 * max(1, points_of_row)))
@@ -362,7 +377,7 @@ def _tile_product(
         return
     choices = tuple(n for n in (1, 2, 3, 4) if n * lanes <= extent)
     columns = builder.choose(f"{name}_columns", choices, min(2, choices[-1]))
-    builder.limit((block, columns), accumulators(target))
+    builder.limit((block, columns), tile_registers(target), added=(columns,))
     builder.do(Split(name, axis.name, (columns, lanes), Tail.GUARD))
     vectors, vector = f"{axis.name}_1", f"{axis.name}_2"
     own = {*outside, *(f"{axis.name}_{n}" for n in range(3))}
