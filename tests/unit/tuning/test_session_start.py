@@ -77,10 +77,13 @@ def run(
     runner: FakeRunner | None = None,
     interrupt: Interrupt | None = None,
     make_strategy: Callable[[Task, Space, int], Strategy] = RandomSearch,
+    by_rule: int = 0,
+    options: TuneOptions = OPTIONS,
 ) -> Session:
-    search = Search(Budget(trials=trials), 0, options=OPTIONS, interrupt=interrupt)
+    search = Search(Budget(trials=trials), 0, options=options, interrupt=interrupt)
+    make_default = (lambda task, target: numbered(by_rule)) if by_rule else None
     parts: Any = (FakeBuilder(), runner or FakeRunner(), GradientScheduler(), make_strategy)
-    tools = Tools(*parts, numbered_space, predictor)  # type: ignore[arg-type]
+    tools = Tools(*parts, numbered_space, predictor, make_default)  # type: ignore[arg-type]
     session = Session(tuple(tasks), SETTING, store, search, tools, "")
     session.run()
     return session
@@ -134,6 +137,19 @@ def test_predictions_race_in_the_first_round_the_best_first() -> None:
     assert {one.decisions for one in list(store.query())[:9]} == {
         (("t", n),) for n in (8, *range(11, 19))
     }
+
+
+def test_the_schedule_by_rule_races_too() -> None:
+    store = MemoryStore()
+    run(store, FakePredictor(SECONDS, 1, 2), [Task(doubled("large"))], trials=4, by_rule=30)
+    assert order(store) == [("large", n) for n in (8, 30, 1, 2)]
+
+
+def test_nothing_is_measured_again_before_a_race() -> None:
+    options = TuneOptions(should_rank=False, recheck_rounds=1)
+    store = MemoryStore()
+    run(store, FakePredictor(SECONDS, 1), TASKS[1:], trials=4, options=options)
+    assert sorted(order(store)) == sorted((key, n) for key in ("large", "middle") for n in (8, 1))
 
 
 def test_what_is_on_record_does_not_race_again() -> None:

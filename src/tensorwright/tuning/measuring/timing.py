@@ -55,7 +55,9 @@ class MeasureOptions:
                    taken where they differ, and the fastest kept
     min_sample_s   shortest time of a sample; short kernels run often in it
     most_s         after so long, no further sample is begun
-    drop_ratio     dropped if the first sample is so many times slower than the best
+    long_s         a program whose first call takes longer is called once more, and that is all
+    drop_ratio     dropped if the first samples are so many times slower than the best
+    near_ratio     one whose first samples are so many times slower gets no more: it is not the best
     limit_s        longest a candidate may take in all; then its process is killed
     memory_bytes   address space of the child; three quarters of the machine's memory where 0
     flush_bytes    before each call, so much other memory is read; 0 leaves caches warm
@@ -66,7 +68,9 @@ class MeasureOptions:
     repeats: int = 5
     min_sample_s: float = 0.006
     most_s: float = 0.5
+    long_s: float = 0.1
     drop_ratio: float = 1.5
+    near_ratio: float = 1.25
     limit_s: float = 10.0
     memory_bytes: int = 0
     flush_bytes: int = 0
@@ -155,13 +159,15 @@ def _race(run: _Run, best_s: float, options: MeasureOptions) -> Measurement:
         return Measurement(Status.CENSORED, (run.cold_s,))
     if run.cold_s > options.most_s:
         return Measurement(Status.OK, (run.cold_s,))
+    if run.cold_s > options.long_s:
+        return _judge((min(run.cold_s, run.sample(1)),), best_s, options)
     count = run.calls_for(options.min_sample_s)
     started = time.perf_counter()
     times: list[float] = []
     for taken in range(1, _MOST_ROUNDS * options.repeats + 1):
         times.append(run.sample(count))
-        if taken == _RACE_SAMPLES and min(times) > options.drop_ratio * best_s:
-            return Measurement(Status.CENSORED, tuple(times))
+        if taken == _RACE_SAMPLES and min(times) > options.near_ratio * best_s:
+            return _judge(tuple(sorted(times)), best_s, options)
         fastest = sorted(times)[: options.repeats]
         is_steady = statistics.median(fastest) <= _STEADY_RATIO * fastest[0]
         is_late = time.perf_counter() - started > options.most_s
@@ -169,6 +175,12 @@ def _race(run: _Run, best_s: float, options: MeasureOptions) -> Measurement:
             break
         time.sleep(_PAUSE_S)
     return Measurement(Status.OK, tuple(sorted(times)[: options.repeats]))
+
+
+def _judge(times_s: tuple[float, ...], best_s: float, options: MeasureOptions) -> Measurement:
+    """What few samples say: times, or a lower bound of a program that is clearly slower."""
+    is_slow = min(times_s) > options.drop_ratio * best_s
+    return Measurement(Status.CENSORED if is_slow else Status.OK, times_s)
 
 
 def _take_turns(runs: list[_Run], options: MeasureOptions) -> list[tuple[float, ...]]:

@@ -160,7 +160,8 @@ class Session:
         if not candidates:
             search.state.is_exhausted = True
             return
-        self._recheck(search)
+        if not racers:
+            self._recheck(search)
         count = self._round([(search, each) for each in candidates], Phase.SEARCH)
         self.begun += count
         is_whole = count == len(candidates) if racers else self.begun >= self.options.round_size

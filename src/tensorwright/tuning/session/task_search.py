@@ -6,11 +6,12 @@ import math
 import warnings
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 from tensorwright.base import TensorwrightError
 from tensorwright.records import Record, RecordStore, Status, WorkloadText
 from tensorwright.schedule import format_trace
+from tensorwright.tuning.selection import Predictor
 from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.result import TaskResult
@@ -19,6 +20,7 @@ from tensorwright.tuning.session.trusted_records import records_of, standing, to
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright.tuning.strategies.strategy import Candidate, Strategy
+from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 
 _RACERS = 8  # schedules that a model expects to be fast, in the first round of a workload
@@ -32,8 +34,8 @@ class TaskSearch:
 
     strategy           made when it is first asked: a short session never comes to most of them
     make_strategy      makes it, and tells it what is on record; None where the task has no space
-    find_racers        the schedules that a model, trained before, expects to be fast; for the first
-                       round
+    find_racers        the schedules for the first round: by rule, and those that a model, trained
+                       before, expects to be fast; None without one
     seeds              schedules from elsewhere that wait to be measured
     is_default_known   whether the default schedule need not be measured any more
     drift              time of the best when measured again, in its earlier times
@@ -169,9 +171,8 @@ def open_search(
         return strategy
 
     search.make_strategy = make_strategy
-    predictor = tools.predictor
-    if predictor is not None:
-        search.find_racers = lambda: predictor.top(task.workload, _RACERS)
+    if tools.predictor is not None:
+        search.find_racers = partial(_find_racers, task, tools, tools.predictor, setting)
     known = records_of(store, setting, key)
     if known:
         search.open_strategy()
@@ -184,6 +185,14 @@ def open_search(
     if known and not math.isfinite(state.best_s):
         state.error = failure_text(known[-1])
     return search
+
+
+def _find_racers(
+    task: Task, tools: Tools, predictor: Predictor, setting: Setting
+) -> tuple[Candidate, ...]:
+    """What is expected to be fast, after the schedule by rule: predictions may be far off."""
+    by_rule = () if tools.make_default is None else (tools.make_default(task, setting.target),)
+    return (*by_rule, *predictor.top(task.workload, _RACERS))
 
 
 def _default(
