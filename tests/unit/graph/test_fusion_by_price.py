@@ -172,6 +172,13 @@ def test_a_step_counts() -> None:
         assert names(partition(patches(), pricing=prices)) == expected
 
 
+def test_the_second_kernel_is_not_priced_where_the_first_is_too_slow() -> None:
+    seconds = {"conv2d_transpose": 1.0, "conv2d": 1.0, "transpose": 0.1}
+    prices = Prices(lambda workload: seconds[workload.name])
+    assert names(partition(patches(), pricing=prices)) == ["conv2d_transpose"]
+    assert len(prices.asked) == 2
+
+
 def test_what_others_read_is_not_cut_off() -> None:
     """A residual that the rest of the group reads, too, ends no kernel of its own."""
     m = Maker("residual")

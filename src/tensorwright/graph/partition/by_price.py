@@ -3,18 +3,19 @@
 Each doubt (`proposals.py`) is settled alone: the program as one kernel against two and the cost of
 a step.  First groups are cut, then groups are joined, in the order of the network; what the rules
 made stays unless the other is faster by a margin.  Nothing is asked where rules are in no doubt,
-and no workload is asked for twice.
+and no workload is asked for twice, nor the second of two that cannot be faster together.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tensorwright.graph.graph import Graph
-from tensorwright.graph.partition.grouping import Limits, is_within
+from tensorwright.graph.partition.grouping import Kind, Limits, is_within
 from tensorwright.graph.partition.pricing import Decision, Pricing
-from tensorwright.graph.partition.proposals import Nodes, doubtful_cuts, doubtful_join
+from tensorwright.graph.partition.proposals import Nodes, doubtful_cuts, doubtful_join, kind_of
 from tensorwright.graph.partition.views import view_offsets
 from tensorwright.graph.workload import build_workload, workload_name
 
@@ -131,18 +132,27 @@ class _Regrouping:
         if pair in self.decisions:
             return self.decisions[pair]
         fused = self._price(both)
-        pieces = [self._price(first), self._price(second)] if fused is not None else []
-        if fused is None or None in pieces:
+        limit = fused / LEAST_GAIN if fused is not None and is_fused else math.inf
+        separate = self._price_until(limit, first, second) if fused is not None else None
+        if fused is None or separate is None:
             return None
-        separate = sum(price for price in pieces if price is not None)
-        if is_fused:
-            decided = fused <= separate * LEAST_GAIN
-        else:
-            decided = fused * LEAST_GAIN < separate
+        decided = separate >= limit if is_fused else fused * LEAST_GAIN < separate
         parts = (workload_name(self.graph, first), workload_name(self.graph, second))
         decision = Decision(reason, parts, fused, separate, decided)
         self.decisions[pair] = decision
         return decision
+
+    def _price_until(self, limit: float, *pieces: Nodes) -> float | None:
+        """Seconds of all pieces; once the dear ones, asked first, reach a limit, of these alone."""
+        total = 0.0
+        for nodes in sorted(pieces, key=lambda each: kind_of(each) is not Kind.ANCHOR):
+            price = self._price(nodes)
+            if price is None:
+                return None
+            total += price
+            if total >= limit:
+                break
+        return total
 
     def _price(self, nodes: Nodes) -> float | None:
         """Seconds of a group with its step; a view costs nothing."""

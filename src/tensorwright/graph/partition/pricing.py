@@ -30,7 +30,8 @@ class Decision:
 
     reason           the rule that calls it doubtful
     parts            names of the two workloads
-    fused_seconds    of the one kernel      separate_seconds   of both, with a step more
+    fused_seconds    of the one kernel      separate_seconds   of both, with a step more; where the
+                     dearer alone is too slow, of that
     is_fused         what was decided
     """
 
