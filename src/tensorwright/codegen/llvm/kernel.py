@@ -11,6 +11,7 @@ import re
 from tensorwright.base import Target
 from tensorwright.codegen.analysis.facts import Facts, refuse_groups
 from tensorwright.codegen.analysis.promote import promote_accumulators
+from tensorwright.codegen.analysis.tile_order import order_tiles
 from tensorwright.codegen.analysis.workspace import BUFFER_ALIGN, Workspace, element_count
 from tensorwright.codegen.llvm.intrinsics import intrinsics_of
 from tensorwright.codegen.llvm.math.functions import LIBM_SYMBOLS
@@ -31,7 +32,7 @@ def emit(program: LoopProgram, target: Target) -> Source:
     """
     name = _symbol(program.name)
     refuse_groups(program)
-    body = promote_accumulators(program.body, target)
+    body = order_tiles(promote_accumulators(program.body, target), target)
     module = Module()
     windows = {each.name: each.window_lanes for each in intrinsics_of(target).values()}
     kernel = Kernel(name, target, module, Facts(target, windows), Workspace(), [])
