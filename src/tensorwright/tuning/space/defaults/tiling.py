@@ -36,12 +36,12 @@ from tensorwright.tuning.space.defaults.pack_operand import place_panel
 from tensorwright.tuning.space.defaults.tile_sizes import (
     default_tile,
     few_columns,
+    has_awkward_rest,
     row_sizes,
     window_tile,
 )
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
-    accumulators,
     constant_stages,
     parallelise,
     spread,
@@ -147,7 +147,7 @@ class Tiling:
         tile = self._choose_tile()
         columns, column_outer, column_inner, lanes = self._split_columns(tile[0])
         rows, row_outer, row_inner = self._split_rows(*tile[1:])
-        deep, deep_inner = self._split_more_columns(prod(tile))
+        deep, deep_inner = self._split_more_columns(prod(tile), tile[0])
         self.has_one_column = self._is_wide and not deep_inner
         most = tile_registers(self.target)
         self.builder.limit((columns, *rows, *deep), most, added=(columns, *deep))
@@ -190,6 +190,8 @@ class Tiling:
     def _choose_tile(self) -> tuple[int, int, int]:
         """The register tile by rule: columns, rows, second rows."""
         columns = self._columns_extent
+        lanes = extent_of(self.roles.lanes.extent)
+        is_shifted = self._is_wide and (columns > 3 or has_awkward_rest(lanes, self.width))
         if self.order is Order.INLINED:
             tile = window_tile(columns, _extent(self.roles.row), self._block(self.roles.row))
         else:
@@ -199,10 +201,8 @@ class Tiling:
                 _extent(self.roles.second_row),
                 self.target,
                 # a tile that fits is shifted back at the end, where a larger one would be masked:
-                # that pays where one masked tile is all
-                most_columns=extent_of(self.roles.lanes.extent) // self.width
-                if self._is_wide and columns > 3
-                else 8,
+                # that pays where one masked tile is all, and its rest is a vector
+                most_columns=lanes // self.width if is_shifted else 8,
                 column_bytes=self._column_bytes(),
                 blocks=self._blocks,
                 most_rows=(self._most(self.roles.row), self._most(self.roles.second_row)),
@@ -234,15 +234,16 @@ class Tiling:
             return columns, [f"{name}_o"], [f"{name}_i"], lanes
         return columns, [], [], lanes
 
-    def _split_more_columns(self, vectors: int) -> tuple[list[Index], list[str]]:
+    def _split_more_columns(self, vectors: int, columns: int) -> tuple[list[Index], list[str]]:
         """Split the other axis of columns where a tile is too small: (columns, loops in a tile).
 
         So few sums wait for each other: an addition takes as long as a handful of others.
+        vectors, columns   of the tile so far
         """
         axis = self.roles.column
         if not self._is_wide or axis is None or vectors > _FEW_VECTORS:
             return [], []
-        most = accumulators(self.target) // vectors
+        most = max(1, tile_registers(self.target) // (vectors + columns))
         sizes = divisors(extent_of(axis.extent), min(_MOST_DEEP, most))
         usual = max(size for size in sizes if size * vectors <= 2 * _FEW_VECTORS)
         factor = self._choose("more_columns", sizes, usual)

@@ -20,7 +20,7 @@ from tensorwright.tuning.space.axes.accesses import (
 from tensorwright.tuning.space.axes.cache_sets import most_rows
 from tensorwright.tuning.space.axes.links import own_axes
 from tensorwright.tuning.space.axes.roles import AxisRoles, Role, find_lanes
-from tensorwright.tuning.space.defaults.tile_sizes import default_tile
+from tensorwright.tuning.space.defaults.tile_sizes import default_tile, has_awkward_rest
 from tensorwright.tuning.space.sketch import divisors, factorisations
 
 LEVELS = 3  # tiles inside each other, the outermost loop aside
@@ -60,7 +60,7 @@ def plan_axes(
 
     Axes of `stage` are found by what `host` reads it with. Tiles that do not divide are guarded, or
     shifted where there is but one size and nothing is folded in memory: of open sizes nobody knows
-    that they are smaller than the extent.
+    that they are smaller than the extent.  Those of the lanes are, where vectors leave a rest.
     """
     found = operands(state, state.stage(stage), state.stage(host))
     axes = [axis for axis in state.stage(host).tensor.axes if extent_of(axis.extent) > 1]
@@ -92,7 +92,8 @@ def plan_axes(
             held = most.get(axis.name) or extent
             sizes = tuple(row for row in sizes if row[-1] <= held) or sizes
         default = _nearest(sizes, wanted.get(axis.name, 1))
-        tail = Tail.SHIFT if stage != host and len(sizes) == 1 else Tail.GUARD
+        is_sure = len(sizes) == 1 or (role is Role.LANES and has_awkward_rest(extent, width))
+        tail = Tail.SHIFT if stage != host and is_sure else Tail.GUARD
         if all(extent % (a * b * c) == 0 for a, b, c in sizes):
             tail = Tail.EXACT
         planned.append(TileAxis(axis.name, own[axis.name][-1], role, sizes, default, tail))
