@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.targets import AVX512, native_target
+from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_network, check_schedule, weights, workloads
 
 from tensorwright.base import Target
@@ -17,6 +17,7 @@ from tensorwright.schedule import (
     Reorder,
     SkipZeros,
     Split,
+    Vectorize,
     format_trace,
     replay,
     state_of,
@@ -90,7 +91,14 @@ def pooled() -> Graph:
     return b.finish(b.apply("average_pool", (x,), **window, pads=(0, 0, 1, 1)))
 
 
-@pytest.mark.parametrize("make", [enlarging, heads, channels, grouped, pooled])
+def strided() -> Graph:
+    """A depthwise convolution with a stride, of channels that fill no block."""
+    b = GraphBuilder("strided")
+    x = b.add("relu", b.input("x", (1, 7, 37, 37)))
+    return b.finish([b.add("conv", x, b.constant(weights(7, 1, 3, 3)), groups=7, strides=(2, 2))])
+
+
+@pytest.mark.parametrize("make", [enlarging, heads, channels, grouped, pooled, strided])
 def test_values(make: Callable[[], Graph]) -> None:
     check_network(make())
 
@@ -140,6 +148,14 @@ def test_strided_pooling_in_plain_layout_has_vectors() -> None:
     for workload in partition(simplify(pooled())).workloads:
         trace = space_of(state_of(workload), target).default_trace
         assert "vectorize(" in "".join(map(str, trace))
+
+
+def test_strided_windows_in_plain_layout_have_vectors() -> None:
+    for target in (AVX2, AVX512):
+        workload = partition(simplify(strided())).workloads[-1]
+        trace = space_of(state_of(workload), target).default_trace
+        vectors = {step.stage for step in trace if isinstance(step, Vectorize)}
+        assert any(name.startswith("conv") and "pad" not in name for name in vectors)
 
 
 def case_of(program: OperatorProgram) -> Case:

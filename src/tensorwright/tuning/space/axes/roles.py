@@ -160,7 +160,7 @@ def find_roles(state: ScheduleState, anchor: str, stored: str, width: int) -> Ax
 
 Stride = Callable[[Load, Axis], "int | None"]
 _ACROSS = 16.0  # the cost of gathering a vector where a contiguous read costs one
-_APART = 8.0  # that of gathering it from a few neighbouring ones, as pooling with a stride does
+_APART = 8.0  # that of gathering it from a few neighbouring ones, as windows with a stride do
 _SHORT = 16.0
 
 
@@ -179,13 +179,14 @@ def find_lanes(
     Reads across rows cost much: they are in the inner loop.  A store across rows costs little: it
     happens once.  Vectors that fill a group exactly read the same from what the group shares.
     """
+    is_alone = sum(not operand.is_constant for operand in found) == 1
 
     def cost(axis: Axis) -> tuple[float, int]:
         total = 0.0 if axis is axes[-1] else 4.0
         strides = [stride_of(operand.load, axis) for operand in found]
         for operand, stride in zip(found, strides, strict=True):
             if not operand.is_constant and stride not in (0, 1):
-                near = len(found) == 1 and stride is not None and 0 < stride <= 4
+                near = is_alone and stride is not None and 0 < stride <= 4
                 total += _APART if near else _ACROSS
         if all(stride == 0 for stride in strides):
             total += 8.0
