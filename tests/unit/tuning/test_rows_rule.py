@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import check_schedule, workloads
@@ -100,3 +101,13 @@ def test_values_of_attention_with_awkward_rows() -> None:
     for case in workloads(b.finish([b.add("attention", *inputs)]), target):
         for sketch in rule_sketches(state_of(case[0]), target):
             check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)
+
+
+def test_scores_with_masks_stay_in_blocks() -> None:
+    b = GraphBuilder("masked")
+    keys = b.add("transpose", b.input("k", (8, 49, 32)), perm=(0, 2, 1))
+    y = b.add("matmul", b.input("q", (8, 49, 32)), keys)
+    y = b.add("add", y, b.constant(np.zeros((1, 49, 49), np.float32)))
+    y = b.add("softmax", b.add("add", y, b.constant(np.ones((8, 49, 49), np.float32))))
+    ((workload, _),) = workloads(b.finish([y]), AVX512)
+    assert [each.name for each in rule_sketches(state_of(workload), AVX512)] == ["rows"]

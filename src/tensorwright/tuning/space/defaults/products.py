@@ -42,8 +42,8 @@ def _is_large(stage: Stage, rows: int) -> bool:
     tensor = stage.tensor
     if prod(extent_of(axis.extent) for axis in tensor.axes[rows:-1]) > _MOST_ELEMENTS:
         return True
-    last = next((axis for axis in reversed(tensor.axes) if axis.extent != 1), None)
-    is_scalar = last is None or not is_contiguous(tensor, last)
+    last = tensor.axes[-1]  # of one element where rows are folded, as those of a softmax are
+    is_scalar = last.extent != 1 and not is_contiguous(tensor, last)
     return is_scalar and points(tensor) > MIN_PARALLEL_POINTS
 
 
