@@ -33,12 +33,12 @@ def state(rows: int, terms: int, columns: int) -> ScheduleState:
 @pytest.mark.parametrize(
     ("terms", "l1_bytes", "most"),
     [
-        (1024, 32768, 6),  # all rows in one set of 8 ways, two of them for others
-        (1024, 49152, 10),
-        (3072, 32768, 6),
-        (512, 32768, 12),  # two sets
-        (1040, 32768, 384),
-        (1000, 32768, 384),
+        (1024, 32768, 7),  # all rows in one set of 8 ways, one of them for others
+        (1024, 49152, 11),
+        (3072, 32768, 7),
+        (512, 32768, 14),  # two sets
+        (1040, 32768, 448),
+        (1000, 32768, 448),
         (8, 32768, None),  # two rows share a line
     ],
 )
@@ -55,12 +55,12 @@ def _rows_tried(sketch: Sketch, name: str) -> int:
 
 
 def test_tiles_keep_their_rows_in_the_first_cache() -> None:
-    for terms, most in ((3072, 6), (3088, 27)):
+    for terms, most in ((3072, 7), (3088, 27)):
         sketches = direct_sketches(state(99, terms, 256), AVX512)
         assert sketches[0].defaults["rows"] <= most
-        assert (_rows_tried(sketches[0], "rows") <= 6) == (terms == 3072)
+        assert (_rows_tried(sketches[0], "rows") <= 7) == (terms == 3072)
         derived = next(sketch for sketch in sketches if "matmul cached" in sketch.name)
-        assert (_rows_tried(derived, "matmul_i_3") <= 6) == (terms == 3072)
+        assert (_rows_tried(derived, "matmul_i_3") <= 7) == (terms == 3072)
 
 
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)

@@ -19,7 +19,7 @@ from tensorwright.tuning.space.axes.accesses import operands, stride_along
 
 _PAGE_BYTES = 4096
 _LINE_BYTES = 64
-_OTHER_WAYS = 2  # for the vectors that stream by, and what is stored
+_OTHER_WAYS = 1  # for the vectors that stream by
 
 
 def most_rows(

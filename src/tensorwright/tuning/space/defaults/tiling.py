@@ -185,7 +185,10 @@ class Tiling:
         if axis is None:
             return 1
         most = most_rows(self.builder.state, self.anchor, self.stored, axis, self.target)
-        return _extent(axis) if most is None else most
+        if most is None:
+            return _extent(axis)
+        around = axis is self.roles.second_row  # of rows that share the same places
+        return max(1, most // min(most, self._most(self.roles.row))) if around else most
 
     def _choose_tile(self) -> tuple[int, int, int]:
         """The register tile by rule: columns, rows, second rows."""

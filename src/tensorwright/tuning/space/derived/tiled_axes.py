@@ -140,6 +140,8 @@ def _default_sizes(
     columns = by_role[Role.COLUMNS][-1] if vectors < 2 and by_role[Role.COLUMNS] else None
     rows = [extent_of(axis.extent) for axis in reversed(by_role[Role.ROWS])][:2]
     held = [most.get(axis.name) or 28 for axis in reversed(by_role[Role.ROWS])][:2]
+    if len(held) == 2 and held[1] < 28:  # rows that share the same places
+        held[1] = max(1, held[1] // min(held[0], rows[0]))
     tile = default_tile(
         max(1, vectors if columns is None else extent_of(columns.extent)),
         rows[0] if rows else 1,
