@@ -90,6 +90,19 @@ def test_a_wrong_answer_is_told_and_ends_in_1(
     assert "a wrong answer, off by 7" in result.output
 
 
+def test_a_workload_without_another_schedule_counts_in_no_distribution(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only = RandomComparison(1.0, 1.0, None, "", 0, 0, (), "")
+    monkeypatch.setattr(MODULE, "compare_with_random", lambda *_: only)
+    path = tmp_path / "random.json"
+    arguments = ("--count", 2, "--rows", tmp_path / "rows.jsonl", "--json", path)
+    result = invoke("bench", "random", *arguments, "--check")
+    assert result.exit_code == 0, result.output
+    assert "2 more have no schedule but the default" in result.output
+    assert json.loads(path.read_text())["ratio"]["mean"] is None
+
+
 @pytest.mark.target
 def test_a_real_workload_from_end_to_end(invoke: Invoke, tmp_path: Path) -> None:
     path = tmp_path / "random.json"

@@ -189,7 +189,10 @@ def _show(rows: Sequence[RandomRow], head: dict[str, object]) -> None:
     for family in sorted({row.family for row in rows}):
         of_family = [row for row in rows if row.family == family]
         kinds.append((family, distribution_of(_ratios(of_family))))
-    print_table(_COLUMNS, [_cells(name, one) for name, one in kinds])
+    print_table(_COLUMNS, [_cells(name, one) for name, one in kinds if one.count])
+    alone = sum(row.ratio is None and not row.failure for row in rows)
+    if alone:
+        click.echo(f"{alone} more have no schedule but the default")
     click.echo("\nthe worst (bench random --seed SEED --count 2 measures one again)")
     cells = [
         (
