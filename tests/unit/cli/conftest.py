@@ -21,9 +21,13 @@ Invoke = Callable[..., Result]
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of each test's own: no record of another one."""
+    """A home of each test's own: no record of another one.
+
+    Networks are cut by rule: how many workloads the tiny ones have is not for a trained model to say.
+    """
     folder = tmp_path / "home"
     monkeypatch.setenv("TENSORWRIGHT_HOME", str(folder))
+    monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "rule")
     return folder
 
 
