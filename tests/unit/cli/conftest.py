@@ -23,7 +23,7 @@ Invoke = Callable[..., Result]
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of each test's own: no record of another one.
 
-    Networks are cut by rule: how many workloads the tiny ones have is not for a trained model to say.
+    Networks are cut by rule: how many workloads the tiny ones have is no matter of a model.
     """
     folder = tmp_path / "home"
     monkeypatch.setenv("TENSORWRIGHT_HOME", str(folder))
