@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled, matmul
 
@@ -12,7 +13,8 @@ from tensorwright.tuning.session import Budget, Search, Setting, StopReason, tun
 from tensorwright.tuning.task import Task
 
 
-def test_two_workloads_are_tuned(tmp_path: Path) -> None:
+def test_two_workloads_are_tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "rule")  # else the tiny one waits its turn
     tasks = (Task(matmul(64), 2.0), Task(doubled()))
     target = native_target()
     with SqliteStore(tmp_path / "records.sqlite") as store:
