@@ -8,7 +8,7 @@ import lightgbm
 import numpy as np
 
 from tensorwright.tuning.models import Forest, parse_lightgbm
-from tensorwright.tuning.pretraining.programs import Column, Programs
+from tensorwright.tuning.pretraining.programs import Programs
 from tensorwright.tuning.pretraining.settings import TimeTreeSettings
 from tensorwright.tuning.pretraining.time_loss import TimeLoss, row_slopes, weights_of
 
@@ -45,8 +45,3 @@ def fit(programs: Programs, loss: TimeLoss, settings: TimeTreeSettings) -> Fores
     rows = lightgbm.Dataset(programs.rows, label=labels, free_raw_data=True)
     booster = lightgbm.train(parameters, rows, settings.rounds)
     return parse_lightgbm(booster.model_to_string())
-
-
-def value_of(forest: Forest, programs: Programs) -> Column:
-    """log2 of the seconds that trees predict (programs,)."""
-    return programs.total(forest.values(programs.rows))[0]
