@@ -53,7 +53,7 @@ MAKERS: dict[str, Callable[[], CostModel]] = {
     "roofline": lambda: RooflineModel(machine_of(TARGET, 2)),
     "blended": lambda: BlendedModel(RandomModel(), RooflineModel(machine_of(TARGET, 2))),
     "boosted": boosted,
-    "boosted by squares": lambda: boosted(BoostedSettings(LossKind.SQUARES, rounds=40)),
+    "boosted by squares": lambda: boosted(BoostedSettings(loss=LossKind.SQUARES, rounds=40)),
     "saved": saved_model,
     "blended with trees": lambda: BlendedModel(saved_model(), boosted()),
 }

@@ -5,15 +5,19 @@ It is imported by name where trees are fitted; LightGBM itself needs libgomp.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import lightgbm
 import numpy as np
 
 from tensorwright.tuning.models.forest import Forest, parse_lightgbm
 from tensorwright.tuning.models.losses import Column, Loss, row_slopes
-from tensorwright.tuning.models.settings import BoostedSettings
+from tensorwright.tuning.models.protocol import Features
+from tensorwright.tuning.models.settings import BoostedSettings, GrowthSettings
 from tensorwright.tuning.models.training import TrainingSet
+
+Slopes: TypeAlias = Callable[[Any, Any], Any]
 
 
 def fit(data: TrainingSet, loss: Loss, margin: Column, settings: BoostedSettings) -> Forest:
@@ -30,16 +34,28 @@ def fit(data: TrainingSet, loss: Loss, margin: Column, settings: BoostedSettings
         scores = margin + data.sums(values)
         return row_slopes(data, loss.slopes(scores, step))
 
+    more = {
+        "min_sum_hessian_in_leaf": settings.least_hessian,
+        "feature_fraction_bynode": settings.feature_share,
+    }
+    return grow(data.rows, slopes, settings, more)
+
+
+def grow(
+    rows: Features, slopes: Slopes, settings: GrowthSettings, more: Mapping[str, object]
+) -> Forest:
+    """Trees over rows (rows, columns), by the slopes of a loss at the trees' values (rows,).
+
+    more   parameters of LightGBM beside those that all trees are grown with
+    """
     parameters = {
         "objective": slopes,
         "num_leaves": settings.leaves,
         "learning_rate": settings.learning_rate,
         "max_bin": settings.bins,
         "min_data_in_leaf": settings.least_rows,
-        "min_sum_hessian_in_leaf": settings.least_hessian,
         "lambda_l2": settings.l2,
         "feature_fraction": settings.feature_share,
-        "feature_fraction_bynode": settings.feature_share,
         "seed": settings.seed,
         "num_threads": 1,
         "deterministic": True,
@@ -47,8 +63,9 @@ def fit(data: TrainingSet, loss: Loss, margin: Column, settings: BoostedSettings
         "use_missing": False,
         "feature_pre_filter": False,
         "verbose": -1,
+        **more,
     }
-    labels = np.zeros(len(data.rows))  # the loss knows better
-    rows = lightgbm.Dataset(data.rows, label=labels, free_raw_data=True)
-    booster = lightgbm.train(parameters, rows, settings.rounds)
+    labels = np.zeros(len(rows))  # the loss knows better
+    data = lightgbm.Dataset(rows, label=labels, free_raw_data=True)
+    booster = lightgbm.train(parameters, data, settings.rounds)
     return parse_lightgbm(booster.model_to_string())
