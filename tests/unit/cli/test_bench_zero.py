@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -135,7 +136,7 @@ def test_without_matplotlib_the_tables_are_there_and_the_extra_is_named(
     time_model: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(MODULE, "_PLOT", "tensorwright.no_such_module")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr(MODULE, "_row", lambda group, case, *_: _row(group.name, case.workload.key))
     path = tmp_path / "zero.json"
     arguments = ("--workloads", 1, "--network", model, "--json", path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import itertools
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from tensorwright.cli.arguments.options import machine_options, threads_of
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.bench.zero_groups import NETWORKS, Case, Group, groups_of
+from tensorwright.cli.bench.zero_plot import draw
 from tensorwright.cli.bench.zero_rows import (
     TRIALS,
     ZeroRow,
@@ -47,7 +47,6 @@ _MEASURE = MeasureOptions(
     repeats=4, min_sample_s=0.002, most_s=0.2, limit_s=5.0, cold_bytes=64 << 20
 )
 _BUILD_LIMIT_S = 30.0
-_PLOT = "tensorwright.cli.bench.zero_plot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,10 +267,9 @@ def _draw(rows: Sequence[ZeroRow], path: str) -> None:
     if not curves:
         return
     try:
-        plot = importlib.import_module(_PLOT)
+        draw(curves, path)
     except ModuleNotFoundError:
         raise _without_matplotlib() from None
-    plot.draw(curves, path)
 
 
 def _without_matplotlib() -> MachineError:

@@ -1,20 +1,22 @@
-"""Draw the curves of `bench zero`; imported by name where matplotlib is needed."""
+"""Draw the curves of `bench zero` with matplotlib, which is of the extra `bench`."""
 
 from __future__ import annotations
 
+import importlib
 import io
 from collections.abc import Mapping
-
-import matplotlib as mpl
-from matplotlib import pyplot as plt
+from typing import Any
 
 from tensorwright.base import write_atomically
 from tensorwright.cli.bench.zero_rows import Curve
 
 
 def draw(curves: Mapping[str, Curve], path: str) -> None:
-    """A panel for each group, as PNG.  Raises: OutputError."""
-    mpl.use("Agg")  # into a file, without a display
+    """A panel for each group, as PNG.  Raises: OutputError, and ModuleNotFoundError where
+    matplotlib is missing.
+    """
+    importlib.import_module("matplotlib").use("Agg")  # into a file, without a display
+    plt: Any = importlib.import_module("matplotlib.pyplot")
     figure, axes = plt.subplots(
         1, len(curves), figsize=(4.2 * len(curves), 3.6), sharey=True, squeeze=False
     )
