@@ -378,7 +378,8 @@ def _tile_product(
     choices = tuple(n for n in (1, 2, 3, 4) if n * lanes <= extent)
     columns = builder.choose(f"{name}_columns", choices, min(2, choices[-1]))
     builder.limit((block, columns), tile_registers(target), added=(columns,))
-    builder.do(Split(name, axis.name, (columns, lanes), Tail.GUARD))
+    tail = Tail.SHIFT if extent % lanes else Tail.GUARD  # a vector under a mask is in memory
+    builder.do(Split(name, axis.name, (columns, lanes), tail))
     vectors, vector = f"{axis.name}_1", f"{axis.name}_2"
     own = {*outside, *(f"{axis.name}_{n}" for n in range(3))}
     loops = [x for x in builder.state.stage(name).loops if x not in own]
