@@ -60,11 +60,11 @@ def test_rows_of_a_block_fit_the_cache_and_feed_the_threads(
     assert unrolled == {("softmax_max_rf", "i"), ("softmax_sum_rf", "i")}
 
 
-def scores(rows: int) -> Graph:
+def scores(rows: int, keys: int = 40) -> Graph:
     """Attention scores: a product and its softmax along each row."""
     b = GraphBuilder("scores")
-    keys = b.add("transpose", b.input("k", (2, 40, 16)), perm=(0, 2, 1))
-    return b.finish([b.add("softmax", b.add("matmul", b.input("q", (2, rows, 16)), keys))])
+    turned = b.add("transpose", b.input("k", (2, keys, 16)), perm=(0, 2, 1))
+    return b.finish([b.add("softmax", b.add("matmul", b.input("q", (2, rows, 16)), turned))])
 
 
 @pytest.mark.parametrize(("rows", "block"), [(37, 8), (48, 8), (5, 5), (22, 8), (35, 7)])
@@ -82,11 +82,24 @@ def test_blocks_leave_registers_for_columns() -> None:
     assert rule_sketches(state_of(workload), AVX2)[0].defaults["block"] == 6
 
 
+@pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize("keys", [40, 49, 77, 250])
+def test_sums_of_scores_are_whole_vectors(keys: int, target: Target) -> None:
+    ((workload, _),) = workloads(scores(37, keys), target)
+    splits = {
+        (step.stage, step.loop): step.tail
+        for step in rule_sketches(state_of(workload), target)[0].trace
+        if isinstance(step, Split)
+    }
+    is_whole = keys % (target.vector_bytes // 4) == 0
+    assert splits["matmul", "j"] is (Tail.GUARD if is_whole else Tail.SHIFT)
+
+
 @pytest.mark.target
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
-@pytest.mark.parametrize("rows", [37, 48, 5])
-def test_values_of_scores(rows: int, target: Target) -> None:
-    (case,) = workloads(scores(rows), target)
+@pytest.mark.parametrize(("rows", "keys"), [(37, 40), (48, 40), (5, 40), (37, 77), (6, 49)])
+def test_values_of_scores(rows: int, keys: int, target: Target) -> None:
+    (case,) = workloads(scores(rows, keys), target)
     source = random.Random(rows)
     for sketch in rule_sketches(state_of(case[0]), target):
         for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(3))):
