@@ -325,8 +325,8 @@ def test_no_more_is_derived_than_is_asked_for() -> None:
         def derive(self, view: Derivation) -> tuple[Derivation, ...]:
             raise AssertionError
 
-    ways = derive(program(relu_of(product())), AVX512, (Watch(), *SKETCH_RULES))
-    assert next(ways).notes == ("c fused",)
+    ways = derive(program(product(8, 4, 512)), AVX512, (Watch(), *SKETCH_RULES))
+    assert next(ways).is_complete
     until_the_first = len(visited)
-    assert len(list(ways)) == 2
+    assert list(ways)
     assert len(visited) > until_the_first
