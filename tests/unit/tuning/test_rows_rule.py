@@ -45,6 +45,11 @@ def test_keys_are_turned_once_per_head_or_before(heads: int, is_per_head: bool) 
     assert ("b_h" in parallel) == is_per_head
 
 
+def test_blocks_of_rows_where_a_product_comes_last() -> None:
+    sketch = first_sketch("attention", *((1, 2, 37, 32),) * 3)
+    assert sketch.defaults["block"] == 8
+
+
 def test_one_query_turns_nothing() -> None:
     sketch = first_sketch("attention", (1, 8, 1, 32), (1, 8, 64, 32), (1, 8, 64, 32))
     assert not any(isinstance(step, CacheRead) for step in sketch.trace)
@@ -73,12 +78,13 @@ def test_awkward_numbers_of_rows_have_blocks(rows: int, block: int) -> None:
     sketch = rule_sketches(state_of(workload), AVX512)[0]
     assert sketch.defaults["block"] == block
     splits = {(s.stage, s.loop): s.tail for s in sketch.trace if isinstance(s, Split)}
-    tail = Tail.SHIFT if rows in (37, 22) else Tail.GUARD
+    tail = Tail.GUARD if rows == 48 else Tail.SHIFT
     assert splits["softmax", workload.outputs[0].axes[-2].name] == tail
 
 
-def test_blocks_leave_registers_for_columns() -> None:
-    ((workload, _),) = workloads(scores(37), AVX2)
+@pytest.mark.parametrize("rows", [37, 64, 128])
+def test_blocks_fill_the_registers_beside_columns(rows: int) -> None:
+    ((workload, _),) = workloads(scores(rows), AVX2)
     assert rule_sketches(state_of(workload), AVX2)[0].defaults["block"] == 6
 
 
