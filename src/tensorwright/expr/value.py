@@ -34,14 +34,9 @@ def _of_two(fn: Fn, is_right: bool = False) -> Callable[[ValueExpr, Operand], Va
 
 
 class ValueExpr:
-    """Base of every value node: carries the arithmetic operators.
+    """Base of every value node: carries the arithmetic operators."""
 
-    Beside a node stand the loads below it, once somebody has asked for them.
-    """
-
-    __slots__ = ("_loads",)
-
-    _loads: tuple[Load, ...]
+    __slots__ = ()
 
     @property
     def dtype(self) -> DType:
@@ -298,13 +293,9 @@ def loads_of(value: Value) -> Iterator[Load]:
 
     A node that is shared inside the value (the same object) is visited once.
     """
-    try:
-        return iter(value._loads)
-    except AttributeError:
-        found: list[Load] = []
-        _collect_loads(value, set(), found)
-        object.__setattr__(value, "_loads", tuple(found))
-        return iter(found)
+    found: list[Load] = []
+    _collect_loads(value, set(), found)
+    return iter(found)
 
 
 def _collect_loads(value: Value, seen: set[int], found: list[Load]) -> None:

@@ -105,8 +105,8 @@ def test_rows_of_channels_are_tiled_by_parts_of_blocks() -> None:
     assert row_sizes(128, 28, 4) == (1, 2, 4, 8, 12, 16)
     assert default_tile(100, 128, 1, AVX512, blocks=(0, 16, 0)) == (2, 8, 1)
     assert default_tile(100, 49, 1, AVX512, blocks=(0, 7, 0))[1] == 7
-    assert window_tile(1, 48, block=16)[1] in (4, 8)
-    assert window_tile(1, 48, block=29)[1] == 1
+    assert window_tile(1, 48, AVX512, block=16)[1] in (4, 8)
+    assert window_tile(1, 48, AVX512, block=29)[1] == 1
 
 
 def test_links() -> None:

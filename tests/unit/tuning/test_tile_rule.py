@@ -256,10 +256,64 @@ def test_windows_read_past_the_border_by_rule() -> None:
 
 @pytest.mark.parametrize(
     ("columns", "rows", "tile"),
-    [(2, 112, (2, 7, 1)), (1, 112, (1, 8, 1)), (1, 14, (1, 14, 1)), (4, 7, (2, 7, 1))],
+    [(2, 112, (2, 7, 1)), (1, 112, (1, 7, 1)), (1, 14, (1, 14, 1)), (4, 7, (2, 7, 1))],
 )
 def test_tiles_of_windows(columns: int, rows: int, tile: tuple[int, int, int]) -> None:
-    assert window_tile(columns, rows) == tile
+    assert window_tile(columns, rows, AVX512) == tile
+
+
+def test_tiles_of_windows_leave_registers_for_what_neighbours_share() -> None:
+    assert window_tile(2, 112, AVX2) == (2, 4, 1)
+    assert window_tile(1, 112, AVX2) == (1, 7, 1)
+
+
+def window(
+    size: tuple[int, ...], kernel: tuple[int, ...], stride: int = 1, dilation: int = 1
+) -> Graph:
+    """A depthwise convolution of so many dimensions between convolutions of one tap, so that its
+    channels may be in blocks.
+    """
+    b = GraphBuilder("window")
+    ones = (1,) * len(size)
+    x = b.input("x", (1, 3, *size))
+    y = b.add("conv", x, b.constant(weights(32, 3, *ones)))
+    reach = tuple(dilation * (taps // 2) for taps in kernel)
+    spaced = {"strides": (stride,) * len(size), "dilations": (dilation,) * len(size)}
+    w = b.constant(weights(32, 1, *kernel))
+    y = b.add("relu", b.add("conv", y, w, groups=32, pads=(*reach, *reach), **spaced))
+    return b.finish([b.add("conv", y, b.constant(weights(3, 32, *ones)))])
+
+
+def depthwise_case(graph: Graph, *, blocked: bool = True) -> Case:
+    """The depthwise convolution of a graph."""
+    found = workloads(graph, TARGET, blocked=blocked)
+    return next(case for case in found if "depthwise" in case[0].name)
+
+
+WINDOWS = {
+    "volume": window((3, 6, 7), (3, 3, 3)),
+    "volume stride": window((4, 7, 9), (3, 3, 3), 2),
+    "seven": window((9, 15), (7, 7)),
+    "five dilated": window((13, 11), (5, 5), 1, 2),
+    "long": window((60,), (31,)),
+    "long dilated": window((70,), (18,), 1, 3),
+}
+
+
+@pytest.mark.parametrize("graph", WINDOWS.values(), ids=WINDOWS.keys())
+@pytest.mark.parametrize("blocked", [True, False])
+def test_windows_of_any_dimension(graph: Graph, blocked: bool) -> None:
+    check_sketches(depthwise_case(graph, blocked=blocked), samples=1)
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_of_blocks_skip_their_taps_by_rule(name: str) -> None:
+    case = depthwise_case(WINDOWS[name])
+    first = rule_sketches(state_of(case[0]), TARGET)[0]
+    assert first.name == "tile, padding inlined"
+    skipped = {step.axis for step in first.trace if isinstance(step, SkipZeros)}
+    taps = next(stage for stage in state_of(case[0]).stages if stage.tensor.reduction is not None)
+    assert skipped == {axis.name for axis in taps.tensor.reduce_axes if axis.extent != 1}
 
 
 def entry(size: int, channels: int, kernel: int) -> Graph:

@@ -18,21 +18,24 @@ from tensorwright.schedule import ScheduleState, SkipZeros, Stage
 from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.sketch import SketchBuilder
 
-_LEAST_SAVED = 0.03  # of the terms of a sum
+LEAST_SAVED = 0.03  # of the terms of a sum
 _MOST_PAIRS = 1024  # an image so long has hardly any border
 
 
-def skip_zeros(builder: SketchBuilder, name: str, tile: frozenset[str]) -> list[str]:
+def skip_zeros(
+    builder: SketchBuilder, name: str, tile: frozenset[str], least: float = LEAST_SAVED
+) -> list[str]:
     """Skip the taps of a sum that lie beside the image, along directions outside of its tiles.
 
-    tile  the names of the axes along which a tile has several elements
+    tile    the names of the axes along which a tile has several elements
+    least   the part of the terms that must be skipped along a direction to make it worth it
     Returns the axes of the taps: their loops should be around all others of the sum.
     """
     skipped: list[str] = []
     for step in _possible(builder.state, builder.state.stage(name)):
         conditions = step.conditions(builder.state)
         axes = _axes_of(builder.state.stage(name), conditions)
-        if not {axis.name for axis in axes} & tile and _saved(conditions, axes) >= _LEAST_SAVED:
+        if not {axis.name for axis in axes} & tile and _saved(conditions, axes) >= least:
             builder.do(step)
             skipped.append(step.axis)
     return list(dict.fromkeys(skipped))  # two factors may be zero along one axis

@@ -7,7 +7,8 @@ size: all of it stays in vector registers, its loops unrolled. Constants that th
 are packed into the order in which it reads them.
 
 A window that shares no operand between rows (depthwise convolution, pooling) is bound by memory.
-There the padding is inlined: tiles in the middle read the input itself, those at its border check.
+There the padding is inlined: tiles in the middle read the input itself, those at its border skip
+the taps beside it.
 """
 
 from __future__ import annotations
@@ -15,15 +16,24 @@ from __future__ import annotations
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Const, Load, Select, Tensor, children, loads_of
-from tensorwright.schedule import CacheRead, CacheWrite, ScheduleState, SkipZeros, Stage
+from tensorwright.expr import Const, Load, Select, Tensor, children, free_vars, loads_of
+from tensorwright.schedule import (
+    CacheRead,
+    CacheWrite,
+    ComputeInline,
+    ScheduleState,
+    SkipZeros,
+    Stage,
+)
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
     has_reuse,
     lanes_for,
     points,
 )
+from tensorwright.tuning.space.axes.links import own_axes
 from tensorwright.tuning.space.axes.roles import find_roles, is_scattered, rows_inside_columns
+from tensorwright.tuning.space.defaults.borders import skip_zeros
 from tensorwright.tuning.space.defaults.pack_operand import pack_operand, transpose_operands
 from tensorwright.tuning.space.defaults.tiling import FULL_UNROLL, Order, Tiling
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
@@ -54,11 +64,11 @@ def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     ):
         shared = Order.ROWS_OUTSIDE, Order.COLUMNS_OUTSIDE
     orders: tuple[Order, ...] = (Order.BANDS, Order.COLUMNS_OUTSIDE)
-    # windows of many terms are loops inside a tile, in which conditions stay
     if not has_reuse(anchor.tensor) and _only_pads(state, anchor):
         terms = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes)
-        inlined = (Order.INLINED,)
-        orders = (*inlined, *orders) if terms <= FULL_UNROLL else (*orders, *inlined)
+        # of windows of many terms, the taps along the lanes are loops in which conditions stay
+        is_first = terms <= FULL_UNROLL or not _slides_along_lanes(state, anchor, target)
+        orders = (Order.INLINED, *orders) if is_first else (*orders, Order.INLINED)
     if has_reuse(anchor.tensor):
         orders = (Order.PANELS, *shared)
     built = (_tile_sketch(state, target, anchor.name, order) for order in orders)
@@ -70,6 +80,16 @@ def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     # an operand put into another order is not worth the work for every band again
     found.sort(key=lambda sketch: _transposes(sketch) and not _feeds_whole(sketch))
     return tuple(found)
+
+
+def _slides_along_lanes(state: ScheduleState, anchor: Stage, target: Target) -> bool:
+    """Whether the lanes lie along an axis along which a window has several taps."""
+    roles = find_roles(state, anchor.name, anchor.name, lanes_for(target, anchor))
+    if roles is None:
+        return True
+    taps = {axis.var for axis in anchor.tensor.reduce_axes if axis.extent != 1}
+    indices = [index for load in loads_of(anchor.tensor.body) for index in load.indices]
+    return any(roles.lanes.var in free_vars(i) and taps & free_vars(i) for i in indices)
 
 
 def _has_long_panels(state: ScheduleState, anchor: Stage, target: Target) -> bool:
@@ -110,7 +130,7 @@ def _tile_sketch(
     skips_rows  tiles are one row high, and taps in rows beside the image are skipped
     """
     builder = SketchBuilder(state)
-    feeding = frozenset[str]() if order is Order.INLINED else _feeding(state, anchor)
+    feeding = _feeding(state, anchor)
     inline_elementwise(builder, keep=feeding)
     stored = ensure_epilogue(builder, anchor)
     width = lanes_for(target, builder.state.stage(anchor))
@@ -119,6 +139,8 @@ def _tile_sketch(
         stored = anchor
     if stored == anchor:
         anchor = CacheWrite(anchor).cached
+    if order is Order.INLINED:
+        _inline_padding(builder, anchor, stored, width, feeding)
     transpose_operands(builder, anchor, stored, width)
     roles = find_roles(builder.state, anchor, stored, width)
     if roles is None:
@@ -130,6 +152,21 @@ def _tile_sketch(
             return None
     Tiling(builder, target, anchor, stored, roles, order, panel, skips_rows=skips_rows).build()
     return builder.sketch(f"{order.value}, no rows beside" if skips_rows else order.value)
+
+
+def _inline_padding(
+    builder: SketchBuilder, anchor: str, stored: str, width: int, padding: frozenset[str]
+) -> None:
+    """Read the input itself instead of its padded copy, and skip the taps that lie beside it.
+
+    A tap is skipped for a whole vector: taps along the lanes are selected, lane by lane.
+    """
+    roles = find_roles(builder.state, anchor, stored, width)
+    if roles is not None:
+        lanes = own_axes(builder.state, anchor, stored)[roles.lanes.name]
+        skip_zeros(builder, anchor, frozenset(lanes), least=0.0)
+    for name in padding:
+        builder.do(ComputeInline(name))
 
 
 def _feeding(state: ScheduleState, anchor: str) -> frozenset[str]:

@@ -75,23 +75,24 @@ def default_tile(
     return best
 
 
-_WINDOW_VECTORS = 14
-_WINDOW_ROWS = 8
+_WINDOW_ROWS = 7
 
 
-def window_tile(columns: int, rows: int, block: int = 0) -> tuple[int, int, int]:
+def window_tile(columns: int, rows: int, target: Target, block: int = 0) -> tuple[int, int, int]:
     """The register tile (vectors, rows, second rows) of windows that are read past a border.
 
     The tiles at the border evaluate conditions, so a tile is small, but two vectors wide where
     there are two: a cache line is then used whole with the one that is fetched with it.  A short
-    row is one tile, whose conditions along it are decided when it is unrolled.
+    row is one tile, whose conditions along it are decided when it is unrolled.  Sums take half of
+    the registers: what neighbours share is held in others.
 
     block   so many rows belong together, as for `row_sizes`
     """
     wide = min(columns, 2)
-    if wide * rows <= _WINDOW_VECTORS:
+    vectors = target.vector_registers // 2
+    if wide * rows <= vectors:
         return wide, rows, 1
-    most = min(_WINDOW_VECTORS // wide, _WINDOW_ROWS)
+    most = min(vectors // wide, _WINDOW_ROWS)
     sizes = [r for r in range(most // 2, most + 1) if is_aligned(r, block)]
     # the least work in tails; of those the longest tile
     best = min(sizes, key=lambda r: (-(-rows // r) * r, -r), default=0)

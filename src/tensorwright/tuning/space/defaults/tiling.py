@@ -55,6 +55,8 @@ _FEWEST_BANDS = 6
 _FEW_VECTORS = 8  # of sums: with fewer, each addition waits for the one before
 _MOST_DEEP = 8
 FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
+_MOST_TAPS = 16  # of a row of a window that is unrolled whole
+_MOST_UNROLLED = 49  # taps of a window
 
 
 class Order(Enum):
@@ -195,17 +197,20 @@ class Tiling:
         columns = self._columns_extent
         lanes = extent_of(self.roles.lanes.extent)
         is_shifted = self._is_wide and (columns > 3 or has_awkward_rest(lanes, self.width))
+        # a tile that fits is shifted back at the end, where a larger one would be masked: that pays
+        # where one masked tile is all, and its rest is a vector
+        most_columns = lanes // self.width if is_shifted else 8
         if self.order is Order.INLINED:
-            tile = window_tile(columns, _extent(self.roles.row), self._block(self.roles.row))
+            wide = max(1, min(columns, most_columns))
+            row = self.roles.row
+            tile = window_tile(wide, _extent(row), self.target, self._block(row))
         else:
             tile = default_tile(
                 columns,
                 self.roles.group or _extent(self.roles.row),
                 _extent(self.roles.second_row),
                 self.target,
-                # a tile that fits is shifted back at the end, where a larger one would be masked:
-                # that pays where one masked tile is all, and its rest is a vector
-                most_columns=lanes // self.width if is_shifted else 8,
+                most_columns=most_columns,
                 column_bytes=self._column_bytes(),
                 blocks=self._blocks,
                 most_rows=(self._most(self.roles.row), self._most(self.roles.second_row)),
@@ -300,6 +305,8 @@ class Tiling:
         if self.order is Order.ROWS_OUTSIDE:
             band = [self.band] if self.band else []
             return [*batch, *band, *rows, *columns]
+        if self.band and self.order is Order.INLINED and self._is_wide:
+            return [self.band, *batch, *rows, *columns]  # the next columns lie beside these
         if self.band:
             return [self.band, *batch, *columns, *rows]
         again = rows_inside_columns(state, self.anchor, roles, self.target)
@@ -452,6 +459,8 @@ class Tiling:
         axes = list(stage.tensor.reduce_axes)
         if prod(extent_of(axis.extent) for axis in axes) <= FULL_UNROLL:
             return [], [axis.name for axis in axes]
+        if self.order is Order.INLINED:
+            return self._split_taps(stage, [axis for axis in axes if axis.extent != 1])
         main = max((a for a in axes if a.name not in taps), key=lambda a: extent_of(a.extent))
         others = [a.name for a in axes if a is not main and a.name not in taps]
         extent = extent_of(main.extent)
@@ -467,6 +476,30 @@ class Tiling:
             return loops, [f"{main.name}_2"]
         self.builder.do(Split(stage.name, main.name, (step,), Tail.EXACT))
         return [*taps, *others, f"{main.name}_o"], [f"{main.name}_i"]
+
+    def _split_taps(self, stage: Stage, axes: list[Axis]) -> tuple[list[str], list[str]]:
+        """The loops of a window of many terms: as `_split_reduction`.
+
+        Neighbours along the innermost axis share what they read: its taps are unrolled, with those
+        of the axis around it where they are few.  The others are loops, so that a row of taps is
+        skipped at once.
+        """
+        *others, last = axes
+        extent = extent_of(last.extent)
+        if extent > _MOST_TAPS:
+            step = self._choose(
+                "unroll", divisors(extent, 16), max(divisors(extent, 8)), Kind.UNROLL
+            )
+            self.builder.do(Split(stage.name, last.name, (step,), Tail.EXACT))
+            return [*(axis.name for axis in others), f"{last.name}_o"], [f"{last.name}_i"]
+        if not others:
+            return [], [last.name]
+        *others, around = others
+        sizes = divisors(extent_of(around.extent), _MOST_UNROLLED // extent)
+        step = self._choose("unroll", sizes, 1, Kind.UNROLL)
+        self.builder.do(Split(stage.name, around.name, (step,), Tail.EXACT))
+        loops = [*(axis.name for axis in others), f"{around.name}_o"]
+        return loops, [f"{around.name}_i", last.name]
 
 
 def _extent(axis: Axis | None) -> int:
