@@ -243,34 +243,49 @@ def rebuild(
     on_condition: Callable[[Condition], Condition],
 ) -> Value:
     """Copy a value bottom-up, its parts through the functions (a load's indices come mapped)."""
-    done: dict[int, Value] = {}
+    return _Rebuilding(on_load, on_index, on_condition).of(value)
 
-    def go(node: Value) -> Value:
-        if id(node) not in done:  # shared nodes stay shared
-            done[id(node)] = mapped(node)
-        return done[id(node)]
 
-    def mapped(node: Value) -> Value:
+class _Rebuilding:
+    """Mutable working state of one copy; no closures, which would hold each other."""
+
+    def __init__(
+        self,
+        on_load: Callable[[Load], Value],
+        on_index: Callable[[Index], Index],
+        on_condition: Callable[[Condition], Condition],
+    ) -> None:
+        self.on_load = on_load
+        self.on_index = on_index
+        self.on_condition = on_condition
+        self.done: dict[int, Value] = {}
+
+    def of(self, node: Value) -> Value:
+        """The copy of a node; nodes that are shared stay shared."""
+        found = self.done.get(id(node))
+        if found is None:
+            found = self.done[id(node)] = self._copy(node)
+        return found
+
+    def _copy(self, node: Value) -> Value:
         match node:
             case Const():
                 return node
             case Load(source, indices):
-                return on_load(Load(source, tuple(on_index(i) for i in indices)))
+                return self.on_load(Load(source, tuple(map(self.on_index, indices))))
             case FromIndex(index, dtype):
-                return FromIndex(on_index(index), dtype)
+                return FromIndex(self.on_index(index), dtype)
             case Apply(fn, args):
-                return Apply(fn, tuple(go(arg) for arg in args))
+                return Apply(fn, tuple(map(self.of, args)))
             case Cast(operand, dtype):
-                return Cast(go(operand), dtype)
+                return Cast(self.of(operand), dtype)
             case Select(condition, then, otherwise):
                 if not isinstance(condition, ValueExpr):
-                    chosen = on_condition(condition)
+                    chosen = self.on_condition(condition)
                     if isinstance(chosen, bool):
-                        return go(then if chosen else otherwise)
-                    return Select(chosen, go(then), go(otherwise))
-                return Select(go(condition), go(then), go(otherwise))
-
-    return go(value)
+                        return self.of(then if chosen else otherwise)
+                    return Select(chosen, self.of(then), self.of(otherwise))
+                return Select(self.of(condition), self.of(then), self.of(otherwise))
 
 
 def substitute_value(value: Value, mapping: Mapping[Any, Index]) -> Value:

@@ -30,3 +30,21 @@ def test_who_had_switched_it_off_keeps_it_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_what_was_made_meanwhile_counts_as_old() -> None:
+    with without_collection():
+        made: list[object] = []
+    assert not any(each is made for each in gc.get_objects(generation=0))
+    assert any(each is made for each in gc.get_objects(generation=2))
+
+
+def test_frozen_objects_stay_frozen() -> None:
+    gc.freeze()
+    try:
+        count = gc.get_freeze_count()
+        with without_collection():
+            pass
+        assert gc.get_freeze_count() == count > 0
+    finally:
+        gc.unfreeze()
