@@ -161,10 +161,12 @@ def ranges_in(expression: Index, bounds: Bounds) -> tuple[tuple[Var, Range], ...
     pending = list(free_vars(expression))
     while pending:
         var = pending.pop()
-        if var in bounds and var not in found:
-            found[var] = bounds[var]
-            pending += free_vars(found[var].low)
-            pending += free_vars(found[var].high)
+        own = bounds.get(var)
+        if own is not None and var not in found:
+            found[var] = own
+            for end in (own.low, own.high):
+                if not isinstance(end, int):  # most ranges are numbers
+                    pending += free_vars(end)
     if len(found) <= 1:
         return tuple(found.items())
     return tuple(sorted(found.items(), key=_name_of))

@@ -18,12 +18,14 @@ def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) 
         if isinstance(stage.placement, AtRoot):
             continue
         for relation in _promises(stage):
+            total = _product(relation)
+            if total is None:
+                continue
             try:
                 extent = analyse(after).nests[stage.name].extents[relation.parent]
             except ValueError:  # an exact division with a rest, in this split or another one
                 extent = 0
-            total = _product(relation)
-            if not isinstance(extent, int) or total is None:
+            if not isinstance(extent, int):
                 continue
             if extent < total or (relation.tail is Tail.EXACT and extent % total):
                 reason = f"{stage.name} is split by {total}, and no whole tile would be left"
@@ -42,14 +44,14 @@ def _need_full_tiles_for_readers(
     """
     places = [reader.placement for reader in after.stages if isinstance(reader.placement, After)]
     around = [place.loop for place in places if place.stage == stage.name]
-    for relation in stage.relations:
+    for relation in stage.relations if around else ():
         if not isinstance(relation, SplitRelation) or relation.parent in stage.reduce_loops:
             continue
-        extent, total = (
-            analyse(after).nests[stage.name].extents[relation.parent],
-            _product(relation),
-        )
-        if not isinstance(extent, int) or total is None or extent % total == 0:
+        total = _product(relation)
+        if total is None:
+            continue
+        extent = analyse(after).nests[stage.name].extents[relation.parent]
+        if not isinstance(extent, int) or extent % total == 0:
             continue
         for loop in around:
             enclosing = stage.loops[: stage.loops.index(loop) + 1]

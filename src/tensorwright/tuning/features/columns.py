@@ -192,6 +192,19 @@ _Origin: TypeAlias = "str | float | _Step"
 """What a register holds: a column by its name, a number, or the result of (operation, operands)."""
 
 
+class _Numbers(dict[float, int]):
+    """The register of each number; one that is new gets the next."""
+
+    def __init__(self, origins: list[_Origin]) -> None:
+        super().__init__()
+        self._origins = origins
+
+    def __missing__(self, number: float) -> int:
+        self[number] = len(self._origins)
+        self._origins.append(float(number))
+        return self[number]
+
+
 class ColumnGraph:
     """Steps of arithmetic on columns; grows while formulas are written.
 
@@ -204,9 +217,10 @@ class ColumnGraph:
         self.dependences: dict[Any, Any] = {}
         self.uses: dict[Any, Any] = {}
         self._columns: dict[str, Column] = {}
-        self._numbers: dict[float, int] = {0.0: 0}  # 0 stands for operands that are not there, too
         self._steps: dict[_Step, Column] = {}
-        self._origins: list[_Origin] = [0.0]  # of each register
+        self._origins: list[_Origin] = []  # of each register
+        self._numbers = _Numbers(self._origins)
+        self._numbers[0]  # the register 0 stands for operands that are not there, too
 
     def clear(self) -> None:
         """Forget everything: columns and their graph hold each other, and would wait for a
@@ -223,26 +237,20 @@ class ColumnGraph:
             self._origins.append(name)
         return found
 
-    def step(self, operation: int, a: Cell, b: Cell | None = None, c: Cell | None = None) -> Column:
+    def step(self, operation: int, a: Cell, b: Cell = 0, c: Cell = 0) -> Column:
         """The result of an operation on columns and numbers."""
+        numbers = self._numbers
         key = (
             operation,
-            a.register if isinstance(a, Column) else self._register_of(a),
-            0 if b is None else b.register if isinstance(b, Column) else self._register_of(b),
-            0 if c is None else c.register if isinstance(c, Column) else self._register_of(c),
+            a.register if isinstance(a, Column) else numbers[a],
+            b.register if isinstance(b, Column) else numbers[b],
+            c.register if isinstance(c, Column) else numbers[c],
         )
         found = self._steps.get(key)
         if found is None:
             found = self._steps[key] = Column(self, len(self._origins))
             self._origins.append(key)
         return found
-
-    def _register_of(self, number: float) -> int:
-        register = self._numbers.get(number)
-        if register is None:
-            register = self._numbers[number] = len(self._origins)
-            self._origins.append(float(number))
-        return register
 
     def program(self, results: Sequence[Column]) -> ColumnProgram:
         """What computes some columns, without the steps that they do not need.

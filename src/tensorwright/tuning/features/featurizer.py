@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from operator import mul
 from typing import Any
 from weakref import finalize
 
@@ -57,15 +56,18 @@ class Plan:
             own.clear()
 
     def _place(self, n: int, found: StatementFormulas, levels: int, results: _Results) -> None:
+        first = n * len(FEATURE_NAMES)
         for name, cell in found.scalars.items():
-            self._scalars.put((n, _PLACES[name]), cell, results)
+            self._scalars.put(first + _PLACES[name], cell, results)
         for row, fields in enumerate(found.buffers):
+            first = row * len(BUFFER_FIELDS)
             for name, cell in fields.items():
-                self._buffers[n].put((row, _FIELDS[name]), cell, results)
+                self._buffers[n].put(first + _FIELDS[name], cell, results)
         points = [found.curve[0]] * (levels - len(found.curve)) + list(found.curve)
         for level, (operations, nbytes) in enumerate(points):
-            self._curves.put((0, level, n), operations, results)
-            self._curves.put((1, level, n), nbytes, results)
+            place = level * self.statements + n
+            self._curves.put(place, operations, results)
+            self._curves.put(place + levels * self.statements, nbytes, results)
 
     def __len__(self) -> int:
         return len(self._program)
@@ -95,19 +97,17 @@ class _Table:
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
-        self.strides = tuple(prod(shape[n + 1 :]) for n in range(len(shape)))
         self.numbers = np.zeros(prod(shape), np.float32)
         self.places: list[int] = []
         self.results: list[int] = []
 
-    def put(self, place: tuple[int, ...], cell: Cell, results: _Results) -> None:
-        """Note what stands at a place."""
-        flat = sum(map(mul, place, self.strides))
+    def put(self, place: int, cell: Cell, results: _Results) -> None:
+        """Note what stands at a place, counted in the table as it lies in memory."""
         if isinstance(cell, Column):
-            self.places.append(flat)
+            self.places.append(place)
             self.results.append(results[cell])
-        else:
-            self.numbers[flat] = cell
+        elif cell:
+            self.numbers[place] = cell
 
     def filled(self, results: NDArray[np.float64], count: int) -> Features:
         """The table for each candidate, candidates last."""

@@ -1,6 +1,6 @@
 """Walk trees for many rows in native code.
 
-Eight rows go down a tree together, so that none waits for another's memory, and as many steps as
+Twelve rows go down a tree together, so that none waits for another's memory, and as many steps as
 its deepest leaf is deep: a leaf is its own child, and no branch depends on data.  A node is one
 word: feature and child (16 bits each), and the value that it compares with, infinity for a leaf.
 
@@ -21,7 +21,7 @@ from tensorwright.runtime import LoadedObject, load_ir
 from tensorwright.tuning.models import Features
 from tensorwright.tuning.time_model.compact_trees import CompactTrees
 
-_BLOCK = 8
+_BLOCK = 12
 
 _IR = """
 define void @tw_walk(ptr %nodes, ptr %outputs, ptr %starts, ptr %depths, i64 %trees, ptr %rows,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from tensorwright.base import Target
 from tensorwright.tuning.space.axes.links import is_aligned
 from tensorwright.tuning.space.sketch import divisors
@@ -31,6 +33,7 @@ def has_awkward_rest(extent: int, width: int) -> bool:
     return rest & (rest - 1) != 0
 
 
+@lru_cache(maxsize=1024)
 def default_tile(
     columns: int,
     rows: int,
