@@ -11,6 +11,9 @@ from tensorwright.expr import (
     Load,
     Value,
     Var,
+    atoms_of,
+    children,
+    indices_of,
     loads_of,
     map_loads,
     substitute_value,
@@ -23,7 +26,14 @@ from tensorwright.schedule.primitive import (
     need_unscheduled,
     refuse,
 )
-from tensorwright.schedule.state import After, At, PrefetchRequest, ScheduleState, Stage
+from tensorwright.schedule.state import (
+    After,
+    At,
+    PrefetchRequest,
+    ScheduleState,
+    Stage,
+    reads_of,
+)
 from tensorwright.schedule.tails import need_whole_tiles
 
 
@@ -48,7 +58,7 @@ class ComputeInline(Primitive):
         if self.stage in state.outputs:
             raise refuse(self, state, f"{self.stage} is an output and must be stored")
         for reader in state.readers(self.stage):
-            if any(atom.source.name == self.stage for atom in _elements(reader.tensor)):
+            if _is_index(reader.tensor, self.stage):
                 raise refuse(self, state, f"{reader.name} uses {self.stage} as an index")
             need_plain_loops(self, state, reader)
         need_whole_tiles(self, state, applied(self, state))
@@ -68,6 +78,9 @@ class ComputeInline(Primitive):
             if stage.name == self.stage:
                 continue
             tensor = stage.tensor
+            if self.stage not in reads_of(tensor):
+                stages.append(stage)
+                continue
             body = map_loads(tensor.body, on_load)
             stages.append(
                 replace(
@@ -83,22 +96,17 @@ def _without(requests: tuple[PrefetchRequest, ...], tensor: str) -> tuple[Prefet
     return tuple(request for request in requests if request.tensor != tensor)
 
 
-def _elements(tensor: Compute) -> list[Element]:
-    direct: list[Load] = []
-
-    def on_load(load: Load) -> Value:
-        direct.append(load)
-        return load
-
-    map_loads(tensor.body, on_load)
-    names = [load.source.name for load in direct]
-    found: list[Element] = []
-    for load in loads_of(tensor.body):
-        if load.source.name in names:
-            names.remove(load.source.name)
-        else:
-            found.append(Element(load.source, load.indices))
-    return found
+def _is_index(tensor: Compute, name: str) -> bool:
+    """Whether a tensor uses elements of another one as indices."""
+    pending: list[Value] = [tensor.body]
+    while pending:
+        value = pending.pop()
+        for index in indices_of(value):
+            for atom in atoms_of(index):
+                if isinstance(atom, Element) and atom.source.name == name:
+                    return True
+        pending += children(value)
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +139,7 @@ class ReverseComputeInline(Primitive):
         for load in loads_of(stage.tensor.body):
             if load.source.name == operand.name and load.indices != own:
                 raise refuse(self, state, f"{self.stage} reads {load}, not its own position")
-        if any(atom.source.name == operand.name for atom in _elements(stage.tensor)):
+        if _is_index(stage.tensor, operand.name):
             raise refuse(self, state, f"{self.stage} uses {operand.name} as an index")
         need_whole_tiles(self, state, applied(self, state))
 

@@ -49,7 +49,7 @@ def is_strict_inlinable(state: ScheduleState, name: str) -> bool:
 
 def can_inline(state: ScheduleState, name: str) -> bool:
     """Whether a stage may be inlined: it has readers, folds nothing, and is no output or index."""
-    if not state.readers(name):
+    if not state.readers(name) or state.stage(name).tensor.reduction is not None:
         return False
     try:
         ComputeInline(name).check(state)

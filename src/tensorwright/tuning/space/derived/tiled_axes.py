@@ -53,6 +53,7 @@ class TileAxis:
         return bool(self.sizes)
 
 
+@lru_cache(maxsize=64)  # rules ask for it, and derive by it
 def plan_axes(
     state: ScheduleState, stage: str, host: str, target: Target
 ) -> tuple[TileAxis, ...] | None:
