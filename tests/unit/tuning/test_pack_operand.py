@@ -42,3 +42,11 @@ def test_columns_of_an_activation_are_copied_once_per_column_of_tiles() -> None:
 def test_other_operands_stay(shape: tuple[int, int, int], constants: frozenset[str]) -> None:
     trace = first_sketch(product(*shape), constants).trace
     assert not any(isinstance(step, CacheRead) for step in trace)
+
+
+@pytest.mark.parametrize(
+    ("shape", "order"),
+    [((1500, 1500, 64), "rows outside"), ((64, 1500, 64), "columns outside")],
+)
+def test_rows_beyond_the_cache_are_read_once(shape: tuple[int, int, int], order: str) -> None:
+    assert first_sketch(product(*shape)).name == f"tile, {order}"

@@ -30,6 +30,7 @@ from tensorwright.tuning.space.axes.accesses import (
     has_reuse,
     lanes_for,
     points,
+    reads_along,
 )
 from tensorwright.tuning.space.axes.links import own_axes
 from tensorwright.tuning.space.axes.roles import find_roles, is_scattered, rows_inside_columns
@@ -59,8 +60,9 @@ def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     if all(axis.extent == 1 for axis in anchor.tensor.axes):
         return ()
     shared: tuple[Order, ...] = Order.COLUMNS_OUTSIDE, Order.ROWS_OUTSIDE
-    if _activations_per_constant(state) > _ROWS_FIRST and not _has_long_panels(
-        state, anchor, target
+    has_many_activations = _activations_per_constant(state) > _ROWS_FIRST
+    if (has_many_activations and not _has_long_panels(state, anchor, target)) or (
+        _rows_leave_cache(state, anchor, target)
     ):
         shared = Order.ROWS_OUTSIDE, Order.COLUMNS_OUTSIDE
     orders: tuple[Order, ...] = (Order.BANDS, Order.COLUMNS_OUTSIDE)
@@ -96,6 +98,27 @@ def _has_long_panels(state: ScheduleState, anchor: Stage, target: Target) -> boo
     """Whether a panel of constants is used for many outer rows, such as images or slices."""
     roles = find_roles(state, anchor.name, anchor.name, lanes_for(target, anchor))
     return roles is not None and bool(rows_inside_columns(state, anchor.name, roles, target))
+
+
+def _rows_leave_cache(state: ScheduleState, anchor: Stage, target: Target) -> bool:
+    """Whether of a product of two activations, one matrix of a batch, the rows are far larger than
+    the second cache and the columns stay in it.
+
+    So it is with the values of attention: each panel of columns would fetch all weights again.
+    """
+    loads = tuple(loads_of(anchor.tensor.body))
+    roles = find_roles(state, anchor.name, anchor.name, lanes_for(target, anchor))
+    if roles is None or roles.row is None or state.constants & {x.source.name for x in loads}:
+        return False
+    matrix = (roles.lanes, roles.row, *anchor.tensor.reduce_axes)
+    columns = rows = 0
+    for load in loads:
+        read = prod(extent_of(axis.extent) for axis in matrix if reads_along(load, axis.var))
+        if reads_along(load, roles.row.var):
+            rows += read * load.dtype.size_bytes
+        else:
+            columns += read * load.dtype.size_bytes
+    return 2 * columns <= target.l2_bytes < rows // 2
 
 
 def _transposes(sketch: Sketch) -> bool:
