@@ -4,7 +4,7 @@ Conditions on indices are built and walked in `condition.py`; `simplify.py` uses
 proves; `evaluation/evaluate.py` gives expressions a meaning over a number domain (`domain.py`).
 """
 
-from tensorwright.expr.bounds import Bounds, Range, interval, is_nonnegative
+from tensorwright.expr.bounds import Bounds, Range, interval, is_nonnegative, ranges_in
 from tensorwright.expr.canonical import canonical_text, structural_key
 from tensorwright.expr.condition import (
     all_of,
@@ -261,6 +261,7 @@ __all__ = [
     "placeholder",
     "pow_",
     "prod_over",
+    "ranges_in",
     "rebuild",
     "reduce_axis",
     "relu",

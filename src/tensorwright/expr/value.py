@@ -34,9 +34,14 @@ def _of_two(fn: Fn, is_right: bool = False) -> Callable[[ValueExpr, Operand], Va
 
 
 class ValueExpr:
-    """Base of every value node: carries the arithmetic operators."""
+    """Base of every value node: carries the arithmetic operators.
 
-    __slots__ = ()
+    Beside a node stand the loads below it, once somebody has asked for them.
+    """
+
+    __slots__ = ("_loads",)
+
+    _loads: tuple[Load, ...]
 
     @property
     def dtype(self) -> DType:
@@ -308,9 +313,13 @@ def loads_of(value: Value) -> Iterator[Load]:
 
     A node that is shared inside the value (the same object) is visited once.
     """
-    found: list[Load] = []
-    _collect_loads(value, set(), found)
-    return iter(found)
+    try:
+        return iter(value._loads)
+    except AttributeError:
+        found: list[Load] = []
+        _collect_loads(value, set(), found)
+        object.__setattr__(value, "_loads", tuple(found))
+        return iter(found)
 
 
 def _collect_loads(value: Value, seen: set[int], found: list[Load]) -> None:

@@ -14,11 +14,14 @@ expression: one stated bound, used wherever footprints are used.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 from tensorwright.expr import (
+    Compute,
     Condition,
     FloorDiv,
     Index,
@@ -34,6 +37,7 @@ from tensorwright.expr import (
     maximum,
     minimum,
     mod,
+    ranges_in,
     simplify,
     simplify_condition,
     substitute,
@@ -44,6 +48,7 @@ from tensorwright.schedule.state import (
     At,
     AtRoot,
     FuseRelation,
+    LoopRelation,
     ScheduleState,
     SplitRelation,
     Stage,
@@ -103,74 +108,90 @@ def analyse(state: ScheduleState) -> Analysis:
     return found
 
 
-class _Analyser:
-    """Mutable working state of one analysis."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a stage adds to an analysis: its nest, the ranges of its variables, what they are."""
 
-    def __init__(self, state: ScheduleState) -> None:
-        self.state = state
-        self.nests: dict[str, Nest] = {}
-        self.bounds: dict[Var, Range] = {}
+    nest: Nest
+    bounds: Mapping[Var, Range]
+    real: Mapping[Var, Index]
+
+
+@lru_cache(maxsize=1 << 12)
+def _part_of(
+    tensor: Compute,
+    loops: tuple[str, ...],
+    relations: tuple[LoopRelation, ...],
+    shared: frozenset[str],
+    region: Region,
+    around: tuple[tuple[Var, Range], ...],
+) -> _Part:
+    """What the loops of a stage are in a region: a step changes one stage, the others stay.
+
+    shared   the loops whose names other stages have, too
+    around   the ranges of the variables in the region
+    """
+    return _LoopsOfStage(tensor, shared, dict(around)).run(loops, relations, region)
+
+
+class _LoopsOfStage:
+    """Mutable working state: the loops of one stage, and what its axes are in terms of them."""
+
+    def __init__(self, tensor: Compute, shared: frozenset[str], bounds: dict[Var, Range]) -> None:
+        self.tensor = tensor
+        self.shared = shared
+        self.bounds = bounds
         self.real: dict[Var, Index] = {}
-        loops = [loop for stage in state.stages for loop in stage.loop_names]
-        self.shared = {loop for loop in loops if loops.count(loop) > 1}
 
-    def run(self) -> Analysis:
-        pending = list(reversed(self.state.stages))
-        while pending:  # readers first, except that a stage placed After waits for its host
-            ready = [stage for stage in pending if self._is_ready(stage)]
-            for stage in ready:
-                self.nests[stage.name] = self._nest(stage)
-            pending = [stage for stage in pending if stage.name not in self.nests]
-            assert ready, "placements form a cycle: primitives refuse to build one"
-        return Analysis(self.nests, self.bounds, self.real)
-
-    def _is_ready(self, stage: Stage) -> bool:
-        match stage.placement:
-            case AtRoot():
-                return True
-            case After(host, _):
-                return host in self.nests
-            case At(host, _):
-                readers = self.state.readers(stage.name)
-                return host in self.nests and all(r.name in self.nests for r in readers)
-
-    def variable(self, stage: Stage, loop: str) -> Var:
-        """The variable of a loop; its plain name where no other stage has it."""
-        return Var(f"{stage.name}.{loop}" if loop in self.shared else loop)
-
-    def _nest(self, stage: Stage) -> Nest:
-        region = self._region(stage)
+    def run(
+        self, loops: tuple[str, ...], relations: tuple[LoopRelation, ...], region: Region
+    ) -> _Part:
         extents: dict[str, Index] = {}
-        for axis, extent in zip(stage.tensor.axes, region.extents, strict=True):
+        for axis, extent in zip(self.tensor.axes, region.extents, strict=True):
             extents[axis.name] = extent
-        for axis in stage.tensor.reduce_axes:
+        for axis in self.tensor.reduce_axes:
             extents[axis.name] = axis.extent
-        for relation in stage.relations:
+        for relation in relations:
             _add_extents(relation, extents)
         values: dict[str, Index] = {}
         variables: dict[str, Var] = {}
-        for loop in stage.loops:
+        for loop in loops:
             values[loop] = 0
             if extents[loop] != 1:
-                variables[loop] = self.variable(stage, loop)
+                variables[loop] = self._variable(loop)
                 values[loop] = variables[loop]
                 self.bounds[variables[loop]] = Range.of_extent(extents[loop])
         guards: list[Condition] = []
-        for relation in reversed(stage.relations):
+        for relation in reversed(relations):
             if isinstance(relation, SplitRelation):
                 values[relation.parent] = self._split_value(relation, extents, values, guards)
             else:
-                self._fuse_values(stage, relation, extents, values)
+                self._fuse_values(relation, extents, values)
+        return self._part(region, extents, variables, values, guards)
+
+    def _part(
+        self,
+        region: Region,
+        extents: Mapping[str, Index],
+        variables: Mapping[str, Var],
+        values: Mapping[str, Index],
+        guards: list[Condition],
+    ) -> _Part:
         axis_values: dict[Var, Index] = {}
         overhang: list[Condition] = []
-        for axis, low in zip(stage.tensor.axes, region.low, strict=True):
+        for axis, low in zip(self.tensor.axes, region.low, strict=True):
             axis_values[axis.var] = low + values[axis.name]
             if low != 0 or extents[axis.name] != axis.extent:
                 overhang.append(axis_values[axis.var] < axis.extent)
                 overhang.append(axis_values[axis.var] >= 0)
-        for axis in stage.tensor.reduce_axes:
+        for axis in self.tensor.reduce_axes:
             axis_values[axis.var] = values[axis.name]
-        return Nest(region, extents, variables, axis_values, self._all(guards), self._all(overhang))
+        nest = Nest(region, extents, variables, axis_values, self._all(guards), self._all(overhang))
+        return _Part(nest, self.bounds, self.real)
+
+    def _variable(self, loop: str) -> Var:
+        """The variable of a loop; its plain name where no other stage has it."""
+        return Var(f"{self.tensor.name}.{loop}" if loop in self.shared else loop)
 
     def _all(self, conditions: list[Condition]) -> Condition:
         return all_of(*(simplify_condition(each, self.bounds) for each in conditions))
@@ -200,7 +221,6 @@ class _Analyser:
 
     def _fuse_values(
         self,
-        stage: Stage,
         relation: FuseRelation,
         extents: Mapping[str, Index],
         values: dict[str, Index],
@@ -211,7 +231,7 @@ class _Analyser:
             if extents[loop] == 1:
                 values[loop] = 0
                 continue
-            virtual = self.variable(stage, loop)
+            virtual = self._variable(loop)
             outermost = all(extents[p] == 1 for p in relation.parents[:position])
             value = rest if outermost else mod(rest, extents[loop])
             if isinstance(value, Var):  # the only parent of more than one iteration
@@ -221,6 +241,55 @@ class _Analyser:
             values[loop] = virtual
             self.bounds[virtual] = Range.of_extent(extents[loop])
             self.real[virtual] = substitute(value, self.real)
+
+
+class _Analyser:
+    """Mutable working state of one analysis."""
+
+    def __init__(self, state: ScheduleState) -> None:
+        self.state = state
+        self.nests: dict[str, Nest] = {}
+        self.bounds: dict[Var, Range] = {}
+        self.real: dict[Var, Index] = {}
+        loops = Counter(loop for stage in state.stages for loop in stage.loop_names)
+        self.shared = frozenset(loop for loop, count in loops.items() if count > 1)
+
+    def run(self) -> Analysis:
+        pending = list(reversed(self.state.stages))
+        while pending:  # readers first, except that a stage placed After waits for its host
+            ready = [stage for stage in pending if self._is_ready(stage)]
+            for stage in ready:
+                self._add_nest(stage)
+            pending = [stage for stage in pending if stage.name not in self.nests]
+            assert ready, "placements form a cycle: primitives refuse to build one"
+        return Analysis(self.nests, self.bounds, self.real)
+
+    def _is_ready(self, stage: Stage) -> bool:
+        match stage.placement:
+            case AtRoot():
+                return True
+            case After(host, _):
+                return host in self.nests
+            case At(host, _):
+                readers = self.state.readers(stage.name)
+                return host in self.nests and all(r.name in self.nests for r in readers)
+
+    def _add_nest(self, stage: Stage) -> None:
+        region = self._region(stage)
+        around: dict[Var, Range] = {}
+        for index in (*region.low, *region.extents):
+            around |= ranges_in(index, self.bounds)
+        part = _part_of(
+            stage.tensor,
+            stage.loops,
+            stage.relations,
+            self.shared & stage.loop_names,
+            region,
+            tuple(around.items()),
+        )
+        self.nests[stage.name] = part.nest
+        self.bounds |= part.bounds
+        self.real |= part.real
 
     def _region(self, stage: Stage) -> Region:
         whole = Region((0,) * len(stage.tensor.axes), stage.tensor.shape)

@@ -184,6 +184,17 @@ def test_special_values(name: str, dtype: DType, x: list[float], expected: list[
         np.testing.assert_array_equal(np.signbit(found), np.signbit(np.array(expected)))
 
 
+@pytest.mark.parametrize("name", ["exp", "sigmoid"])
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64], ids=str)
+def test_nothing_is_left_far_below(name: str, dtype: DType) -> None:
+    lowest = float(np.finfo(dtype.numpy).min)
+    x = np.array([-1423.0, -1e4, -1e30, lowest, -math.inf], dtype.numpy)
+    for target_name, lanes in WIDTHS:
+        found = compiled(name, dtype, lanes, RUNNABLE[target_name])(x)
+        np.testing.assert_array_equal(found, np.zeros_like(x))
+        assert not np.signbit(found).any()
+
+
 @pytest.mark.parametrize("name", ["erf", "sin", "atan", "sinh", "cbrt", "exp2"])
 @pytest.mark.parametrize("dtype", [DType.F32, DType.F64], ids=str)
 def test_library_functions_per_lane(name: str, dtype: DType) -> None:

@@ -56,7 +56,7 @@ def _rows_tried(sketch: Sketch, name: str) -> int:
 
 def test_tiles_keep_their_rows_in_the_first_cache() -> None:
     for terms, most in ((3072, 7), (3088, 27)):
-        sketches = direct_sketches(state(99, terms, 256), AVX512)
+        sketches = tuple(direct_sketches(state(99, terms, 256), AVX512))
         assert sketches[0].defaults["rows"] <= most
         assert (_rows_tried(sketches[0], "rows") <= 7) == (terms == 3072)
         derived = next(sketch for sketch in sketches if "matmul cached" in sketch.name)

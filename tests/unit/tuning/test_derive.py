@@ -175,7 +175,7 @@ def test_small_constants_are_unrolled() -> None:
 
 def test_padding_has_a_sketch_for_each_place() -> None:
     state = program(padded_convolution((1, 8, 20, 32), 32), constants=frozenset({"w"}))
-    sketches = derived_sketches(state, AVX512, most=20)
+    sketches = tuple(derived_sketches(state, AVX512, most=20))
     places = {each.name.rpartition("padded ")[2] for each in sketches}
     assert places == {
         "at the root", "in large tiles", "in small tiles", "in the fold", "inlined"
@@ -252,7 +252,7 @@ def keep_in_cache() -> Iterator[SketchRule]:
 
 def test_a_rule_of_ones_own_is_asked_first(keep_in_cache: SketchRule) -> None:
     state = program(relu_of(product()))
-    found = derived_sketches(state, AVX512)
+    found = tuple(derived_sketches(state, AVX512))
     own = [each for each in found if each.family.startswith("cached_relu")]
     assert own
     assert all(str(each.trace[0]) == "cache_write(relu)" for each in own)
@@ -271,7 +271,7 @@ def test_a_rule_can_have_the_last_word() -> None:
         assert only.family == "<lambda>, <lambda>"
     finally:
         unregister_sketch_rule(rule.name)
-    assert len(derived_sketches(program(relu_of(product())), AVX512)) == 3
+    assert len(list(derived_sketches(program(relu_of(product())), AVX512))) == 3
 
 
 def test_illegal_steps_end_a_way_quietly() -> None:
@@ -310,3 +310,23 @@ def test_partial_results_are_factored_again_for_the_lanes() -> None:
     families = [each.family for each in derived_sketches(program(total), AVX512)]
     assert families[0] == "total factored outer, total_rf factored inner"
     assert "total factored inner" in families
+
+
+def test_no_more_is_derived_than_is_asked_for() -> None:
+    visited: list[str] = []
+
+    class Watch:
+        name = "watch"
+
+        def applies(self, view: Derivation) -> Verdict:
+            visited.append(view.current)
+            return Verdict.NO
+
+        def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+            raise AssertionError
+
+    ways = derive(program(product(8, 4, 512)), AVX512, (Watch(), *SKETCH_RULES))
+    assert next(ways).is_complete
+    until_the_first = len(visited)
+    assert list(ways)
+    assert len(visited) > until_the_first

@@ -35,7 +35,7 @@ def steps_of(sketch: Sketch) -> list[str]:
 
 def test_a_product_is_tiled_and_its_reader_fused(golden: Callable[..., None]) -> None:
     state = initial_state((matmul_relu(),))
-    sketches = derived_sketches(state, AVX512)
+    sketches = tuple(derived_sketches(state, AVX512))
     assert [sketch.name for sketch in sketches] == [
         "C fused; C at 2",
         "C fused; C at 1",
@@ -54,7 +54,7 @@ def test_a_product_is_tiled_and_its_reader_fused(golden: Callable[..., None]) ->
 
 def test_a_padded_product(golden: Callable[..., None]) -> None:
     state = initial_state((padded_product(),))
-    sketches = derived_sketches(state, AVX512)
+    sketches = tuple(derived_sketches(state, AVX512))
     assert len(sketches) < 10
     found = {sketch.name: steps_of(sketch) for sketch in sketches}
     assert all("compute_inline(B)" in steps for steps in found.values())

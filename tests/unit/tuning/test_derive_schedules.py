@@ -112,7 +112,7 @@ def cases(name: str) -> tuple[Case, ...]:
 
 def sketches_of(case: Case) -> tuple[Sketch, ...]:
     state = state_of(case[0])
-    return derived_sketches(state, TARGET, most=20)
+    return tuple(derived_sketches(state, TARGET, most=20))
 
 
 @pytest.mark.parametrize("name", NAMES)

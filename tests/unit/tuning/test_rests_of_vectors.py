@@ -36,7 +36,7 @@ def image(width: int) -> Graph:
 
 
 def sketches_of(graph: Graph, target: Target) -> tuple[Sketch, ...]:
-    return direct_sketches(state_of(workloads(graph, target)[0][0]), target)
+    return tuple(direct_sketches(state_of(workloads(graph, target)[0][0]), target))
 
 
 def test_which_rests_are_awkward() -> None:

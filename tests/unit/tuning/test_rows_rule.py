@@ -45,6 +45,11 @@ def test_keys_are_turned_once_per_head_or_before(heads: int, is_per_head: bool) 
     assert ("b_h" in parallel) == is_per_head
 
 
+def test_blocks_of_rows_where_a_product_comes_last() -> None:
+    sketch = first_sketch("attention", *((1, 2, 37, 32),) * 3)
+    assert sketch.defaults["block"] == 8
+
+
 def test_one_query_turns_nothing() -> None:
     sketch = first_sketch("attention", (1, 8, 1, 32), (1, 8, 64, 32), (1, 8, 64, 32))
     assert not any(isinstance(step, CacheRead) for step in sketch.trace)
@@ -60,11 +65,11 @@ def test_rows_of_a_block_fit_the_cache_and_feed_the_threads(
     assert unrolled == {("softmax_max_rf", "i"), ("softmax_sum_rf", "i")}
 
 
-def scores(rows: int) -> Graph:
+def scores(rows: int, keys: int = 40) -> Graph:
     """Attention scores: a product and its softmax along each row."""
     b = GraphBuilder("scores")
-    keys = b.add("transpose", b.input("k", (2, 40, 16)), perm=(0, 2, 1))
-    return b.finish([b.add("softmax", b.add("matmul", b.input("q", (2, rows, 16)), keys))])
+    turned = b.add("transpose", b.input("k", (2, keys, 16)), perm=(0, 2, 1))
+    return b.finish([b.add("softmax", b.add("matmul", b.input("q", (2, rows, 16)), turned))])
 
 
 @pytest.mark.parametrize(("rows", "block"), [(37, 8), (48, 8), (5, 5), (22, 8), (35, 7)])
@@ -73,20 +78,34 @@ def test_awkward_numbers_of_rows_have_blocks(rows: int, block: int) -> None:
     sketch = rule_sketches(state_of(workload), AVX512)[0]
     assert sketch.defaults["block"] == block
     splits = {(s.stage, s.loop): s.tail for s in sketch.trace if isinstance(s, Split)}
-    tail = Tail.SHIFT if rows in (37, 22) else Tail.GUARD
+    tail = Tail.GUARD if rows == 48 else Tail.SHIFT
     assert splits["softmax", workload.outputs[0].axes[-2].name] == tail
 
 
-def test_blocks_leave_registers_for_columns() -> None:
-    ((workload, _),) = workloads(scores(37), AVX2)
+@pytest.mark.parametrize("rows", [37, 64, 128])
+def test_blocks_fill_the_registers_beside_columns(rows: int) -> None:
+    ((workload, _),) = workloads(scores(rows), AVX2)
     assert rule_sketches(state_of(workload), AVX2)[0].defaults["block"] == 6
+
+
+@pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize("keys", [40, 49, 77, 250])
+def test_sums_of_scores_are_whole_vectors(keys: int, target: Target) -> None:
+    ((workload, _),) = workloads(scores(37, keys), target)
+    splits = {
+        (step.stage, step.loop): step.tail
+        for step in rule_sketches(state_of(workload), target)[0].trace
+        if isinstance(step, Split)
+    }
+    is_whole = keys % (target.vector_bytes // 4) == 0
+    assert splits["matmul", "j"] is (Tail.GUARD if is_whole else Tail.SHIFT)
 
 
 @pytest.mark.target
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
-@pytest.mark.parametrize("rows", [37, 48, 5])
-def test_values_of_scores(rows: int, target: Target) -> None:
-    (case,) = workloads(scores(rows), target)
+@pytest.mark.parametrize(("rows", "keys"), [(37, 40), (48, 40), (5, 40), (37, 77), (6, 49)])
+def test_values_of_scores(rows: int, keys: int, target: Target) -> None:
+    (case,) = workloads(scores(rows, keys), target)
     source = random.Random(rows)
     for sketch in rule_sketches(state_of(case[0]), target):
         for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(3))):

@@ -15,7 +15,9 @@ from tensorwright.graph.passes.affine import merge_affine
 from tensorwright.graph.passes.batch_norm import lower_batch_norm
 from tensorwright.graph.passes.common_subexpressions import merge_common_subexpressions
 from tensorwright.graph.passes.constant_folding import fold_constants
+from tensorwright.graph.passes.constant_sums import sum_constants
 from tensorwright.graph.passes.dead_code import remove_dead_code
+from tensorwright.graph.passes.filter_scales import scale_data_for_filters
 from tensorwright.graph.passes.identities import remove_identities
 from tensorwright.graph.passes.movement import (
     merge_reshapes,
@@ -40,6 +42,8 @@ PASSES: tuple[Pass, ...] = (
     merge_affine,
     absorb_scale,
     absorb_shift,
+    scale_data_for_filters,
+    sum_constants,
     fold_pads,
     merge_common_subexpressions,
 )

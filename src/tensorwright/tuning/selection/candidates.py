@@ -9,7 +9,7 @@ the same on a busy machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,13 +69,14 @@ class Candidates:
         self._machine = machine
         self._effort = effort
 
-    def structures(self, sketches: tuple[Sketch, ...]) -> tuple[Sketch, ...]:
-        """The first of some sketches that can be priced, as many as the effort allows."""
+    def structures(self, sketches: Iterable[Sketch]) -> tuple[Sketch, ...]:
+        """The first of some sketches that can be priced, as many as the effort allows.
+
+        No more is asked for.
+        """
         found: list[Sketch] = []
         steps = 0
         for sketch in sketches:
-            if steps >= self._effort.plan_steps:
-                break
             try:
                 plan = self._features.plan(sketch)
             except TensorwrightError:
@@ -83,6 +84,8 @@ class Candidates:
             if plan.statements:
                 found.append(sketch)
                 steps += len(plan)
+            if steps >= self._effort.plan_steps:
+                break
         return tuple(found)
 
     def search(self, sketches: tuple[Sketch, ...], random: Generator) -> Ranked:

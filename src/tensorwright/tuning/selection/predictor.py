@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import Counter, OrderedDict
+from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from tensorwright.base import Target, TensorwrightError, knobs
+from tensorwright.base import Target, TensorwrightError, knobs, without_collection
 from tensorwright.expr import topological_order
 from tensorwright.schedule import ScheduleState, Trace, Workload, format_trace, state_of
 from tensorwright.tuning.models import Machine
@@ -103,7 +105,9 @@ class Predictor:
         """
         state = state_of(workload)
         candidates = self._candidates(state)
-        ranked = self._ranked(workload, space_of(state, self._target).sketches, candidates)
+        rule, *others = space_of(state, self._target).sketches
+        with without_collection():
+            ranked = self._ranked(workload, rule, others, candidates)
         found: dict[str, Candidate] = {}
         if ranked is None:
             return ()
@@ -134,16 +138,21 @@ class Predictor:
     def _choose(self, workload: Workload) -> Chosen:
         """The best candidate, if it is better than the rule's by the margin of the model."""
         self.counts["chosen"] += 1
+        with without_collection():
+            return self._best(workload)
+
+    def _best(self, workload: Workload) -> Chosen:
         state = state_of(workload)
         sketches = direct_sketches(state, self._target)
-        rule = sketches[0].bound(sketches[0].defaults)
-        usual = tuple(sorted(sketches[0].defaults.items()))
+        by_rule = next(sketches)
+        rule = by_rule.bound(by_rule.defaults)
+        usual = tuple(sorted(by_rule.defaults.items()))
         candidates = self._candidates(state)
-        ranked = self._ranked(workload, sketches, candidates)
+        ranked = self._ranked(workload, by_rule, sketches, candidates)
         if ranked is None:
             return Chosen(rule, None, None, is_by_rule=True, decisions=usual)
         scores = ranked.scores
-        by_rule = _estimate(ranked.prices, 0)
+        usual_estimate = _estimate(ranked.prices, 0)
         needed = float(scores[0]) - self._model.policy.margin
         for number in list(ranked.best_first())[: self._effort.tried]:
             if not scores[number] < needed:
@@ -154,20 +163,20 @@ class Predictor:
                 return Chosen(
                     trace,
                     estimate,
-                    by_rule,
+                    usual_estimate,
                     is_by_rule=False,
                     decisions=ranked.decisions(number),
                 )
-        return Chosen(rule, by_rule, by_rule, is_by_rule=True, decisions=usual)
+        return Chosen(rule, usual_estimate, usual_estimate, is_by_rule=True, decisions=usual)
 
     def _ranked(
-        self, workload: Workload, sketches: tuple[Sketch, ...], candidates: Candidates
+        self, workload: Workload, by_rule: Sketch, others: Iterable[Sketch], candidates: Candidates
     ) -> Ranked | None:
         """The candidates of a workload; None where the schedule by rule cannot be priced."""
         if _computes_nothing(workload):
             return None
-        open_sketches = candidates.structures(sketches)
-        if not open_sketches or open_sketches[0] is not sketches[0]:
+        open_sketches = candidates.structures(chain((by_rule,), others))
+        if not open_sketches or open_sketches[0] is not by_rule:
             return None
         seed = hashlib.sha256(workload.key.encode()).digest()[:8]
         random = np.random.default_rng(int.from_bytes(seed, "little"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tensorwright.base import InternalError, Target, without_collection
-from tensorwright.schedule import ScheduleState, Trace, format_trace
+from tensorwright.schedule import ScheduleState, Trace
 from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
 from tensorwright.tuning.space.defaults.rows import row_sketches
 from tensorwright.tuning.space.defaults.tile import tile_sketches
@@ -19,20 +21,24 @@ def space_of(state: ScheduleState, target: Target) -> Space:
     """The schedules to try, the default first: those by rule, those that compute something by
     another algorithm, and those that are derived; no trace twice.
     """
-    found: dict[str, Sketch] = {}
+    found: dict[Trace, Sketch] = {}
     with without_collection():
         others = (each for rule in ALGORITHM_RULES for each in rule(state, target))
         for sketch in (*rule_sketches(state, target), *others, *derived_sketches(state, target)):
-            found.setdefault(format_trace(sketch.trace), sketch)
+            found.setdefault(sketch.trace, sketch)
     return Space(tuple(found.values()))
 
 
-def direct_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
-    """Those of `space_of` that compute as the program says: by rule, then the derived ones."""
-    found: dict[str, Sketch] = {}
-    for sketch in (*rule_sketches(state, target), *derived_sketches(state, target)):
-        found.setdefault(format_trace(sketch.trace), sketch)
-    return tuple(found.values())
+def direct_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+    """Those of `space_of` that compute as the program says: by rule, then the derived ones, each
+    derived when it is asked for.
+    """
+    seen: set[Trace] = set()
+    for sketches in (rule_sketches, derived_sketches):
+        for sketch in sketches(state, target):
+            if sketch.trace not in seen:
+                seen.add(sketch.trace)
+                yield sketch
 
 
 def rule_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:

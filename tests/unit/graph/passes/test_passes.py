@@ -340,3 +340,101 @@ def test_reshaped_pieces_that_do_not_lie_one_behind_the_other_are_joined_as_they
 
     becomes(build(inner, 2, 5), "relu", "tanh", "reshape", "reshape", "concat")
     becomes(build(unlike, 2, 5), "relu", "reshape", "transpose", "reshape", "concat")
+
+
+def scaled_filter(b: GraphBuilder, weights: str, scale: str, *, is_normal: bool) -> str:
+    """As StyleGAN2's: (1, o, i, k, k) * (1, 1, i, 1, 1), and divided by the norm for each o."""
+    weight = b.add("mul", weights, scale)
+    if not is_normal:
+        return weight
+    squares = b.add("pow", weight, b.constant(np.float32(2)))
+    norm = b.add("sqrt", b.add("reduce_sum", squares, axes=(2, 3, 4)))
+    return b.add("div", weight, norm)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_data_is_scaled_instead_of_the_filter(bias: bool) -> None:
+    b = GraphBuilder()
+    x, s = b.input("x", (2, 4, 5, 5)), b.input("s", (1, 1, 4, 1, 1))
+    weight = scaled_filter(b, b.constant(normal(1, 6, 4, 3, 3)), s, is_normal=True)
+    inputs = [x, b.add("reshape", weight, shape=(6, 4, 3, 3))]
+    inputs += [b.constant(normal(6))] if bias else []
+    graph = b.finish([b.add("conv", *inputs, pads=(1, 1, 1, 1))])
+    norm = ("pow", "mul", "reduce_sum", "sqrt")
+    simple = becomes(graph, *norm, "reshape", "mul", "conv", "reshape", "div", *["add"] * bias)
+    conv = next(node for node in simple.nodes if node.operator == "conv")
+    assert simple.constants[conv.inputs[1]].shape == (6, 4, 3, 3)
+    summed = next(node for node in simple.nodes if node.operator == "mul")
+    assert simple.constants[summed.inputs[0]].shape == (1, 6, 4, 1, 1)
+
+
+def test_the_data_is_scaled_before_a_transposed_convolution() -> None:
+    b = GraphBuilder()
+    x, s = b.input("x", (1, 4, 5, 5)), b.input("s", (1, 1, 4, 1, 1))
+    weight = scaled_filter(b, b.constant(normal(1, 6, 4, 3, 3)), s, is_normal=False)
+    weight = b.add("transpose", weight, perm=(0, 2, 1, 3, 4))
+    weight = b.add("reshape", weight, shape=(4, 6, 3, 3))
+    graph = b.finish([b.add("conv_transpose", x, weight, strides=(2, 2))])
+    becomes(graph, "reshape", "mul", "conv_transpose")
+
+
+def test_a_filter_scaled_for_each_output_scales_the_result() -> None:
+    b = GraphBuilder()
+    x, d = b.input("x", (1, 4, 50, 50)), b.input("d", (3, 1, 1, 1))
+    weight = b.add("div", b.constant(normal(3, 4, 1, 1)), d)
+    becomes(b.finish([b.add("conv", x, weight)]), "conv", "reshape", "div")
+
+
+@pytest.mark.parametrize(
+    ("scale", "groups"),
+    [((1, 4, 1, 1), 1), ((1, 1, 3, 1), 1), ((6, 4, 1, 1), 1), ((6, 1, 1, 1), 2)],
+)
+def test_other_scaled_filters_stay(scale: tuple[int, ...], groups: int) -> None:
+    """A large image for a small filter; along the kernel; along two dimensions; groups."""
+    b = GraphBuilder()
+    x, s = b.input("x", (1, 4, 40, 40)), b.input("s", scale)
+    weight = b.add("mul", b.constant(normal(6, 4 // groups, 3, 3)), s)
+    becomes(b.finish([b.add("conv", x, weight, groups=groups)]), "mul", "conv")
+
+
+def test_a_filter_without_a_constant_stays() -> None:
+    b = GraphBuilder()
+    x, w, s = b.input("x", (1, 4, 3, 3)), b.input("w", (6, 4, 3, 3)), b.input("s", (1, 4, 1, 1))
+    becomes(b.finish([b.add("conv", x, b.add("mul", w, s))]), "mul", "conv")
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("power", [1, 2, 3])
+@pytest.mark.parametrize("axes", [(2,), (1, 2), (-1, 0), ()])
+def test_what_computed_factors_do_not_vary_with_is_summed_beforehand(
+    power: int, axes: tuple[int, ...], keepdims: bool
+) -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        terms = b.add("mul", x, b.constant(normal(5, 4, 3)))
+        if power > 1:
+            terms = b.add("pow", terms, b.constant(np.float32(power)))
+        return b.add("reduce_sum", terms, axes=axes, keepdims=keepdims)
+
+    graph = build(body, 4, 1)
+    simple = simplify(graph)
+    assert_same_values(graph, simple)
+    product = next(node for node in simple.nodes if node.operator == "mul")
+    constants = [simple.constants[n] for n in product.inputs if n in simple.constants]
+    assert constants[0].size < 60
+
+
+@pytest.mark.parametrize("exponent", [0.5, -2.0, 5.0, float("inf")])
+def test_sums_of_other_powers_stay(exponent: float) -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        terms = b.add("mul", x, b.constant(positive(5, 4, 3)))
+        terms = b.add("pow", terms, b.constant(np.float32(exponent)))
+        return b.add("reduce_sum", terms, axes=(2,))
+
+    assert operators(simplify(build(body, 4, 1))) == ["mul", "pow", "reduce_sum"]
+
+
+def test_sums_along_which_both_factors_vary_stay() -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        return b.add("reduce_sum", b.add("mul", x, b.constant(normal(4, 3))), axes=(1,))
+
+    becomes(build(body, 4, 3), "mul", "reduce_sum")

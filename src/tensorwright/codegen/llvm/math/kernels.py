@@ -29,12 +29,15 @@ def emit_exp(e: MathEmitter, x: str) -> str:
 
     Without an instruction for it, the scale 2^n is applied as two factors, so that it is right for
     subnormal results (rounded once, by the second product) and for n above the largest exponent.
+    The argument is bounded where both factors have no bits: far below, as masked scores are, the
+    result is a product of zeros, where underflow would take as long as the whole function.
     """
     table = EXP[e.dtype]
-    bounded = e.at_least(e.at_most(x, table.highest), table.lowest)
+    upper = e.at_most(x, table.highest)
     if e.has_scalef:
-        tail, _, n = _reduced_exp(e, bounded, 0)
+        tail, _, n = _reduced_exp(e, e.at_least(upper, table.lowest), 0)
         return e.scalef(e.add(tail, e.const(1.0)), n)
+    bounded = e.at_least(upper, -2 * e.exponent_bias * math.log(2))
     tail, biased, n = _reduced_exp(e, bounded, 2 * e.exponent_bias)
     half = e.bits(e.fma(n, e.const(0.5), _magic(e, e.exponent_bias)))
     first, second = _power_of_two(e, half), _power_of_two(e, e.integer("sub", biased, half))
@@ -42,12 +45,12 @@ def emit_exp(e: MathEmitter, x: str) -> str:
 
 
 def _exp_below_one(e: MathEmitter, x: str) -> str:
-    """e^x for x <= 0, where the first factor of the scale is never too large."""
-    bounded = e.at_least(x, EXP[e.dtype].lowest)
+    """e^x for x <= 0, where the first factor of the scale is never too large, and may be zero."""
     if e.has_scalef:
-        tail, _, n = _reduced_exp(e, bounded, 0)
+        tail, _, n = _reduced_exp(e, e.at_least(x, EXP[e.dtype].lowest), 0)
         return e.scalef(e.add(tail, e.const(1.0)), n)
     raised = 2 * e.mantissa_bits  # more than subnormals are below the smallest normal number
+    bounded = e.at_least(x, -(e.exponent_bias + raised) * math.log(2))
     tail, biased, _ = _reduced_exp(e, bounded, e.exponent_bias + raised)
     scale = _power_of_two(e, biased)
     return e.mul(e.fma(tail, scale, scale), e.const(2.0**-raised))

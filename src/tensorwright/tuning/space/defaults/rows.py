@@ -265,7 +265,8 @@ def _compute_by_blocks(
     work = sum(points(stage.tensor) for stage in builder.state.stages)
     split = max(n for n in range(rows) if axes[n].extent != 1)
     extent = extent_of(axes[split].extent)
-    sizes, tail = _block_sizes(extent, last)
+    stored = builder.state.stage(last.name)  # a product is folded in another stage by now
+    sizes, tail = _block_sizes(extent, stored, has_products=bool(products))
     block = builder.choose("block", sizes, _default_block(builder, target, split, sizes))
     builder.do(Split(last.name, axes[split].name, (block,), tail))
     around = [axis.name for axis in axes[:split]]
@@ -299,14 +300,16 @@ _FEW_BLOCKS = 16  # so many blocks of rows at least, that threads find enough of
 _ROWS_BYTES = 16384  # so much of a block's widest tensor leaves room for others in the first cache
 
 
-def _block_sizes(extent: int, last: Stage) -> tuple[tuple[int, ...], Tail]:
-    """How many rows a block may have: a divisor of all rows, or, where those are few, some that
-    leave a last block which is shifted back over the one before it.
+def _block_sizes(extent: int, last: Stage, *, has_products: bool) -> tuple[tuple[int, ...], Tail]:
+    """How many rows a block may have: a divisor of all rows, or, where those are few or products
+    want others, some that leave a last block which is shifted back over the one before it.
     """
     sizes = divisors(extent, 8) or (1,)
-    if max(sizes) >= _FEW_ROWS or extent < _FEW_ROWS or last.tensor.reduction is not None:
+    is_enough = extent < _FEW_ROWS or (max(sizes) >= _FEW_ROWS and not has_products)
+    if is_enough or last.tensor.reduction is not None:
         return sizes, Tail.GUARD
-    return (*sizes, *(n for n in (4, 6, 8) if n <= extent)), Tail.SHIFT
+    more = tuple(sorted({*sizes, *(n for n in (4, 6, 8) if n <= extent)}))
+    return more, Tail.GUARD if more == sizes else Tail.SHIFT
 
 
 def _default_block(
@@ -319,8 +322,10 @@ def _default_block(
     axes = state.stages[-1].tensor.axes
     if any(is_product(stage) for stage in state.stages):
         columns = 2
+        extent = extent_of(axes[split].extent)
         held = [n for n in sizes if (n + 1) * columns <= tile_registers(target)]
-        return max(held, default=1)
+        # reading a vector takes about as long as using it for a row; a shifted block is work again
+        return min(held, key=lambda n: (-(-extent // n) * (n + columns), -n), default=1)
     rows = prod(extent_of(axis.extent) for axis in axes[: split + 1])
     points_of_row = max(points(stage.tensor) for stage in state.stages) // max(1, rows)
     most = min(4, rows // _FEW_BLOCKS, _ROWS_BYTES // (4 * max(1, points_of_row)))
@@ -378,7 +383,8 @@ def _tile_product(
     choices = tuple(n for n in (1, 2, 3, 4) if n * lanes <= extent)
     columns = builder.choose(f"{name}_columns", choices, min(2, choices[-1]))
     builder.limit((block, columns), tile_registers(target), added=(columns,))
-    builder.do(Split(name, axis.name, (columns, lanes), Tail.GUARD))
+    tail = Tail.SHIFT if extent % lanes else Tail.GUARD  # a vector under a mask is in memory
+    builder.do(Split(name, axis.name, (columns, lanes), tail))
     vectors, vector = f"{axis.name}_1", f"{axis.name}_2"
     own = {*outside, *(f"{axis.name}_{n}" for n in range(3))}
     loops = [x for x in builder.state.stage(name).loops if x not in own]

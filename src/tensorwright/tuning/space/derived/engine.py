@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tensorwright.base import ScheduleError, Target
-from tensorwright.schedule import ScheduleState, format_trace
+from tensorwright.schedule import ScheduleState, Trace
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.rule import SketchRule, Verdict, own_rules
 from tensorwright.tuning.space.derived.rules import SKETCH_RULES
@@ -18,26 +18,26 @@ _MOST_COMPLETE = 64  # ways to decide about everything; the first found are kept
 
 def derive(
     state: ScheduleState, target: Target, rules: Sequence[SketchRule] | None = None
-) -> tuple[Derivation, ...]:
+) -> Iterator[Derivation]:
     """Every way to decide about all stages, those of the first rules first, none twice.
 
     rules   those that are asked, in order; one's own and then `SKETCH_RULES` where None
     """
     asked = tuple(rules) if rules is not None else (*own_rules(), *SKETCH_RULES)
     partial = [Derivation.start(state, target)]
-    seen: set[str] = set()
-    complete: list[Derivation] = []
-    while partial and len(complete) < _MOST_COMPLETE:
+    seen: set[tuple[str, Trace]] = set()
+    complete = 0
+    while partial and complete < _MOST_COMPLETE:
         view = partial.pop()
-        key = f"{view.current}\n{format_trace(view.steps)}"
+        key = view.current, view.steps
         if key in seen:
             continue
         seen.add(key)
         if view.is_complete:
-            complete.append(view)
+            complete += 1
+            yield view
         else:
             partial += reversed(list(_next(view, asked)))
-    return tuple(complete)
 
 
 def _next(view: Derivation, rules: Sequence[SketchRule]) -> Iterator[Derivation]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from tensorwright.base import Target
 from tensorwright.schedule import ScheduleState
@@ -16,18 +16,30 @@ MOST_SKETCHES = 9
 
 def derived_sketches(
     state: ScheduleState, target: Target, most: int = MOST_SKETCHES
-) -> tuple[Sketch, ...]:
-    """Up to `most` sketches: of every family the likeliest, then of every family the next."""
-    ways = [sketches_of(derivation) for derivation in derive(state, target)]
-    found: dict[str, Sketch] = {}
-    for sketch in _in_turns(ways):
-        found.setdefault(sketch.name, sketch)
-        if len(found) == most:
-            break
-    return tuple(found.values())
+) -> Iterator[Sketch]:
+    """Up to `most` sketches: of every family the likeliest, then of every family the next.
+
+    Each is worked out when it is asked for.
+    """
+    return islice(_of_new_names(_in_turns(map(sketches_of, derive(state, target)))), most)
 
 
-def _in_turns(ways: Sequence[Iterator[Sketch]]) -> Iterator[Sketch]:
+def _of_new_names(sketches: Iterable[Sketch]) -> Iterator[Sketch]:
+    seen: set[str] = set()
+    for sketch in sketches:
+        if sketch.name not in seen:
+            seen.add(sketch.name)
+            yield sketch
+
+
+def _in_turns(ways: Iterable[Iterator[Sketch]]) -> Iterator[Sketch]:
     """The first of each, then the second of each, and so on."""
-    for row in zip_longest(*ways):
-        yield from (sketch for sketch in row if sketch is not None)
+    while True:
+        more: list[Iterator[Sketch]] = []
+        for way in ways:
+            for sketch in islice(way, 1):
+                yield sketch
+                more.append(way)
+        if not more:
+            return
+        ways = more
