@@ -11,7 +11,7 @@ from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_network, check_schedule, weights, workloads
 
 from tensorwright.base import Target
-from tensorwright.graph import Graph, GraphBuilder, choose_layouts, partition, simplify
+from tensorwright.graph import Graph, GraphBuilder, Layout, choose_layouts, partition, simplify
 from tensorwright.schedule import (
     PackConstant,
     Reorder,
@@ -355,14 +355,33 @@ def skipped(case: Case, target: Target) -> dict[str, set[str]]:
     }
 
 
-@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
-def test_rows_of_taps_beside_a_small_image_are_skipped(stride: int, dilation: int) -> None:
-    case = padded("DIL", "DIL.1", 1, 7, 9, 32, 32, 3, stride, dilation, dilation)
+def test_rows_of_taps_beside_a_small_image_are_skipped() -> None:
+    case = padded("DIL", "DIL.1", 1, 7, 9, 32, 32, 3, 1, 1, 1)
     check_sketches(case, samples=1)
     found = skipped(case, AVX512)
     assert found.pop("tile, columns outside, no rows beside") == {"kh"}
     assert found.pop("tile, rows outside, no rows beside") == {"kh"}
     assert set().union(*found.values()) == set()
+
+
+@pytest.mark.parametrize("target", [AVX2, AVX512])
+@pytest.mark.parametrize(("side", "stride", "dilation"), [(12, 1, 6), (7, 2, 1)])
+def test_taps_beside_an_image_are_skipped_for_whole_tiles(
+    side: int, stride: int, dilation: int, target: Target
+) -> None:
+    """Of 3x3 taps that are 6 apart, 4 in 9 lie beside an image of 12x12; of a row of 7, every
+    second, 1 in 6.
+    """
+    case = padded("DIL", "DIL.1", 1, side, side, 32, 32, 3, stride, dilation, dilation)
+    found = skipped(case, target)
+    assert all("kh" in axes for axes in found.values())
+    assert "no rows beside" not in " ".join(found)
+
+
+def test_values_with_taps_skipped_for_whole_tiles() -> None:
+    for side, stride, dilation in ((12, 1, 6), (13, 1, 5), (7, 2, 1)):
+        case = padded("DIL", "DIL.1", 1, side, side, 16, 24, 3, stride, dilation, dilation)
+        check_sketches(case, samples=2)
 
 
 def test_slices_of_taps_beside_a_volume_are_skipped() -> None:
@@ -384,6 +403,34 @@ def test_copies_in_another_order_are_made_of_squares() -> None:
 def test_bands_of_a_product_compute_the_same() -> None:
     for case in workloads(entry(104, 3, 5), TARGET):
         check_sketches(case, samples=1)
+
+
+@pytest.mark.parametrize("target", [AVX2, AVX512])
+def test_a_tile_has_more_sums_than_just_hide_a_multiply_add(target: Target) -> None:
+    columns, rows, more_rows = default_tile(64, 16, 16, target)
+    assert columns * rows * more_rows > 8
+
+
+def biased() -> Graph:
+    """A convolution with a bias for each element of its result, which is kept in blocks."""
+    b = GraphBuilder("biased")
+    x = b.input("x", (1, 32, 9, 10))
+    conv = b.add("conv", x, b.constant(weights(48, 32, 3, 3)), pads=(1, 1, 1, 1))
+    added = b.add("add", conv, b.constant(weights(1, 48, 9, 10)))
+    y = b.add("leaky_relu", added)
+    for name in (conv, added, y):
+        b.set_layout(name, Layout(axis=1, block=8))
+    return b.finish([b.add("conv", y, b.constant(weights(16, 48, 3, 3)))])
+
+
+@pytest.mark.parametrize("target", [AVX2, AVX512])
+def test_a_bias_for_each_element_lies_as_the_result(target: Target) -> None:
+    check_network(biased())
+    (case, _) = workloads(biased(), TARGET, blocked=False)
+    check_sketches(case, samples=1)
+    trace = default_trace(state_of(case[0]), target)
+    packed = {step.stage: step.tensor for step in trace if isinstance(step, PackConstant)}
+    assert packed == {"conv": "w", "leaky_relu": "w_1"}
 
 
 def test_columns_that_leave_the_cache_are_used_by_more_rows() -> None:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Set
 
 from tensorwright.expr import (
+    Bounds,
+    Compare,
     Condition,
     FromIndex,
     Index,
     Load,
+    Relation,
     Select,
     Value,
     ValueExpr,
     Var,
     all_of,
     children,
+    compare,
     condition_sides,
     conjuncts,
     free_vars,
     has_element,
+    interval,
     is_nonnegative,
     loads_of,
     simplify,
@@ -27,7 +32,9 @@ from tensorwright.expr import (
     substitute_condition,
 )
 from tensorwright.loop.lowering.buffers import StageBuffers
-from tensorwright.schedule import Stage
+from tensorwright.schedule import ForKind, Stage
+
+_IN_TILES = (ForKind.UNROLLED, ForKind.VECTOR)
 
 
 class Guards:
@@ -49,10 +56,22 @@ class Guards:
         return all_of(*(p for p in real if not free_vars(*condition_sides(p)) & without))
 
     def of_terms(self, stage: Stage) -> Condition:
-        """When a term of a stage's sum has to be added."""
-        values, bounds = self.analysis.nests[stage.name].axis_values, self.analysis.bounds
-        moved = (substitute_condition(each, values) for each in stage.skips)
-        decided = (simplify_condition(each, bounds) for each in moved)
+        """When a term of a stage's sum has to be added: for all of a tile where it counts for some
+        position of it, so that the loops of the tile need not ask.  Where padding was inlined, for
+        each position: what is read need not be selected then.
+        """
+        nest, bounds = self.analysis.nests[stage.name], self.analysis.bounds
+        is_selected = _selects(stage.tensor.body)
+        tile = {
+            nest.variables[loop]: bounds[nest.variables[loop]]
+            for loop in stage.loops
+            if not is_selected
+            and loop in nest.variables
+            and loop not in stage.reduce_loops
+            and stage.kind(loop) in _IN_TILES
+        }
+        moved = (substitute_condition(each, nest.axis_values) for each in stage.skips)
+        decided = (simplify_condition(_anywhere(each, tile), bounds) for each in moved)
         return all_of(*(substitute_condition(each, self.analysis.real) for each in decided))
 
     def _may_overhang(self, stage: Stage) -> bool:
@@ -111,6 +130,20 @@ class Guards:
                 return not _has_element(index)
             case _:
                 return all(self._is_inside(child, known) for child in children(value))
+
+
+def _selects(value: Value) -> bool:
+    return isinstance(value, Select) or any(map(_selects, children(value)))
+
+
+def _anywhere(condition: Condition, tile: Bounds) -> Condition:
+    """What holds wherever the condition does for some position of a tile."""
+    if not isinstance(condition, Compare) or condition.relation not in (Relation.LE, Relation.LT):
+        return condition
+    left, right = interval(condition.left, tile), interval(condition.right, tile)
+    if left is None or right is None:
+        return condition
+    return compare(condition.relation, left.low, right.high)
 
 
 def _has_element(*indices: Index) -> bool:

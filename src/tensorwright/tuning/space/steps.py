@@ -29,6 +29,7 @@ from tensorwright.schedule import (
     CacheWrite,
     ComputeInline,
     Fuse,
+    PackConstant,
     Parallel,
     Reorder,
     ScheduleState,
@@ -150,6 +151,7 @@ def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> No
             if iterations < ENOUGH_ITERATIONS:
                 outer.append(f"{last}_o")
         builder.do(Vectorize(name, inner))
+        pack_across(builder, name, axes[-1])
     parallelise(builder, name, outer, points(stage.tensor))
 
 
@@ -210,6 +212,23 @@ def turn(builder: SketchBuilder, name: str, along: str, lanes: int) -> list[str]
     builder.do(Reorder(name, (*outer, along, f"{last}_i")))
     builder.do(Vectorize(name, f"{last}_i"))
     return outer
+
+
+def pack_across(builder: SketchBuilder, name: str, lanes: Axis) -> None:
+    """Pack the constants that a stage reads across their rows along its lanes.
+
+    A bias for each element of a result in blocks of channels lies as rows of pixels: a vector of
+    it would be gathered, each element from a line of its own.
+    """
+    state = builder.state
+    loads = set(loads_of(state.stage(name).tensor.body))
+    sources = sorted(load.source.name for load in loads)
+    for load in sorted(loads, key=lambda each: each.source.name):
+        constant = load.source.name
+        is_across = stride_along(load, lanes.var) not in (0, 1)
+        is_sole = sources.count(constant) == 1 and len(state.readers(constant)) == 1
+        if constant in state.constants and is_across and is_sole:
+            builder.do(PackConstant(constant, name))
 
 
 MIN_PARALLEL_POINTS = 16384  # below this a fork and join costs more than it saves

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
+from math import prod
 
 from tensorwright.base import ScheduleError
 from tensorwright.expr import (
@@ -19,15 +21,21 @@ from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 LEAST_SAVED = 0.03  # of the terms of a sum
+_LEAST_IN_TILES = 0.1  # where tiles have several positions, or may have
 _MOST_PAIRS = 1024  # an image so long has hardly any border
 
 
 def skip_zeros(
-    builder: SketchBuilder, name: str, tile: frozenset[str], least: float = LEAST_SAVED
+    builder: SketchBuilder,
+    name: str,
+    lanes: frozenset[str],
+    tile: Mapping[str, int],
+    least: float = LEAST_SAVED,
 ) -> list[str]:
-    """Skip the taps of a sum that lie beside the image, along directions outside of its tiles.
+    """Skip the taps of a sum that lie beside the image: for one position, or for a whole tile.
 
-    tile    the names of the axes along which a tile has several elements
+    lanes   the names of the axes along which vectors lie: nothing is skipped along them
+    tile    how many positions a tile usually has along each other axis that is split into tiles
     least   the part of the terms that must be skipped along a direction to make it worth it
     Returns the axes of the taps: their loops should be around all others of the sum.
     """
@@ -35,7 +43,9 @@ def skip_zeros(
     for step in _possible(builder.state, builder.state.stage(name)):
         conditions = step.conditions(builder.state)
         axes = _axes_of(builder.state.stage(name), conditions)
-        if not {axis.name for axis in axes} & tile and _saved(conditions, axes) >= least:
+        names = {axis.name for axis in axes}
+        needed = max(least, _LEAST_IN_TILES) if names & tile.keys() else least
+        if not names & lanes and _saved(conditions, axes, tile) >= needed:
             builder.do(step)
             skipped.append(step.axis)
     return list(dict.fromkeys(skipped))  # two factors may be zero along one axis
@@ -64,17 +74,27 @@ def _axes_of(stage: Stage, conditions: tuple[Condition, ...]) -> list[Axis]:
     return [a for a in (*stage.tensor.axes, *stage.tensor.reduce_axes) if a.var in used]
 
 
-def _saved(conditions: tuple[Condition, ...], axes: list[Axis]) -> float:
+def _saved(conditions: tuple[Condition, ...], axes: list[Axis], tile: Mapping[str, int]) -> float:
     """The part of the terms that is skipped; 0 for images so long that it is next to nothing, and
     for those without elements.
     """
-    count = 1
-    for axis in axes:
-        count *= extent_of(axis.extent)
+    extents = [extent_of(axis.extent) for axis in axes]
+    count = prod(extents)
     if not 0 < count <= _MOST_PAIRS:
         return 0.0
+    sizes = [min(tile.get(axis.name, 1), n) for axis, n in zip(axes, extents, strict=True)]
     kept = 0
-    for place in product(*(range(extent_of(axis.extent)) for axis in axes)):
-        values = {axis.var: number for axis, number in zip(axes, place, strict=True)}
-        kept += all(substitute_condition(each, values) is True for each in conditions)
+    for start in product(*(range(0, n, size) for n, size in zip(extents, sizes, strict=True))):
+        inside = [
+            range(a, min(a + size, n)) for a, size, n in zip(start, sizes, extents, strict=True)
+        ]
+        places = [
+            {axis.var: number for axis, number in zip(axes, place, strict=True)}
+            for place in product(*inside)
+        ]
+        is_kept = all(
+            any(substitute_condition(each, place) is True for place in places)
+            for each in conditions
+        )
+        kept += is_kept * len(places)
     return 1 - kept / count

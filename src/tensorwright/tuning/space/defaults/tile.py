@@ -187,7 +187,7 @@ def _inline_padding(
     roles = find_roles(builder.state, anchor, stored, width)
     if roles is not None:
         lanes = own_axes(builder.state, anchor, stored)[roles.lanes.name]
-        skip_zeros(builder, anchor, frozenset(lanes), least=0.0)
+        skip_zeros(builder, anchor, frozenset(lanes), {}, least=0.0)
     for name in padding:
         builder.do(ComputeInline(name))
 

@@ -33,6 +33,10 @@ def has_awkward_rest(extent: int, width: int) -> bool:
     return rest & (rest - 1) != 0
 
 
+LATENCY_CYCLES = 4.0  # of a multiply-add
+DELAYED_CYCLES = 4.7  # with what else makes the next of the same sum wait, where that counts
+
+
 @lru_cache(maxsize=1024)
 def default_tile(
     columns: int,
@@ -43,20 +47,23 @@ def default_tile(
     column_bytes: int = 0,
     blocks: tuple[int, int, int] = (0, 0, 0),
     most_rows: tuple[int, int] = (28, 4),
+    latency_cycles: float = DELAYED_CYCLES,
 ) -> tuple[int, int, int]:
     """The register tile (vectors, rows, second rows) with the best estimated share of peak.
 
     A tile of c vectors by r rows takes c*r multiply-adds, c + r reads and c*r + c + 1 registers
     per step of the reduction; two multiply-adds and two reads start per cycle, and a multiply-add
-    takes four cycles.  The vectors come from the second cache, in 1.3 cycles each, and every row
-    that uses one again saves reading it: few rows cost up to half.  Tails count as work done for
-    nothing.
+    takes four cycles.  Sums that only just hide that wait whenever something else is late: eight
+    vectors reach 0.85 of the speed of twelve.  The vectors come from the second cache, in 1.3
+    cycles each, and every row that uses one again saves reading it: few rows cost up to half.
+    Tails count as work done for nothing.
 
     column_bytes   what a column of vectors takes over the whole reduction: where a tile's columns
                    fill more than a third of the second cache, and are read again, a vector takes 8
     blocks         so many columns, rows, second rows belong together: tiles are parts of that, or
                    some of them whole; 0: none do
     most_rows      so many rows, second rows, have their places in the first cache
+    latency_cycles of a sum, from one multiply-add to the next
     """
     best, best_score = (1, 1, 1), -1.0
     for c in range(1, min(columns, most_columns, 8) + 1):
@@ -68,7 +75,7 @@ def default_tile(
                 is_whole = all(map(is_aligned, (c, r, second), blocks))
                 if held + c + 1 > target.vector_registers or not is_whole:
                     continue
-                cycles = max(held / 2, (c + r * second) / 2, vector_cycles * c, 4.0)
+                cycles = max(held / 2, (c + r * second) / 2, vector_cycles * c, latency_cycles)
                 share = held / 2 / cycles
                 for size, extent in ((c, columns), (r, rows), (second, more_rows)):
                     share *= extent / (-(-extent // size) * size)

@@ -24,6 +24,7 @@ from tensorwright.schedule import (
 from tensorwright.tuning.space.axes.accesses import (
     block_along,
     extent_of,
+    has_reuse,
     lanes_for,
     points,
     vector_within,
@@ -34,6 +35,8 @@ from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_in
 from tensorwright.tuning.space.defaults.borders import skip_zeros
 from tensorwright.tuning.space.defaults.pack_operand import place_panel
 from tensorwright.tuning.space.defaults.tile_sizes import (
+    DELAYED_CYCLES,
+    LATENCY_CYCLES,
     default_tile,
     few_columns,
     has_awkward_rest,
@@ -43,6 +46,7 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     constant_stages,
+    pack_across,
     parallelise,
     spread,
     tile_registers,
@@ -106,6 +110,7 @@ class Tiling:
         self.roles = roles
         self.prefix = prefix
         self.skips_rows = skips_rows  # tiles are one row high, so that taps outside are skipped
+        self.tile = (1, 1, 1)  # columns, rows, second rows, as chosen by rule
         self.has_one_column = False  # along the axis of columns, which is then not in the tile
         self.band = ""  # the loop over bands of rows, where there is one
         self.feeding = [
@@ -141,12 +146,13 @@ class Tiling:
             else:
                 spread(self.builder, name, self.target, name)
         self._schedule_anchor()
+        pack_across(self.builder, self.stored, self.roles.lanes)
         for name in self.following:
             spread(self.builder, name, self.target, name)
 
     def _tile_stored(self) -> tuple[list[str], list[str], str]:
         """Split and reorder: (loops over tiles, unrolled loops in a tile, the vector loop)."""
-        tile = self._choose_tile()
+        tile = self.tile = self._choose_tile()
         columns, column_outer, column_inner, lanes = self._split_columns(tile[0])
         rows, row_outer, row_inner = self._split_rows(*tile[1:])
         deep, deep_inner = self._split_more_columns(prod(tile), tile[0])
@@ -214,10 +220,16 @@ class Tiling:
                 column_bytes=self._column_bytes(),
                 blocks=self._blocks,
                 most_rows=(self._most(self.roles.row), self._most(self.roles.second_row)),
+                latency_cycles=self._latency_cycles(),
             )
         if self._is_wide and self.roles.lanes_group:
             return max(divisors(columns, tile[0])), *tile[1:]
         return tile
+
+    def _latency_cycles(self) -> float:
+        """Of a sum of the tile: windows that share nothing wait for what they read, not for it."""
+        is_product = has_reuse(self.builder.state.stage(self.anchor).tensor)
+        return DELAYED_CYCLES if is_product else LATENCY_CYCLES
 
     def _split_columns(self, default: int) -> tuple[Index, list[str], list[str], str]:
         """Split the lanes, or the axis of the columns: (columns of a tile, loops over tiles, loops
@@ -405,7 +417,7 @@ class Tiling:
             builder.do(Split(name, lanes, (self.width,)))
             tile = [*tile, f"{lanes}_o"]
             vector = f"{lanes}_i"
-        taps = self._skip_zeros(stage, [lanes, *tile])
+        taps = self._skip_zeros(stage, lanes, tile)
         for constant in self.constants:
             builder.do(FoldConstant(constant))
         stage = builder.state.stage(name)
@@ -436,20 +448,26 @@ class Tiling:
         found = [name for role in roles if role is not None for name in own.get(role.name, ())]
         return lanes, list(dict.fromkeys(name for name in (*found, *columns) if name != lanes))
 
-    def _skip_zeros(self, stage: Stage, tile: list[str]) -> list[str]:
-        """Skip taps beside the image, where a tile has one position; gives the axes of the taps.
+    def _skip_zeros(self, stage: Stage, lanes: str, tile: list[str]) -> list[str]:
+        """Skip taps beside the image, for a position or a whole tile; gives the axes of the taps.
 
-        tile   the lanes, and the anchor's axes along which a tile has several elements
+        lanes, tile   the anchor's axes along which vectors lie, and a tile has several elements
         """
         terms = prod(extent_of(axis.extent) for axis in stage.tensor.reduce_axes)
         if terms <= FULL_UNROLL or len(stage.tensor.reduce_axes) == 1:
             return []
-        if self.skips_rows and self.roles.second_row is not None:
-            tile = [tile[0], *tile[2:]]  # but for the second rows
-        if self.has_one_column and self.roles.column is not None:
-            own = own_axes(self.builder.state, self.anchor, self.stored)
-            tile = [name for name in tile if name not in own.get(self.roles.column.name, ())]
-        return skip_zeros(self.builder, stage.name, frozenset(tile))
+        own = own_axes(self.builder.state, self.anchor, self.stored)
+        sizes = {a.name: extent_of(a.extent) for a in stage.tensor.axes if a.name in tile}
+        _, rows, more_rows = self.tile
+        for axis, size in ((self.roles.row, rows), (self.roles.second_row, more_rows)):
+            names = own.get(axis.name, ()) if axis is not None else ()
+            sizes |= {name: min(size, sizes[name]) for name in names if name in sizes}
+        fixed = [self.roles.second_row] if self.skips_rows else []
+        fixed += [self.roles.column] if self.has_one_column else []
+        names_of = (own.get(axis.name, ()) for axis in fixed if axis is not None)
+        for name in (name for names in names_of for name in names):
+            sizes.pop(name, None)
+        return skip_zeros(self.builder, stage.name, frozenset((lanes,)), sizes)
 
     def _split_reduction(self, stage: Stage, taps: list[str]) -> tuple[list[str], list[str]]:
         """The loops of the reduction: (loops, unrolled loops), outermost first.
