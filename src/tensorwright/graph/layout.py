@@ -1,9 +1,9 @@
 """Choose how every tensor of a network lies in memory.
 
 Candidates are the plain layout and channels (dimension 1) in blocks of a whole, half or quarter
-vector, or all in one block where they are few and no whole vectors.  The sum of the costs of all
-nodes (`layout_cost.py`) is made small by changing tensors, and sets of tensors that want to be
-alike, one after the other until nothing helps: iterated conditional modes, from two starts.
+vector, or all in one block where they are no whole vectors and not very many.  The sum of the costs
+of all nodes (`layout_cost.py`) is made small by changing tensors, and sets of tensors that want to
+be alike, one after the other until nothing helps: iterated conditional modes, from two starts.
 Where a price of workloads is given, it decides among several such choices (`layout_by_price.py`).
 Inputs, outputs and constants of the graph and what the host reads or writes stay plain.  No node is
 added: kernels read and write any layout, and what costs is counted.
@@ -31,7 +31,7 @@ from tensorwright.ops import LayoutWish, Movement, Pattern
 _CHANNELS = 1
 _RANKS = (3, 4, 5)
 _LEAST_BLOCK = 4
-_WIDEST_BLOCK = 64
+_WIDEST_BLOCK = 512
 _MOST_SWEEPS = 20
 _LEAST_GAIN = 1e-6  # relative: ties stay as they are
 

@@ -55,10 +55,11 @@ def test_channels_that_a_vector_does_not_divide_are_one_block_or_take_half_of_on
     chosen = choose_layouts(m.finish(m.add("global_average_pool", y)), AVX512)
     assert chosen.layouts[x] == Layout(axis=1, block=24)
     assert chosen.layouts[y] == Layout(axis=1, block=16)
-    m = Maker("wide")
-    x = m.add("relu", m.conv(m.image(3), 72))
-    chosen = choose_layouts(m.finish(m.add("global_average_pool", x)), AVX512)
-    assert chosen.layouts[x] == Layout(axis=1, block=8)
+    for channels, block in ((72, 72), (216, 216), (520, 8)):
+        m = Maker("wide")
+        x = m.add("relu", m.conv(m.image(3), channels))
+        chosen = choose_layouts(m.finish(m.add("global_average_pool", x)), AVX512)
+        assert chosen.layouts[x] == Layout(axis=1, block=block)
 
 
 def test_odd_channels_stay_plain() -> None:
