@@ -35,8 +35,8 @@ from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 
-_RESERVE_SHARE = 0.08  # of the minutes, kept for the ranking at the end
-_RESERVE_PER_TASK_S = 1.0
+_RESERVE_SHARE = 0.25  # of the minutes at most, kept for the ranking at the end
+_RESERVE_PER_TASK_S = 0.8
 _SUSPICIOUS = 1.2  # times as long as before: something else may have run meanwhile
 _LEAST_GAIN = 1e-3  # share of the whole that a round must gain to count
 
