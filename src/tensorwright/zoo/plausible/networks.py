@@ -44,7 +44,10 @@ from tensorwright.zoo.plausible.tokens import (
     window_attention,
 )
 
-_WORK = (1e5, 3e8)  # multiply-adds of the dearest layer: from so many to so many
+_WORK = (1e5, 1e9)  # multiply-adds of the dearest layer: from so many to so many
+_SHARES = MappingProxyType(  # how often a family is drawn, where not once: those of many forms more
+    {"attention": 2, "depthwise_rows": 2, "grouped": 2, "inverted_residual": 2, "volumes": 3}
+)
 
 FAMILIES: MappingProxyType[str, Callable[[Drawer], Graph]] = MappingProxyType(
     {
@@ -86,7 +89,7 @@ def draw_network(seed: int, families: Collection[str] = ()) -> Graph:
     """
     names = sorted(families) or list(FAMILIES)
     source = random.Random(f"plausible {seed}")
-    name = source.choice(names)
+    (name,) = source.choices(names, [_SHARES.get(name, 1) for name in names])
     low, high = _WORK
     work = low * (high / low) ** source.random()
     return FAMILIES[name](Drawer(f"{name}_{seed}", f"{name} {seed}", work))
