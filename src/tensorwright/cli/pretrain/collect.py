@@ -77,8 +77,8 @@ def command(
             if time.monotonic() >= ends:
                 break
             conditions = draw_conditions(number)
-            workloads = _workloads(number, conditions.target, counts)
-            with override(dump=""):
+            with override(dump="", default_schedule="rule"):  # cut alike, whatever model is shipped
+                workloads = _workloads(number, conditions.target, counts)
                 records = collector.collect(number, workloads, conditions)
             _note(counts, records)
             _save(folder, number + 1)

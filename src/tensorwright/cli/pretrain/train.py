@@ -16,6 +16,7 @@ from tensorwright.base import (
     UsageError,
     did_you_mean,
     make_folder,
+    override,
     write_atomically,
 )
 from tensorwright.cli.arguments.options import seed_option
@@ -48,7 +49,7 @@ _FEATURES = "features"
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("-o", "--output", required=True, metavar="MODEL", help="The file to write.")
 @seed_option
-@click.option("--rounds", type=click.IntRange(min=1), default=400, show_default=True, help="Trees.")
+@click.option("--rounds", type=click.IntRange(min=1), default=500, show_default=True, help="Trees.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, help="For fitting.")
 @click.option(
     "--without",
@@ -132,7 +133,8 @@ def _of_network(
     try:
         graph = draw_network(seed)
         family = graph.name.removesuffix(f"_{seed}")
-        workloads = prepare(graph, conditions.target).workloads
+        with override(default_schedule="rule"):  # cut as where it was measured
+            workloads = prepare(graph, conditions.target).workloads
         known = [each for each in workloads if each.key in records]
         parts = [_featured(each, records[each.key], conditions, family) for each in known]
     except TensorwrightError as error:  # this version compiles it no more
