@@ -3,8 +3,8 @@ declare <8 x float> @llvm.fmuladd.v8f32(<8 x float>, <8 x float>, <8 x float>)
 define internal <8 x float> @tw.exp.v8f32(<8 x float> %x0) alwaysinline nounwind willreturn memory(none) {
   %m0 = fcmp ogt <8 x float> %x0, splat (float 0x4056400000000000)
   %m1 = select <8 x i1> %m0, <8 x float> splat (float 0x4056400000000000), <8 x float> %x0
-  %m2 = fcmp olt <8 x float> %m1, splat (float 0xC05A000000000000)
-  %m3 = select <8 x i1> %m2, <8 x float> splat (float 0xC05A000000000000), <8 x float> %m1
+  %m2 = fcmp olt <8 x float> %m1, splat (float 0xC06601E680000000)
+  %m3 = select <8 x i1> %m2, <8 x float> splat (float 0xC06601E680000000), <8 x float> %m1
   %m4 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m3, <8 x float> splat (float 0x3FF7154760000000), <8 x float> splat (float 0x4168001FC0000000))
   %m5 = fsub <8 x float> %m4, splat (float 0x4168001FC0000000)
   %m6 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m5, <8 x float> splat (float 0xBFE6300000000000), <8 x float> %m3)

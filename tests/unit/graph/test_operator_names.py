@@ -15,6 +15,7 @@ NAMES = {each.name for each in OPERATORS}
 TRANSLATIONS = ("onnx_import", "onnx_export")  # from the names of ONNX to ours and back
 ALLOWED = {
     "passes/affine.py": {("add", "mul")},  # it merges these two
+    "passes/filter_scales.py": {("conv", "conv_transpose"), ("div", "mul")},  # those pass these
     "passes/pad_folding.py": {("average_pool", "conv")},  # windows that may pad by themselves
 }
 MODULES = sorted(
