@@ -25,6 +25,7 @@ from tensorwright.cli.arguments.progress import duration
 from tensorwright.graph import Workload
 from tensorwright.pipeline import prepare
 from tensorwright.records import Record
+from tensorwright.tuning.datasets import Shares
 from tensorwright.tuning.models import CostModel
 from tensorwright.tuning.pretraining import (
     Collector,
@@ -37,6 +38,8 @@ from tensorwright.zoo.plausible import draw_network
 
 _EVERY_S = 5.0
 _PROGRESS = "progress.json"
+_OF_MODEL = Shares(by_rule=0.2, around=0.1, believed=0.6)
+"""With a trained model: what it believes in wrongly is what it has to see."""
 
 
 @click.command("collect")
@@ -71,7 +74,9 @@ def command(
     first = _next_seed(folder, seed)
     ends = time.monotonic() + 60.0 * minutes
     counts: Counter[str] = Counter()
-    with Collector(folder, programs, _maker(model)) as collector, suppress(KeyboardInterrupt):
+    shares = Shares() if model is None else _OF_MODEL
+    collecting = Collector(folder, programs, _maker(model), shares)
+    with collecting as collector, suppress(KeyboardInterrupt):
         told = time.monotonic()
         for number in itertools.count(first):
             if time.monotonic() >= ends:

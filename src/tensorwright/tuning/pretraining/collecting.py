@@ -13,6 +13,7 @@ from tensorwright.records import Record, RecordStore, detect_hardware, open_stor
 from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning.datasets import (
     CollectSetting,
+    Shares,
     known_records,
     measure_candidates,
     varied_candidates,
@@ -40,14 +41,20 @@ class Collector:
     """Measures, and keeps a record store for each of the conditions in a folder.
 
     programs     of each workload           make_model   whose belief the programs follow in part
+    shares       what the programs consist of
     """
 
     def __init__(
-        self, folder: Path, programs: int = 24, make_model: MakeModel = roofline_of
+        self,
+        folder: Path,
+        programs: int = 24,
+        make_model: MakeModel = roofline_of,
+        shares: Shares | None = None,
     ) -> None:
         self._folder = folder
         self._programs = programs
         self._make_model = make_model
+        self._shares = shares or Shares()
         self._owned = ExitStack()
         self._builder = self._owned.enter_context(PoolBuilder(limit_s=_BUILD_LIMIT_S))
         self._runners: dict[int, ChildRunner] = {}
@@ -93,7 +100,9 @@ class Collector:
         task = Task(workload)
         space = space_of(state_of(workload), target)
         guide = ModelGuides(model, Featurizer, target)(task, space, setting.seed)
-        candidates = varied_candidates(task, space, guide, self._programs, setting.seed)
+        candidates = varied_candidates(
+            task, space, guide, self._programs, setting.seed, self._shares
+        )
         tools = (self._builder, self._runner(conditions.cold_bytes))
         return measure_candidates(workload, candidates, setting, tools, races=True)
 
