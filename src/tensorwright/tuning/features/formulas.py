@@ -165,14 +165,16 @@ class _Nest:
         """Operations of one execution, with those that find the places of the accesses.
 
         Every loop that moves an access adds a multiple to its place; a loop that moves several
-        dimensions has been fused and takes a division for each beyond the first.
+        dimensions has been fused and takes a division for each beyond the first, once for all
+        iterations of the loops inside it.
         """
         counts = dict(self.operations.counts)
         steps = [flag for use in self.uses for flag in use.moves]
         digits = [
-            larger(moved - 1, 0) if not isinstance(moved, int) or moved > 1 else 0
+            divided(larger(moved - 1, 0), inside)
             for use in self.uses
-            for moved in use.dimensions_moved
+            for moved, inside in zip(use.dimensions_moved, self.loops.inside[1:], strict=True)
+            if not isinstance(moved, int) or moved > 1
         ]
         counts["int_mad"] = counts.get("int_mad", 0) + total_of(steps)
         counts["int_divmod"] = counts.get("int_divmod", 0) + total_of(digits)
