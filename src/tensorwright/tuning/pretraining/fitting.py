@@ -32,7 +32,7 @@ WITHOUT = "without"
 
 _FAMILY_GROUPS = 4  # families are left out in so many groups
 _CAUTIONS = (0.5, 0.75)
-_MARGINS = (0.3, 0.4, 0.6)
+_MARGINS = (0.4, 0.6)
 _UPPER_SHARE = 0.9
 
 
