@@ -218,7 +218,8 @@ def pack_across(builder: SketchBuilder, name: str, lanes: Axis) -> None:
     """Pack the constants that a stage reads across their rows along its lanes.
 
     A bias for each element of a result in blocks of channels lies as rows of pixels: a vector of
-    it would be gathered, each element from a line of its own.
+    it would be gathered, each element from a line of its own.  Integers stay: they may be indices,
+    which are read where they lie.
     """
     state = builder.state
     loads = set(loads_of(state.stage(name).tensor.body))
@@ -227,7 +228,8 @@ def pack_across(builder: SketchBuilder, name: str, lanes: Axis) -> None:
         constant = load.source.name
         is_across = stride_along(load, lanes.var) not in (0, 1)
         is_sole = sources.count(constant) == 1 and len(state.readers(constant)) == 1
-        if constant in state.constants and is_across and is_sole:
+        is_number = load.source.dtype.is_float
+        if constant in state.constants and is_across and is_sole and is_number:
             builder.do(PackConstant(constant, name))
 
 
