@@ -317,21 +317,28 @@ def loads_of(value: Value) -> Iterator[Load]:
         return iter(value._loads)
     except AttributeError:
         found: list[Load] = []
-        _collect_loads(value, set(), found)
+        _collect_loads(value, set(), found, found)
         object.__setattr__(value, "_loads", tuple(found))
         return iter(found)
 
 
-def _collect_loads(value: Value, seen: set[int], found: list[Load]) -> None:
+def index_tensors_of(value: Value) -> frozenset[str]:
+    """The names of the tensors whose elements are used as indices below a value."""
+    found: list[Load] = []
+    _collect_loads(value, set(), [], found)
+    return frozenset(load.source.name for load in found)
+
+
+def _collect_loads(value: Value, seen: set[int], loads: list[Load], elements: list[Load]) -> None:
     if id(value) in seen:
         return
     seen.add(id(value))
     if isinstance(value, Load):
-        found.append(value)
+        loads.append(value)
     for index in indices_of(value):
-        _collect_elements(index, found)
+        _collect_elements(index, elements)
     for child in children(value):
-        _collect_loads(child, seen, found)
+        _collect_loads(child, seen, loads, elements)
 
 
 def _collect_elements(index: Index, found: list[Load]) -> None:

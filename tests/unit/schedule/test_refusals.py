@@ -26,6 +26,7 @@ from tests.unit.schedule.expressions import (
 
 from tensorwright.base import DType, ScheduleError
 from tensorwright.expr import cast, compute, placeholder, reduce_axis, select, sum_over
+from tensorwright.ops.access import at_position
 from tensorwright.schedule import (
     PRIMITIVES,
     Bind,
@@ -91,6 +92,13 @@ def packed_twice() -> Expression:
     x, w = placeholder("x", (4,)), placeholder("w", (4,))
     p = compute("p", (4,), lambda i: w[i] * x[i])
     return Expression((compute("z", (4,), lambda i: p[i] * w[i]),), frozenset({"w"}))
+
+
+def constant_places() -> Expression:
+    """y[i] = x[place[i]]."""
+    x, place = placeholder("x", (9,)), placeholder("place", (4,), DType.I64)
+    y = compute("y", (4,), lambda i: x[at_position(place, (i,), 9)])
+    return Expression((y,), frozenset({"place"}), largest={"place": 8})
 
 
 def sums_of_bytes(columns: int = 16) -> Expression:
@@ -337,6 +345,7 @@ CASES: dict[str, Case] = {
     "pack_twice": (matmul(), (PackConstant("b", "c"),), PackConstant("b", "c")),
     "pack_what_is_not_read": (matmul(with_relu=True), (), PackConstant("b", "relu")),
     "pack_for_one_of_two": (packed_twice(), (), PackConstant("w", "p")),
+    "pack_indices": (constant_places(), (), PackConstant("place", "y")),
     "use_no_algorithm": (conv(), (), UseAlgorithm("y", "strassen")),
     "use_an_algorithm_for_something_else": (matmul(), (), UseAlgorithm("c", "winograd2")),
     "use_an_algorithm_for_strided_windows": (conv(7, 2), (), UseAlgorithm("y", "winograd2")),

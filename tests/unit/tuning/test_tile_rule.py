@@ -6,11 +6,13 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_network, check_schedule, weights, workloads
 
-from tensorwright.base import Target
+from tensorwright.base import ScheduleError, Target
+from tensorwright.expr import index_tensors_of
 from tensorwright.graph import Graph, GraphBuilder, Layout, choose_layouts, partition, simplify
 from tensorwright.schedule import (
     PackConstant,
@@ -439,3 +441,22 @@ def test_columns_that_leave_the_cache_are_used_by_more_rows() -> None:
     long = default_tile(32, 7, 7, target, column_bytes=target.l2_bytes // 2)
     assert short == default_tile(32, 7, 7, target)
     assert long[1] * long[2] > short[1] * short[2]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
+def test_constants_that_are_indices_are_not_packed(order: tuple[int, ...]) -> None:
+    """Lowering reads indices where they lie."""
+    b = GraphBuilder("picked")
+    x = b.input("x", (6, 40, 50))
+    place = np.random.default_rng(0).integers(0, 50, (6, 40, 36))
+    picked = b.add("gather_elements", x, b.constant(place), axis=2)
+    moved = b.add("transpose", picked, perm=order)
+    graph = b.finish([b.add("add", moved, b.constant(weights(1, 1, 1)))])
+    for case in workloads(graph, TARGET):
+        state = state_of(case[0])
+        read = [(name, stage.name) for stage in state.stages for name in state.constants]
+        for constant, stage in read:
+            if constant in index_tensors_of(state.stage(stage).tensor.body):
+                with pytest.raises(ScheduleError, match="as indices"):
+                    PackConstant(constant, stage).check(state)
+        check_sketches(case, samples=1)

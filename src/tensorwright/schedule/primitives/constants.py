@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.expr import Placeholder, Tensor, loads_of
+from tensorwright.expr import Placeholder, Tensor, index_tensors_of, loads_of
 from tensorwright.schedule.primitive import Primitive, need_stage, need_unscheduled, refuse
 from tensorwright.schedule.state import Folded, ScheduleState, redirect
 
@@ -16,7 +16,8 @@ class PackConstant(Primitive):
     Rewrite:  for i: for j: .. W[g(i, j)] ..   ->   P[i, j] = W[g(i, j)], once, when the program is
               built;
                                                     for i: for j: .. P[i, j] ..
-    Requires: the tensor is a constant, and the stage is its only reader and reads it in one place.
+    Requires: the tensor is a constant, and the stage is its only reader, reads it in one place and
+              does not use its elements as indices.
     """
 
     tensor: str
@@ -33,6 +34,9 @@ class PackConstant(Primitive):
         places = {load for load in loads_of(stage.tensor.body) if load.source.name == self.tensor}
         if len(places) != 1:
             reason = f"{self.stage} reads {self.tensor} in {len(places)} places, not one"
+            raise refuse(self, state, reason, "", (self.stage, ""))
+        if self.tensor in index_tensors_of(stage.tensor.body):
+            reason = f"{self.stage} uses elements of {self.tensor} as indices"
             raise refuse(self, state, reason, "", (self.stage, ""))
         if len(state.readers(self.tensor)) != 1:
             raise refuse(self, state, f"{self.tensor} has other readers", "cache_read it first")

@@ -18,6 +18,7 @@ from tensorwright.expr import (
     children,
     floor_div,
     free_vars,
+    index_tensors_of,
     loads_of,
     mod,
     simplify,
@@ -214,22 +215,30 @@ def turn(builder: SketchBuilder, name: str, along: str, lanes: int) -> list[str]
     return outer
 
 
+def packable_constants(state: ScheduleState, name: str) -> dict[str, Load]:
+    """The constants that may be packed for a stage, each with its load; see `PackConstant`."""
+    body = state.stage(name).tensor.body
+    places: dict[str, set[Load]] = {}
+    for load in loads_of(body):
+        places.setdefault(load.source.name, set()).add(load)
+    return {
+        constant: next(iter(loads))
+        for constant, loads in places.items()
+        if constant in state.constants
+        and len(loads) == 1
+        and len(state.readers(constant)) == 1
+        and constant not in index_tensors_of(body)
+    }
+
+
 def pack_across(builder: SketchBuilder, name: str, lanes: Axis) -> None:
     """Pack the constants that a stage reads across their rows along its lanes.
 
     A bias for each element of a result in blocks of channels lies as rows of pixels: a vector of
-    it would be gathered, each element from a line of its own.  Integers stay: they may be indices,
-    which are read where they lie.
+    it would be gathered, each element from a line of its own.
     """
-    state = builder.state
-    loads = set(loads_of(state.stage(name).tensor.body))
-    sources = sorted(load.source.name for load in loads)
-    for load in sorted(loads, key=lambda each: each.source.name):
-        constant = load.source.name
-        is_across = stride_along(load, lanes.var) not in (0, 1)
-        is_sole = sources.count(constant) == 1 and len(state.readers(constant)) == 1
-        is_number = load.source.dtype.is_float
-        if constant in state.constants and is_across and is_sole and is_number:
+    for constant, load in packable_constants(builder.state, name).items():
+        if stride_along(load, lanes.var) not in (0, 1):
             builder.do(PackConstant(constant, name))
 
 

@@ -7,7 +7,7 @@ from enum import Enum
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Axis, Index, Load, exact_div, loads_of
+from tensorwright.expr import Axis, Index, exact_div, loads_of
 from tensorwright.schedule import (
     AtRoot,
     ComputeAt,
@@ -47,6 +47,7 @@ from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     constant_stages,
     pack_across,
+    packable_constants,
     parallelise,
     spread,
     tile_registers,
@@ -427,15 +428,10 @@ class Tiling:
         for loop in (*unrolled, *tile):
             builder.do(Unroll(name, loop))
         builder.do(Vectorize(name, vector))
-        places: dict[str, set[Load]] = {}
-        for load in loads_of(stage.tensor.body):
-            places.setdefault(load.source.name, set()).add(load)
-        for constant, loads in places.items():
-            sole = len(builder.state.readers(constant)) == 1
-            if constant in builder.state.constants and len(loads) == 1 and sole:
-                builder.do(PackConstant(constant, name))
-                if folding:
-                    builder.do(PrefetchNext(name, constant, folding[-1]))
+        for constant in packable_constants(builder.state, name):
+            builder.do(PackConstant(constant, name))
+            if folding:
+                builder.do(PrefetchNext(name, constant, folding[-1]))
 
     def _anchor_axes(self) -> tuple[str, list[str]]:
         """The anchor's own axes that the roles fall on: that of the lanes, and the others of the

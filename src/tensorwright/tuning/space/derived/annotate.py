@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from enum import Enum
 
 from tensorwright.base import ScheduleError
-from tensorwright.expr import Load, loads_of
 from tensorwright.schedule import (
     AtRoot,
     ComputeAt,
@@ -28,7 +27,7 @@ from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, points
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.predicates import can_inline, contiguous_axis, is_untouched
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
-from tensorwright.tuning.space.steps import is_cheap, parallelise, spread
+from tensorwright.tuning.space.steps import is_cheap, packable_constants, parallelise, spread
 
 
 class _Where(Enum):
@@ -134,15 +133,9 @@ class _Annotation:
 
     def _pack(self, name: str) -> None:
         """Store the constants that a tiled stage reads in the order in which it reads them."""
-        state = self.builder.state
-        places: dict[str, set[Load]] = {}
-        for load in loads_of(state.stage(name).tensor.body):
-            places.setdefault(load.source.name, set()).add(load)
-        for constant, loads in places.items():
-            is_sole = len(state.readers(constant)) == 1 and len(loads) == 1
-            if constant in state.constants and is_sole:
-                self.builder.do(PackConstant(constant, name))
-                self._prefetch(name, constant)
+        for constant in packable_constants(self.builder.state, name):
+            self.builder.do(PackConstant(constant, name))
+            self._prefetch(name, constant)
 
     def _prefetch(self, name: str, constant: str) -> None:
         """Ask for what the next tiles read, in the innermost loop of the reduction."""
