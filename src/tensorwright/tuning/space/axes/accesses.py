@@ -78,6 +78,16 @@ def reads_along(load: Load, var: Var) -> bool:
     return var in free_vars(*load.indices)
 
 
+def reads_once(tensor: Compute) -> bool:
+    """Whether no element that is read is used twice: a fold along whole axes, not of windows."""
+    axes = [a.var for a in (*tensor.axes, *tensor.reduce_axes) if a.extent != 1]
+    return all(
+        all(len(free_vars(index)) <= 1 for index in load.indices)
+        and all(reads_along(load, var) for var in axes)
+        for load in loads_of(tensor.body)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Operand:
     """A read of the reduction with its indices over the axes of the stored stage and the

@@ -36,7 +36,8 @@ from tensorwright.tuning.space.axes.links import own_axes
 from tensorwright.tuning.space.axes.roles import find_roles, is_scattered, rows_inside_columns
 from tensorwright.tuning.space.defaults.borders import skip_zeros
 from tensorwright.tuning.space.defaults.pack_operand import pack_operand, transpose_operands
-from tensorwright.tuning.space.defaults.tiling import FULL_UNROLL, Order, Tiling
+from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
+from tensorwright.tuning.space.defaults.tiling import Order, Tiling
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import ensure_epilogue, inline_elementwise
 

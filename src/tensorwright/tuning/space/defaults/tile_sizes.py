@@ -85,6 +85,29 @@ def default_tile(
     return best
 
 
+_FOLD_BYTES = 128  # of sums: in the time of an addition, a core reads no more from its second cache
+_FOLD_TILES = 4  # so many at least, that several threads have some
+
+
+def fold_tile(columns: int, rows: int, target: Target) -> tuple[int, int, int]:
+    """The register tile (vectors, rows, second rows) of a fold that reads every element once.
+
+    It waits for memory, which is fast where few rows are read at once, each in order.  Lines are
+    read whole, that is, columns come before rows; more sums than hide the latency of an addition
+    are of no use.  Tails count as work done for nothing.
+    """
+    enough = max(1, _FOLD_BYTES // target.vector_bytes)
+    best, best_score = (1, 1, 1), -1.0
+    for r in range(1, min(rows, enough) + 1):
+        for c in range(1, min(columns, enough // r) + 1):
+            tiles = -(-columns // c) * -(-rows // r)
+            whole = columns / (-(-columns // c) * c) * rows / (-(-rows // r) * r)
+            score = whole * c * r * min(1.0, tiles / _FOLD_TILES)
+            if score > best_score:
+                best, best_score = (c, r, 1), score
+    return best
+
+
 _WINDOW_ROWS = 7
 
 

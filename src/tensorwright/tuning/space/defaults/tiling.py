@@ -7,7 +7,7 @@ from enum import Enum
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Axis, Index, exact_div, loads_of
+from tensorwright.expr import Axis, Index, loads_of
 from tensorwright.schedule import (
     AtRoot,
     ComputeAt,
@@ -22,11 +22,13 @@ from tensorwright.schedule import (
     Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import (
-    block_along,
     extent_of,
     has_reuse,
     lanes_for,
+    operands,
     points,
+    reads_along,
+    reads_once,
     vector_within,
 )
 from tensorwright.tuning.space.axes.cache_sets import most_rows
@@ -34,11 +36,13 @@ from tensorwright.tuning.space.axes.links import block_in, is_aligned, own_axes
 from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_inside_columns
 from tensorwright.tuning.space.defaults.borders import skip_zeros
 from tensorwright.tuning.space.defaults.pack_operand import place_panel
+from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL, split_reduction
 from tensorwright.tuning.space.defaults.tile_sizes import (
     DELAYED_CYCLES,
     LATENCY_CYCLES,
     default_tile,
     few_columns,
+    fold_tile,
     has_awkward_rest,
     row_sizes,
     window_tile,
@@ -59,9 +63,7 @@ _SHORT_BAND_ROWS = 8  # where bands are all that the threads share out
 _FEWEST_BANDS = 6
 _FEW_VECTORS = 8  # of sums: with fewer, each addition waits for the one before
 _MOST_DEEP = 8
-FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
-_MOST_TAPS = 16  # of a row of a window that is unrolled whole
-_MOST_UNROLLED = 49  # taps of a window
+_ENOUGH_BANDS = 8  # so many pieces keep the threads busy, where a band costs nothing
 
 
 class Order(Enum):
@@ -211,6 +213,8 @@ class Tiling:
             wide = max(1, min(columns, most_columns))
             row = self.roles.row
             tile = window_tile(wide, _extent(row), self.target, self._block(row))
+        elif reads_once(self.builder.state.stage(self.anchor).tensor) and not self._blocks[1]:
+            tile = fold_tile(min(columns, most_columns), _extent(self.roles.row), self.target)
         else:
             tile = default_tile(
                 columns,
@@ -345,11 +349,25 @@ class Tiling:
         extent = extent_of(axis.extent)
         most = _SHORT_BAND_ROWS if self.order is Order.ROWS_OUTSIDE else _BAND_ROWS
         usual = max(1, round(extent / max(1, round(extent / most)) / size))
+        short = max(1, extent // self._fewest_bands() // size)
+        if short < usual:
+            usual = max(divisors(-(-extent // size), short))
         band = self._choose("band", row_sizes(-(-extent // size), 32), usual, Kind.PARALLEL)
         full = usual * size
         tail = Tail.SHIFT if extent % full and extent >= full else Tail.GUARD
         self.builder.do(Split(self.stored, axis.name, (band, rows), tail))
         self.band = f"{axis.name}_0"
+
+    def _fewest_bands(self) -> int:
+        """So many bands keep the threads busy, with the loops that are fused with that over bands;
+        1 where what feeds a band is computed for all of them again.
+        """
+        if self.order is not Order.INLINED:
+            return 1
+        taken = {a.name for a in (self.roles.lanes, self.roles.row, self.roles.second_row) if a}
+        axes = self.builder.state.stage(self.stored).tensor.axes
+        around = prod(extent_of(axis.extent) for axis in axes if axis.name not in taken)
+        return -(-_ENOUGH_BANDS // max(1, around))
 
     def _column_bytes(self) -> int:
         """What one vector of the constants takes, over the whole reduction; 0 without constants."""
@@ -395,9 +413,24 @@ class Tiling:
             cut = outer.index(f"{rows[0].name}_o")
         if self.band:
             cut = outer.index(f"{rows[0].name}_1")
+        if self._is_fed_again(outer[:cut]) and not self.panel:
+            return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         band = parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
         place = outer[-1] if cut < len(outer) else band
         return place, "" if self.order is Order.INLINED else band
+
+    def _is_fed_again(self, loops: list[str]) -> bool:
+        """Whether every iteration of some of these loops over tiles reads the same of a stage that
+        feeds the product: computed inside of them, all of it would be computed each time.
+
+        So it is where the rows of a tile are output channels.
+        """
+        state = self.builder.state
+        anchor, stored = state.stage(self.anchor), state.stage(self.stored)
+        around = [a for a in stored.tensor.axes if {a.name, f"{a.name}_o"} & {*loops}]
+        fed = [o.load for o in operands(state, anchor, stored)]
+        fed = [load for load in fed if load.source.name in self.feeding]
+        return any(not reads_along(load, axis.var) for load in fed for axis in around)
 
     def _compute_in_band(self, name: str, band: str) -> None:
         self.builder.do(ComputeAt(name, self.stored, band))
@@ -422,7 +455,8 @@ class Tiling:
         for constant in self.constants:
             builder.do(FoldConstant(constant))
         stage = builder.state.stage(name)
-        folding, unrolled = self._split_reduction(stage, taps)
+        is_window = self.order is Order.INLINED
+        folding, unrolled = split_reduction(builder, stage, taps, self._choose, is_window=is_window)
         rest = [axis.name for axis in stage.tensor.axes if axis.name not in (lanes, *tile)]
         builder.do(Reorder(name, (*rest, *folding, *unrolled, *tile, vector)))
         for loop in (*unrolled, *tile):
@@ -464,56 +498,6 @@ class Tiling:
         for name in (name for names in names_of for name in names):
             sizes.pop(name, None)
         return skip_zeros(self.builder, stage.name, frozenset((lanes,)), sizes)
-
-    def _split_reduction(self, stage: Stage, taps: list[str]) -> tuple[list[str], list[str]]:
-        """The loops of the reduction: (loops, unrolled loops), outermost first.
-
-        taps   axes of which terms are skipped: their loops are around the others
-        """
-        axes = list(stage.tensor.reduce_axes)
-        if prod(extent_of(axis.extent) for axis in axes) <= FULL_UNROLL:
-            return [], [axis.name for axis in axes]
-        if self.order is Order.INLINED:
-            return self._split_taps(stage, [axis for axis in axes if axis.extent != 1])
-        main = max((a for a in axes if a.name not in taps), key=lambda a: extent_of(a.extent))
-        others = [a.name for a in axes if a is not main and a.name not in taps]
-        extent = extent_of(main.extent)
-        block = block_along(stage.tensor, main)
-        if block and extent % block:  # the channels of a group end inside a block
-            block = 0
-        steps = divisors(block or extent, 16)
-        step = self._choose("unroll", steps, max(divisors(block or extent, 4)), Kind.UNROLL)
-        if block and extent > block:
-            inner = exact_div(block, step)
-            self.builder.do(Split(stage.name, main.name, (inner, step), Tail.EXACT))
-            loops = [*taps, f"{main.name}_0", *others, f"{main.name}_1"]
-            return loops, [f"{main.name}_2"]
-        self.builder.do(Split(stage.name, main.name, (step,), Tail.EXACT))
-        return [*taps, *others, f"{main.name}_o"], [f"{main.name}_i"]
-
-    def _split_taps(self, stage: Stage, axes: list[Axis]) -> tuple[list[str], list[str]]:
-        """The loops of a window of many terms: as `_split_reduction`.
-
-        Neighbours along the innermost axis share what they read: its taps are unrolled, with those
-        of the axis around it where they are few.  The others are loops, so that a row of taps is
-        skipped at once.
-        """
-        *others, last = axes
-        extent = extent_of(last.extent)
-        if extent > _MOST_TAPS:
-            step = self._choose(
-                "unroll", divisors(extent, 16), max(divisors(extent, 8)), Kind.UNROLL
-            )
-            self.builder.do(Split(stage.name, last.name, (step,), Tail.EXACT))
-            return [*(axis.name for axis in others), f"{last.name}_o"], [f"{last.name}_i"]
-        if not others:
-            return [], [last.name]
-        *others, around = others
-        sizes = divisors(extent_of(around.extent), _MOST_UNROLLED // extent)
-        step = self._choose("unroll", sizes, 1, Kind.UNROLL)
-        self.builder.do(Split(stage.name, around.name, (step,), Tail.EXACT))
-        loops = [*(axis.name for axis in others), f"{around.name}_o"]
-        return loops, [f"{around.name}_i", last.name]
 
 
 def _extent(axis: Axis | None) -> int:

@@ -1,0 +1,99 @@
+"""The loops of a reduction inside one tile: which are unrolled, which one is the innermost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Protocol
+
+from tensorwright.expr import Axis, Compute, Index, exact_div, loads_of
+from tensorwright.schedule import Split, Stage, Tail
+from tensorwright.tuning.space.axes.accesses import (
+    block_along,
+    extent_of,
+    points,
+    reads_once,
+    stride_along,
+)
+from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
+
+FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
+_UNROLLED = 4  # terms of a longer one
+_MOST_TAPS = 16  # of a row of a window that is unrolled whole
+_MOST_UNROLLED = 49  # taps of a window
+
+
+class Choose(Protocol):
+    """Makes a choice of a sketch: its name, the values, the usual one, its kind."""
+
+    def __call__(self, name: str, values: tuple[int, ...], default: int, kind: Kind) -> Index:
+        """The decision."""
+
+
+def split_reduction(
+    builder: SketchBuilder, stage: Stage, taps: list[str], choose: Choose, *, is_window: bool
+) -> tuple[list[str], list[str]]:
+    """The loops of the reduction: (loops, unrolled loops), outermost first.
+
+    taps       axes of which terms are skipped: their loops are around the others
+    is_window  neighbours share most of what they read, and the padding beside it is inlined
+    """
+    axes = list(stage.tensor.reduce_axes)
+    if prod(extent_of(axis.extent) for axis in axes) <= FULL_UNROLL:
+        return [], [axis.name for axis in axes]
+    if is_window:
+        return _split_taps(builder, stage, [axis for axis in axes if axis.extent != 1], choose)
+    main = _innermost(stage.tensor, [axis for axis in axes if axis.name not in taps])
+    others = [a.name for a in axes if a is not main and a.name not in taps]
+    extent = extent_of(main.extent)
+    block = block_along(stage.tensor, main)
+    if block and extent % block:  # the channels of a group end inside a block
+        block = 0
+    steps = divisors(block or extent, 16)
+    step = choose("unroll", steps, max(divisors(block or extent, _UNROLLED)), Kind.UNROLL)
+    if block and extent > block:
+        inner = exact_div(block, step)
+        builder.do(Split(stage.name, main.name, (inner, step), Tail.EXACT))
+        loops = [*taps, f"{main.name}_0", *others, f"{main.name}_1"]
+        return loops, [f"{main.name}_2"]
+    builder.do(Split(stage.name, main.name, (step,), Tail.EXACT))
+    return [*taps, *others, f"{main.name}_o"], [f"{main.name}_i"]
+
+
+def _innermost(tensor: Compute, axes: Sequence[Axis]) -> Axis:
+    """The axis whose loop is the innermost: the longest, or that along which the memory is read in
+    order, where each element is read once.
+    """
+    if not reads_once(tensor):
+        return max(axes, key=lambda axis: extent_of(axis.extent))
+
+    def apart(axis: Axis) -> tuple[bool, int]:
+        strides = [stride_along(load, axis.var) for load in loads_of(tensor.body)]
+        return axis.extent == 1, sum(points(tensor) if s is None else abs(s) for s in strides)
+
+    return min(axes, key=apart)
+
+
+def _split_taps(
+    builder: SketchBuilder, stage: Stage, axes: list[Axis], choose: Choose
+) -> tuple[list[str], list[str]]:
+    """The loops of a window of many terms: as `split_reduction`.
+
+    Neighbours along the innermost axis share what they read: its taps are unrolled, with those
+    of the axis around it where they are few.  The others are loops, so that a row of taps is
+    skipped at once.
+    """
+    *others, last = axes
+    extent = extent_of(last.extent)
+    if extent > _MOST_TAPS:
+        step = choose("unroll", divisors(extent, 16), max(divisors(extent, 8)), Kind.UNROLL)
+        builder.do(Split(stage.name, last.name, (step,), Tail.EXACT))
+        return [*(axis.name for axis in others), f"{last.name}_o"], [f"{last.name}_i"]
+    if not others:
+        return [], [last.name]
+    *others, around = others
+    sizes = divisors(extent_of(around.extent), _MOST_UNROLLED // extent)
+    step = choose("unroll", sizes, 1, Kind.UNROLL)
+    builder.do(Split(stage.name, around.name, (step,), Tail.EXACT))
+    loops = [*(axis.name for axis in others), f"{around.name}_o"]
+    return loops, [f"{around.name}_i", last.name]

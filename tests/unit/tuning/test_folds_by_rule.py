@@ -1,0 +1,96 @@
+"""The tile rule where nothing is used again: folds along whole axes, and what feeds a product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.targets import AVX2, AVX512
+from tests.unit.tuning.compiled import check_network, weights, workloads
+
+from tensorwright.base import Target
+from tensorwright.expr import Compute
+from tensorwright.graph import Graph, GraphBuilder
+from tensorwright.schedule import ComputeAt, Reorder, Trace, state_of
+from tensorwright.tuning.space import default_trace
+from tensorwright.tuning.space.axes.accesses import reads_once
+from tensorwright.tuning.space.defaults.tile_sizes import fold_tile
+
+pytestmark = pytest.mark.target
+
+
+def pooled() -> Graph:
+    """The mean of each channel of an image, whose channels lie in blocks."""
+    b = GraphBuilder("pooled")
+    x = b.add("conv", b.input("x", (1, 16, 64, 16)), b.constant(weights(80, 16, 1, 1)))
+    return b.finish([b.add("global_average_pool", x)])
+
+
+def over_channels() -> Graph:
+    """The largest of the channels, at each place."""
+    b = GraphBuilder("over_channels")
+    x = b.input("x", (1, 40, 14, 26))
+    return b.finish([b.add("reduce_max", x, axes=(1,), keepdims=True)])
+
+
+def gated() -> Graph:
+    """A WaveNet's gates, whose product feeds a 1x1 convolution with its channels as rows."""
+    b = GraphBuilder("gated")
+    x = b.input("x", (1, 64, 96))
+    left, right = b.apply("split", (x,), axis=1, sizes=(32, 32))
+    x = b.add("mul", b.add("tanh", left), b.add("sigmoid", right))
+    return b.finish([b.add("conv", x, b.constant(weights(96, 32, 1)))])
+
+
+def turned() -> Graph:
+    """A depthwise convolution that is stored with its channels last."""
+    b = GraphBuilder("turned")
+    x = b.add("conv", b.input("x", (1, 48, 20, 20)), b.constant(weights(48, 1, 3, 3)), groups=48)
+    return b.finish([b.add("transpose", x, perm=(0, 2, 3, 1))])
+
+
+@pytest.mark.parametrize("make", [pooled, over_channels, gated, turned])
+def test_values(make: Callable[[], Graph]) -> None:
+    check_network(make())
+
+
+def last_of(graph: Graph, target: Target) -> tuple[Compute, Trace]:
+    """The first reduction of a graph's last workload, and the schedule by rule of that."""
+    state = state_of(workloads(graph, target)[-1][0])
+    folding = [s.tensor for s in state.stages if s.tensor.reduction is not None]
+    return folding[0], default_trace(state, target)
+
+
+@pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
+def test_memory_is_read_in_order(target: Target) -> None:
+    fold, trace = last_of(pooled(), target)
+    assert reads_once(fold)
+    order = next(s.loops for s in trace if isinstance(s, Reorder) and s.stage == fold.name)
+    assert order.index("rh") < order.index("rw_o")
+
+
+def test_what_reads_everything_once() -> None:
+    assert reads_once(last_of(over_channels(), AVX512)[0])
+    assert not reads_once(last_of(gated(), AVX512)[0])
+    assert not reads_once(last_of(turned(), AVX512)[0])
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "target", "tile"),
+    [
+        (1, 40, AVX512, (1, 2, 1)),
+        (1, 40, AVX2, (1, 4, 1)),
+        (4, 14, AVX512, (2, 1, 1)),
+        (1, 4, AVX2, (1, 1, 1)),
+        (1, 1, AVX512, (1, 1, 1)),
+    ],
+)
+def test_few_rows_are_read_at_once(
+    columns: int, rows: int, target: Target, tile: tuple[int, int, int]
+) -> None:
+    assert fold_tile(columns, rows, target) == tile
+
+
+def test_gates_are_computed_once() -> None:
+    _, trace = last_of(gated(), AVX512)
+    assert "mul" not in {step.stage for step in trace if isinstance(step, ComputeAt)}
