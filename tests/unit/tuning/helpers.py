@@ -31,6 +31,7 @@ from tensorwright.loop import Buffer, Parameter, Role
 from tensorwright.records import Status
 from tensorwright.schedule import Split
 from tensorwright.tuning.measuring import BuildFailed, BuildResult, BuildStopped, Measurement
+from tensorwright.tuning.measuring.builder import Errand
 from tensorwright.tuning.space import Choice, Sketch, Space
 from tensorwright.tuning.task import Task
 
@@ -131,17 +132,26 @@ def number_of(trace: str) -> int:
 
 
 class FakeBuilder:
-    """Builds nothing: the object code is the trace. Numbers in `failing` do not build."""
+    """Builds nothing: the object code is the trace. Numbers in `failing` do not build.
 
-    def __init__(self, failing: Sequence[int] = ()) -> None:
+    Errands are done where `does_errands`.
+    """
+
+    def __init__(self, failing: Sequence[int] = (), *, does_errands: bool = False) -> None:
         self.failing = set(failing)
+        self.does_errands = does_errands
         self.requests: list[BuildRequest] = []
         self.is_closed = False
 
     def build(
-        self, requests: Sequence[BuildRequest], should_stop: Callable[[], bool] = lambda: False
+        self,
+        requests: Sequence[BuildRequest],
+        should_stop: Callable[[], bool] = lambda: False,
+        errands: Sequence[Errand] = (),
     ) -> list[BuildResult]:
         self.requests += requests
+        for errand in errands if self.does_errands else ():
+            errand.take(errand.job.function(*errand.job.arguments))
         return [BuildStopped() if should_stop() else self._one(request) for request in requests]
 
     def _one(self, request: BuildRequest) -> BuildResult:

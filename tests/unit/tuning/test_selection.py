@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,12 +21,13 @@ from tests.unit.tuning.small_trees import model_of, random_tree, stump
 from tensorwright.base import MachineError, Target, override
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.loop import lower
-from tensorwright.pipeline import Source, choose, choose_untuned, compile
+from tensorwright.pipeline import Source, choose, choose_untuned, compile, prepare
 from tensorwright.records import MemoryStore
 from tensorwright.schedule import format_trace, parse_trace, replay, state_of
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.models import machine_of
 from tensorwright.tuning.selection import Effort, Estimate, Predictor, open_predictor
+from tensorwright.tuning.selection.candidates import Candidates
 from tensorwright.tuning.selection.choice_cache import choice_cache
 from tensorwright.tuning.space import Sketch, default_trace, space_of
 from tensorwright.tuning.strategies.history import locate
@@ -293,12 +295,51 @@ def test_candidates_that_do_not_replay_are_passed_over(monkeypatch: pytest.Monke
 def test_the_best_few_are_sound_and_differ() -> None:
     workload, _ = case_of("conv")
     predictor = predictor_of(wild_model())
-    candidates = predictor.top(workload, 8)
-    assert len({one.trace for one in candidates}) == 8
+    favourites = predictor.top(workload, 8)
+    traces = [one.candidate.trace for one in favourites]
+    assert len(set(traces)) == 8
     state = state_of(workload)
-    for one in candidates:
-        lower(replay(state, parse_trace(one.trace)))
-    assert predictor.top(workload, 8) == candidates
+    for text in traces:
+        lower(replay(state, parse_trace(text)))
+    assert predictor.top(workload, 8) == favourites
+    for one in favourites:
+        estimate = predictor.estimate(workload, parse_trace(one.candidate.trace))
+        assert estimate is not None
+        assert one.estimate.seconds == pytest.approx(estimate.seconds, rel=1e-3)
+
+
+def test_another_process_finds_the_same_favourites(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    save_time_model(wild_model(), path)
+    workload, _ = case_of("conv")
+    with override(time_model=path):
+        predictor = open_predictor(NATIVE, 1)
+        assert predictor is not None
+        job = predictor.top_job(workload, 4)
+    answer = pickle.loads(pickle.dumps(job))
+    assert answer.function(*answer.arguments) == predictor.top(workload, 4)
+
+
+def test_other_algorithms_are_priced_where_a_space_has_many_sketches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    builder = GraphBuilder("deep")
+    x = builder.input("x", (1, 256, 14, 14))
+    weights = builder.constant(np.ones((256, 256, 3, 3), np.float32))
+    for _ in range(3):
+        x = builder.add("conv", x, weights, pads=(1, 1, 1, 1))
+    _, workload, _ = prepare(builder.finish((x,)), NATIVE).workloads
+    asked: list[str] = []
+    structures = Candidates.structures
+
+    def listen(self: Candidates, sketches: Iterable[Sketch]) -> tuple[Sketch, ...]:
+        found = structures(self, sketches)
+        asked.extend(sketch.name for sketch in found)
+        return found
+
+    monkeypatch.setattr(Candidates, "structures", listen)
+    predictor_of(wild_model()).top(workload, 2)
+    assert any("winograd" in name for name in asked)
 
 
 def test_a_search_finds_what_was_predicted_in_its_space() -> None:
@@ -308,7 +349,7 @@ def test_a_search_finds_what_was_predicted_in_its_space() -> None:
     best = predictor.best(workload)
     for trace, decisions in (
         (format_trace(best.trace), best.decisions),
-        *((one.trace, one.decisions) for one in predictor.top(workload, 8)),
+        *((one.candidate.trace, one.candidate.decisions) for one in predictor.top(workload, 8)),
     ):
         assert locate(space, trace, dict(decisions)) is not None
 

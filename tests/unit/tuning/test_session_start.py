@@ -20,9 +20,10 @@ from tests.unit.tuning.helpers import (
 
 from tensorwright.base import UserError
 from tensorwright.graph import Workload
+from tensorwright.processes import Job
 from tensorwright.records import MemoryStore, Status
 from tensorwright.schedule import parse_trace
-from tensorwright.tuning.selection import Chosen, Estimate
+from tensorwright.tuning.selection import Chosen, Estimate, Favourite
 from tensorwright.tuning.session import Budget, Interrupt, Search, Setting, TuneOptions
 from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.rounds import Session
@@ -49,6 +50,7 @@ class FakePredictor:
         self.numbers = numbers
         self.doubt = doubt
         self.asked: list[str] = []
+        self.hopes: dict[str, float] = {}
 
     def best(self, workload: Workload) -> Chosen:
         time_s = self.seconds.get(workload.key)
@@ -61,11 +63,16 @@ class FakePredictor:
             decisions=(("t", 8),),
         )
 
-    def top(self, workload: Workload, count: int) -> tuple[Candidate, ...]:
+    def top(self, workload: Workload, count: int) -> tuple[Favourite, ...]:
         self.asked.append(workload.key)
         if workload.key not in self.seconds:
             raise UserError(stage="tune", where=workload.key, reason="it has no price")
-        return tuple(numbered(number) for number in self.numbers[:count])
+        time_s = self.hopes.get(workload.key, self.seconds[workload.key])
+        estimate = Estimate(time_s, self.doubt * time_s)
+        return tuple(Favourite(numbered(number), estimate) for number in self.numbers[:count])
+
+    def top_job(self, workload: Workload, count: int) -> Job:
+        return Job(self.top, (workload, count))
 
 
 def run(
@@ -79,10 +86,16 @@ def run(
     make_strategy: Callable[[Task, Space, int], Strategy] = RandomSearch,
     by_rule: int = 0,
     options: TuneOptions = OPTIONS,
+    builder: FakeBuilder | None = None,
 ) -> Session:
     search = Search(Budget(trials=trials), 0, options=options, interrupt=interrupt)
     make_default = (lambda task, target: numbered(by_rule)) if by_rule else None
-    parts: Any = (FakeBuilder(), runner or FakeRunner(), GradientScheduler(), make_strategy)
+    parts: Any = (
+        builder or FakeBuilder(),
+        runner or FakeRunner(),
+        GradientScheduler(),
+        make_strategy,
+    )
     tools = Tools(*parts, numbered_space, predictor, make_default)  # type: ignore[arg-type]
     session = Session(tuple(tasks), SETTING, store, search, tools, "")
     session.run()
@@ -143,6 +156,26 @@ def test_the_schedule_by_rule_races_too() -> None:
     store = MemoryStore()
     run(store, FakePredictor(SECONDS, 1, 2), [Task(doubled("large"))], trials=4, by_rule=30)
     assert order(store) == [("large", n) for n in (8, 30, 1, 2)]
+
+
+def test_what_promises_most_races_first() -> None:
+    store = MemoryStore()
+    predictor = FakePredictor(dict.fromkeys(("large", "middle", "small"), 1e-3), 1, 2)
+    predictor.hopes = {"small": 1e-4}
+    run(store, predictor, TASKS, trials=9)
+    found = order(store)
+    assert {key for key, _ in found[:3]} == {"large", "middle", "small"}
+    assert [key for key, _ in found[3:5]] == ["small", "small"]
+
+
+def test_favourites_that_other_processes_found_are_those_found_here() -> None:
+    alone, helped = MemoryStore(), MemoryStore()
+    predictor = FakePredictor({**SECONDS, "small": 0.7}, 1, 2, 3)
+    run(alone, predictor, TASKS, trials=20)
+    predictor.asked.clear()
+    run(helped, predictor, TASKS, trials=20, builder=FakeBuilder(does_errands=True))
+    assert order(alone) == order(helped)
+    assert sorted(predictor.asked) == ["large", "middle", "small"]
 
 
 def test_nothing_is_measured_again_before_a_race() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 from tensorwright.base import TensorwrightError, available_cores
 from tensorwright.build import BuildRequest, Kernel, build
@@ -49,14 +49,31 @@ def try_build(request: BuildRequest) -> Kernel | BuildFailed:
         return BuildFailed(Status.BUILD_ERROR, f"{type(error).__name__}: {error}")
 
 
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """Something else that the processes do while they build, and who takes its value.
+
+    It may remain undone, and nobody is told what went wrong with it: whoever needs the value works
+    it out himself where it has not come.
+    """
+
+    job: Job
+    take: Callable[[Any], None]
+
+
 class Builder(Protocol):
     """Builds candidates; `PoolBuilder` is the usual one."""
 
     def build(
-        self, requests: Sequence[BuildRequest], should_stop: Callable[[], bool] = never
+        self,
+        requests: Sequence[BuildRequest],
+        should_stop: Callable[[], bool] = never,
+        errands: Sequence[Errand] = (),
     ) -> list[BuildResult]:
         """One result for each request, in order. After `should_stop` turns true, it returns soon
         and the rest is `BuildStopped`.
+
+        errands   done beside
         """
 
     def close(self) -> None:
@@ -75,11 +92,19 @@ class PoolBuilder:
         self._limit_s = limit_s
 
     def build(
-        self, requests: Sequence[BuildRequest], should_stop: Callable[[], bool] = never
+        self,
+        requests: Sequence[BuildRequest],
+        should_stop: Callable[[], bool] = never,
+        errands: Sequence[Errand] = (),
     ) -> list[BuildResult]:
         """As `Builder.build`."""
-        jobs = [Job(try_build, (request,)) for request in requests]
-        return [_result(o) for o in self._pool.run(jobs, self._limit_s, should_stop)]
+        jobs = [*(errand.job for errand in errands)]
+        jobs += [Job(try_build, (request,)) for request in requests]
+        outcomes = self._pool.run(jobs, self._limit_s, should_stop)
+        for errand, outcome in zip(errands, outcomes, strict=False):
+            if isinstance(outcome, Done):
+                errand.take(outcome.value)
+        return [_result(outcome) for outcome in outcomes[len(errands) :]]
 
     def start(self) -> None:
         """Start the processes now, so that they are ready when first needed."""

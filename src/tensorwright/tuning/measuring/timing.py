@@ -57,7 +57,8 @@ class MeasureOptions:
     most_s         after so long, no further sample is begun
     long_s         a program whose first call takes longer is called once more, and that is all
     drop_ratio     dropped if the first samples are so many times slower than the best
-    near_ratio     one whose first samples are so many times slower gets no more: it is not the best
+    near_ratio     one whose first samples are so many times slower gets no more: it is not the
+                   best; with one more sample, none that is slower at all does
     limit_s        longest a candidate may take in all; then its process is killed
     memory_bytes   address space of the child; three quarters of the machine's memory where 0
     flush_bytes    before each call, so much other memory is read; 0 leaves caches warm
@@ -70,7 +71,7 @@ class MeasureOptions:
     most_s: float = 0.5
     long_s: float = 0.1
     drop_ratio: float = 1.5
-    near_ratio: float = 1.25
+    near_ratio: float = 1.1
     limit_s: float = 10.0
     memory_bytes: int = 0
     flush_bytes: int = 0
@@ -166,8 +167,10 @@ def _race(run: _Run, best_s: float, options: MeasureOptions) -> Measurement:
     times: list[float] = []
     for taken in range(1, _MOST_ROUNDS * options.repeats + 1):
         times.append(run.sample(count))
-        if taken == _RACE_SAMPLES and min(times) > options.near_ratio * best_s:
-            return _judge(tuple(sorted(times)), best_s, options)
+        if taken >= _RACE_SAMPLES:
+            needed_s = best_s * (options.near_ratio if taken == _RACE_SAMPLES else 1.0)
+            if min(times) > needed_s:
+                return _judge(tuple(sorted(times)), best_s, options)
         fastest = sorted(times)[: options.repeats]
         is_steady = statistics.median(fastest) <= _STEADY_RATIO * fastest[0]
         is_late = time.perf_counter() - started > options.most_s

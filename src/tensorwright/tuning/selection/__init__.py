@@ -4,7 +4,7 @@ Read `predictor.py` first, what others call; `candidates.py` says what is compar
 """
 
 from tensorwright.tuning.selection.candidates import Effort
-from tensorwright.tuning.selection.chosen import Chosen, Estimate
+from tensorwright.tuning.selection.chosen import Chosen, Estimate, Favourite
 from tensorwright.tuning.selection.predictor import Predictor, open_predictor
 from tensorwright.tuning.selection.prices import PredictedPrices
 
@@ -12,6 +12,7 @@ __all__ = [
     "Chosen",
     "Effort",
     "Estimate",
+    "Favourite",
     "PredictedPrices",
     "Predictor",
     "open_predictor",

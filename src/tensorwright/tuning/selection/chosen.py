@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorwright.schedule import Trace
+from tensorwright.tuning.strategies import Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +33,11 @@ class Chosen:
     by_rule: Estimate | None
     is_by_rule: bool
     decisions: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Favourite:
+    """A candidate that is expected to be fast, and how long it should take."""
+
+    candidate: Candidate
+    estimate: Estimate

@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -13,15 +14,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from tensorwright.base import Target, TensorwrightError, knobs, without_collection
-from tensorwright.expr import topological_order
+from tensorwright.base import Target, TensorwrightError, knobs, override, without_collection
+from tensorwright.expr import Tensor, topological_order
+from tensorwright.processes import Job
 from tensorwright.schedule import ScheduleState, Trace, Workload, format_trace, state_of
 from tensorwright.tuning.models import Machine
 from tensorwright.tuning.selection.candidates import Candidates, Effort, Ranked
 from tensorwright.tuning.selection.choice_cache import choice_cache, choice_key, pack, unpack
-from tensorwright.tuning.selection.chosen import Chosen, Estimate
+from tensorwright.tuning.selection.chosen import Chosen, Estimate, Favourite
 from tensorwright.tuning.space import Sketch, direct_sketches, space_of
-from tensorwright.tuning.strategies import Candidate
 from tensorwright.tuning.time_model import (
     PredictedTime,
     Prediction,
@@ -32,6 +33,7 @@ from tensorwright.tuning.time_model import (
 )
 
 _MOST_REMEMBERED = 4096
+_RACE_STEPS = 12_000  # of plans, where candidates are measured: other algorithms come last
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -97,18 +99,19 @@ class Predictor:
         """The same predictions for a search, which ranks candidates by them."""
         return PredictedTime(self._model, self._machine)
 
-    def top(self, workload: Workload, count: int) -> tuple[Candidate, ...]:
+    def top(self, workload: Workload, count: int) -> tuple[Favourite, ...]:
         """Up to so many schedules that are expected to be fast, each sound, the best first.
 
         They are unlike each other: where the best disappoints, so do those that are like it.  Other
         algorithms take part, which a default never uses.
         """
         state = state_of(workload)
-        candidates = self._candidates(state)
+        effort = replace(self._effort, plan_steps=max(_RACE_STEPS, self._effort.plan_steps))
+        candidates = self._candidates(state, effort)
         rule, *others = space_of(state, self._target).sketches
         with without_collection():
             ranked = self._ranked(workload, rule, others, candidates)
-        found: dict[str, Candidate] = {}
+        found: dict[str, Favourite] = {}
         if ranked is None:
             return ()
         for number in ranked.unlike(2 * count):
@@ -117,8 +120,16 @@ class Predictor:
             trace = ranked.trace(number)
             if candidates.is_sound(trace):
                 candidate = ranked.candidate(number, trace)
-                found.setdefault(candidate.trace, candidate)
+                estimate = _estimate(ranked.prices, number)
+                found.setdefault(candidate.trace, Favourite(candidate, estimate))
         return tuple(found.values())
+
+    def top_job(self, workload: Workload, count: int) -> Job:
+        """`top`, as work for another process."""
+        tensors = topological_order(*workload.outputs)
+        machine, file = self._machine, knobs.TIME_MODEL.get()
+        question = _Question(tensors, workload, self._target, machine, self._effort, file, count)
+        return Job(_answer, (question,))
 
     def _cached(self, workload: Workload) -> Chosen:
         cache = choice_cache()
@@ -182,8 +193,34 @@ class Predictor:
         random = np.random.default_rng(int.from_bytes(seed, "little"))
         return candidates.search(open_sketches, random)
 
-    def _candidates(self, state: ScheduleState) -> Candidates:
-        return Candidates(state, self._target, self._model, self._machine, self._effort)
+    def _candidates(self, state: ScheduleState, effort: Effort | None = None) -> Candidates:
+        return Candidates(state, self._target, self._model, self._machine, effort or self._effort)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What `top` is asked in another process.
+
+    tensors   the workload's, inputs first: pickling them in this order needs no deep stack
+    file      the knob `time_model`
+    """
+
+    tensors: tuple[Tensor, ...]
+    workload: Workload
+    target: Target
+    machine: Machine
+    effort: Effort
+    file: Path | None
+    count: int
+
+
+def _answer(question: _Question) -> tuple[Favourite, ...]:
+    with override(time_model=question.file):
+        model = pretrained_model()
+    if model is None:
+        return ()
+    predictor = Predictor(model, question.machine, question.target, question.effort)
+    return predictor.top(question.workload, question.count)
 
 
 def open_predictor(target: Target, threads: int, *, is_cold: bool = False) -> Predictor | None:

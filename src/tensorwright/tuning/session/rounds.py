@@ -38,6 +38,7 @@ from tensorwright.tuning.task_scheduling.scheduler import TaskState
 _RESERVE_SHARE = 0.25  # of the minutes at most, kept for the ranking at the end
 _RESERVE_PER_TASK_S = 0.8
 _SUSPICIOUS = 1.2  # times as long as before: something else may have run meanwhile
+_ASKED_AHEAD = 24  # the costliest workloads, whose races are chosen by what they promise
 _LEAST_GAIN = 1e-3  # share of the whole that a round must gain to count
 
 Pair = tuple[TaskSearch, Candidate]
@@ -73,6 +74,7 @@ class Session:
         self.idle_rounds = spent.idle_rounds
         self.begun = spent.begun  # candidates of a round that was cut short
         self.drift = 1.0
+        self._ahead: list[TaskSearch] = []
         with self.budget.counting(Activity.SEARCH):
             self.searches = [self._open(task, spent) for task in tasks]
 
@@ -124,8 +126,25 @@ class Session:
             for search in searches
             if search.default is not None and not search.is_default_known
         ]
+        self._ahead = searches[:_ASKED_AHEAD]
         self._measure_all(defaults)
+        self._ask_favourites()
         self._measure_all([(search, seed) for search in searches for seed in search.seeds])
+
+    def _ask_favourites(self) -> None:
+        """Ask for the favourites of the costliest workloads, where that was not done beside the
+        building: what they promise decides who is first.
+        """
+        self._ahead = [search for search in self._ahead if search.is_before_race]
+        errands = [each for search in self._ahead if (each := search.favourites_errand())]
+        if errands and not self._should_stop():
+            with self.budget.counting(Activity.BUILD):
+                self.tools.builder.build((), self._should_stop, errands)
+        with self.budget.counting(Activity.SEARCH):
+            for search in self._ahead:
+                if self._should_stop():
+                    return
+                search.ask_favourites()
 
     def _measure_all(self, pairs: Sequence[Pair]) -> None:
         """Many workloads to a round."""
@@ -188,7 +207,8 @@ class Session:
             for search, candidate in pairs
         ]
         with self.budget.counting(Activity.BUILD):
-            results = self.tools.builder.build(requests, self._should_stop)
+            errands = [each for search in self._ahead if (each := search.favourites_errand())]
+            results = self.tools.builder.build(requests, self._should_stop, errands)
         found: list[tuple[TaskSearch, Record]] = []
         with (
             hold_turn(self._should_stop) as is_held,

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 
 from tensorwright.base import TensorwrightError
 from tensorwright.records import Record, RecordStore, Status, WorkloadText
 from tensorwright.schedule import format_trace
-from tensorwright.tuning.selection import Predictor
+from tensorwright.tuning.measuring.builder import Errand
+from tensorwright.tuning.selection import Favourite, Predictor
 from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.result import TaskResult
@@ -20,7 +22,6 @@ from tensorwright.tuning.session.trusted_records import records_of, standing, to
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright.tuning.strategies.strategy import Candidate, Strategy
-from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 
 _RACERS = 8  # schedules that a model expects to be fast, in the first round of a workload
@@ -34,8 +35,10 @@ class TaskSearch:
 
     strategy           made when it is first asked: a short session never comes to most of them
     make_strategy      makes it, and tells it what is on record; None where the task has no space
-    find_racers        the schedules for the first round: by rule, and those that a model, trained
-                       before, expects to be fast; None without one
+    make_by_rule       makes the schedule by rule, which races beside the favourites: predictions
+                       may be far off
+    predictor          knows schedules for the first round; None without a model trained before
+    favourites         what it expects to be fast; None before it was asked
     seeds              schedules from elsewhere that wait to be measured
     is_default_known   whether the default schedule need not be measured any more
     drift              time of the best when measured again, in its earlier times
@@ -45,7 +48,9 @@ class TaskSearch:
     default: Candidate | None = None
     strategy: Strategy | None = None
     make_strategy: Callable[[], Strategy] | None = None
-    find_racers: Callable[[], tuple[Candidate, ...]] | None = None
+    make_by_rule: Callable[[], Candidate] | None = None
+    predictor: Predictor | None = None
+    favourites: tuple[Favourite, ...] | None = None
     seeds: tuple[Candidate, ...] = ()
     texts: list[WorkloadText] = field(default_factory=list)
     is_default_known: bool = False
@@ -68,16 +73,46 @@ class TaskSearch:
 
         tried   traces on record
         """
-        if self.find_racers is None or self.state.history:
+        if not self.is_before_race:
             return ()
         first = () if self.is_default_known or self.default is None else (self.default,)
         known = tried | {each.trace for each in first}
-        try:
-            others = (*self.seeds, *self.find_racers())
-        except TensorwrightError:
-            others = self.seeds
+        others = [*self.seeds]
+        with suppress(TensorwrightError):
+            others += [self.make_by_rule()] if self.make_by_rule is not None else []
+        others += [each.candidate for each in self.ask_favourites()]
         new = {each.trace: each for each in reversed(others) if each.trace not in known}
         return (*first, *reversed(new.values()))
+
+    @property
+    def is_before_race(self) -> bool:
+        """Whether its first round is still to come, and is a race."""
+        return self.predictor is not None and not self.state.history
+
+    def ask_favourites(self) -> tuple[Favourite, ...]:
+        """What is expected to be fast; none where no model has an opinion."""
+        if self.favourites is None:
+            found: tuple[Favourite, ...] = ()
+            if self.predictor is not None:
+                with suppress(TensorwrightError):
+                    found = self.predictor.top(self.state.task.workload, _RACERS)
+            self.take_favourites(found)
+        return self.favourites or ()
+
+    def take_favourites(self, favourites: tuple[Favourite, ...]) -> None:
+        """Note what is expected to be fast: the more it promises, the sooner it is tried."""
+        self.favourites = favourites
+        if favourites:
+            best = min((each.estimate for each in favourites), key=lambda each: each.seconds)
+            self.state.hoped_s, self.state.hoped_upper_s = best.seconds, best.upper_seconds
+
+    def favourites_errand(self) -> Errand | None:
+        """To ask for what is expected to be fast in another process; None where it is known."""
+        if not self.is_before_race or self.predictor is None or self.favourites is not None:
+            return None
+        return Errand(
+            self.predictor.top_job(self.state.task.workload, _RACERS), self.take_favourites
+        )
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """What the strategy proposes; where it fails, the task is given up with a warning."""
@@ -171,8 +206,9 @@ def open_search(
         return strategy
 
     search.make_strategy = make_strategy
-    if tools.predictor is not None:
-        search.find_racers = partial(_find_racers, task, tools, tools.predictor, setting)
+    search.predictor = tools.predictor
+    if tools.predictor is not None and tools.make_default is not None:
+        search.make_by_rule = partial(tools.make_default, task, setting.target)
     known = records_of(store, setting, key)
     if known:
         search.open_strategy()
@@ -185,14 +221,6 @@ def open_search(
     if known and not math.isfinite(state.best_s):
         state.error = failure_text(known[-1])
     return search
-
-
-def _find_racers(
-    task: Task, tools: Tools, predictor: Predictor, setting: Setting
-) -> tuple[Candidate, ...]:
-    """What is expected to be fast, after the schedule by rule: predictions may be far off."""
-    by_rule = () if tools.make_default is None else (tools.make_default(task, setting.target),)
-    return (*by_rule, *predictor.top(task.workload, _RACERS))
 
 
 def _default(

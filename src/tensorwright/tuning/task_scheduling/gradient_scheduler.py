@@ -10,9 +10,10 @@ where g_i is its best time, t its rounds, C_i its operations, V_k the operations
 workload of the same structure reaches.  Everything is worked out from the tasks' histories, so that
 a resumed session goes on as the uninterrupted one would have.
 
-Before its first round a workload is ordered by what a model, trained before, predicts: far below
-what was measured of its default, much can be gained; more certainly where even the upper estimate
-is.  One of which nothing was measured counts with its predicted time.
+Before its first round a workload is ordered by what a model, trained before, predicts of the best
+schedule that it knows: far below what was measured of its default, much can be gained; more
+certainly where even the upper estimate is.  One of which nothing was measured counts with its
+predicted time.
 
 The second term alone lets a costly workload that gains nothing keep rounds for ever, so that trust
 in it falls by the factor gamma with every `window` rounds without a gain.
@@ -175,11 +176,15 @@ def _promise(state: TaskState, factor: float) -> float:
         return 1.0
     if not math.isfinite(state.default_s) or state.default_s <= 0:
         return _LEAST_PROMISE
-    gains = [
-        max(0.0, 1.0 - factor * time_s / state.default_s)
-        for time_s in (state.predicted_s, state.upper_s)
-    ]
+    gains = [max(0.0, 1.0 - factor * time_s / state.default_s) for time_s in _hopes(state)]
     return max(_LEAST_PROMISE, sum(gains) / len(gains))
+
+
+def _hopes(state: TaskState) -> tuple[float, float]:
+    """What the first round may reach, as likely missed as not, and missed once in ten times."""
+    if state.hoped_s < state.predicted_s:
+        return state.hoped_s, state.hoped_upper_s
+    return state.predicted_s, state.upper_s
 
 
 def rounds_without_gain(history: Sequence[float]) -> int:

@@ -26,6 +26,8 @@ class TaskState:
     error         why nothing could be measured, the last of such texts; "" where something was
     predicted_s   what a model, trained before, expects of the default; infinite where there is none
     upper_s       what it expects to be exceeded once in ten times
+    hoped_s       what it expects of the best schedule that it knows; infinite if it was not asked
+    hoped_upper_s  what of that is exceeded once in ten times
     """
 
     task: Task
@@ -37,6 +39,8 @@ class TaskState:
     error: str = ""
     predicted_s: float = math.inf
     upper_s: float = math.inf
+    hoped_s: float = math.inf
+    hoped_upper_s: float = math.inf
 
     @property
     def expected_s(self) -> float:
