@@ -16,6 +16,7 @@ from tensorwright.expr import (
     ExactDiv,
     FloorDiv,
     Index,
+    IndexExpr,
     Max,
     Min,
     Mod,
@@ -40,6 +41,7 @@ from tensorwright.expr import (
     simplify_condition,
     substitute,
 )
+from tensorwright.expr.counterexample import find_negative
 
 z3 = pytest.importorskip("z3")
 
@@ -137,6 +139,19 @@ def test_what_is_proved_nonnegative_is(expression: Index, bounds):
     assume(is_nonnegative(expression, bounds))
     for env in spread(bounds):
         assert index_value(expression, env, {}) >= 0, env
+
+
+@CHECKED
+@given(EXPRESSIONS, TABLES)
+def test_a_counterexample_is_one(expression: Index, bounds):
+    point = find_negative(expression, bounds) if isinstance(expression, IndexExpr) else None
+    if point is None:
+        return
+    assert index_value(expression, point, {}) < 0
+    for var in point.keys() & bounds.keys():
+        low, high = (index_value(end, point, {}) for end in (bounds[var].low, bounds[var].high))
+        assert low <= point[var] <= high
+    assert all(point[decision] > 0 for decision in DECISIONS if decision in point)
 
 
 @CHECKED

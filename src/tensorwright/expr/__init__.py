@@ -4,7 +4,7 @@ Conditions on indices are built and walked in `condition.py`; `simplify.py` uses
 proves; `evaluation/evaluate.py` gives expressions a meaning over a number domain (`domain.py`).
 """
 
-from tensorwright.expr.bounds import Bounds, Range, interval, is_nonnegative, ranges_in
+from tensorwright.expr.bounds import interval, is_nonnegative
 from tensorwright.expr.canonical import canonical_text, structural_key
 from tensorwright.expr.condition import (
     all_of,
@@ -92,6 +92,7 @@ from tensorwright.expr.intrinsics import (
     trunc,
 )
 from tensorwright.expr.kinds import EXPRESSION_KINDS
+from tensorwright.expr.ranges import Bounds, Range, ranges_in
 from tensorwright.expr.simplify import simplify, simplify_condition, without_division
 from tensorwright.expr.tensor import (
     Axis,

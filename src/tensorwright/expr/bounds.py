@@ -7,10 +7,10 @@ value that occurs, and a proof that succeeds is true for every positive value of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import lru_cache
 
+from tensorwright.expr.counterexample import find_negative
 from tensorwright.expr.index import (
     Decision,
     Element,
@@ -31,24 +31,8 @@ from tensorwright.expr.index import (
     sum_of,
     terms_of,
 )
-from tensorwright.expr.interned import Interned
+from tensorwright.expr.ranges import Bounds, Range, ranges_in
 from tensorwright.expr.traversal import free_vars
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Range(Interned):
-    """An inclusive range low..high of an index expression."""
-
-    low: Index
-    high: Index
-
-    @staticmethod
-    def of_extent(extent: Index) -> Range:
-        """0..extent-1, the range of a loop."""
-        return Range(0, extent - 1)
-
-
-Bounds = Mapping[Var, Range]
 
 
 def interval(expression: Index, bounds: Bounds) -> Range | None:
@@ -150,30 +134,10 @@ def is_nonnegative(expression: Index, bounds: Bounds | None = None) -> bool:
 
 
 @lru_cache(maxsize=1 << 15)
-def _proved(expression: Index, ranges: tuple[tuple[Var, Range], ...]) -> bool:
+def _proved(expression: IndexExpr, ranges: tuple[tuple[Var, Range], ...]) -> bool:
     """`_certain`, remembered: the stages of a program ask the same again and again."""
-    return _certain(expression, dict(ranges), _DEPTH)
-
-
-def ranges_in(expression: Index, bounds: Bounds) -> tuple[tuple[Var, Range], ...]:
-    """The ranges of the variables in an expression, and of those in these ranges; sorted."""
-    found: dict[Var, Range] = {}
-    pending = list(free_vars(expression))
-    while pending:
-        var = pending.pop()
-        own = bounds.get(var)
-        if own is not None and var not in found:
-            found[var] = own
-            for end in (own.low, own.high):
-                if not isinstance(end, int):  # most ranges are numbers
-                    pending += free_vars(end)
-    if len(found) <= 1:
-        return tuple(found.items())
-    return tuple(sorted(found.items(), key=_name_of))
-
-
-def _name_of(pair: tuple[Var, Range]) -> str:
-    return pair[0].name
+    bounds = dict(ranges)
+    return find_negative(expression, bounds) is None and _certain(expression, bounds, _DEPTH)
 
 
 _DEPTH = 3  # how many quotients, remainders, minima or maxima are replaced in one proof

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from tensorwright.expr.bounds import Bounds, Range
 from tensorwright.expr.index import (
     Condition,
     Element,
@@ -22,6 +21,7 @@ from tensorwright.expr.index import (
     Poly,
     Var,
 )
+from tensorwright.expr.ranges import Bounds, Range
 from tensorwright.expr.simplify import simplify, simplify_condition
 from tensorwright.expr.tensor import Axis, Compute, Reduction
 from tensorwright.expr.traversal import substitute, substitute_condition

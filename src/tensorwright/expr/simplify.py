@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import gcd
 
-from tensorwright.expr.bounds import Bounds, Range, interval, is_nonnegative, ranges_in
+from tensorwright.expr.bounds import interval, is_nonnegative
 from tensorwright.expr.condition import map_comparisons
 from tensorwright.expr.index import (
     Condition,
@@ -34,6 +34,7 @@ from tensorwright.expr.index import (
     sum_of,
     terms_of,
 )
+from tensorwright.expr.ranges import Bounds, Range, ranges_in
 
 
 def simplify(expression: Index, bounds: Bounds) -> Index:

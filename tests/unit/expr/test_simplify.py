@@ -14,6 +14,7 @@ from tensorwright.expr import (
     Condition,
     Decision,
     Index,
+    IndexExpr,
     Range,
     Relation,
     Var,
@@ -33,6 +34,7 @@ from tensorwright.expr import (
     substitute,
     without_division,
 )
+from tensorwright.expr.counterexample import find_negative
 
 o, i, j, k = Var("o"), Var("i"), Var("j"), Var("k")
 f, n, t0, t1, t2 = (Decision(name) for name in ("f", "n", "t0", "t1", "t2"))
@@ -162,6 +164,23 @@ def test_exact_bounds_of_a_tail():
     """The inner range depends on the outer variable; replacing it first keeps what relates them."""
     assert is_nonnegative(13 - (o * f + i), TAIL)
     assert not is_nonnegative(12 - (o * f + i), TAIL)
+
+
+@pytest.mark.parametrize(
+    ("expression", "point"),
+    [
+        (i - 1, {i: 0}),
+        (14 - i, {i: 15}),
+        (15 - i, None),
+        (32 - f, {f: 64}),
+        (i - f, {i: 0, f: 1}),
+        (exact_div(f, 48), None),  # at no corner does 48 divide f
+        (exact_div(n, f) - 2, {n: 1, f: 1}),
+        (63 - (j * f + f - 1), {j: 2, f: 64}),
+    ],
+)
+def test_corners_refute(expression: IndexExpr, point: dict[IndexExpr, int] | None) -> None:
+    assert find_negative(expression, NUMBERS) == point
 
 
 @pytest.mark.parametrize("bounds", [SPLIT, NUMBERS, CEILING, EXACT, FUSED], ids=str)

@@ -1,0 +1,47 @@
+"""Ranges of loop variables: the table that simplifications and proofs are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tensorwright.expr.index import Index, Var
+from tensorwright.expr.interned import Interned
+from tensorwright.expr.traversal import free_vars
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Range(Interned):
+    """An inclusive range low..high of an index expression."""
+
+    low: Index
+    high: Index
+
+    @staticmethod
+    def of_extent(extent: Index) -> Range:
+        """0..extent-1, the range of a loop."""
+        return Range(0, extent - 1)
+
+
+Bounds = Mapping[Var, Range]
+
+
+def ranges_in(expression: Index, bounds: Bounds) -> tuple[tuple[Var, Range], ...]:
+    """The ranges of the variables in an expression, and of those in these ranges; sorted."""
+    found: dict[Var, Range] = {}
+    pending = list(free_vars(expression))
+    while pending:
+        var = pending.pop()
+        own = bounds.get(var)
+        if own is not None and var not in found:
+            found[var] = own
+            for end in (own.low, own.high):
+                if not isinstance(end, int):  # most ranges are numbers
+                    pending += free_vars(end)
+    if len(found) <= 1:
+        return tuple(found.items())
+    return tuple(sorted(found.items(), key=_name_of))
+
+
+def _name_of(pair: tuple[Var, Range]) -> str:
+    return pair[0].name
