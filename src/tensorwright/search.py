@@ -43,7 +43,10 @@ from tensorwright.tuning.session import (
 
 DEFAULT_MINUTES = 10.0
 _PATIENCE = 20  # rounds without a gain, where no budget is given
-_SHARE = 0.03  # of the time of the search, for each comparison inside the network
+_NETWORK_SHARE = 0.12  # of the minutes at most, for the comparison inside the network
+_NETWORK_S = 3.0
+_NETWORK_PER_WORKLOAD_S = 0.4
+_LEAST_SHARE = 0.02  # of the minutes, for that comparison, even if they are spent
 
 
 def optimize(
@@ -130,15 +133,31 @@ def setting_of(target: Target, threads: int | None) -> Setting:
 def search(parts: Partition, setting: Setting, store: RecordStore, how: Search) -> TuneResult:
     """Measure schedules of every workload; what has been measured is in the store.
 
-    At last the best of each are compared inside the network, and the choice is kept there too.
+    At last the best of each are compared inside the network, and the choice is kept there too.  All
+    of this is done within the minutes of the budget.
     """
     measuring = as_in_network(parts)
+    seconds = _budget_of(how).seconds
+    kept_s = 0.0 if seconds is None else _network_s(seconds, len(parts.workloads))
+    how = replace(how, options=replace(how.options, after_s=kept_s))
     result = search_tasks(
         tasks_of(parts), setting, store, how, name=parts.graph.name, measuring=measuring
     )
     if not result.is_interrupted:
-        choose_together(parts, setting, store, _SHARE * result.elapsed_s)
+        limit_s = _NETWORK_SHARE * result.elapsed_s
+        if seconds is not None:
+            limit_s = min(max(seconds - result.elapsed_s, _LEAST_SHARE * seconds), 2 * kept_s)
+        choose_together(parts, setting, store, limit_s)
     return result
+
+
+def _network_s(seconds: float, workloads: int) -> float:
+    """How much of so many seconds is kept for the comparison inside the network."""
+    return min(_NETWORK_SHARE * seconds, _NETWORK_S + _NETWORK_PER_WORKLOAD_S * workloads)
+
+
+def _budget_of(how: Search) -> Budget:
+    return Budget(DEFAULT_MINUTES) if how.budget.is_open else how.budget
 
 
 def search_tasks(
@@ -155,8 +174,7 @@ def search_tasks(
     name        what is tuned, for people
     measuring   how candidates are measured
     """
-    budget = Budget(DEFAULT_MINUTES) if how.budget.is_open else how.budget
-    how = replace(how, budget=budget, keeps_model=True)
+    how = replace(how, budget=_budget_of(how), keeps_model=True)
     return tune_tasks(tasks, setting, store, how, name=name, measuring=measuring)
 
 
@@ -165,7 +183,7 @@ def choose_together(
 ) -> NetworkChoice | None:
     """Compare the best schedules of all workloads inside the network, and keep what is chosen.
 
-    limit_s   about so long each of two comparisons may take
+    limit_s   about so long it may take
     None where there is nothing to choose.
     """
     target, threads, hardware = setting.target, setting.threads, setting.hardware

@@ -7,7 +7,7 @@ Read `kernel.py` first (from a trace to object code), then `backend.py` (what a 
 from tensorwright.build.assemble import assemble, assemble_workload
 from tensorwright.build.backend import BACKENDS, LLVM, Backend, C, LoadedCode, backend_of
 from tensorwright.build.c_library import CLibrary, write_c_library
-from tensorwright.build.cached_build import build_cached
+from tensorwright.build.cached_build import build_cached, keep_kernel
 from tensorwright.build.kernel import (
     BuildRequest,
     Kernel,
@@ -39,6 +39,7 @@ __all__ = [
     "build_kernel",
     "build_request",
     "emit_source",
+    "keep_kernel",
     "loop_program",
     "read_step_names",
     "step_names",

@@ -55,6 +55,12 @@ def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
     return kernel
 
 
+def keep_kernel(workload: Workload, trace: Trace, target: Target, kernel: Kernel) -> None:
+    """Let `build_cached` find a kernel that was built elsewhere (knob `kernel_cache`)."""
+    if knobs.KERNEL_CACHE.get():
+        default_cache().put(_key(workload, trace, target), _pack(kernel))
+
+
 def compiler_digest() -> str:
     """A digest of the sources that turn a trace into code."""
     return source_digest(*SOURCES)

@@ -14,7 +14,14 @@ from tests.unit.tuning.helpers import matmul, padded_convolution, workload_of
 
 import tensorwright
 from tensorwright.base import Target, override
-from tensorwright.build import Kernel, assemble_workload, build_cached, build_kernel, cached_build
+from tensorwright.build import (
+    Kernel,
+    assemble_workload,
+    build_cached,
+    build_kernel,
+    cached_build,
+    keep_kernel,
+)
 from tensorwright.build.cached_build import SOURCES, compiler_digest
 from tensorwright.graph import Workload
 from tensorwright.loop import pack
@@ -55,6 +62,18 @@ def test_a_hit_replays_lowers_and_emits_nothing(monkeypatch: pytest.MonkeyPatch)
     assert default_cache().counts["hits"] == 1
     with pytest.raises(AssertionError):
         build_cached(workload, (), TARGET)
+
+
+def test_a_kernel_that_was_built_elsewhere_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = matmul()
+    trace = parse_trace("split(relu, i, [8])")
+    kernel = build_kernel(workload, trace, TARGET)
+    with override(kernel_cache=False):
+        keep_kernel(workload, trace, TARGET, kernel)
+    assert default_cache().counts["hits"] == 0
+    keep_kernel(workload, trace, TARGET, kernel)
+    monkeypatch.setattr(cached_build, "build_kernel", None)
+    assert without_time(build_cached(workload, trace, TARGET)) == without_time(kernel)
 
 
 def test_packings_are_read_back() -> None:

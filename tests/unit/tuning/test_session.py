@@ -40,6 +40,8 @@ from tensorwright.tuning.session import (
     TuneResult,
     tune,
 )
+from tensorwright.tuning.session import budget as spending
+from tensorwright.tuning.session.saved_state import Spent
 from tensorwright.tuning.session.seeds import seeds_of
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies import Candidate, RandomSearch, Strategy
@@ -249,6 +251,36 @@ def test_the_best_few_are_measured_again_in_turn_with_the_default() -> None:
         assert len(again) > task.trials
         defaults = [one for one in again if one.trace == "split(y, i, [8])"]
         assert len(defaults) == 2
+
+
+def test_the_minutes_are_for_the_ranking_and_what_comes_after_it_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(spending.time, "monotonic", lambda: now[0])
+    spent = spending.Spending(Budget(minutes=1.0), Spent(seconds=10.0), 9.0, 6.0)
+    seen = []
+    for second in (0.0, 34.0, 35.0, 43.0, 44.0):
+        now[0] = 100.0 + second
+        seen.append((spent.is_late, spent.is_over))
+    open_, late, over = (False, False), (True, False), (True, True)
+    assert seen == [open_, open_, late, late, over]
+
+
+@pytest.mark.parametrize(("after_s", "most_s"), [(10.0, 52.0), (0.0, 62.0)])
+def test_a_session_ends_before_what_comes_after_it(
+    monkeypatch: pytest.MonkeyPatch, after_s: float, most_s: float
+) -> None:
+    now = [0.0]
+
+    def work(_: int) -> None:
+        now[0] += 1.0
+
+    monkeypatch.setattr(spending.time, "monotonic", lambda: now[0])
+    options = TuneOptions(after_s=after_s, recheck_rounds=0)
+    changes = {"options": options, "minutes": 1.0, "trials": None}
+    run(MemoryStore(), runner=FakeRunner(before=work), **changes)
+    assert most_s - 3.0 <= now[0] <= most_s
 
 
 class Deceptive(FakeRunner):

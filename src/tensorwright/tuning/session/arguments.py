@@ -68,6 +68,7 @@ class TuneOptions:
     recheck_rounds  the best schedule of a workload is measured again after so many rounds; never
                     where 0
     seeds           most schedules from elsewhere that are tried for a workload before the search
+    after_s         seconds of the minutes that are kept for what the caller does afterwards
     """
 
     round_size: int = ROUND_SIZE
@@ -77,6 +78,7 @@ class TuneOptions:
     task_patience: int = 0
     recheck_rounds: int = 8
     seeds: int = 4
+    after_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

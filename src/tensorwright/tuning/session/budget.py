@@ -23,12 +23,16 @@ class Spending:
     """Counts trials and seconds over all runs of a session; mutable.
 
     reserve_s   of the seconds, kept for the ranking at the end
+    after_s     of the seconds, kept for what comes after it
     """
 
-    def __init__(self, budget: Budget, spent: Spent, reserve_s: float) -> None:
+    def __init__(
+        self, budget: Budget, spent: Spent, reserve_s: float, after_s: float = 0.0
+    ) -> None:
         self._budget = budget
         self._spent = spent
         self._reserve_s = reserve_s
+        self._after_s = after_s
         self._started = time.monotonic()
         self._seconds = dict.fromkeys(Activity, 0.0)
         self.trials_here = 0
@@ -50,9 +54,17 @@ class Spending:
 
     @property
     def is_late(self) -> bool:
-        """Whether the minutes are spent, but for the reserve."""
+        """Whether the minutes are spent, but for what is kept."""
+        return self._is_past(self._reserve_s + self._after_s)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether even the ranking must end."""
+        return self._is_past(self._after_s)
+
+    def _is_past(self, kept_s: float) -> bool:
         seconds = self._budget.seconds
-        return seconds is not None and self.elapsed_s >= seconds - self._reserve_s
+        return seconds is not None and self.elapsed_s >= seconds - kept_s
 
     @property
     def is_spent(self) -> bool:

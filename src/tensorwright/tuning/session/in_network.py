@@ -40,6 +40,9 @@ _OTHERS = 2
 _ROUNDS = 12
 _LEAST_GAIN = 0.015  # a schedule must be so much faster to replace the one that is best alone
 _MEMORY_SHARE = 0.3  # of the machine's, for constants in several packings
+_RUNS = 14  # of an executable at least, until it is known whether it is the best
+_COMPARED_SHARE = 0.5  # of the time at most, for these runs
+_BUILT, _TIMED, _CHOSEN = 0.4, 0.65, 0.85  # shares of the time, at which a stage ends
 
 
 def choose_in_network(
@@ -47,13 +50,14 @@ def choose_in_network(
     options: Mapping[str, Sequence[str]],
     target: Target,
     threads: int,
-    limit_s: float = 12.0,
+    limit_s: float = 40.0,
     should_stop: Callable[[], bool] = never,
 ) -> NetworkChoice | None:
     """Compare schedules of all workloads inside the network.
 
     options   workload key -> trace texts, the best alone first; at least one for each workload
-    limit_s   after so long, no further turn of each of the two comparisons is begun
+    limit_s   about so long it may take: the fewer are compared, and the fewer turns they have;
+              two at least are
 
     None where `should_stop` turned true.  Raises: as building and running kernels.
     """
@@ -73,8 +77,14 @@ def choose_in_network(
         for n in range(count)
     ]
     inputs = make_network_inputs(parts)
-    executables = [make(traces) for traces in variants]
-    times = _step_times(parts, executables, inputs, limit_s, should_stop)
+    started = time.monotonic()
+    executables = [make(variants[0])]
+    for traces in variants[1 : _most_compared(executables[0], inputs, limit_s)]:
+        if len(executables) > 1 and time.monotonic() > started + _BUILT * limit_s:
+            break
+        executables.append(make(traces))
+    count = len(executables)
+    times = _step_times(parts, executables, inputs, started + _TIMED * limit_s, should_stop)
     if times is None:
         return None
     chosen = dict(variants[0])
@@ -83,12 +93,15 @@ def choose_in_network(
         if times[best].get(key, 0.0) < (1 - _LEAST_GAIN) * times[0].get(key, 0.0):
             chosen[key] = variants[best][key]
     rivals = [executables[0], make(chosen), *executables[1:]]
-    totals = _totals(rivals, inputs, limit_s, should_stop)
+    totals = _totals(rivals, inputs, started + _CHOSEN * limit_s, should_stop)
     if totals is None:
         return None
     best = min(range(len(rivals)), key=lambda n: totals[n])
     winner = [variants[0], chosen, *variants[1:]][best]
-    limits = choose_threads(parts, rivals[best], inputs, limit_s, should_stop)
+    limits: tuple[tuple[str, int], ...] | None = ()
+    left_s = started + limit_s - time.monotonic()
+    if 2 * _RUNS * totals[best] < left_s:
+        limits = choose_threads(parts, rivals[best], inputs, left_s, should_stop)
     if limits is None:
         return None
     return NetworkChoice(tuple(sorted(winner.items())), totals[0], totals[best], limits)
@@ -103,6 +116,8 @@ def choose_threads(
 ) -> tuple[tuple[str, int], ...] | None:
     """(workload key, on how many threads it runs at most; all where 0) by measurement.
 
+    limit_s   after so long, no further turn is begun
+
     Empty where that is no faster than the program is already, None where `should_stop` turned true.
     """
     if program.threads == 1:
@@ -112,14 +127,15 @@ def choose_threads(
         program.with_plan(choose_teams(program.plan, limits=dict.fromkeys(range(len(keys)), most)))
         for most in (0, 1)
     ]
-    times = _step_times(parts, variants, inputs, limit_s, should_stop)
+    started = time.monotonic()
+    times = _step_times(parts, variants, inputs, started + limit_s / 2, should_stop)
     if times is None:
         return None
     everyone, alone = times
     limits = {key: int(alone.get(key, 0.0) <= everyone.get(key, 0.0)) for key in keys}
     numbered = {number: limits[key] for number, key in enumerate(keys)}
     chosen = program.with_plan(choose_teams(program.plan, limits=numbered))
-    totals = _totals([program, chosen], inputs, limit_s, should_stop)
+    totals = _totals([program, chosen], inputs, started + limit_s, should_stop)
     if totals is None:
         return None
     return tuple(sorted(limits.items())) if totals[1] < (1 - _LEAST_GAIN) * totals[0] else ()
@@ -164,6 +180,16 @@ def _most_variants(parts: Partition) -> int:
     return max(2, int(_MEMORY_SHARE * physical_memory_bytes() / max(1, size)) - 1)
 
 
+def _most_compared(program: Executable, inputs: Mapping[str, Array], limit_s: float) -> int:
+    """How many executables can take their turns in so many seconds, two at least."""
+    run = program.bind(dict(inputs))
+    run.run()
+    start = time.monotonic()
+    run.run()
+    run_s = time.monotonic() - start
+    return max(2, int(_COMPARED_SHARE * limit_s / (_RUNS * run_s)))
+
+
 def make_network_inputs(parts: Partition) -> dict[str, Array]:
     """Inputs of the network: normal random numbers, zeros for integers (they may be indices)."""
     source = np.random.default_rng(0)
@@ -181,7 +207,7 @@ def _step_times(
     parts: Partition,
     executables: Sequence[Executable],
     inputs: Mapping[str, Array],
-    limit_s: float,
+    deadline: float,
     should_stop: Callable[[], bool],
 ) -> list[dict[str, float]] | None:
     """For each executable, seconds in the kernels of each workload, in one run."""
@@ -191,7 +217,6 @@ def _step_times(
         if isinstance(step, KernelCall | HostCall)
     ]
     samples: list[list[list[float]]] = [[] for _ in executables]
-    deadline = time.monotonic() + limit_s
     for number in range(_ROUNDS):
         for executable, taken in zip(executables, samples, strict=True):
             if should_stop():
@@ -211,13 +236,12 @@ def _step_times(
 def _totals(
     executables: Sequence[Executable],
     inputs: Mapping[str, Array],
-    limit_s: float,
+    deadline: float,
     should_stop: Callable[[], bool],
 ) -> list[float] | None:
     """Seconds of one run of each, taking turns."""
     runs = [executable.bind(dict(inputs)) for executable in executables]
     samples: list[list[float]] = [[] for _ in runs]
-    deadline = time.monotonic() + limit_s
     for number in range(4 * _ROUNDS):
         for run, taken in zip(runs, samples, strict=True):
             if should_stop():

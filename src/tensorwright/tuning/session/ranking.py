@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tensorwright.base import Target
-from tensorwright.build import Kernel, build_request
+from tensorwright.build import Kernel, build_request, keep_kernel
 from tensorwright.processes import hold_turn
 from tensorwright.records import Record, RecordStore, Status, with_times
-from tensorwright.schedule import Workload
+from tensorwright.schedule import Workload, parse_trace
 from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.measuring.runner import Runner
 from tensorwright.tuning.measuring.timing import Measurement
@@ -27,6 +27,7 @@ from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import Scheduler
 
 _RANKED = 4  # traces of a workload, besides the default
+_NEAR = 1.15  # times as slow as the best, for more than two: slower ones do not win
 _MOST_RANKINGS = 3
 
 
@@ -36,6 +37,7 @@ class Tools:
 
     predictor      chooses the default schedules, and what races first; the rule where None
     make_default   the default schedule of a task by rule; the first of its space where None
+    keeps_kernels  whether what is built for the ranking goes into the kernel cache
     """
 
     builder: Builder
@@ -45,6 +47,7 @@ class Tools:
     make_space: Callable[[Task, Target], Space]
     predictor: Predictor | None = None
     make_default: Callable[[Task, Target], Candidate] | None = None
+    keeps_kernels: bool = False
 
 
 class Ranking:
@@ -72,6 +75,8 @@ class Ranking:
             top = list(top_of(self._store, self._setting, workload.key, _RANKED))
             if not top or top[0].trace in ranked:
                 return
+            near = [one for one in top[2:] if one.median_s <= _NEAR * top[0].median_s]
+            top = [*top[:2], *near]
             known = records_of(self._store, self._setting, workload.key)
             untuned = standing(known, default)
             if untuned is not None and all(one.trace != default for one in top):
@@ -81,12 +86,17 @@ class Ranking:
             ranked |= {one.trace for one in top}
 
     def _measure(self, workload: Workload, records: Sequence[Record]) -> bool:
-        """Put the new times of some records into the store; whether that could be done."""
+        """Put the new times of some records into the store; whether that could be done.
+
+        The kernels may be kept: a network will need one of them, and its comparisons others.
+        """
         target = self._setting.target
         requests = [build_request(workload, one.trace, target) for one in records]
         results = self._tools.builder.build(requests, self._should_stop)
         pairs = list(zip(records, results, strict=True))
         built = [(record, result) for record, result in pairs if isinstance(result, Kernel)]
+        for record, kernel in built if self._tools.keeps_kernels else ():
+            keep_kernel(workload, parse_trace(record.trace), target, kernel)
         with hold_turn(self._should_stop) as is_held:
             if not is_held or not built:
                 return False

@@ -35,8 +35,8 @@ from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 
-_RESERVE_SHARE = 0.25  # of the minutes at most, kept for the ranking at the end
-_RESERVE_PER_TASK_S = 0.8
+_RESERVE_SHARE = 0.15  # of the minutes at most, kept for the ranking at the end
+_RESERVE_PER_TASK_S = 0.4
 _SUSPICIOUS = 1.2  # times as long as before: something else may have run meanwhile
 _ASKED_AHEAD = 24  # the costliest workloads, whose races are chosen by what they promise
 _LEAST_GAIN = 1e-3  # share of the whole that a round must gain to count
@@ -69,7 +69,8 @@ class Session:
         )
         self.identity = session_id(self.arguments)
         spent = load_spent(store, self.identity) if self.options.should_resume else Spent()
-        self.budget = Spending(search.budget, spent, self._reserve_s(len(tasks)))
+        reserve_s = self._reserve_s(len(tasks))
+        self.budget = Spending(search.budget, spent, reserve_s, self.options.after_s)
         self.rounds = spent.rounds
         self.idle_rounds = spent.idle_rounds
         self.begun = spent.begun  # candidates of a round that was cut short
@@ -317,10 +318,10 @@ class Session:
                     search.strategy.observe(own)
 
     def _rank(self) -> None:
-        """Measure the best few of every workload again, in turn."""
-        ranking = Ranking(self.setting, self.store, self.tools, self._should_abandon)
-        for search in self.searches:
-            if self.interrupt.is_set:
+        """Measure the best few of every workload again, in turn; the costliest workload first."""
+        ranking = Ranking(self.setting, self.store, self.tools, self._should_end)
+        for search in sorted(self.searches, key=lambda each: -each.state.cost_s):
+            if self._should_end():
                 return
             if search.state.trials and search.default is not None:
                 ranking.rank(search.state.task.workload, search.default_trace)
@@ -343,6 +344,10 @@ class Session:
     def _should_abandon(self) -> bool:
         """Whether even the measurement in flight shall end."""
         return self.interrupt.is_set
+
+    def _should_end(self) -> bool:
+        """Whether the ranking shall end."""
+        return self.interrupt.is_set or self.budget.is_over
 
     def _reserve_s(self, tasks: int) -> float:
         """What the ranking at the end will take."""

@@ -108,6 +108,7 @@ def tune(
             own.make_space or make_space,
             predictor,
             make_default if own.make_space is None else None,
+            keeps_kernels=own.builder is None,
         )
         session = Session(merge(tasks), setting, store, search, tools, name)
         owned.enter_context(session.interrupt.on_ctrl_c())
