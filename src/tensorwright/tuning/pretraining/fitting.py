@@ -1,8 +1,9 @@
 """The time model from measured programs, and how good it is where it has seen nothing.
 
-What judges is never what trains: one network in five is held out.  Beside that, families of
-networks and whole targets are left out in turn, to see what is learned of operators and machines
-that were not measured; these models are thrown away.
+What judges is never what trains: one network in five is held out of the model that is judged.
+Beside that, families of networks and whole targets are left out in turn, to see what is learned of
+operators and machines that were not measured.  These models are thrown away; the one that is kept
+is fitted to all networks, as the one that was judged to four fifths of them.
 """
 
 from __future__ import annotations
@@ -26,13 +27,11 @@ from tensorwright.tuning.time_model import ROW_NAMES, CompactTrees, Policy, Time
 
 TREES_MODULE = "tensorwright.tuning.pretraining.lightgbm_rows"
 HELD_OUT = 5
-"""Every so manieth network is never trained on."""
+"""Every so manieth network judges."""
 WITHOUT = "without"
 """Key of a model's statistics: the families and targets that its training left out."""
 
 _FAMILY_GROUPS = 4  # families are left out in so many groups
-_CAUTIONS = (0.5, 0.75)
-_MARGINS = (0.4, 0.6)
 _UPPER_SHARE = 0.9
 
 
@@ -46,7 +45,7 @@ class Measured:
 
     @property
     def is_held_out(self) -> bool:
-        """Whether it judges, and does not train."""
+        """Whether it judges."""
         return self.seed % HELD_OUT == 0
 
     def is_of(self, names: Collection[str]) -> bool:
@@ -72,7 +71,7 @@ def train(
     tell: Callable[[str], None] = lambda text: None,
     without: Collection[str] = (),
 ) -> Trained:
-    """Fit the two forests to all but the held-out networks, and judge them.
+    """Fit two forests to all but the held-out networks and judge them; then fit them to all.
 
     tell      told in a sentence what is done next
     without   families and targets that are left out; the model is judged on them, too
@@ -82,12 +81,10 @@ def train(
     measured = [one for one in measured if not one.is_of(without)]
     learned = _programs(one for one in measured if not one.is_held_out)
     judged = _programs(one for one in measured if one.is_held_out)
-    tell(f"fitting the median to {len(learned)} programs of {learned.workloads} workloads")
-    median = _fit(learned, MedianLoss(), settings)
-    tell("fitting the upper limit")
-    upper = _fit(learned, UpperLoss(_UPPER_SHARE), replace(settings, rounds=settings.rounds // 2))
+    tell(f"fitting to {len(learned)} programs of {learned.workloads} workloads, to judge")
+    median, upper = _fit_both(learned, settings)
+    policy = Policy()
     likely, most = _values(median, judged), _values(upper, judged)
-    policy = choose_policy(judged, likely, np.maximum(likely, most))
     scores = likely + policy.caution * np.maximum(most - likely, 0.0)
     accuracies = [
         ("roofline", accuracy_of(judged, judged.total(np.zeros(len(judged.base)))[0])),
@@ -99,27 +96,14 @@ def train(
         accuracies.append((_without(without), accuracy_of(unseen, _values(median, unseen))))
     else:
         accuracies += _left_out(measured, settings, tell)
+    everything = _programs(measured)
+    tell(f"fitting to all {len(everything)} programs of {everything.workloads} workloads")
+    median_trees, upper_trees = (
+        CompactTrees.of(forest, len(ROW_NAMES)) for forest in _fit_both(everything, settings)
+    )
     statistics = _statistics(measured, settings, accuracies) | {WITHOUT: sorted(without)}
-    trees = (CompactTrees.of(median, len(ROW_NAMES)), CompactTrees.of(upper, len(ROW_NAMES)))
-    return Trained(TimeModel(*trees, policy, statistics), tuple(accuracies))
-
-
-def choose_policy(programs: Programs, median: Column, upper: Column) -> Policy:
-    """The caution and the margin with which the chosen programs are fastest on average, bad
-    choices counting twice over.
-
-    Some of both is always taken: a default is chosen among hundreds of candidates, more of which
-    are overrated than of the few that were measured.
-    """
-    best = (np.inf, Policy())
-    for caution in _CAUTIONS:
-        scores = median + caution * (upper - median)
-        for margin in _MARGINS:
-            found = accuracy_of(programs, _with_margin(programs, scores, margin))
-            cost = float(np.log(found.mean) + 0.1 * np.log(found.p99))
-            if cost < best[0] - 1e-6:
-                best = (cost, Policy(caution, margin))
-    return best[1]
+    model = TimeModel(median_trees, upper_trees, policy, statistics)
+    return Trained(model, tuple(accuracies))
 
 
 def _with_margin(programs: Programs, scores: Column, margin: float) -> Column:
@@ -160,6 +144,15 @@ def _programs(measured: Iterable[Measured]) -> Programs:
         machine = machines.setdefault(one.conditions, one.conditions.machine)
         pairs.append((one.workload, machine))
     return programs_of(pairs)
+
+
+def _fit_both(programs: Programs, settings: TimeTreeSettings) -> tuple[Forest, Forest]:
+    """The forest of the median, and that of the upper limit."""
+    upper = replace(settings, rounds=settings.rounds // 2)
+    return (
+        _fit(programs, MedianLoss(), settings),
+        _fit(programs, UpperLoss(_UPPER_SHARE), upper),
+    )
 
 
 def _fit(programs: Programs, loss: TimeLoss, settings: TimeTreeSettings) -> Forest:

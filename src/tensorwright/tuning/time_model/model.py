@@ -30,14 +30,17 @@ Seconds = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How a schedule is chosen by what is predicted; found in training, with the trees.
+    """How a schedule is chosen by what is predicted.
 
     caution   how much uncertainty counts against a program
     margin    the schedule by rule is left for one whose score is lower by more than so much (log2)
+
+    What is chosen among hundreds is overrated more often than what was measured to train: the
+    numbers are from choices for fresh random networks (benchmarks/choice_margin.py).
     """
 
     caution: float = 0.5
-    margin: float = 0.1
+    margin: float = 0.3
 
     def __post_init__(self) -> None:
         for name in ("caution", "margin"):
