@@ -112,9 +112,11 @@ class Split(Primitive):
 
 
 def loop_extent(state: ScheduleState, stage: Stage, loop: str) -> Index:
-    """The extent of a loop: cheap for an axis of a stage at the root, else by analysis."""
-    if isinstance(stage.placement, AtRoot):
-        for axis in (*stage.tensor.axes, *stage.tensor.reduce_axes):
-            if axis.name == loop:
-                return axis.extent
+    """The extent of a loop: cheap for an axis of a reduction, which every placement folds whole,
+    and for one of a stage at the root; else by analysis.
+    """
+    spatial = stage.tensor.axes if isinstance(stage.placement, AtRoot) else ()
+    for axis in (*spatial, *stage.tensor.reduce_axes):
+        if axis.name == loop:
+            return axis.extent
     return analyse(state).nests[stage.name].extents[loop]

@@ -69,6 +69,37 @@ done:
   ret void
 }}
 """
+_NEEDED_IR = """
+define void @tw_needed(ptr %origins, i64 %count, ptr %is.needed) {{
+entry:
+  br label %register
+register:
+  %left = phi i64 [%count, %entry], [%n, %next]
+  %n = sub i64 %left, 1
+  %at = getelementptr [4 x i32], ptr %origins, i64 %n
+  %operation = load i32, ptr %at
+  %is.step = icmp sge i32 %operation, 0
+  %mark.at = getelementptr i8, ptr %is.needed, i64 %n
+  %mark = load i8, ptr %mark.at
+  %is.marked = icmp ne i8 %mark, 0
+  %is.used = and i1 %is.step, %is.marked
+  br i1 %is.used, label %operands, label %next
+operands:
+{operands}
+  br label %next
+next:
+  %more = icmp sgt i64 %n, 0
+  br i1 %more, label %register, label %done
+done:
+  ret void
+}}
+"""
+_MARK = """\
+  %o{k}.at = getelementptr i32, ptr %at, i64 {k}
+  %o{k} = load i32, ptr %o{k}.at
+  %o{k}.8 = zext i32 %o{k} to i64
+  %m{k} = getelementptr i8, ptr %is.needed, i64 %o{k}.8
+  store i8 1, ptr %m{k}"""
 _OPERAND = """\
   %{name}.at = getelementptr i32, ptr %at, i64 {place}
   %{name}.4 = load i32, ptr %{name}.at
@@ -148,6 +179,29 @@ class ColumnProgram:
                 padded,
             )
         return outputs[:, :count]
+
+
+def needed_for(origins: NDArray[np.int32], results: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which registers some results depend on, those of the results with them: (registers,).
+
+    Shapes:  origins (registers, 4): what each holds, an operation and the registers of its
+             operands, which come before it, or below 0: no operation
+    """
+    is_needed = np.zeros(len(origins), np.bool_)
+    is_needed[results] = True
+    _, mark = _compiled_needed()
+    mark(origins.ctypes.data, len(origins), is_needed.ctypes.data)
+    return is_needed
+
+
+@lru_cache(maxsize=1)
+def _compiled_needed() -> tuple[LoadedObject, Callable[..., None]]:
+    """The walk from the last register to the first, compiled once in each process."""
+    text = _NEEDED_IR.format(operands="\n".join(_MARK.format(k=k) for k in (1, 2, 3)))
+    code = load_ir(text, ("tw_needed",))
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    function = ctypes.CFUNCTYPE(None, pointer, number, pointer)
+    return code, function(code.address("tw_needed"))
 
 
 @lru_cache(maxsize=1)

@@ -11,9 +11,11 @@ All columns hold float64: integers below 2**52 are exact in it, their floored qu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensorwright.tuning.features.column_program import (
     ABOVE,
@@ -28,6 +30,7 @@ from tensorwright.tuning.features.column_program import (
     SAME,
     SUBTRACT,
     ColumnProgram,
+    needed_for,
 )
 
 
@@ -187,21 +190,48 @@ def product_of(cells: Sequence[Cell]) -> Cell:
     return product
 
 
-_Step: TypeAlias = "tuple[int, int, int, int]"
-_Origin: TypeAlias = "str | float | _Step"
-"""What a register holds: a column by its name, a number, or the result of (operation, operands)."""
+_Origin: TypeAlias = "tuple[int, int, int, int]"
+"""What a register holds: the result of an operation on the registers of three operands; or one of
+these, which have none.
+"""
+_NAME: _Origin = (-1, 0, 0, 0)
+_NUMBER: _Origin = (-2, 0, 0, 0)
+
+
+class _Registers:
+    """What each register holds, in order; mutable.
+
+    origins   of all of them          leaves   the names and numbers among them
+    """
+
+    def __init__(self) -> None:
+        self.origins: list[_Origin] = []
+        self.leaves: dict[int, str | float] = {}
+        self._table = np.zeros((0, 4), np.int32)  # the first of the origins
+
+    def leaf(self, content: str | float, origin: _Origin) -> int:
+        """The next register, which holds a column by its name, or a number."""
+        register = len(self.origins)
+        self.leaves[register] = content
+        self.origins.append(origin)
+        return register
+
+    def table(self) -> NDArray[np.int32]:
+        """The origins as an array (registers, 4)."""
+        more = chain.from_iterable(self.origins[len(self._table) :])
+        self._table = np.concatenate([self._table, np.fromiter(more, np.int32).reshape(-1, 4)])
+        return self._table
 
 
 class _Numbers(dict[float, int]):
     """The register of each number; one that is new gets the next."""
 
-    def __init__(self, origins: list[_Origin]) -> None:
+    def __init__(self, registers: _Registers) -> None:
         super().__init__()
-        self._origins = origins
+        self._registers = registers
 
     def __missing__(self, number: float) -> int:
-        self[number] = len(self._origins)
-        self._origins.append(float(number))
+        self[number] = self._registers.leaf(float(number), _NUMBER)
         return self[number]
 
 
@@ -217,9 +247,10 @@ class ColumnGraph:
         self.dependences: dict[Any, Any] = {}
         self.uses: dict[Any, Any] = {}
         self._columns: dict[str, Column] = {}
-        self._steps: dict[_Step, Column] = {}
-        self._origins: list[_Origin] = []  # of each register
-        self._numbers = _Numbers(self._origins)
+        self._steps: dict[_Origin, Column] = {}
+        self._registers = _Registers()
+        self._origins = self._registers.origins
+        self._numbers = _Numbers(self._registers)
         self._numbers[0]  # the register 0 stands for operands that are not there, too
 
     def clear(self) -> None:
@@ -233,8 +264,7 @@ class ColumnGraph:
         """The column that is given under a name when the program runs."""
         found = self._columns.get(name)
         if found is None:
-            found = self._columns[name] = Column(self, len(self._origins))
-            self._origins.append(name)
+            found = self._columns[name] = Column(self, self._registers.leaf(name, _NAME))
         return found
 
     def step(self, operation: int, a: Cell, b: Cell = 0, c: Cell = 0) -> Column:
@@ -257,41 +287,21 @@ class ColumnGraph:
 
         Its registers are numbered anew: columns, numbers, then the results of the steps, in order.
         """
-        origins = self._origins
-        leaves, steps = self._needed_for(results)
-        names = [n for n in leaves if isinstance(origins[n], str)]
-        numbers = [n for n in leaves if not isinstance(origins[n], str)]
+        origins, leaves = self._registers.table(), self._registers.leaves
+        wanted = np.array([column.register for column in results], np.int32)
+        needed = np.flatnonzero(needed_for(origins, wanted))
+        kinds = origins[needed, 0]
+        names, numbers = needed[kinds == _NAME[0]], needed[kinds == _NUMBER[0]]
+        steps = needed[kinds >= 0]
         number_of = np.zeros(len(origins), np.int32)
-        number_of[names + numbers + steps] = np.arange(len(leaves) + len(steps))
-        table = np.zeros((len(steps), 5), np.int32)
-        table[:, :4] = np.array([origins[n] for n in steps], np.int32).reshape(-1, 4)
-        table[:, 1:4] = number_of[table[:, 1:4]]
+        number_of[np.concatenate([names, numbers, steps])] = np.arange(len(needed))
+        table = np.empty((len(steps), 5), np.int32)
+        table[:, 0] = origins[steps, 0]
+        table[:, 1:4] = number_of[origins[steps, 1:]]
         table[:, 4] = number_of[steps]
         return ColumnProgram(
-            tuple(str(origins[n]) for n in names),
-            np.array([origins[n] for n in numbers], np.float64),
+            tuple(str(leaves[register]) for register in names.tolist()),
+            np.array([leaves[register] for register in numbers.tolist()], np.float64),
             table,
-            number_of[[column.register for column in results]],
+            number_of[wanted],
         )
-
-    def _needed_for(self, results: Sequence[Column]) -> tuple[list[int], list[int]]:
-        """The registers of columns and numbers that some results depend on, and those of steps, in
-        order.
-        """
-        origins = self._origins
-        is_needed = bytearray(len(origins))
-        for column in results:
-            is_needed[column.register] = 1
-        leaves: list[int] = []
-        steps: list[int] = []
-        for register in range(len(origins) - 1, -1, -1):  # operands come before what needs them
-            if not is_needed[register]:
-                continue
-            origin = origins[register]
-            if isinstance(origin, tuple):
-                _, a, b, c = origin
-                is_needed[a] = is_needed[b] = is_needed[c] = 1
-                steps.append(register)
-            else:
-                leaves.append(register)
-        return leaves[::-1], steps[::-1]

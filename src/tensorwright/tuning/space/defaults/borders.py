@@ -6,15 +6,20 @@ from collections.abc import Mapping
 from itertools import product
 from math import prod
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tensorwright.base import ScheduleError
 from tensorwright.expr import (
     Axis,
     Condition,
     Var,
     condition_sides,
+    evaluate_condition,
+    evaluate_index,
     free_vars,
+    has_element,
     loads_of,
-    substitute_condition,
 )
 from tensorwright.schedule import ScheduleState, SkipZeros, Stage
 from tensorwright.tuning.space.axes.accesses import extent_of
@@ -75,26 +80,28 @@ def _axes_of(stage: Stage, conditions: tuple[Condition, ...]) -> list[Axis]:
 
 
 def _saved(conditions: tuple[Condition, ...], axes: list[Axis], tile: Mapping[str, int]) -> float:
-    """The part of the terms that is skipped; 0 for images so long that it is next to nothing, and
-    for those without elements.
+    """The part of the terms that is skipped; 0 for images so long that it is next to nothing, for
+    those without elements, and where what is read depends on what is in memory.
     """
     extents = [extent_of(axis.extent) for axis in axes]
     count = prod(extents)
-    if not 0 < count <= _MOST_PAIRS:
+    sides = [side for each in conditions for side in condition_sides(each)]
+    if not 0 < count <= _MOST_PAIRS or any(map(has_element, sides)):
         return 0.0
-    sizes = [min(tile.get(axis.name, 1), n) for axis, n in zip(axes, extents, strict=True)]
-    kept = 0
-    for start in product(*(range(0, n, size) for n, size in zip(extents, sizes, strict=True))):
-        inside = [
-            range(a, min(a + size, n)) for a, size, n in zip(start, sizes, extents, strict=True)
-        ]
-        places = [
-            {axis.var: number for axis, number in zip(axes, place, strict=True)}
-            for place in product(*inside)
-        ]
-        is_kept = all(
-            any(substitute_condition(each, place) is True for place in places)
-            for each in conditions
-        )
-        kept += is_kept * len(places)
-    return 1 - kept / count
+    places = dict(zip((axis.var for axis in axes), np.indices(extents, sparse=True), strict=True))
+    starts = [range(0, n, tile.get(axis.name, 1)) for axis, n in zip(axes, extents, strict=True)]
+    kept = np.ones(extents, np.int64)
+    for condition in conditions:
+        holds = evaluate_condition(condition, lambda side: evaluate_index(side, places.__getitem__))
+        kept *= _anywhere_in_tile(np.broadcast_to(holds, extents), starts)
+    return 1 - int(kept.sum()) / count
+
+
+def _anywhere_in_tile(holds: NDArray[np.bool_], starts: list[range]) -> NDArray[np.bool_]:
+    """Of each point, whether something holds at a point of its tile."""
+    extents = holds.shape
+    for dimension, first in enumerate(starts):
+        holds = np.logical_or.reduceat(holds, first, axis=dimension)
+    for dimension, (first, extent) in enumerate(zip(starts, extents, strict=True)):
+        holds = np.repeat(holds, first.step, axis=dimension).take(range(extent), axis=dimension)
+    return holds
