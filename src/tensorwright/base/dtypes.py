@@ -16,6 +16,8 @@ from tensorwright.base.errors import UsageError
 class DType(Enum):
     """An element type. `str(DType.F32) == "f32"`, and `DType.parse` is the inverse."""
 
+    __hash__ = object.__hash__  # a member is one object; Enum hashes its name, each time in Python
+
     F16 = "f16"
     BF16 = "bf16"
     F32 = "f32"

@@ -8,6 +8,8 @@ from enum import Enum
 class Fn(Enum):
     """The functions of the value language: (text, number of arguments)."""
 
+    __hash__ = object.__hash__  # a member is one object; Enum hashes its name, each time in Python
+
     ADD = ("+", 2)
     SUB = ("-", 2)
     MUL = ("*", 2)

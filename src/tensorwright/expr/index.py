@@ -207,6 +207,8 @@ class Element(IndexExpr):
 class Relation(Enum):
     """The comparisons of the index sort; the other two are these with swapped sides."""
 
+    __hash__ = object.__hash__  # a member is one object; Enum hashes its name, each time in Python
+
     LT = "<"
     LE = "<="
     EQ = "=="

@@ -20,6 +20,8 @@ class Scope(Enum):
 class ForKind(Enum):
     """How the iterations of a loop run."""
 
+    __hash__ = object.__hash__  # a member is one object; Enum hashes its name, each time in Python
+
     SERIAL = "serial"
     UNROLLED = "unroll"
     VECTOR = "vectorize"

@@ -47,6 +47,8 @@ from tensorwright.schedule.execution import ForKind, Scope
 class Tail(Enum):
     """What a split does when the factors do not divide the extent."""
 
+    __hash__ = object.__hash__  # a member is one object; Enum hashes its name, each time in Python
+
     GUARD = "guard"  # run the body only where the index is in range
     SHIFT = "shift"  # start the last tile earlier, so that it is whole and overlaps its neighbour
     EXACT = "exact"  # they do divide it: refused otherwise

@@ -21,6 +21,7 @@ from tensorwright.expr import (
 )
 from tensorwright.loop.ir import (
     Allocate,
+    Buffer,
     Call,
     For,
     If,
@@ -68,6 +69,12 @@ class _Nests:
         self.buffers = buffers
         self.state = buffers.state
         self.guards = Guards(buffers)
+        self.placed: dict[AtRoot | At | After, list[Stage]] = {}
+        self.allocated: dict[tuple[str, str] | None, list[Buffer]] = {}
+        for stage in self.state.stages:
+            stored = buffers[stage.name]
+            self.placed.setdefault(stage.placement, []).append(stage)
+            self.allocated.setdefault(stored.allocated_at, []).append(stored.buffer)
 
     def nest(self, stage: Stage, depth: int) -> Stmt:
         """The loops of a stage from a depth inwards, with what is placed in them."""
@@ -75,18 +82,14 @@ class _Nests:
             return self._statement(stage)
         loop = stage.loops[depth]
         inner = self.nest(stage, depth + 1)
-        before = [s for s in self.state.stages if s.placement == At(stage.name, loop)]
-        after = [s for s in self.state.stages if s.placement == After(stage.name, loop)]
         body = block(
             *self._prefetches(stage, depth),
-            *(self.nest(s, 0) for s in before),
+            *(self.nest(s, 0) for s in self.placed.get(At(stage.name, loop), ())),
             inner,
-            *(self.nest(s, 0) for s in after),
+            *(self.nest(s, 0) for s in self.placed.get(After(stage.name, loop), ())),
         )
-        for allocated in reversed(self.state.stages):
-            stored = self.buffers[allocated.name]
-            if stored.allocated_at == (stage.name, loop):
-                body = Allocate(stored.buffer, body)
+        for buffer in reversed(self.allocated.get((stage.name, loop), ())):
+            body = Allocate(buffer, body)
         result = self._loop(stage, loop, body)
         if stage.intrinsic is not None and stage.intrinsic[0] == loop:
             result = self._call(stage, result)

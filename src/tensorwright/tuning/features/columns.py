@@ -44,29 +44,28 @@ class Column:
         self.register = register
 
     def __add__(self, other: Cell) -> Cell:
-        if other.__class__ is not Column and other == 0:
-            return self
-        return self.graph.step(ADD, self, other)
+        if isinstance(other, Column):
+            return self.graph.result((ADD, self.register, other.register, 0))
+        return self.graph.step(ADD, self, other) if other else self
 
     __radd__ = __add__
 
     def __sub__(self, other: Cell) -> Cell:
-        if other is self:
-            return 0
-        if other.__class__ is not Column and other == 0:
-            return self
-        return self.graph.step(SUBTRACT, self, other)
+        if isinstance(other, Column):
+            if other is self:
+                return 0
+            return self.graph.result((SUBTRACT, self.register, other.register, 0))
+        return self.graph.step(SUBTRACT, self, other) if other else self
 
     def __rsub__(self, other: float) -> Cell:
         return self.graph.step(SUBTRACT, other, self)
 
     def __mul__(self, other: Cell) -> Cell:
-        if other.__class__ is not Column:
-            if other == 0:
-                return 0
-            if other == 1:
-                return self
-        return self.graph.step(MULTIPLY, self, other)
+        if isinstance(other, Column):
+            return self.graph.result((MULTIPLY, self.register, other.register, 0))
+        if other == 1:
+            return self
+        return self.graph.step(MULTIPLY, self, other) if other else 0
 
     __rmul__ = __mul__
 
@@ -270,16 +269,21 @@ class ColumnGraph:
     def step(self, operation: int, a: Cell, b: Cell = 0, c: Cell = 0) -> Column:
         """The result of an operation on columns and numbers."""
         numbers = self._numbers
-        key = (
-            operation,
-            a.register if isinstance(a, Column) else numbers[a],
-            b.register if isinstance(b, Column) else numbers[b],
-            c.register if isinstance(c, Column) else numbers[c],
+        return self.result(
+            (
+                operation,
+                a.register if isinstance(a, Column) else numbers[a],
+                b.register if isinstance(b, Column) else numbers[b],
+                c.register if isinstance(c, Column) else numbers[c],
+            )
         )
-        found = self._steps.get(key)
+
+    def result(self, origin: _Origin) -> Column:
+        """The result of an operation on registers; 0 for operands that are not there."""
+        found = self._steps.get(origin)
         if found is None:
-            found = self._steps[key] = Column(self, len(self._origins))
-            self._origins.append(key)
+            found = self._steps[origin] = Column(self, len(self._origins))
+            self._origins.append(origin)
         return found
 
     def program(self, results: Sequence[Column]) -> ColumnProgram:

@@ -8,6 +8,7 @@ of a cell stands at `base + gene`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,7 +197,7 @@ class _Maker:
             common = np.array([values[row] for row in choice.values], np.int64)
             gene_of = np.full(len(values), -1, np.int64)
             gene_of[common] = np.arange(len(common))
-            pairs = neighbour_pairs(choice.table)
+            pairs = _pairs_of(choice.values)
             self.degree.append(np.bincount(pairs[:, 0], minlength=len(common)))
             self.target.append(pairs[:, 1])
             self.common.append(common)
@@ -228,6 +229,12 @@ class _Maker:
         sums = np.cumsum(found, axis=1)
         total: NDArray[np.float64] = np.maximum(sums[:, -1:], np.finfo(np.float64).tiny)
         return sums / total
+
+
+@lru_cache(maxsize=4096)
+def _pairs_of(values: tuple[tuple[int, ...], ...]) -> Ints:
+    """The neighbours among the rows of a choice: many choices have the same rows."""
+    return neighbour_pairs(np.array(values, np.int64))
 
 
 def _stage_of(choice: Choice) -> str:
