@@ -65,7 +65,7 @@ static void convolution_parallel_0(float *restrict relu, const float *restrict w
                     conv[55] = 0.0f;
                     for (int64_t kh = 0; kh < 3; kh++) {
                         for (int64_t kw = 0; kw < 3; kw++) {
-                            __builtin_prefetch(&w_packed[h_o * 8 + kh * 72 + kw * 24 + n_c_o * 216 + 216], 0, 2);
+                            __builtin_prefetch(&w_packed[h_o * 16 + kh * 72 + kw * 24 + n_c_o * 216 + 216], 0, 2);
                             *(f32x4_anywhere *)&conv[0] = ((*(f32x4_anywhere *)&conv[0]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216]));
                             *(f32x2_anywhere *)&conv[4] = ((*(f32x2_anywhere *)&conv[4]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216]));
                             conv[6] = (conv[6] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[kh * 72 + kw * 24 + n_c_o * 216]));

@@ -60,7 +60,7 @@ b21:
   %v27 = icmp ne ptr %v29, %v30
   br i1 %v27, label %b4, label %b28, !llvm.loop !0
 b28:
-  %v280 = getelementptr i8, ptr %v48, i64 224
+  %v280 = getelementptr i8, ptr %v48, i64 448
   br label %b32
 b32:
   %v49 = phi ptr [ %v48, %b28 ], [ %v279, %b197 ]
@@ -375,7 +375,7 @@ b197:
   %v275 = extractelement <8 x float> %v270, i64 6
   %v276 = getelementptr i8, ptr %v208, i64 1396
   store float %v275, ptr %v276, align 4
-  %v279 = getelementptr i8, ptr %v49, i64 32
+  %v279 = getelementptr i8, ptr %v49, i64 64
   %v281 = getelementptr i8, ptr %v54, i64 36
   %v282 = getelementptr i8, ptr %v208, i64 28
   %v277 = icmp ne ptr %v279, %v280

@@ -460,3 +460,20 @@ def test_constants_that_are_indices_are_not_packed(order: tuple[int, ...]) -> No
                 with pytest.raises(ScheduleError, match="as indices"):
                     PackConstant(constant, stage).check(state)
         check_sketches(case, samples=1)
+
+
+@pytest.mark.parametrize("rows", [7, 13, 14, 26, 28, 56])
+@pytest.mark.parametrize("more_rows", [14, 28])
+def test_elements_that_a_load_spreads_are_used_by_several_columns(
+    rows: int, more_rows: int
+) -> None:
+    """Where a multiply-add spreads them itself, one column may be best."""
+    columns, *_ = default_tile(64, rows, more_rows, AVX2)
+    assert columns >= 2
+
+
+@pytest.mark.parametrize(("target", "terms"), [(AVX2, 8), (AVX512, 4)])
+def test_steps_of_products_are_about_as_long(target: Target, terms: int) -> None:
+    (workload,) = partition(choose_layouts(simplify(entry(56, 64, 3)), target)).workloads
+    sketch = rule_sketches(state_of(workload), target)[0]
+    assert sketch.defaults["unroll"] == terms

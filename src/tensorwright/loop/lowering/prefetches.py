@@ -14,10 +14,12 @@ from tensorwright.expr import (
     simplify,
     substitute,
 )
-from tensorwright.loop.ir import For, Prefetch, Stmt, block
+from tensorwright.loop.ir import Buffer, For, Prefetch, Stmt, block
 from tensorwright.loop.lowering.buffers import StageBuffers
 from tensorwright.loop.lowering.loop_order import host_variables
 from tensorwright.schedule import ForKind, Stage
+
+_LINE_BYTES = 64
 
 
 def prefetches_in(buffers: StageBuffers, stage: Stage, loop: str) -> list[Stmt]:
@@ -53,15 +55,16 @@ def _ahead(buffers: StageBuffers, stage: Stage, tensor: str, loop: str, distance
 def _next_part(buffers: StageBuffers, stage: Stage, tensor: str, loop: str) -> Stmt:
     """A share of the lines of a packed constant that the next position of the host reads.
 
-    Lines are vectors of the last packed axis; those inside the loop are shared out among the
-    host's positions that read the same part.
+    The constant is counted in vectors of its last packed axis; those inside the loop are shared out
+    among the host's positions that read the same part.  Of short vectors, several lie in one line
+    of the caches, which is asked for once.
     """
     variables = buffers.analysis.nests[stage.name].variables
     bounds = buffers.analysis.bounds
     axes = buffers.packings[tensor].axes
     own = {variables[x]: x for x in stage.loops if x in variables}
     inside = stage.loops[stage.loops.index(loop) + 1 :]
-    lines = [var for var, _ in axes[:-1] if var in own and own[var] in inside]
+    vectors = [var for var, _ in axes[:-1] if var in own and own[var] in inside]
     parts = [var for var, _ in axes if var not in own]
     host = host_variables(buffers.state, stage)
     if not parts:
@@ -73,20 +76,29 @@ def _next_part(buffers: StageBuffers, stage: Stage, tensor: str, loop: str) -> S
         extent = bounds[var].high + 1
         tile = tile * extent + var
         tiles = tiles * extent
-    count: Index = prod((bounds[var].high + 1 for var in lines), start=1)
-    each = (count + tiles - 1) // tiles
+    count: Index = prod((bounds[var].high + 1 for var in vectors), start=1)
+    per_line = _vectors_per_line(buffers[tensor].buffer)
+    each = (count + tiles * per_line - 1) // (tiles * per_line)
     share = Var(f"{tensor}_next")
-    rest = tile * each + share
+    rest = (tile * each + share) * per_line
     place: dict[Var, Index] = {axes[-1][0]: 0, parts[-1]: parts[-1] + 1}
-    for var in reversed(lines[1:]):
+    for var in reversed(vectors[1:]):
         extent = bounds[var].high + 1
         place[var] = rest % extent
         rest = rest // extent
-    if lines:
-        place[lines[0]] = rest
+    if vectors:
+        place[vectors[0]] = rest
     indices = tuple(buffers.analysis.realise(substitute(var, place)) for var, _ in axes)
     if not any(decisions_of(index) for index in (each, *indices)):  # else it takes long
         wider = {**bounds, share: Range.of_extent(each)}
         indices = tuple(simplify(index, wider) for index in indices)
     ask = Prefetch(buffers[tensor].buffer, indices, level=2)
     return For(share, each, ForKind.UNROLLED, ask)
+
+
+def _vectors_per_line(buffer: Buffer) -> int:
+    """How many rows of the last axis of a buffer a line of the caches holds; at least one."""
+    width = buffer.shape[-1]
+    if not isinstance(width, int) or width < 1:
+        return 1
+    return max(1, _LINE_BYTES // (width * buffer.dtype.size_bytes))

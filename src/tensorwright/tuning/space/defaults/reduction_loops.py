@@ -18,7 +18,9 @@ from tensorwright.tuning.space.axes.accesses import (
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 
 FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
-_UNROLLED = 4  # terms of a longer one
+_UNROLLED = 4  # terms of a longer one, at least
+_MOST_UNROLLED_TERMS = 8  # of a product
+_UNROLLED_ADDS = 96  # multiply-adds of a step of a product, more or less
 _MOST_TAPS = 16  # of a row of a window that is unrolled whole
 _MOST_UNROLLED = 49  # taps of a window
 
@@ -31,11 +33,18 @@ class Choose(Protocol):
 
 
 def split_reduction(
-    builder: SketchBuilder, stage: Stage, taps: list[str], choose: Choose, *, is_window: bool
+    builder: SketchBuilder,
+    stage: Stage,
+    taps: list[str],
+    choose: Choose,
+    *,
+    sums: int,
+    is_window: bool,
 ) -> tuple[list[str], list[str]]:
     """The loops of the reduction: (loops, unrolled loops), outermost first.
 
     taps       axes of which terms are skipped: their loops are around the others
+    sums       of a tile, by rule
     is_window  neighbours share most of what they read, and the padding beside it is inlined
     """
     axes = list(stage.tensor.reduce_axes)
@@ -50,7 +59,8 @@ def split_reduction(
     if block and extent % block:  # the channels of a group end inside a block
         block = 0
     steps = divisors(block or extent, 16)
-    step = choose("unroll", steps, max(divisors(block or extent, _UNROLLED)), Kind.UNROLL)
+    terms = _usual_terms(stage.tensor, sums)
+    step = choose("unroll", steps, max(divisors(block or extent, terms)), Kind.UNROLL)
     if block and extent > block:
         inner = exact_div(block, step)
         builder.do(Split(stage.name, main.name, (inner, step), Tail.EXACT))
@@ -58,6 +68,16 @@ def split_reduction(
         return loops, [f"{main.name}_2"]
     builder.do(Split(stage.name, main.name, (step,), Tail.EXACT))
     return [*taps, *others, f"{main.name}_o"], [f"{main.name}_i"]
+
+
+def _usual_terms(tensor: Compute, sums: int) -> int:
+    """How many terms are unrolled, at most: what a step costs beside its arithmetic shall be small.
+
+    sums   of a tile: each takes a multiply-add for every term
+    """
+    if reads_once(tensor):
+        return _UNROLLED
+    return min(_MOST_UNROLLED_TERMS, max(_UNROLLED, _UNROLLED_ADDS // sums))
 
 
 def _innermost(tensor: Compute, axes: Sequence[Axis]) -> Axis:

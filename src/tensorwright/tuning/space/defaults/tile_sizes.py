@@ -35,6 +35,8 @@ def has_awkward_rest(extent: int, width: int) -> bool:
 
 LATENCY_CYCLES = 4.0  # of a multiply-add
 DELAYED_CYCLES = 4.7  # with what else makes the next of the same sum wait, where that counts
+_STARTED = 3.2  # instructions a cycle, on a core that runs another thread as well
+_FAR_BYTES = 16.0  # a cycle, of what is asked for ahead and comes from behind the second cache
 
 
 @lru_cache(maxsize=1024)
@@ -58,8 +60,12 @@ def default_tile(
     cycles each, and every row that uses one again saves reading it: few rows cost up to half.
     Tails count as work done for nothing.
 
+    Where an element is spread by a load of its own, that is one more instruction: a long column of
+    sums has one for each multiply-add, and a core that is shared does not start them in time.
+
     column_bytes   what a column of vectors takes over the whole reduction: where a tile's columns
-                   fill more than a third of the second cache, and are read again, a vector takes 8
+                   fill more than a third of the second cache, and are read again, they come from
+                   behind it
     blocks         so many columns, rows, second rows belong together: tiles are parts of that, or
                    some of them whole; 0: none do
     most_rows      so many rows, second rows, have their places in the first cache
@@ -68,14 +74,17 @@ def default_tile(
     best, best_score = (1, 1, 1), -1.0
     for c in range(1, min(columns, most_columns, 8) + 1):
         leaves = 3 * c * column_bytes > target.l2_bytes and rows * more_rows > 28
-        vector_cycles = 8.0 if leaves else 1.3
+        vector_cycles = target.vector_bytes / _FAR_BYTES if leaves else 1.3
         for second in range(1, min(more_rows, most_rows[1], 4) + 1):
             for r in range(1, min(rows, most_rows[0], 28) + 1):
                 held = c * r * second
                 is_whole = all(map(is_aligned, (c, r, second), blocks))
                 if held + c + 1 > target.vector_registers or not is_whole:
                     continue
-                cycles = max(held / 2, (c + r * second) / 2, vector_cycles * c, latency_cycles)
+                reads = c + r * second
+                cycles = max(held / 2, reads / 2, vector_cycles * c, latency_cycles)
+                if not target.spreads_operands:
+                    cycles = max(cycles, (held + reads) / _STARTED)
                 share = held / 2 / cycles
                 for size, extent in ((c, columns), (r, rows), (second, more_rows)):
                     share *= extent / (-(-extent // size) * size)

@@ -456,7 +456,10 @@ class Tiling:
             builder.do(FoldConstant(constant))
         stage = builder.state.stage(name)
         is_window = self.order is Order.INLINED
-        folding, unrolled = split_reduction(builder, stage, taps, self._choose, is_window=is_window)
+        sums = prod(self.tile)
+        folding, unrolled = split_reduction(
+            builder, stage, taps, self._choose, sums=sums, is_window=is_window
+        )
         rest = [axis.name for axis in stage.tensor.axes if axis.name not in (lanes, *tile)]
         builder.do(Reorder(name, (*rest, *folding, *unrolled, *tile, vector)))
         for loop in (*unrolled, *tile):
