@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.targets import AVX512
+from tests.targets import AVX2, AVX512
 
+from tensorwright.base import Target
 from tensorwright.expr import Compute, compute, placeholder, reduce_axis, sum_over
 from tensorwright.schedule import CacheRead, ComputeAt, Parallel, initial_state
 from tensorwright.tuning.space import Sketch, rule_sketches
@@ -16,8 +17,10 @@ def product(rows: int, inner: int, columns: int) -> Compute:
     return compute("c", (rows, columns), lambda i, j: sum_over(a[i, k] * b[k, j], k))
 
 
-def first_sketch(output: Compute, constants: frozenset[str] = frozenset()) -> Sketch:
-    return rule_sketches(initial_state((output,), constants), AVX512)[0]
+def first_sketch(
+    output: Compute, constants: frozenset[str] = frozenset(), target: Target = AVX512
+) -> Sketch:
+    return rule_sketches(initial_state((output,), constants), target)[0]
 
 
 def test_columns_of_an_activation_are_copied_once_per_column_of_tiles() -> None:
@@ -42,6 +45,21 @@ def test_columns_of_an_activation_are_copied_once_per_column_of_tiles() -> None:
 def test_other_operands_stay(shape: tuple[int, int, int], constants: frozenset[str]) -> None:
     trace = first_sketch(product(*shape), constants).trace
     assert not any(isinstance(step, CacheRead) for step in trace)
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_copied"),
+    [
+        ((256, 512, 512), True),  # all rows lie in two sets of the first cache
+        ((256, 512, 500), False),  # no two neighbours do
+        ((256, 128, 256), False),  # few of them, in more sets
+    ],
+)
+def test_narrow_vectors_read_copies_of_rows_that_share_sets(
+    shape: tuple[int, int, int], is_copied: bool
+) -> None:
+    trace = first_sketch(product(*shape), target=AVX2).trace
+    assert any(isinstance(step, CacheRead) for step in trace) == is_copied
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ def most_rows(
 
     Constants count not: they are stored in the order in which they are read.
     """
-    ways = max(2, target.l1_bytes // _PAGE_BYTES - _OTHER_WAYS)
     limits: list[int] = []
     for operand in operands(state, state.stage(anchor), state.stage(stored)):
         stride = stride_along(operand.load, axis.var)
@@ -37,6 +36,12 @@ def most_rows(
             continue
         apart = abs(stride) * operand.load.dtype.size_bytes
         if apart > _LINE_BYTES:
-            sets = max(1, _PAGE_BYTES // max(gcd(apart, _PAGE_BYTES), _LINE_BYTES))
-            limits.append(ways * sets)
+            limits.append(lines_held(apart, target))
     return min(limits, default=None)
+
+
+def lines_held(apart_bytes: int, target: Target) -> int:
+    """How many lines so far apart the first cache holds at once."""
+    ways = max(2, target.l1_bytes // _PAGE_BYTES - _OTHER_WAYS)
+    sets = max(1, _PAGE_BYTES // max(gcd(apart_bytes, _PAGE_BYTES), _LINE_BYTES))
+    return ways * sets

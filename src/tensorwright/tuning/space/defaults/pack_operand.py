@@ -1,8 +1,8 @@
 """Panels: the columns of an operand that a column of tiles reads, copied to lie together.
 
-A product of two activations reads its wide operand one row after the other, each row in a page and
-often a cache set of its own.  Where that is so and several tiles of rows use the same columns, a
-thread copies these columns first and all its tiles read the copy.
+A product of two activations reads its wide operand one row after the other, each row in a page of
+its own, or many of them in one set of the first cache.  Where that is so and several tiles of rows
+use the same columns, a thread copies these columns first and all its tiles read the copy.
 
 Source:  the packing of B in Goto, van de Geijn: Anatomy of high-performance matrix multiplication,
 ACM TOMS 2008.
@@ -21,15 +21,23 @@ from tensorwright.tuning.space.axes.accesses import (
     reads_along,
     stride_along,
 )
+from tensorwright.tuning.space.axes.cache_sets import lines_held
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 _APART_BYTES = 2048  # rows further apart than that are copied; measured on Sapphire Rapids
 _MANY = 128  # so many rows need more pages than a first-level TLB holds
 _USES = 24  # so many rows of the result are worth the copy
+_TIMES = 8  # a panel has so many times the lines that the first cache has room for
+_WIDE = 64  # vectors of so many bytes hide that; narrower ones lose a sixth of the speed, on Zen 4
 
 
 def pack_operand(
-    builder: SketchBuilder, anchor: str, stored: str, lanes: Axis, rows: Axis | None
+    builder: SketchBuilder,
+    anchor: str,
+    stored: str,
+    lanes: Axis,
+    rows: Axis | None,
+    target: Target,
 ) -> str:
     """Let the anchor read a copy of its wide operand; the name of the copy, "" where none pays.
 
@@ -47,10 +55,13 @@ def pack_operand(
             continue
         if stride_along(operand.load, lanes.var) != 1 or reads_along(operand.load, rows.var):
             continue
-        apart = stride_along(operand.load, folded.var) or 0
-        is_far = apart * load.dtype.size_bytes > _APART_BYTES
+        apart_bytes = (stride_along(operand.load, folded.var) or 0) * load.dtype.size_bytes
+        lines = extent_of(folded.extent)
+        is_crowded = target.vector_bytes < _WIDE and (
+            _TIMES * lines_held(apart_bytes, target) < lines
+        )
         is_read_once = sum(other.source.name == name for other in loads) == 1
-        if is_far and is_read_once and extent_of(folded.extent) >= _MANY:
+        if (apart_bytes > _APART_BYTES or is_crowded) and is_read_once and lines >= _MANY:
             step = CacheRead(name, anchor, Scope.GLOBAL)
             builder.do(step)
             return step.copy

@@ -171,7 +171,7 @@ def _tile_sketch(
         return None
     panel = ""
     if order is Order.PANELS:
-        panel = pack_operand(builder, anchor, stored, roles.lanes, roles.row)
+        panel = pack_operand(builder, anchor, stored, roles.lanes, roles.row, target)
         if not panel or extent_of(roles.lanes.extent) <= width:
             return None
     Tiling(builder, target, anchor, stored, roles, order, panel, skips_rows=skips_rows).build()
