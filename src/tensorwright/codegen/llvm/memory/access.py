@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tensorwright.base import DType, InternalError, UnsupportedError
 from tensorwright.codegen.analysis.linear import Linear, Terms
@@ -15,6 +16,9 @@ from tensorwright.codegen.llvm.text.literals import (
     register_type,
     splat_literal,
 )
+
+LaneGroups: TypeAlias = tuple[tuple[Linear, tuple[int, ...]], ...]
+"""Uniform places, each with the lanes that read it; every lane is in one group."""
 
 _SMALLEST_VECTOR = 16  # bytes
 
@@ -162,6 +166,22 @@ class Accesses(Indices):
             f"call {kind} @{name}(<{lanes} x ptr> {addresses}, i32 {align}, "
             f"<{lanes} x i1> {mask_name}, {kind} zeroinitializer)",
         )
+
+    def load_groups(self, storage: Piece, groups: LaneGroups, depth: int) -> str:
+        """Load one element for each group of lanes, spread it and keep it in the group's lanes."""
+        function, lanes = self.function, self.lanes
+        element, kind = memory_element(storage.dtype), memory_type(storage.dtype, lanes)
+        total = "poison"
+        for place, group in groups:
+            one = self.load_scalar(storage, place, None, depth)
+            spread = function.splat_name(element, one, lanes)
+            if total == "poison":
+                total = spread
+                continue
+            mask = ", ".join(f"i1 {str(lane in group).lower()}" for lane in range(lanes))
+            text = f"select <{lanes} x i1> <{mask}>, {kind} {spread}, {kind} {total}"
+            total = function.pure(text, spread, total)
+        return total
 
     def _load_every_second(self, storage: Piece, place: Linear, depth: int) -> str:
         """Two contiguous loads, the second ending at the last element wanted, and a shuffle."""

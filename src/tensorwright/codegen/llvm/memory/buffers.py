@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from tensorwright.base import DType, InternalError, Target
 from tensorwright.codegen.analysis.linear import Linear, combine, scaled
-from tensorwright.codegen.llvm.memory.access import Accesses, Piece, without
+from tensorwright.codegen.llvm.memory.access import Accesses, LaneGroups, Piece, without
 from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.literals import Val, memory_type, register_type, scalar_literal
-from tensorwright.expr import Index, Value, loads_of
+from tensorwright.expr import Index, Value, has_element, loads_of
 from tensorwright.loop import Buffer
 
 _SLOT_ALIGN = 64
@@ -60,11 +60,52 @@ class Memory(Accesses):
             raw = self.load_scalar(storage, place, guard, depth)
         elif place.step == 1 and not self.vector_terms(place):
             raw = self.load_contiguous(storage, place, guard, padded, depth)
+        elif (groups := self._lane_groups(buffer, indices, place, guard, padded)) is not None:
+            raw = self.load_groups(storage, groups, self._group_depth(buffer.name, groups))
         else:
             raw = self.gather(storage, place, guard, padded, depth)
         value = self.from_memory(raw, storage.dtype, lanes)
         self.function.remember(depth, buffer.name, access, value)
         return value
+
+    def _lane_groups(
+        self,
+        buffer: Buffer,
+        indices: tuple[Index, ...],
+        place: Linear,
+        guard: Val | None,
+        padded: int,
+    ) -> LaneGroups | None:
+        """The few places that the lanes share, each with its lanes; None if they share few.
+
+        A row that is resized by 16 is read like this: 16 neighbours have two elements between them.
+        Each lane's place is evaluated by itself, as a scalar; equal ones are one value.
+        """
+        storage = self._storage(buffer)
+        if guard is not None or padded or not self.vector_terms(place):
+            return None
+        if storage.private != 1 or any(has_element(index) for index in indices):
+            return None
+        vectors = {
+            name: value
+            for name, value in self.env.items()
+            if isinstance(value, Linear) and value.step
+        }
+        groups: dict[Linear, list[int]] = {}
+        for lane in range(self.lanes):
+            for name, start in vectors.items():
+                self.env[name] = Linear(start.const + start.step * lane, start.terms)
+            groups.setdefault(self.offset(buffer, indices), []).append(lane)
+            if len(groups) > self.lanes // 2 + 1:
+                break
+        self.env.update(vectors)
+        if len(groups) > self.lanes // 2 + 1:
+            return None
+        return tuple((shared, tuple(lanes)) for shared, lanes in groups.items())
+
+    def _group_depth(self, buffer: str, groups: LaneGroups) -> int:
+        """The scope in which the loads of all groups may happen."""
+        return max(self._load_depth(buffer, shared, None) for shared, _ in groups)
 
     def load_or(
         self, buffer: Buffer, indices: tuple[Index, ...], condition: Val, constant: Val
