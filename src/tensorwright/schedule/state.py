@@ -138,7 +138,10 @@ class Stage:
 
     def kind(self, loop: str) -> ForKind:
         """How a leaf loop runs; what is not marked is serial."""
-        return next((kind for name, kind in self.marks if name == loop), ForKind.SERIAL)
+        for name, kind in self.marks:
+            if name == loop:
+                return kind
+        return ForKind.SERIAL
 
     def with_mark(self, loop: str, kind: ForKind) -> Stage:
         """The stage with one more mark."""
@@ -230,7 +233,8 @@ class ScheduleState:
 
     def with_stage(self, changed: Stage) -> ScheduleState:
         """The state with one stage replaced by one of the same name."""
-        stages = tuple(changed if stage.name == changed.name else stage for stage in self.stages)
+        name = changed.name
+        stages = tuple([changed if stage.name == name else stage for stage in self.stages])
         return replace(self, stages=stages)
 
     def readers(self, name: str) -> tuple[Stage, ...]:

@@ -9,6 +9,7 @@ from tensorwright.expr import Combiner
 from tensorwright.schedule.execution import BLOCKS, THREADS, ForKind
 from tensorwright.schedule.primitive import (
     Primitive,
+    applied,
     need_legal_nesting,
     need_loop,
     need_stage,
@@ -19,12 +20,12 @@ from tensorwright.schedule.state import ScheduleState
 _FOLDS = frozenset((Combiner.SUM, Combiner.PROD, Combiner.MAX, Combiner.MIN))
 
 
-def _check(step: object, state: ScheduleState, name: str, loop: str, kind: ForKind) -> None:
+def _check(step: Primitive, state: ScheduleState, name: str, loop: str, kind: ForKind) -> None:
     stage = need_stage(step, state, name)
     need_loop(step, state, stage, loop)
     if stage.kind(loop) is not ForKind.SERIAL:
         raise refuse(step, state, f"loop {loop} is already marked", "", (name, loop))
-    need_legal_nesting(step, state, state.with_stage(stage.with_mark(loop, kind)))
+    need_legal_nesting(step, state, applied(step, state))
     # Theorem: the iterations of a spatial loop write different elements (or the same value twice,
     # where a tile was shifted), so they may run at once; those of a reduction loop update the same
     # element: lanes may if their results are folded first, by one of `_FOLDS` over floats.

@@ -7,6 +7,7 @@ and a recording that runs on columns of candidates for one that has some.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from typing import Any
 from weakref import finalize
@@ -146,12 +147,21 @@ def features_of(
 
 
 def lower_sketch(state: ScheduleState, sketch: Sketch) -> LoopProgram:
-    """The loop program of a sketch with its decisions open; its steps are not checked again."""
+    """The loop program of a sketch with its decisions open, but for what it prefetches, which no
+    feature tells; its steps are not checked again.
+    """
     if sketch.state is not None:
-        return lower(sketch.state)
+        return lower(_without_prefetches(sketch.state))
     for step in sketch.trace:
         state = step.apply(state)
-    return lower(state)
+    return lower(_without_prefetches(state))
+
+
+def _without_prefetches(state: ScheduleState) -> ScheduleState:
+    for stage in state.stages:
+        if stage.prefetches:
+            state = state.with_stage(replace(stage, prefetches=()))
+    return state
 
 
 class Featurizer:
