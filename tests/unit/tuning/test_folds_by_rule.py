@@ -11,9 +11,18 @@ from tests.unit.tuning.compiled import check_network, weights, workloads
 from tensorwright.base import Target
 from tensorwright.expr import Compute
 from tensorwright.graph import Graph, GraphBuilder
-from tensorwright.schedule import ComputeAt, Reorder, Trace, state_of
+from tensorwright.schedule import (
+    CacheRead,
+    ComputeAt,
+    ComputeInline,
+    Parallel,
+    Reorder,
+    Split,
+    Trace,
+    state_of,
+)
 from tensorwright.tuning.space import default_trace
-from tensorwright.tuning.space.axes.accesses import reads_once
+from tensorwright.tuning.space.axes.accesses import folds_in_order, reads_once
 from tensorwright.tuning.space.defaults.tile_sizes import fold_tile
 
 pytestmark = pytest.mark.target
@@ -71,6 +80,8 @@ def test_memory_is_read_in_order(target: Target) -> None:
 
 def test_what_reads_everything_once() -> None:
     assert reads_once(last_of(over_channels(), AVX512)[0])
+    assert folds_in_order(last_of(pooled(), AVX512)[0], 16)
+    assert not folds_in_order(last_of(over_channels(), AVX512)[0], 16)
     assert not reads_once(last_of(gated(), AVX512)[0])
     assert not reads_once(last_of(turned(), AVX512)[0])
 
@@ -94,3 +105,66 @@ def test_few_rows_are_read_at_once(
 def test_gates_are_computed_once() -> None:
     _, trace = last_of(gated(), AVX512)
     assert "mul" not in {step.stage for step in trace if isinstance(step, ComputeAt)}
+
+
+def narrow_image() -> Graph:
+    """A 1x1 convolution of channels in blocks, whose result is added to rows of twelve."""
+    b = GraphBuilder("narrow_image")
+    x = b.add("conv", b.input("x", (1, 16, 12, 12)), b.constant(weights(32, 16, 3, 3)))
+    x = b.add("conv", x, b.constant(weights(16, 32, 1, 1)))
+    return b.finish([b.add("add", x, b.input("r", (1, 16, 10, 10)))])
+
+
+def windows_of_blocks() -> Graph:
+    """A depthwise convolution of channels in blocks, stored as rows of channels."""
+    b = GraphBuilder("windows_of_blocks")
+    x = b.add("conv", b.input("x", (1, 16, 50)), b.constant(weights(64, 16, 3)))
+    return b.finish([b.add("conv", x, b.constant(weights(64, 1, 3)), groups=64, pads=(1, 1))])
+
+
+def heads() -> Graph:
+    """A projection that is stored by heads, with the positions last."""
+    b = GraphBuilder("heads")
+    x = b.add("matmul", b.input("x", (1, 128, 64)), b.constant(weights(64, 128)))
+    x = b.add("reshape", x, shape=(1, 128, 4, 32))
+    return b.finish([b.add("transpose", x, perm=(0, 2, 3, 1))])
+
+
+def mixed() -> Graph:
+    """What a mixer does: a product along the positions of each channel."""
+    b = GraphBuilder("mixed")
+    x = b.add("transpose", b.input("x", (1, 64, 48)), perm=(0, 2, 1))
+    return b.finish([b.add("relu", b.add("matmul", x, b.constant(weights(64, 80))))])
+
+
+@pytest.mark.parametrize("make", [narrow_image, windows_of_blocks, heads, mixed])
+def test_values_in_other_orders(make: Callable[[], Graph]) -> None:
+    check_network(make())
+
+
+def test_lanes_that_lie_together_are_not_copied() -> None:
+    _, trace = last_of(narrow_image(), AVX512)
+    assert not any(isinstance(step, CacheRead) for step in trace)
+
+
+def test_a_tile_has_one_head() -> None:
+    _, trace = last_of(heads(), AVX512)
+    (split,) = (
+        s for s in trace if isinstance(s, Split) and (s.stage, s.loop) == ("transpose", "c")
+    )
+    assert split.factors == (1,)
+
+
+def test_elements_that_are_spread_are_read_where_they_lie() -> None:
+    _, trace = last_of(mixed(), AVX512)
+    assert ComputeInline("transpose") in trace
+
+
+def test_threads_take_what_is_worth_a_fork() -> None:
+    def forks(rows: int) -> bool:
+        b = GraphBuilder("small")
+        y = b.add("matmul", b.input("x", (rows, 32)), b.constant(weights(32, 112)))
+        return any(isinstance(step, Parallel) for step in last_of(b.finish([y]), AVX512)[1])
+
+    assert forks(64)
+    assert not forks(8)

@@ -88,6 +88,22 @@ def reads_once(tensor: Compute) -> bool:
     )
 
 
+def folds_in_order(tensor: Compute, width: int) -> bool:
+    """Whether a fold reads every element once, and next the vector that lies beside the last."""
+    loads = tuple(loads_of(tensor.body))
+    axes = [axis.var for axis in tensor.reduce_axes if axis.extent != 1]
+    apart = [[stride_along(load, var) for load in loads] for var in axes]
+    beside = any(all(s is not None and abs(s) <= width for s in strides) for strides in apart)
+    return reads_once(tensor) and beside
+
+
+def slides_along(loads: Iterable[Load], tensor: Compute, var: Var) -> bool:
+    """Whether a window of several taps moves along a variable in some of the reads of a fold."""
+    taps = {axis.var for axis in tensor.reduce_axes if axis.extent != 1}
+    indices = (index for load in loads for index in load.indices)
+    return any(var in free_vars(index) and taps & free_vars(index) for index in indices)
+
+
 @dataclass(frozen=True, slots=True)
 class Operand:
     """A read of the reduction with its indices over the axes of the stored stage and the

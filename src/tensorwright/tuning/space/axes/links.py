@@ -52,6 +52,14 @@ def own_axes(state: ScheduleState, anchor: str, stored: str) -> dict[str, tuple[
     }
 
 
+def shares_axis(state: ScheduleState, anchor: str, stored: str, one: Axis, other: Axis) -> bool:
+    """Whether two axes of `stored` run through the same axis of `anchor`, as a head and a place in
+    it do: of several of both, all that lies between them would be computed.
+    """
+    own = own_axes(state, anchor, stored)
+    return bool({*own.get(one.name, ())} & {*own.get(other.name, ())})
+
+
 def block_in(state: ScheduleState, anchor: str, stored: str, axis: Axis) -> int:
     """The blocks that an axis of `stored` runs through: b in y[.. i // b .. i % b]; 0 if none."""
     atoms = _parts(link_of(state, anchor, stored), axis.var)

@@ -112,17 +112,18 @@ def is_scattered(state: ScheduleState, anchor: str, stored: str, width: int) -> 
         return False
     if is_tangled(state, anchor, stored):
         return True
-    if not has_reuse(state.stage(anchor).tensor):
-        return False
+    shares = has_reuse(state.stage(anchor).tensor)
     if roles is None:
-        return bool(own.rows)
+        return bool(own.rows) or not shares
+    if not shares:
+        return False
     rows, own_rows = (prod(extent_of(a.extent) for a in r.rows) for r in (roles, own))
     is_flat = rows < _FEW_ROWS and 2 * rows <= own_rows
     is_narrow = 2 * extent_of(roles.lanes.extent) < width and len(roles.rows) < len(own.rows)
-    return is_flat or is_narrow or 2 * _filled(roles, width) <= _filled(own, width)
+    return is_flat or is_narrow or 2 * filled_lanes(roles, width) <= filled_lanes(own, width)
 
 
-def _filled(roles: AxisRoles, width: int) -> int:
+def filled_lanes(roles: AxisRoles, width: int) -> int:
     """How many lanes of a vector are computed for something."""
     return min(extent_of(roles.lanes.extent), vector_within(roles.lanes_block, width))
 

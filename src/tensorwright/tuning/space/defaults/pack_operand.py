@@ -10,18 +10,31 @@ ACM TOMS 2008.
 
 from __future__ import annotations
 
+from math import prod
+
 from tensorwright.base import Target
-from tensorwright.expr import Axis, free_vars, loads_of
-from tensorwright.schedule import CacheRead, ComputeAt, Scope, Split, Vectorize
+from tensorwright.expr import Axis, Compute, Load, Value, Var, free_vars, loads_of
+from tensorwright.schedule import (
+    CacheRead,
+    ComputeAt,
+    ComputeInline,
+    ScheduleState,
+    Scope,
+    Split,
+    Vectorize,
+)
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
     group_size,
+    has_reuse,
     lanes_for,
     operands,
+    points,
     reads_along,
     stride_along,
 )
 from tensorwright.tuning.space.axes.cache_sets import lines_held
+from tensorwright.tuning.space.axes.roles import filled_lanes, find_roles
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 _APART_BYTES = 2048  # rows further apart than that are copied; measured on Sapphire Rapids
@@ -71,26 +84,72 @@ def pack_operand(
 def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:
     """Copy an operand that is read across its rows along the last axis into the other order.
 
-    The last axis that fills half a vector, that is, if there is one.
+    The last axis that fills half a vector, that is, if there is one, and no other axis has better
+    vectors already.
     """
     state = builder.state
     axes = state.stage(stored).tensor.axes
     long_axes = [axis for axis in axes if 2 * extent_of(axis.extent) >= width]
     last = long_axes[-1] if long_axes else axes[-1]
     found = operands(state, state.stage(anchor), state.stage(stored))
-    if last.extent == 1 or len(found) < 2:
+    if last.extent == 1 or len(found) < 2 or _has_vectors(state, anchor, stored, last, width):
         return
     links = dict(zip(loads_of(state.stage(anchor).tensor.body), found, strict=True))
     for load, operand in links.items():
         if operand.is_constant or stride_along(operand.load, last.var) in (0, 1):
             continue
-        if group_size(operand.load, last.var):
+        if group_size(operand.load, last.var) or _is_row_read_once(
+            load, state.stage(anchor).tensor
+        ):
             continue
         across = [n for n, i in enumerate(operand.load.indices) if last.var in free_vars(i)]
         rank = len(load.indices)
         if len(across) == 1 and across[0] != rank - 1:
             order = (*(n for n in range(rank) if n != across[0]), across[0])
             builder.do(CacheRead(load.source.name, anchor, Scope.GLOBAL, order))
+
+
+def _is_row_read_once(load: Load, tensor: Compute) -> bool:
+    """Whether an operand is folded along its rows, each once: a copy would take longer."""
+    elements = prod(extent_of(extent) for extent in load.source.shape)
+    along = [stride_along(load, axis.var) for axis in tensor.reduce_axes if axis.extent != 1]
+    return points(tensor) < 2 * elements and 1 in along
+
+
+def _has_vectors(state: ScheduleState, anchor: str, stored: str, last: Axis, width: int) -> bool:
+    """Whether lanes along another axis than the last, whose result is stored across its rows, are
+    better than a copy.
+
+    So they are where the last axis fills fewer lanes: its sums are under a mask.  Where the result
+    is stored across the axis of the copy as well, that must fill many more.
+    """
+    roles = find_roles(state, anchor, stored, width)
+    if roles is None or roles.lanes is last:
+        return False
+    is_across = last is not state.stage(stored).tensor.axes[-1]
+    return (1 + is_across) * filled_lanes(roles, width) > min(extent_of(last.extent), width)
+
+
+def inline_turned(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:
+    """Read the narrow operand of a product where it lies, not a transposed copy of it.
+
+    Its elements are spread over all lanes one by one, so their order costs nothing.
+    """
+    state = builder.state
+    stage = state.stage(anchor)
+    roles = find_roles(state, anchor, stored, width)
+    if roles is None or not has_reuse(stage.tensor):
+        return
+    for operand in operands(state, stage, state.stage(stored)):
+        name = operand.load.source.name
+        is_narrow = not reads_along(operand.load, roles.lanes.var)
+        if is_narrow and state.has_stage(name) and _permutes(state.stage(name).tensor.body):
+            builder.do(ComputeInline(name))
+
+
+def _permutes(body: Value) -> bool:
+    """Whether a stage copies a tensor with its dimensions in another order."""
+    return isinstance(body, Load) and all(isinstance(i, Var) or i == 0 for i in body.indices)
 
 
 def place_panel(builder: SketchBuilder, copy: str, host: str, loop: str, target: Target) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Const, Load, Select, Tensor, children, free_vars, loads_of
+from tensorwright.expr import Const, Load, Select, Tensor, children, loads_of
 from tensorwright.schedule import (
     CacheRead,
     CacheWrite,
@@ -31,11 +31,16 @@ from tensorwright.tuning.space.axes.accesses import (
     lanes_for,
     points,
     reads_along,
+    slides_along,
 )
 from tensorwright.tuning.space.axes.links import own_axes
 from tensorwright.tuning.space.axes.roles import find_roles, is_scattered, rows_inside_columns
 from tensorwright.tuning.space.defaults.borders import skip_zeros
-from tensorwright.tuning.space.defaults.pack_operand import pack_operand, transpose_operands
+from tensorwright.tuning.space.defaults.pack_operand import (
+    inline_turned,
+    pack_operand,
+    transpose_operands,
+)
 from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
@@ -80,8 +85,9 @@ def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
         usual = max((_skips(sketch) for sketch in found), default=0)
         flat = (_tile_sketch(state, target, anchor.name, o, skips_rows=True) for o in orders)
         found += [sketch for sketch in flat if sketch is not None and _skips(sketch) > usual]
-    # an operand put into another order is not worth the work for every band again
-    found.sort(key=lambda sketch: _transposes(sketch) and not _feeds_whole(sketch))
+    if has_reuse(anchor.tensor):
+        # an operand put into another order is not worth the work for every band again
+        found.sort(key=lambda sketch: _transposes(sketch) and not _feeds_whole(sketch))
     return tuple(found)
 
 
@@ -90,9 +96,7 @@ def _slides_along_lanes(state: ScheduleState, anchor: Stage, target: Target) -> 
     roles = find_roles(state, anchor.name, anchor.name, lanes_for(target, anchor))
     if roles is None:
         return True
-    taps = {axis.var for axis in anchor.tensor.reduce_axes if axis.extent != 1}
-    indices = [index for load in loads_of(anchor.tensor.body) for index in load.indices]
-    return any(roles.lanes.var in free_vars(i) and taps & free_vars(i) for i in indices)
+    return slides_along(loads_of(anchor.tensor.body), anchor.tensor, roles.lanes.var)
 
 
 def _has_long_panels(state: ScheduleState, anchor: Stage, target: Target) -> bool:
@@ -165,6 +169,7 @@ def _tile_sketch(
         anchor = CacheWrite(anchor).cached
     if order is Order.INLINED:
         _inline_padding(builder, anchor, stored, width, feeding)
+    inline_turned(builder, anchor, stored, width)
     transpose_operands(builder, anchor, stored, width)
     roles = find_roles(builder.state, anchor, stored, width)
     if roles is None:

@@ -99,11 +99,11 @@ _FOLD_TILES = 4  # so many at least, that several threads have some
 
 
 def fold_tile(columns: int, rows: int, target: Target) -> tuple[int, int, int]:
-    """The register tile (vectors, rows, second rows) of a fold that reads every element once.
+    """The register tile (vectors, rows, second rows) of a fold that reads every element once, in
+    the order of memory.
 
-    It waits for memory, which is fast where few rows are read at once, each in order.  Lines are
-    read whole, that is, columns come before rows; more sums than hide the latency of an addition
-    are of no use.  Tails count as work done for nothing.
+    It waits for memory, which is fast where few rows are read at once.  More sums than hide the
+    latency of an addition are of no use.  Tails count as work done for nothing.
     """
     enough = max(1, _FOLD_BYTES // target.vector_bytes)
     best, best_score = (1, 1, 1), -1.0

@@ -23,16 +23,16 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
+    folds_in_order,
     has_reuse,
     lanes_for,
     operands,
     points,
     reads_along,
-    reads_once,
     vector_within,
 )
 from tensorwright.tuning.space.axes.cache_sets import most_rows
-from tensorwright.tuning.space.axes.links import block_in, is_aligned, own_axes
+from tensorwright.tuning.space.axes.links import block_in, is_aligned, own_axes, shares_axis
 from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_inside_columns
 from tensorwright.tuning.space.defaults.borders import skip_zeros
 from tensorwright.tuning.space.defaults.pack_operand import place_panel
@@ -50,6 +50,7 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     constant_stages,
+    is_cheap,
     pack_across,
     packable_constants,
     parallelise,
@@ -63,6 +64,9 @@ _SHORT_BAND_ROWS = 8  # where bands are all that the threads share out
 _FEWEST_BANDS = 6
 _FEW_VECTORS = 8  # of sums: with fewer, each addition waits for the one before
 _MOST_DEEP = 8
+_DEAR = 8  # so many multiply-adds take as long as an element of what is not cheap
+_FEW_AGAIN = 4  # times what is computed again may be all that a product takes
+_POINT_LANES = 4  # so many lanes of a product in registers take as long as a point of another stage
 _ENOUGH_BANDS = 8  # so many pieces keep the threads busy, where a band costs nothing
 
 
@@ -193,13 +197,19 @@ class Tiling:
 
     def _most(self, axis: Axis | None) -> int:
         """So many rows of a tile, at most, stay in the first cache while it reads along them."""
-        if axis is None:
+        if axis is None or (axis is self.roles.second_row and self._runs_with(axis)):
             return 1
         most = most_rows(self.builder.state, self.anchor, self.stored, axis, self.target)
         if most is None:
             return _extent(axis)
         around = axis is self.roles.second_row  # of rows that share the same places
         return max(1, most // min(most, self._most(self.roles.row))) if around else most
+
+    def _runs_with(self, axis: Axis) -> bool:
+        """Whether an axis runs through the same one of the anchor as those that a tile has."""
+        others = [a for a in (self.roles.lanes, self.roles.row) if a is not None and a is not axis]
+        state = self.builder.state
+        return any(shares_axis(state, self.anchor, self.stored, axis, each) for each in others)
 
     def _choose_tile(self) -> tuple[int, int, int]:
         """The register tile by rule: columns, rows, second rows."""
@@ -213,7 +223,7 @@ class Tiling:
             wide = max(1, min(columns, most_columns))
             row = self.roles.row
             tile = window_tile(wide, _extent(row), self.target, self._block(row))
-        elif reads_once(self.builder.state.stage(self.anchor).tensor) and not self._blocks[1]:
+        elif self._folds_in_order() and not self._blocks[1]:
             tile = fold_tile(min(columns, most_columns), _extent(self.roles.row), self.target)
         else:
             tile = default_tile(
@@ -230,6 +240,9 @@ class Tiling:
         if self._is_wide and self.roles.lanes_group:
             return max(divisors(columns, tile[0])), *tile[1:]
         return tile
+
+    def _folds_in_order(self) -> bool:
+        return folds_in_order(self.builder.state.stage(self.anchor).tensor, self.width)
 
     def _latency_cycles(self) -> float:
         """Of a sum of the tile: windows that share nothing wait for what they read, not for it."""
@@ -266,7 +279,7 @@ class Tiling:
         vectors, columns   of the tile so far
         """
         axis = self.roles.column
-        if not self._is_wide or axis is None or vectors > _FEW_VECTORS:
+        if not self._is_wide or axis is None or vectors > _FEW_VECTORS or self._runs_with(axis):
             return [], []
         most = max(1, tile_registers(self.target) // (vectors + columns))
         sizes = divisors(extent_of(axis.extent), min(_MOST_DEEP, most))
@@ -401,7 +414,10 @@ class Tiling:
         Returns the loop that holds one tile ("": all is one tile) and the loop that holds a band of
         rows, which is where feeding stages are computed ("": at the root).
         """
-        work = points(self.builder.state.stage(self.anchor).tensor)
+        anchor = self.builder.state.stage(self.anchor).tensor
+        work = points(anchor)
+        if has_reuse(anchor):
+            work = work * _POINT_LANES // self.width
         if not outer:
             return "", ""
         whole = not (self.feeding or self.panel or self.order is Order.INLINED)
@@ -420,17 +436,31 @@ class Tiling:
         return place, "" if self.order is Order.INLINED else band
 
     def _is_fed_again(self, loops: list[str]) -> bool:
-        """Whether every iteration of some of these loops over tiles reads the same of a stage that
-        feeds the product: computed inside of them, all of it would be computed each time.
+        """Whether much of what feeds the product would be computed in many iterations of some of
+        these loops over tiles: all of it in each along which nothing of it differs.
 
-        So it is where the rows of a tile are output channels.
+        So it is where the rows of a tile are output channels, and what feeds them takes long.
         """
         state = self.builder.state
         anchor, stored = state.stage(self.anchor), state.stage(self.stored)
-        around = [a for a in stored.tensor.axes if {a.name, f"{a.name}_o"} & {*loops}]
-        fed = [o.load for o in operands(state, anchor, stored)]
-        fed = [load for load in fed if load.source.name in self.feeding]
-        return any(not reads_along(load, axis.var) for load in fed for axis in around)
+        axes = [a for a in stored.tensor.axes if {a.name, f"{a.name}_o", f"{a.name}_0"} & {*loops}]
+        again = 0
+        for load in (operand.load for operand in operands(state, anchor, stored)):
+            if load.source.name not in self.feeding:
+                continue
+            feeding = state.stage(load.source.name).tensor
+            times = prod(self._tiles_along(a) for a in axes if not reads_along(load, a.var))
+            again += (times - 1) * points(feeding) * (1 if is_cheap(feeding.body) else _DEAR)
+        return _FEW_AGAIN * again > points(anchor.tensor)
+
+    def _tiles_along(self, axis: Axis) -> int:
+        """How many tiles, as chosen by rule, lie along an axis."""
+        columns, rows, more_rows = self.tile
+        sizes: dict[Axis | None, int]
+        sizes = {self.roles.lanes: columns * self.width if self._is_wide else self.width}
+        sizes[self.roles.column] = 1 if self._is_wide else columns
+        sizes |= {self.roles.row: rows, self.roles.second_row: more_rows}
+        return -(-extent_of(axis.extent) // sizes.get(axis, 1))
 
     def _compute_in_band(self, name: str, band: str) -> None:
         self.builder.do(ComputeAt(name, self.stored, band))
