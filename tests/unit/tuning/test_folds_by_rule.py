@@ -23,7 +23,7 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.space import default_trace
 from tensorwright.tuning.space.axes.accesses import folds_in_order, reads_once
-from tensorwright.tuning.space.defaults.tile_sizes import fold_tile
+from tensorwright.tuning.space.defaults.tile_sizes import default_tile, fold_tile
 
 pytestmark = pytest.mark.target
 
@@ -168,3 +168,10 @@ def test_threads_take_what_is_worth_a_fork() -> None:
 
     assert forks(64)
     assert not forks(8)
+
+
+@pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
+def test_whole_blocks_have_no_tail(target: Target) -> None:
+    columns, rows, _ = default_tile(20, 49, 1, target, blocks=(1, 7, 0))
+    assert 20 % columns == 0
+    assert rows in (1, 7, 49)

@@ -67,7 +67,8 @@ def default_tile(
                    fill more than a third of the second cache, and are read again, they come from
                    behind it
     blocks         so many columns, rows, second rows belong together: tiles are parts of that, or
-                   some of them whole; 0: none do
+                   some of them whole, without a tail, which would begin anywhere in a block as far
+                   as is provable; 0: none do
     most_rows      so many rows, second rows, have their places in the first cache
     latency_cycles of a sum, from one multiply-add to the next
     """
@@ -78,7 +79,7 @@ def default_tile(
         for second in range(1, min(more_rows, most_rows[1], 4) + 1):
             for r in range(1, min(rows, most_rows[0], 28) + 1):
                 held = c * r * second
-                is_whole = all(map(is_aligned, (c, r, second), blocks))
+                is_whole = all(map(_fits, (c, r, second), (columns, rows, more_rows), blocks))
                 if held + c + 1 > target.vector_registers or not is_whole:
                     continue
                 reads = c + r * second
@@ -92,6 +93,11 @@ def default_tile(
                 if share > best_score:
                     best, best_score = (c, r, second), share
     return best
+
+
+def _fits(size: int, extent: int, block: int) -> bool:
+    """Whether tiles of a size are parts of blocks, or whole ones that divide the extent."""
+    return not block or (is_aligned(size, block) and extent % size == 0)
 
 
 _FOLD_BYTES = 128  # of sums: in the time of an addition, a core reads no more from its second cache
