@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from tensorwright.base import Target
 from tensorwright.expr import (
@@ -39,10 +40,17 @@ from tensorwright.schedule import (
     Tail,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, points, stride_along
+from tensorwright.tuning.space.axes.accesses import (
+    extent_of,
+    lanes_for,
+    points,
+    repetition_along,
+    stride_along,
+)
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 _CHEAP = frozenset((Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG))
+_MOST_VECTORS = 8  # side by side
 _MOST_AGAIN = 16  # operations: more are not evaluated again by every reader
 
 
@@ -146,7 +154,7 @@ def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> No
     if stage.tensor.reduction is None:
         last = inner
         if length > lanes:
-            width = builder.choose(f"{prefix}_width", (lanes, 2 * lanes, 4 * lanes), lanes)
+            width = _width(builder, f"{prefix}_width", axes[-1], loads_of(stage.tensor.body), lanes)
             builder.do(Split(name, last, (width,)))
             inner = f"{last}_i"
             if iterations < ENOUGH_ITERATIONS:
@@ -154,6 +162,22 @@ def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> No
         builder.do(Vectorize(name, inner))
         pack_across(builder, name, axes[-1])
     parallelise(builder, name, outer, points(stage.tensor))
+
+
+def _width(
+    builder: SketchBuilder, choice: str, axis: Axis, loads: Iterable[Load], lanes: int
+) -> Index:
+    """How many elements along an axis are computed at once, in one vector or some.
+
+    By rule as many as the quotients of the axis need to start anew: what each vector reads is then
+    a matter of constants, and lanes that read one element share its load (a row enlarged by 3).
+    """
+    vectors = math.lcm(repetition_along(loads, axis.var), lanes) // lanes
+    if vectors > _MOST_VECTORS or vectors * lanes > extent_of(axis.extent):
+        vectors = 1
+    return builder.choose(
+        choice, tuple(sorted({lanes, 2 * lanes, 4 * lanes, vectors * lanes})), vectors * lanes
+    )
 
 
 def vector_loops(builder: SketchBuilder, name: str, lanes: int) -> list[tuple[str, int]]:

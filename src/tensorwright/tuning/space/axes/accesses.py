@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
+from math import lcm, prod
 
 from tensorwright.base import DType, Target
 from tensorwright.expr import (
@@ -15,6 +15,8 @@ from tensorwright.expr import (
     Index,
     IndexExpr,
     Load,
+    Max,
+    Min,
     Mod,
     Range,
     Var,
@@ -182,6 +184,27 @@ def _divisor(atom: IndexExpr) -> int:
     """That of a quotient or a remainder, if it is a number; else 0."""
     divisor = atom.divisor if isinstance(atom, FloorDiv | Mod) else 0
     return divisor if isinstance(divisor, int) else 0
+
+
+def repetition_along(loads: Iterable[Load], var: Var) -> int:
+    """After so many neighbours the quotients and remainders of an axis start anew: the least common
+    multiple of their divisors, minima and maxima around them included; 1 where there are none.
+    """
+    divisors = (each for load in loads for i in load.indices for each in _divisors_along(i, var))
+    return lcm(*divisors)
+
+
+def _divisors_along(index: Index, var: Var) -> Iterator[int]:
+    """The numbers that a variable is divided by in an index."""
+    for atom in (atom for monomial, _ in terms_of(index) for atom in monomial):
+        match atom:
+            case FloorDiv(dividend, int(divisor)) | Mod(dividend, int(divisor)):
+                if var in free_vars(dividend):
+                    yield divisor
+                    yield from _divisors_along(dividend, var)
+            case Min(left, right) | Max(left, right):
+                yield from _divisors_along(left, var)
+                yield from _divisors_along(right, var)
 
 
 def is_contiguous(tensor: Compute, axis: Axis) -> bool:
