@@ -211,6 +211,15 @@ def test_constants_too_large_for_the_cache_are_read_once(case: str, outer: str) 
     assert next(loop for loop in order if loop in ("d", "oc_0")) == outer
 
 
+@pytest.mark.parametrize(
+    ("case", "order"), [("CAP.1", "tile, rows outside"), ("CAP.2", "tile, columns outside")]
+)
+def test_panels_of_all_axes_of_columns_count(case: str, order: str) -> None:
+    """Activations are read again for each panel: images of 16x16 capsules more than the weights."""
+    workload = operator_program(find_cases([case], 16)[0]).workload
+    assert rule_sketches(state_of(workload), AVX2)[0].name == order
+
+
 def test_slices_inside_panels_of_columns() -> None:
     b = GraphBuilder("volume")
     x = b.input("x", (1, 32, 6, 5, 5))

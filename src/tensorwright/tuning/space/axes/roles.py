@@ -223,7 +223,8 @@ def rows_inside_columns(
         size = prod(extent_of(extent) for extent in load.source.shape) * load.dtype.size_bytes
         bytes_read[load.source.name in state.constants] += size
     times = prod(extent_of(axis.extent) for axis in roles.rows[:-2])
-    panels = max(1, extent_of(roles.lanes.extent) // (2 * lanes_for(target, stage)))
+    across = prod(extent_of(axis.extent) for axis in (roles.lanes, *roles.columns))
+    panels = max(1, across // (2 * lanes_for(target, stage)))
     stays = 2 * bytes_read[True] <= target.l2_bytes
     if stays or bytes_read[True] * times <= bytes_read[False] * panels:
         return ()
