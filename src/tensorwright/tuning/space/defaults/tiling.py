@@ -7,7 +7,7 @@ from enum import Enum
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Axis, Index, loads_of
+from tensorwright.expr import Axis, Compute, Index, loads_of
 from tensorwright.schedule import (
     AtRoot,
     ComputeAt,
@@ -29,6 +29,7 @@ from tensorwright.tuning.space.axes.accesses import (
     operands,
     points,
     reads_along,
+    stride_along,
     vector_within,
 )
 from tensorwright.tuning.space.axes.cache_sets import most_rows
@@ -65,6 +66,7 @@ _FEWEST_BANDS = 6
 _FEW_VECTORS = 8  # of sums: with fewer, each addition waits for the one before
 _MOST_DEEP = 8
 _DEAR = 8  # so many multiply-adds take as long as an element of what is not cheap
+_ACROSS = 2  # and so many as one that is read across its rows
 _FEW_AGAIN = 4  # times what is computed again may be all that a product takes
 _POINT_LANES = 4  # so many lanes of a product in registers take as long as a point of another stage
 _ENOUGH_BANDS = 8  # so many pieces keep the threads busy, where a band costs nothing
@@ -450,7 +452,7 @@ class Tiling:
                 continue
             feeding = state.stage(load.source.name).tensor
             times = prod(self._tiles_along(a) for a in axes if not reads_along(load, a.var))
-            again += (times - 1) * points(feeding) * (1 if is_cheap(feeding.body) else _DEAR)
+            again += (times - 1) * points(feeding) * _cost(feeding)
         return _FEW_AGAIN * again > points(anchor.tensor)
 
     def _tiles_along(self, axis: Axis) -> int:
@@ -531,6 +533,15 @@ class Tiling:
         for name in (name for names in names_of for name in names):
             sizes.pop(name, None)
         return skip_zeros(self.builder, stage.name, frozenset((lanes,)), sizes)
+
+
+def _cost(feeding: Compute) -> int:
+    """How many multiply-adds take as long as an element of what feeds a product."""
+    if not is_cheap(feeding.body):
+        return _DEAR
+    last = feeding.axes[-1].var
+    is_across = any(stride_along(load, last) not in (0, 1) for load in loads_of(feeding.body))
+    return _ACROSS if is_across else 1
 
 
 def _extent(axis: Axis | None) -> int:
