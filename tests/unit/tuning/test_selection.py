@@ -315,9 +315,8 @@ def test_another_process_finds_the_same_favourites(tmp_path: Path) -> None:
     with override(time_model=path):
         predictor = open_predictor(NATIVE, 1)
         assert predictor is not None
-        job = predictor.top_job(workload, 4)
-    answer = pickle.loads(pickle.dumps(job))
-    assert answer.function(*answer.arguments) == predictor.top(workload, 4)
+        question = predictor.top_question(workload, 4)
+    assert pickle.loads(pickle.dumps(question)).answer() == predictor.top(workload, 4)
 
 
 def test_other_algorithms_are_priced_where_a_space_has_many_sketches(

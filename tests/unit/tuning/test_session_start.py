@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,6 @@ from tests.unit.tuning.helpers import (
 
 from tensorwright.base import UserError
 from tensorwright.graph import Workload
-from tensorwright.processes import Job
 from tensorwright.records import MemoryStore, Status
 from tensorwright.schedule import parse_trace
 from tensorwright.tuning.selection import Chosen, Estimate, Favourite
@@ -71,8 +71,18 @@ class FakePredictor:
         estimate = Estimate(time_s, self.doubt * time_s)
         return tuple(Favourite(numbered(number), estimate) for number in self.numbers[:count])
 
-    def top_job(self, workload: Workload, count: int) -> Job:
-        return Job(self.top, (workload, count))
+    def top_question(self, workload: Workload, count: int) -> FakeQuestion:
+        return FakeQuestion(self, workload, count)
+
+
+@dataclass(frozen=True, slots=True)
+class FakeQuestion:
+    predictor: FakePredictor
+    workload: Workload
+    count: int
+
+    def answer(self) -> tuple[Favourite, ...]:
+        return self.predictor.top(self.workload, self.count)
 
 
 def run(

@@ -5,7 +5,7 @@ Read `predictor.py` first, what others call; `candidates.py` says what is compar
 
 from tensorwright.tuning.selection.candidates import Effort
 from tensorwright.tuning.selection.chosen import Chosen, Estimate, Favourite
-from tensorwright.tuning.selection.predictor import Predictor, open_predictor
+from tensorwright.tuning.selection.predictor import Predictor, TopQuestion, open_predictor
 from tensorwright.tuning.selection.prices import PredictedPrices
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "Favourite",
     "PredictedPrices",
     "Predictor",
+    "TopQuestion",
     "open_predictor",
 ]

@@ -16,7 +16,6 @@ import numpy as np
 
 from tensorwright.base import Target, TensorwrightError, knobs, override, without_collection
 from tensorwright.expr import Tensor, topological_order
-from tensorwright.processes import Job
 from tensorwright.schedule import ScheduleState, Trace, Workload, format_trace, state_of
 from tensorwright.tuning.models import Machine
 from tensorwright.tuning.selection.candidates import Candidates, Effort, Ranked
@@ -124,12 +123,11 @@ class Predictor:
                 found.setdefault(candidate.trace, Favourite(candidate, estimate))
         return tuple(found.values())
 
-    def top_job(self, workload: Workload, count: int) -> Job:
-        """`top`, as work for another process."""
+    def top_question(self, workload: Workload, count: int) -> TopQuestion:
+        """`top`, to be asked in another process."""
         tensors = topological_order(*workload.outputs)
         machine, file = self._machine, knobs.TIME_MODEL.get()
-        question = _Question(tensors, workload, self._target, machine, self._effort, file, count)
-        return Job(_answer, (question,))
+        return TopQuestion(tensors, workload, self._target, machine, self._effort, file, count)
 
     def _cached(self, workload: Workload) -> Chosen:
         cache = choice_cache()
@@ -198,8 +196,8 @@ class Predictor:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """What `top` is asked in another process.
+class TopQuestion:
+    """What `Predictor.top` needs in another process; it can be pickled.
 
     tensors   the workload's, inputs first: pickling them in this order needs no deep stack
     file      the knob `time_model`
@@ -213,14 +211,14 @@ class _Question:
     file: Path | None
     count: int
 
-
-def _answer(question: _Question) -> tuple[Favourite, ...]:
-    with override(time_model=question.file):
-        model = pretrained_model()
-    if model is None:
-        return ()
-    predictor = Predictor(model, question.machine, question.target, question.effort)
-    return predictor.top(question.workload, question.count)
+    def answer(self) -> tuple[Favourite, ...]:
+        """As `Predictor.top`; none where the model cannot be loaded."""
+        with override(time_model=self.file):
+            model = pretrained_model()
+        if model is None:
+            return ()
+        predictor = Predictor(model, self.machine, self.target, self.effort)
+        return predictor.top(self.workload, self.count)
 
 
 def open_predictor(target: Target, threads: int, *, is_cold: bool = False) -> Predictor | None:

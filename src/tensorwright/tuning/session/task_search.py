@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from tensorwright.base import TensorwrightError
+from tensorwright.processes import Job
 from tensorwright.records import Record, RecordStore, Status, WorkloadText
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring.builder import Errand
-from tensorwright.tuning.selection import Favourite, Predictor
+from tensorwright.tuning.selection import Favourite, Predictor, TopQuestion
 from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.result import TaskResult
@@ -110,9 +111,8 @@ class TaskSearch:
         """To ask for what is expected to be fast in another process; None where it is known."""
         if not self.is_before_race or self.predictor is None or self.favourites is not None:
             return None
-        return Errand(
-            self.predictor.top_job(self.state.task.workload, _RACERS), self.take_favourites
-        )
+        question = self.predictor.top_question(self.state.task.workload, _RACERS)
+        return Errand(Job(_answer, (question,)), self.take_favourites)
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """What the strategy proposes; where it fails, the task is given up with a warning."""
@@ -180,6 +180,10 @@ class TaskSearch:
             state.error,
             len(others - {self.default_trace}),
         )
+
+
+def _answer(question: TopQuestion) -> tuple[Favourite, ...]:
+    return question.answer()
 
 
 def open_search(
