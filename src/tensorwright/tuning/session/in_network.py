@@ -40,7 +40,7 @@ _OTHERS = 2
 _ROUNDS = 12
 _LEAST_GAIN = 0.015  # a schedule must be so much faster to replace the one that is best alone
 _MEMORY_SHARE = 0.3  # of the machine's, for constants in several packings
-_RUNS = 14  # of an executable at least, until it is known whether it is the best
+_RUNS = 10  # of an executable at least, until it is known whether it is the best
 _COMPARED_SHARE = 0.5  # of the time at most, for these runs
 _BUILT, _TIMED, _CHOSEN = 0.4, 0.65, 0.85  # shares of the time, at which a stage ends
 
@@ -250,7 +250,7 @@ def _totals(
             start = time.perf_counter()
             run.run()
             taken.append(time.perf_counter() - start)
-        if number >= 3 and time.monotonic() > deadline:
+        if number and time.monotonic() > deadline:
             break
     return [_typical(taken) for taken in samples]
 
