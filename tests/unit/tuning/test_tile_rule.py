@@ -17,6 +17,7 @@ from tensorwright.graph import Graph, GraphBuilder, Layout, choose_layouts, part
 from tensorwright.schedule import (
     PackConstant,
     Reorder,
+    ScheduleState,
     SkipZeros,
     Split,
     Vectorize,
@@ -25,6 +26,7 @@ from tensorwright.schedule import (
     state_of,
 )
 from tensorwright.tuning.space import default_trace, rule_sketches, space_of
+from tensorwright.tuning.space.axes.accesses import points
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, window_tile
 from tensorwright.zoo import (
     OperatorCase,
@@ -486,3 +488,33 @@ def test_steps_of_products_are_about_as_long(target: Target, terms: int) -> None
     (workload,) = partition(choose_layouts(simplify(entry(56, 64, 3)), target)).workloads
     sketch = rule_sketches(state_of(workload), target)[0]
     assert sketch.defaults["unroll"] == terms
+
+
+def product_of_blocks(channels: int, filters: int, size: int, stride: int) -> ScheduleState:
+    """A 3x3 convolution whose input and result are in blocks of channels on AVX2."""
+    b = GraphBuilder("blocks")
+    x = b.input("x", (1, 16, size, size))
+    y = b.add("conv", x, b.constant(weights(channels, 16, 1, 1)))
+    w = b.constant(weights(filters, channels, 3, 3))
+    y = b.add("conv", b.add("relu", y), w, strides=(stride, stride), pads=(1, 1, 1, 1))
+    y = b.add("conv", b.add("relu", y), b.constant(weights(16, filters, 1, 1)))
+    graph = b.finish([y])
+    states = [state_of(w) for w in partition(choose_layouts(simplify(graph), AVX2)).workloads]
+    return max(states, key=lambda state: max(points(stage.tensor) for stage in state.stages))
+
+
+@pytest.mark.parametrize(
+    ("channels", "filters", "size", "stride", "outer"),
+    [
+        (128, 256, 40, 1, "columns"),
+        (64, 64, 48, 1, "rows"),  # the constants stay in the cache
+        (320, 128, 64, 2, "rows"),  # each element of a large input is used 288 times
+    ],
+)
+def test_constants_are_not_streamed_into_tiles_of_few_rows(
+    channels: int, filters: int, size: int, stride: int, outer: str
+) -> None:
+    sketch = rule_sketches(product_of_blocks(channels, filters, size, stride), AVX2)[0]
+    assert sketch.name == f"tile, {outer} outside"
+    columns = next(choice for choice in sketch.choices if choice.names == ("columns",))
+    assert min(columns.values) > (1,)

@@ -67,9 +67,10 @@ def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
         return ()
     shared: tuple[Order, ...] = Order.COLUMNS_OUTSIDE, Order.ROWS_OUTSIDE
     has_many_activations = _activations_per_constant(state) > _ROWS_FIRST
-    if (has_many_activations and not _has_long_panels(state, anchor, target)) or (
-        _rows_leave_cache(state, anchor, target)
-    ):
+    keeps_panels = _has_long_panels(state, anchor, target) or _streams_constants(
+        state, anchor, target
+    )
+    if (has_many_activations and not keeps_panels) or _rows_leave_cache(state, anchor, target):
         shared = Order.ROWS_OUTSIDE, Order.COLUMNS_OUTSIDE
     orders: tuple[Order, ...] = (Order.BANDS, Order.COLUMNS_OUTSIDE)
     if not has_reuse(anchor.tensor) and _only_pads(state, anchor):
@@ -103,6 +104,28 @@ def _has_long_panels(state: ScheduleState, anchor: Stage, target: Target) -> boo
     """Whether a panel of constants is used for many outer rows, such as images or slices."""
     roles = find_roles(state, anchor.name, anchor.name, lanes_for(target, anchor))
     return roles is not None and bool(rows_inside_columns(state, anchor.name, roles, target))
+
+
+def _streams_constants(state: ScheduleState, anchor: Stage, target: Target) -> bool:
+    """Whether tiles with rows outside would read constants from behind the second cache, too fast.
+
+    With few registers a tile has few rows, and reads a vector of constants in every other cycle or
+    so.  With columns outside, those of a panel stay in the second cache.  What is fed is then
+    computed whole, in memory: that pays where each of its elements is used often.
+    """
+    if target.vector_registers > _FEW_REGISTERS:
+        return False
+    loads = tuple(loads_of(anchor.tensor.body))
+    constants = {load.source for load in loads if load.source.name in state.constants}
+    if sum(_size_bytes(tensor) for tensor in constants) <= target.l2_bytes // 2:
+        return False
+    fed = {load.source for load in loads if state.has_stage(load.source.name)}
+    elements = sum(prod(extent_of(extent) for extent in tensor.shape) for tensor in fed)
+    return points(anchor.tensor) >= _USES_OF_A_COPY * elements
+
+
+def _size_bytes(tensor: Tensor) -> int:
+    return prod(extent_of(extent) for extent in tensor.shape) * tensor.dtype.size_bytes
 
 
 def _rows_leave_cache(state: ScheduleState, anchor: Stage, target: Target) -> bool:
@@ -227,6 +250,8 @@ def _only_pads(state: ScheduleState, anchor: Stage) -> bool:
 
 
 _ROWS_FIRST = 0.5
+_FEW_REGISTERS = 16  # of vectors
+_USES_OF_A_COPY = 512  # of an element, so that its copy through memory is a small part
 
 
 def _activations_per_constant(state: ScheduleState) -> float:
@@ -239,6 +264,5 @@ def _activations_per_constant(state: ScheduleState) -> float:
     outputs = (state.stage(name).tensor for name in state.outputs)
     tensors: tuple[Tensor, ...] = (*state.inputs, *outputs)
     for tensor in tensors:
-        size = prod(extent_of(extent) for extent in tensor.shape) * tensor.dtype.size_bytes
-        moved[tensor.name in state.constants] += size
+        moved[tensor.name in state.constants] += _size_bytes(tensor)
     return moved[False] / moved[True] if moved[True] else 0.0

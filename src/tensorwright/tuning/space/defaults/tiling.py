@@ -260,6 +260,8 @@ class Tiling:
         is_shifted = self._is_wide and extent % full != 0 and extent >= full
         most = extent // self.width if is_shifted else self._columns_extent
         choices = few_columns(most, (1, 2, 3, 4, 6, 8))
+        if default > 1 and self._spreads_by_loads():
+            choices = tuple(size for size in choices if size > 1)
         choices = tuple(size for size in choices if is_aligned(size, self._blocks[0]))
         if self._is_wide and self.roles.lanes_group:  # a tile stays inside its group
             choices = divisors(self._columns_extent, 8)
@@ -273,6 +275,13 @@ class Tiling:
             self._split(self.roles.column, columns, default)
             return columns, [f"{name}_o"], [f"{name}_i"], lanes
         return columns, [], [], lanes
+
+    def _spreads_by_loads(self) -> bool:
+        """Whether each row of a product takes a load that spreads an element: of one column, a load
+        for every multiply-add, however many rows there are.
+        """
+        stage = self.builder.state.stage(self.anchor)
+        return not self.target.spreads_operands and has_reuse(stage.tensor)
 
     def _split_more_columns(self, vectors: int, columns: int) -> tuple[list[Index], list[str]]:
         """Split the other axis of columns where a tile is too small: (columns, loops in a tile).
