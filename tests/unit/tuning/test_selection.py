@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,11 +28,11 @@ from tensorwright.schedule import format_trace, parse_trace, replay, state_of
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.models import machine_of
 from tensorwright.tuning.selection import Effort, Estimate, Predictor, open_predictor
-from tensorwright.tuning.selection.candidates import Candidates
+from tensorwright.tuning.selection.candidates import Candidates, Ranked
 from tensorwright.tuning.selection.choice_cache import choice_cache
 from tensorwright.tuning.space import Sketch, default_trace, space_of
 from tensorwright.tuning.strategies.history import locate
-from tensorwright.tuning.time_model import ROW_NAMES, Policy, TimeModel, save_time_model
+from tensorwright.tuning.time_model import ROW_NAMES, Policy, Prediction, TimeModel, save_time_model
 
 NATIVE = native_target()
 SMALL = Effort(draws=40, parents=4, children=6)
@@ -118,7 +119,7 @@ def _score(estimate: Estimate) -> float:
 
 
 def test_some_choices_are_not_the_rule() -> None:
-    chosen = [predictor_of(wild_model()).best(case_of(name)[0]) for name in GRAPHS]
+    chosen = [predictor_of(wild_model(4)).best(case_of(name)[0]) for name in GRAPHS]
     assert sum(not each.is_by_rule for each in chosen) >= 3
 
 
@@ -130,6 +131,14 @@ def test_the_rule_stays_unless_something_is_better_by_the_margin() -> None:
         .best(workload)
         .is_by_rule
     )
+
+
+def test_the_rule_stays_where_the_roofline_disagrees() -> None:
+    median = np.array([0.0, -3.0, -1.0, -0.2, -2.0])
+    roofline = np.array([1.0, 1.5, 1.0, 0.0, 0.5])
+    nothing: Any = None
+    ranked = Ranked(nothing, nothing, Prediction(median, median, roofline), caution=0.5)
+    assert list(ranked.better_than_rule(0.3)) == [4, 2]
 
 
 def test_the_certain_comes_before_the_uncertain() -> None:
@@ -279,8 +288,8 @@ def test_without_features_of_the_rule_the_rule_stays(monkeypatch: pytest.MonkeyP
 
 
 def test_candidates_that_do_not_replay_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    workload, _ = case_of("conv")
-    best = predictor_of(wild_model(), effort=replace(SMALL, tried=3))
+    workload, _ = case_of("depthwise")
+    best = predictor_of(wild_model(4), effort=replace(SMALL, tried=3))
     refused: list[str] = []
 
     def is_sound(self: object, trace: tuple[object, ...]) -> bool:

@@ -20,7 +20,7 @@ from tensorwright.tuning.models import Forest, Machine
 from tensorwright.tuning.pretraining.accuracy import ChoiceAccuracy, accuracy_of
 from tensorwright.tuning.pretraining.conditions import Conditions
 from tensorwright.tuning.pretraining.feature_files import MeasuredWorkload
-from tensorwright.tuning.pretraining.programs import Column, Programs, programs_of
+from tensorwright.tuning.pretraining.programs import Column, Programs, least_of, programs_of
 from tensorwright.tuning.pretraining.settings import TimeTreeSettings
 from tensorwright.tuning.pretraining.time_loss import MedianLoss, TimeLoss, UpperLoss
 from tensorwright.tuning.time_model import ROW_NAMES, CompactTrees, Policy, TimeModel
@@ -33,6 +33,7 @@ WITHOUT = "without"
 
 _FAMILY_GROUPS = 4  # families are left out in so many groups
 _UPPER_SHARE = 0.9
+_NEVER = 1e3  # log2 of seconds: a program that is not chosen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,8 +108,13 @@ def train(
 
 
 def _with_margin(programs: Programs, scores: Column, margin: float) -> Column:
-    """The schedule by rule is left only for one that is better by so much."""
-    return scores - margin * programs.is_default
+    """The schedule by rule is left only for one that is better by so much, and that the roofline
+    takes to be no slower.
+    """
+    roofline = programs.total(np.zeros(len(programs.base)))[0]
+    by_rule = np.where(programs.is_default, roofline, np.inf)
+    is_slower = roofline > least_of(programs.groups, by_rule)[programs.groups]
+    return np.where(is_slower, _NEVER, scores - margin * programs.is_default)
 
 
 def _left_out(

@@ -45,7 +45,7 @@ class Effort:
     children     of each parent                  tried     so many of the best are checked in turn
     """
 
-    plan_steps: int = 4000
+    plan_steps: int = 2500
     draws: int = 256
     parents: int = 12
     children: int = 14
@@ -101,10 +101,7 @@ class Candidates:
         more = find_new(self._offspring(tables, tried, prices, random), tried.keys)
         both = Population.joined([tried, more])
         added = self._price(space, more)
-        prices = Prediction(
-            np.concatenate([prices.median, added.median]),
-            np.concatenate([prices.upper, added.upper]),
-        )
+        prices = _joined(prices, added)
         return Ranked(space, both, prices, self._model.policy.caution)
 
     def _offspring(
@@ -119,14 +116,15 @@ class Candidates:
         return Population.joined([children, near])
 
     def _price(self, space: Space, population: Population) -> Prediction:
-        median, upper = (np.full(len(population), np.inf) for _ in range(2))
+        median, upper, roofline = (np.full(len(population), np.inf) for _ in range(3))
         for number, rows in by_sketch(population.sketch):
             sketch = space.sketches[number]
             genes = population.genes[rows, : len(sketch.choices)]
             features = self._features.of_sketch(sketch, genes)
             found = self._model.predict(features, self._machine)
             median[rows], upper[rows] = found.median, found.upper
-        return Prediction(median, upper)
+            roofline[rows] = found.roofline
+        return Prediction(median, upper, roofline)
 
     def price_trace(self, trace: Trace) -> Prediction:
         """The price of a trace without open decisions.  Raises: as replaying and lowering it."""
@@ -139,6 +137,14 @@ class Candidates:
         except TensorwrightError:
             return False
         return True
+
+
+def _joined(first: Prediction, second: Prediction) -> Prediction:
+    return Prediction(
+        np.concatenate([first.median, second.median]),
+        np.concatenate([first.upper, second.upper]),
+        np.concatenate([first.roofline, second.roofline]),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,6 +165,14 @@ class Ranked:
     def best_first(self) -> Iterator[int]:
         """The numbers of the candidates; of equals, the one that was tried first."""
         yield from np.argsort(self.scores, kind="stable").tolist()
+
+    def better_than_rule(self, margin: float) -> Iterator[int]:
+        """The numbers of the candidates whose score is lower than the rule's by more than a margin,
+        and whose roofline is no higher: the trees and what they correct must agree.
+        """
+        scores, roofline = self.scores, self.prices.roofline
+        is_better = (scores < scores[0] - margin) & (roofline <= roofline[0])
+        yield from (number for number in self.best_first() if is_better[number])
 
     def unlike(self, count: int) -> Iterator[int]:
         """Some of the best that are unlike each other, the best of all first."""

@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -160,12 +160,9 @@ class Predictor:
         ranked = self._ranked(workload, by_rule, sketches, candidates)
         if ranked is None:
             return Chosen(rule, None, None, is_by_rule=True, decisions=usual)
-        scores = ranked.scores
         usual_estimate = _estimate(ranked.prices, 0)
-        needed = float(scores[0]) - self._model.policy.margin
-        for number in list(ranked.best_first())[: self._effort.tried]:
-            if not scores[number] < needed:
-                break
+        better = ranked.better_than_rule(self._model.policy.margin)
+        for number in islice(better, self._effort.tried):
             trace = ranked.trace(number)
             if candidates.is_sound(trace):
                 estimate = _estimate(ranked.prices, number)

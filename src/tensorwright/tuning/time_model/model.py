@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tensorwright.base import RecordError
 from tensorwright.tuning.models import Features, Machine
 from tensorwright.tuning.time_model.compact_trees import CompactTrees
-from tensorwright.tuning.time_model.rows import ROW_NAMES, program_scores, rows_of
+from tensorwright.tuning.time_model.rows import ROW_NAMES, log2_sum, program_scores, rows_of
 from tensorwright.tuning.time_model.tree_walk import TreeWalk
 
 Seconds = NDArray[np.float64]
@@ -34,6 +34,9 @@ class Policy:
 
     caution   how much uncertainty counts against a program
     margin    the schedule by rule is left for one whose score is lower by more than so much (log2)
+
+    Nor is the rule left for what the roofline takes to be slower: trees that have seen few programs
+    of a sort are wrong where the roofline sees that all comes from memory.
 
     What is chosen among hundreds is overrated more often than what was measured to train: the
     numbers are from choices for fresh random networks (benchmarks/choice_margin.py).
@@ -57,11 +60,13 @@ class Policy:
 class Prediction:
     """Of some programs: log2 of seconds, (programs,) each.
 
-    upper   exceeded once in ten times; never below the median
+    upper      exceeded once in ten times; never below the median
+    roofline   what the analytic model says, which the trees correct
     """
 
     median: Seconds
     upper: Seconds
+    roofline: Seconds
 
     def scores(self, caution: float) -> Seconds:
         """What to choose by: lower is better."""
@@ -97,4 +102,4 @@ class TimeModel:
         """The times of programs.  Shapes:  features (programs, statements, features)."""
         given = rows_of(features, machine)
         median, upper = (program_scores(given.base, walk.sums(given.rows)) for walk in self._walks)
-        return Prediction(median, np.maximum(upper, median))
+        return Prediction(median, np.maximum(upper, median), log2_sum(given.base))
