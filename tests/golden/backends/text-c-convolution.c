@@ -20,10 +20,11 @@ static inline float max_f32(float a, float b) {
 
 enum { convolution_slice_bytes = 0 };
 
-static void convolution_parallel_0(float *restrict relu, const float *restrict w_packed, const float *restrict x, char *workspace, char *slice, int64_t first, int64_t stop) {
+static void convolution_main(const float *restrict x, const float *restrict w_packed, float *restrict relu, char *workspace, char *slice, int threads) {
     (void)workspace;
     (void)slice;
-    for (int64_t n_c_o = first; n_c_o < stop; n_c_o++) {
+    (void)threads;
+    for (int64_t c_o = 0; c_o < 2; c_o++) {
         {
             float conv_pad[243] __attribute__((aligned(64), unused));
             for (int64_t conv_pad_c = 0; conv_pad_c < 3; conv_pad_c++) {
@@ -65,173 +66,157 @@ static void convolution_parallel_0(float *restrict relu, const float *restrict w
                     conv[55] = 0.0f;
                     for (int64_t kh = 0; kh < 3; kh++) {
                         for (int64_t kw = 0; kw < 3; kw++) {
-                            __builtin_prefetch(&w_packed[h_o * 16 + kh * 72 + kw * 24 + n_c_o * 216 + 216], 0, 2);
-                            *(f32x4_anywhere *)&conv[0] = ((*(f32x4_anywhere *)&conv[0]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216]));
-                            *(f32x2_anywhere *)&conv[4] = ((*(f32x2_anywhere *)&conv[4]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216]));
-                            conv[6] = (conv[6] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[kh * 72 + kw * 24 + n_c_o * 216]));
-                            *(f32x4_anywhere *)&conv[7] = ((*(f32x4_anywhere *)&conv[7]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 1]));
-                            *(f32x2_anywhere *)&conv[11] = ((*(f32x2_anywhere *)&conv[11]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 1]));
-                            conv[13] = (conv[13] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 1]));
-                            *(f32x4_anywhere *)&conv[14] = ((*(f32x4_anywhere *)&conv[14]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 2]));
-                            *(f32x2_anywhere *)&conv[18] = ((*(f32x2_anywhere *)&conv[18]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 2]));
-                            conv[20] = (conv[20] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 2]));
-                            *(f32x4_anywhere *)&conv[21] = ((*(f32x4_anywhere *)&conv[21]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 3]));
-                            *(f32x2_anywhere *)&conv[25] = ((*(f32x2_anywhere *)&conv[25]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 3]));
-                            conv[27] = (conv[27] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 3]));
-                            *(f32x4_anywhere *)&conv[28] = ((*(f32x4_anywhere *)&conv[28]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 4]));
-                            *(f32x2_anywhere *)&conv[32] = ((*(f32x2_anywhere *)&conv[32]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 4]));
-                            conv[34] = (conv[34] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 4]));
-                            *(f32x4_anywhere *)&conv[35] = ((*(f32x4_anywhere *)&conv[35]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 5]));
-                            *(f32x2_anywhere *)&conv[39] = ((*(f32x2_anywhere *)&conv[39]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 5]));
-                            conv[41] = (conv[41] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 5]));
-                            *(f32x4_anywhere *)&conv[42] = ((*(f32x4_anywhere *)&conv[42]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 6]));
-                            *(f32x2_anywhere *)&conv[46] = ((*(f32x2_anywhere *)&conv[46]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 6]));
-                            conv[48] = (conv[48] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 6]));
-                            *(f32x4_anywhere *)&conv[49] = ((*(f32x4_anywhere *)&conv[49]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 7]));
-                            *(f32x2_anywhere *)&conv[53] = ((*(f32x2_anywhere *)&conv[53]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 7]));
-                            conv[55] = (conv[55] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 7]));
-                            *(f32x4_anywhere *)&conv[0] = ((*(f32x4_anywhere *)&conv[0]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 8]));
-                            *(f32x2_anywhere *)&conv[4] = ((*(f32x2_anywhere *)&conv[4]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 8]));
-                            conv[6] = (conv[6] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 8]));
-                            *(f32x4_anywhere *)&conv[7] = ((*(f32x4_anywhere *)&conv[7]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 9]));
-                            *(f32x2_anywhere *)&conv[11] = ((*(f32x2_anywhere *)&conv[11]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 9]));
-                            conv[13] = (conv[13] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 9]));
-                            *(f32x4_anywhere *)&conv[14] = ((*(f32x4_anywhere *)&conv[14]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 10]));
-                            *(f32x2_anywhere *)&conv[18] = ((*(f32x2_anywhere *)&conv[18]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 10]));
-                            conv[20] = (conv[20] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 10]));
-                            *(f32x4_anywhere *)&conv[21] = ((*(f32x4_anywhere *)&conv[21]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 11]));
-                            *(f32x2_anywhere *)&conv[25] = ((*(f32x2_anywhere *)&conv[25]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 11]));
-                            conv[27] = (conv[27] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 11]));
-                            *(f32x4_anywhere *)&conv[28] = ((*(f32x4_anywhere *)&conv[28]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 12]));
-                            *(f32x2_anywhere *)&conv[32] = ((*(f32x2_anywhere *)&conv[32]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 12]));
-                            conv[34] = (conv[34] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 12]));
-                            *(f32x4_anywhere *)&conv[35] = ((*(f32x4_anywhere *)&conv[35]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 13]));
-                            *(f32x2_anywhere *)&conv[39] = ((*(f32x2_anywhere *)&conv[39]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 13]));
-                            conv[41] = (conv[41] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 13]));
-                            *(f32x4_anywhere *)&conv[42] = ((*(f32x4_anywhere *)&conv[42]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 14]));
-                            *(f32x2_anywhere *)&conv[46] = ((*(f32x2_anywhere *)&conv[46]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 14]));
-                            conv[48] = (conv[48] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 14]));
-                            *(f32x4_anywhere *)&conv[49] = ((*(f32x4_anywhere *)&conv[49]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 15]));
-                            *(f32x2_anywhere *)&conv[53] = ((*(f32x2_anywhere *)&conv[53]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 15]));
-                            conv[55] = (conv[55] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 15]));
-                            *(f32x4_anywhere *)&conv[0] = ((*(f32x4_anywhere *)&conv[0]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 16]));
-                            *(f32x2_anywhere *)&conv[4] = ((*(f32x2_anywhere *)&conv[4]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 16]));
-                            conv[6] = (conv[6] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 16]));
-                            *(f32x4_anywhere *)&conv[7] = ((*(f32x4_anywhere *)&conv[7]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 17]));
-                            *(f32x2_anywhere *)&conv[11] = ((*(f32x2_anywhere *)&conv[11]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 17]));
-                            conv[13] = (conv[13] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 17]));
-                            *(f32x4_anywhere *)&conv[14] = ((*(f32x4_anywhere *)&conv[14]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 18]));
-                            *(f32x2_anywhere *)&conv[18] = ((*(f32x2_anywhere *)&conv[18]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 18]));
-                            conv[20] = (conv[20] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 18]));
-                            *(f32x4_anywhere *)&conv[21] = ((*(f32x4_anywhere *)&conv[21]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 19]));
-                            *(f32x2_anywhere *)&conv[25] = ((*(f32x2_anywhere *)&conv[25]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 19]));
-                            conv[27] = (conv[27] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 19]));
-                            *(f32x4_anywhere *)&conv[28] = ((*(f32x4_anywhere *)&conv[28]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 20]));
-                            *(f32x2_anywhere *)&conv[32] = ((*(f32x2_anywhere *)&conv[32]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 20]));
-                            conv[34] = (conv[34] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 20]));
-                            *(f32x4_anywhere *)&conv[35] = ((*(f32x4_anywhere *)&conv[35]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 21]));
-                            *(f32x2_anywhere *)&conv[39] = ((*(f32x2_anywhere *)&conv[39]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 21]));
-                            conv[41] = (conv[41] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 21]));
-                            *(f32x4_anywhere *)&conv[42] = ((*(f32x4_anywhere *)&conv[42]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 22]));
-                            *(f32x2_anywhere *)&conv[46] = ((*(f32x2_anywhere *)&conv[46]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 22]));
-                            conv[48] = (conv[48] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 22]));
-                            *(f32x4_anywhere *)&conv[49] = ((*(f32x4_anywhere *)&conv[49]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 23]));
-                            *(f32x2_anywhere *)&conv[53] = ((*(f32x2_anywhere *)&conv[53]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 23]));
-                            conv[55] = (conv[55] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[kh * 72 + kw * 24 + n_c_o * 216 + 23]));
+                            __builtin_prefetch(&w_packed[c_o * 216 + h_o * 16 + kh * 72 + kw * 24 + 216], 0, 2);
+                            *(f32x4_anywhere *)&conv[0] = ((*(f32x4_anywhere *)&conv[0]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[c_o * 216 + kh * 72 + kw * 24]));
+                            *(f32x2_anywhere *)&conv[4] = ((*(f32x2_anywhere *)&conv[4]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[c_o * 216 + kh * 72 + kw * 24]));
+                            conv[6] = (conv[6] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[c_o * 216 + kh * 72 + kw * 24]));
+                            *(f32x4_anywhere *)&conv[7] = ((*(f32x4_anywhere *)&conv[7]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 1]));
+                            *(f32x2_anywhere *)&conv[11] = ((*(f32x2_anywhere *)&conv[11]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 1]));
+                            conv[13] = (conv[13] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 1]));
+                            *(f32x4_anywhere *)&conv[14] = ((*(f32x4_anywhere *)&conv[14]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 2]));
+                            *(f32x2_anywhere *)&conv[18] = ((*(f32x2_anywhere *)&conv[18]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 2]));
+                            conv[20] = (conv[20] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 2]));
+                            *(f32x4_anywhere *)&conv[21] = ((*(f32x4_anywhere *)&conv[21]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 3]));
+                            *(f32x2_anywhere *)&conv[25] = ((*(f32x2_anywhere *)&conv[25]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 3]));
+                            conv[27] = (conv[27] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 3]));
+                            *(f32x4_anywhere *)&conv[28] = ((*(f32x4_anywhere *)&conv[28]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 4]));
+                            *(f32x2_anywhere *)&conv[32] = ((*(f32x2_anywhere *)&conv[32]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 4]));
+                            conv[34] = (conv[34] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 4]));
+                            *(f32x4_anywhere *)&conv[35] = ((*(f32x4_anywhere *)&conv[35]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 5]));
+                            *(f32x2_anywhere *)&conv[39] = ((*(f32x2_anywhere *)&conv[39]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 5]));
+                            conv[41] = (conv[41] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 5]));
+                            *(f32x4_anywhere *)&conv[42] = ((*(f32x4_anywhere *)&conv[42]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 6]));
+                            *(f32x2_anywhere *)&conv[46] = ((*(f32x2_anywhere *)&conv[46]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 6]));
+                            conv[48] = (conv[48] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 6]));
+                            *(f32x4_anywhere *)&conv[49] = ((*(f32x4_anywhere *)&conv[49]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 7]));
+                            *(f32x2_anywhere *)&conv[53] = ((*(f32x2_anywhere *)&conv[53]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 4]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 7]));
+                            conv[55] = (conv[55] + (conv_pad[h_o * 9 + kh * 9 + kw + 6] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 7]));
+                            *(f32x4_anywhere *)&conv[0] = ((*(f32x4_anywhere *)&conv[0]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 8]));
+                            *(f32x2_anywhere *)&conv[4] = ((*(f32x2_anywhere *)&conv[4]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 8]));
+                            conv[6] = (conv[6] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 8]));
+                            *(f32x4_anywhere *)&conv[7] = ((*(f32x4_anywhere *)&conv[7]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 9]));
+                            *(f32x2_anywhere *)&conv[11] = ((*(f32x2_anywhere *)&conv[11]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 9]));
+                            conv[13] = (conv[13] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 9]));
+                            *(f32x4_anywhere *)&conv[14] = ((*(f32x4_anywhere *)&conv[14]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 10]));
+                            *(f32x2_anywhere *)&conv[18] = ((*(f32x2_anywhere *)&conv[18]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 10]));
+                            conv[20] = (conv[20] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 10]));
+                            *(f32x4_anywhere *)&conv[21] = ((*(f32x4_anywhere *)&conv[21]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 11]));
+                            *(f32x2_anywhere *)&conv[25] = ((*(f32x2_anywhere *)&conv[25]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 11]));
+                            conv[27] = (conv[27] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 11]));
+                            *(f32x4_anywhere *)&conv[28] = ((*(f32x4_anywhere *)&conv[28]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 12]));
+                            *(f32x2_anywhere *)&conv[32] = ((*(f32x2_anywhere *)&conv[32]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 12]));
+                            conv[34] = (conv[34] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 12]));
+                            *(f32x4_anywhere *)&conv[35] = ((*(f32x4_anywhere *)&conv[35]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 13]));
+                            *(f32x2_anywhere *)&conv[39] = ((*(f32x2_anywhere *)&conv[39]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 13]));
+                            conv[41] = (conv[41] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 13]));
+                            *(f32x4_anywhere *)&conv[42] = ((*(f32x4_anywhere *)&conv[42]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 14]));
+                            *(f32x2_anywhere *)&conv[46] = ((*(f32x2_anywhere *)&conv[46]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 14]));
+                            conv[48] = (conv[48] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 14]));
+                            *(f32x4_anywhere *)&conv[49] = ((*(f32x4_anywhere *)&conv[49]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 81]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 15]));
+                            *(f32x2_anywhere *)&conv[53] = ((*(f32x2_anywhere *)&conv[53]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 85]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 15]));
+                            conv[55] = (conv[55] + (conv_pad[h_o * 9 + kh * 9 + kw + 87] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 15]));
+                            *(f32x4_anywhere *)&conv[0] = ((*(f32x4_anywhere *)&conv[0]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 16]));
+                            *(f32x2_anywhere *)&conv[4] = ((*(f32x2_anywhere *)&conv[4]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 16]));
+                            conv[6] = (conv[6] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 16]));
+                            *(f32x4_anywhere *)&conv[7] = ((*(f32x4_anywhere *)&conv[7]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 17]));
+                            *(f32x2_anywhere *)&conv[11] = ((*(f32x2_anywhere *)&conv[11]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 17]));
+                            conv[13] = (conv[13] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 17]));
+                            *(f32x4_anywhere *)&conv[14] = ((*(f32x4_anywhere *)&conv[14]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 18]));
+                            *(f32x2_anywhere *)&conv[18] = ((*(f32x2_anywhere *)&conv[18]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 18]));
+                            conv[20] = (conv[20] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 18]));
+                            *(f32x4_anywhere *)&conv[21] = ((*(f32x4_anywhere *)&conv[21]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 19]));
+                            *(f32x2_anywhere *)&conv[25] = ((*(f32x2_anywhere *)&conv[25]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 19]));
+                            conv[27] = (conv[27] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 19]));
+                            *(f32x4_anywhere *)&conv[28] = ((*(f32x4_anywhere *)&conv[28]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 20]));
+                            *(f32x2_anywhere *)&conv[32] = ((*(f32x2_anywhere *)&conv[32]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 20]));
+                            conv[34] = (conv[34] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 20]));
+                            *(f32x4_anywhere *)&conv[35] = ((*(f32x4_anywhere *)&conv[35]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 21]));
+                            *(f32x2_anywhere *)&conv[39] = ((*(f32x2_anywhere *)&conv[39]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 21]));
+                            conv[41] = (conv[41] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 21]));
+                            *(f32x4_anywhere *)&conv[42] = ((*(f32x4_anywhere *)&conv[42]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 22]));
+                            *(f32x2_anywhere *)&conv[46] = ((*(f32x2_anywhere *)&conv[46]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 22]));
+                            conv[48] = (conv[48] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 22]));
+                            *(f32x4_anywhere *)&conv[49] = ((*(f32x4_anywhere *)&conv[49]) + ((*(f32x4_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 162]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 23]));
+                            *(f32x2_anywhere *)&conv[53] = ((*(f32x2_anywhere *)&conv[53]) + ((*(f32x2_anywhere *)&conv_pad[h_o * 9 + kh * 9 + kw + 166]) * w_packed[c_o * 216 + kh * 72 + kw * 24 + 23]));
+                            conv[55] = (conv[55] + (conv_pad[h_o * 9 + kh * 9 + kw + 168] * w_packed[c_o * 216 + kh * 72 + kw * 24 + 23]));
                         }
                     }
                     const f32x4 v = (*(f32x4_anywhere *)&conv[0]);
                     const f32x4 v_2 = (f32x4){0.0f, 0.0f, 0.0f, 0.0f};
                     const i32x4 v_3 = (i32x4)((v > v_2) | (v != v));
-                    *(f32x4_anywhere *)&relu[h_o * 7 + n_c_o * 392] = ((f32x4)(((i32x4)v & v_3) | ((i32x4)v_2 & ~v_3)));
+                    *(f32x4_anywhere *)&relu[c_o * 392 + h_o * 7] = ((f32x4)(((i32x4)v & v_3) | ((i32x4)v_2 & ~v_3)));
                     const f32x2 v_4 = (*(f32x2_anywhere *)&conv[4]);
                     const f32x2 v_5 = (f32x2){0.0f, 0.0f};
                     const i32x2 v_6 = (i32x2)((v_4 > v_5) | (v_4 != v_4));
-                    *(f32x2_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 4] = ((f32x2)(((i32x2)v_4 & v_6) | ((i32x2)v_5 & ~v_6)));
-                    relu[h_o * 7 + n_c_o * 392 + 6] = max_f32(conv[6], 0.0f);
+                    *(f32x2_anywhere *)&relu[c_o * 392 + h_o * 7 + 4] = ((f32x2)(((i32x2)v_4 & v_6) | ((i32x2)v_5 & ~v_6)));
+                    relu[c_o * 392 + h_o * 7 + 6] = max_f32(conv[6], 0.0f);
                     const f32x4 v_7 = (*(f32x4_anywhere *)&conv[7]);
                     const f32x4 v_8 = (f32x4){0.0f, 0.0f, 0.0f, 0.0f};
                     const i32x4 v_9 = (i32x4)((v_7 > v_8) | (v_7 != v_7));
-                    *(f32x4_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 49] = ((f32x4)(((i32x4)v_7 & v_9) | ((i32x4)v_8 & ~v_9)));
+                    *(f32x4_anywhere *)&relu[c_o * 392 + h_o * 7 + 49] = ((f32x4)(((i32x4)v_7 & v_9) | ((i32x4)v_8 & ~v_9)));
                     const f32x2 v_10 = (*(f32x2_anywhere *)&conv[11]);
                     const f32x2 v_11 = (f32x2){0.0f, 0.0f};
                     const i32x2 v_12 = (i32x2)((v_10 > v_11) | (v_10 != v_10));
-                    *(f32x2_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 53] = ((f32x2)(((i32x2)v_10 & v_12) | ((i32x2)v_11 & ~v_12)));
-                    relu[h_o * 7 + n_c_o * 392 + 55] = max_f32(conv[13], 0.0f);
+                    *(f32x2_anywhere *)&relu[c_o * 392 + h_o * 7 + 53] = ((f32x2)(((i32x2)v_10 & v_12) | ((i32x2)v_11 & ~v_12)));
+                    relu[c_o * 392 + h_o * 7 + 55] = max_f32(conv[13], 0.0f);
                     const f32x4 v_13 = (*(f32x4_anywhere *)&conv[14]);
                     const f32x4 v_14 = (f32x4){0.0f, 0.0f, 0.0f, 0.0f};
                     const i32x4 v_15 = (i32x4)((v_13 > v_14) | (v_13 != v_13));
-                    *(f32x4_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 98] = ((f32x4)(((i32x4)v_13 & v_15) | ((i32x4)v_14 & ~v_15)));
+                    *(f32x4_anywhere *)&relu[c_o * 392 + h_o * 7 + 98] = ((f32x4)(((i32x4)v_13 & v_15) | ((i32x4)v_14 & ~v_15)));
                     const f32x2 v_16 = (*(f32x2_anywhere *)&conv[18]);
                     const f32x2 v_17 = (f32x2){0.0f, 0.0f};
                     const i32x2 v_18 = (i32x2)((v_16 > v_17) | (v_16 != v_16));
-                    *(f32x2_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 102] = ((f32x2)(((i32x2)v_16 & v_18) | ((i32x2)v_17 & ~v_18)));
-                    relu[h_o * 7 + n_c_o * 392 + 104] = max_f32(conv[20], 0.0f);
+                    *(f32x2_anywhere *)&relu[c_o * 392 + h_o * 7 + 102] = ((f32x2)(((i32x2)v_16 & v_18) | ((i32x2)v_17 & ~v_18)));
+                    relu[c_o * 392 + h_o * 7 + 104] = max_f32(conv[20], 0.0f);
                     const f32x4 v_19 = (*(f32x4_anywhere *)&conv[21]);
                     const f32x4 v_20 = (f32x4){0.0f, 0.0f, 0.0f, 0.0f};
                     const i32x4 v_21 = (i32x4)((v_19 > v_20) | (v_19 != v_19));
-                    *(f32x4_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 147] = ((f32x4)(((i32x4)v_19 & v_21) | ((i32x4)v_20 & ~v_21)));
+                    *(f32x4_anywhere *)&relu[c_o * 392 + h_o * 7 + 147] = ((f32x4)(((i32x4)v_19 & v_21) | ((i32x4)v_20 & ~v_21)));
                     const f32x2 v_22 = (*(f32x2_anywhere *)&conv[25]);
                     const f32x2 v_23 = (f32x2){0.0f, 0.0f};
                     const i32x2 v_24 = (i32x2)((v_22 > v_23) | (v_22 != v_22));
-                    *(f32x2_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 151] = ((f32x2)(((i32x2)v_22 & v_24) | ((i32x2)v_23 & ~v_24)));
-                    relu[h_o * 7 + n_c_o * 392 + 153] = max_f32(conv[27], 0.0f);
+                    *(f32x2_anywhere *)&relu[c_o * 392 + h_o * 7 + 151] = ((f32x2)(((i32x2)v_22 & v_24) | ((i32x2)v_23 & ~v_24)));
+                    relu[c_o * 392 + h_o * 7 + 153] = max_f32(conv[27], 0.0f);
                     const f32x4 v_25 = (*(f32x4_anywhere *)&conv[28]);
                     const f32x4 v_26 = (f32x4){0.0f, 0.0f, 0.0f, 0.0f};
                     const i32x4 v_27 = (i32x4)((v_25 > v_26) | (v_25 != v_25));
-                    *(f32x4_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 196] = ((f32x4)(((i32x4)v_25 & v_27) | ((i32x4)v_26 & ~v_27)));
+                    *(f32x4_anywhere *)&relu[c_o * 392 + h_o * 7 + 196] = ((f32x4)(((i32x4)v_25 & v_27) | ((i32x4)v_26 & ~v_27)));
                     const f32x2 v_28 = (*(f32x2_anywhere *)&conv[32]);
                     const f32x2 v_29 = (f32x2){0.0f, 0.0f};
                     const i32x2 v_30 = (i32x2)((v_28 > v_29) | (v_28 != v_28));
-                    *(f32x2_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 200] = ((f32x2)(((i32x2)v_28 & v_30) | ((i32x2)v_29 & ~v_30)));
-                    relu[h_o * 7 + n_c_o * 392 + 202] = max_f32(conv[34], 0.0f);
+                    *(f32x2_anywhere *)&relu[c_o * 392 + h_o * 7 + 200] = ((f32x2)(((i32x2)v_28 & v_30) | ((i32x2)v_29 & ~v_30)));
+                    relu[c_o * 392 + h_o * 7 + 202] = max_f32(conv[34], 0.0f);
                     const f32x4 v_31 = (*(f32x4_anywhere *)&conv[35]);
                     const f32x4 v_32 = (f32x4){0.0f, 0.0f, 0.0f, 0.0f};
                     const i32x4 v_33 = (i32x4)((v_31 > v_32) | (v_31 != v_31));
-                    *(f32x4_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 245] = ((f32x4)(((i32x4)v_31 & v_33) | ((i32x4)v_32 & ~v_33)));
+                    *(f32x4_anywhere *)&relu[c_o * 392 + h_o * 7 + 245] = ((f32x4)(((i32x4)v_31 & v_33) | ((i32x4)v_32 & ~v_33)));
                     const f32x2 v_34 = (*(f32x2_anywhere *)&conv[39]);
                     const f32x2 v_35 = (f32x2){0.0f, 0.0f};
                     const i32x2 v_36 = (i32x2)((v_34 > v_35) | (v_34 != v_34));
-                    *(f32x2_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 249] = ((f32x2)(((i32x2)v_34 & v_36) | ((i32x2)v_35 & ~v_36)));
-                    relu[h_o * 7 + n_c_o * 392 + 251] = max_f32(conv[41], 0.0f);
+                    *(f32x2_anywhere *)&relu[c_o * 392 + h_o * 7 + 249] = ((f32x2)(((i32x2)v_34 & v_36) | ((i32x2)v_35 & ~v_36)));
+                    relu[c_o * 392 + h_o * 7 + 251] = max_f32(conv[41], 0.0f);
                     const f32x4 v_37 = (*(f32x4_anywhere *)&conv[42]);
                     const f32x4 v_38 = (f32x4){0.0f, 0.0f, 0.0f, 0.0f};
                     const i32x4 v_39 = (i32x4)((v_37 > v_38) | (v_37 != v_37));
-                    *(f32x4_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 294] = ((f32x4)(((i32x4)v_37 & v_39) | ((i32x4)v_38 & ~v_39)));
+                    *(f32x4_anywhere *)&relu[c_o * 392 + h_o * 7 + 294] = ((f32x4)(((i32x4)v_37 & v_39) | ((i32x4)v_38 & ~v_39)));
                     const f32x2 v_40 = (*(f32x2_anywhere *)&conv[46]);
                     const f32x2 v_41 = (f32x2){0.0f, 0.0f};
                     const i32x2 v_42 = (i32x2)((v_40 > v_41) | (v_40 != v_40));
-                    *(f32x2_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 298] = ((f32x2)(((i32x2)v_40 & v_42) | ((i32x2)v_41 & ~v_42)));
-                    relu[h_o * 7 + n_c_o * 392 + 300] = max_f32(conv[48], 0.0f);
+                    *(f32x2_anywhere *)&relu[c_o * 392 + h_o * 7 + 298] = ((f32x2)(((i32x2)v_40 & v_42) | ((i32x2)v_41 & ~v_42)));
+                    relu[c_o * 392 + h_o * 7 + 300] = max_f32(conv[48], 0.0f);
                     const f32x4 v_43 = (*(f32x4_anywhere *)&conv[49]);
                     const f32x4 v_44 = (f32x4){0.0f, 0.0f, 0.0f, 0.0f};
                     const i32x4 v_45 = (i32x4)((v_43 > v_44) | (v_43 != v_43));
-                    *(f32x4_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 343] = ((f32x4)(((i32x4)v_43 & v_45) | ((i32x4)v_44 & ~v_45)));
+                    *(f32x4_anywhere *)&relu[c_o * 392 + h_o * 7 + 343] = ((f32x4)(((i32x4)v_43 & v_45) | ((i32x4)v_44 & ~v_45)));
                     const f32x2 v_46 = (*(f32x2_anywhere *)&conv[53]);
                     const f32x2 v_47 = (f32x2){0.0f, 0.0f};
                     const i32x2 v_48 = (i32x2)((v_46 > v_47) | (v_46 != v_46));
-                    *(f32x2_anywhere *)&relu[h_o * 7 + n_c_o * 392 + 347] = ((f32x2)(((i32x2)v_46 & v_48) | ((i32x2)v_47 & ~v_48)));
-                    relu[h_o * 7 + n_c_o * 392 + 349] = max_f32(conv[55], 0.0f);
+                    *(f32x2_anywhere *)&relu[c_o * 392 + h_o * 7 + 347] = ((f32x2)(((i32x2)v_46 & v_48) | ((i32x2)v_47 & ~v_48)));
+                    relu[c_o * 392 + h_o * 7 + 349] = max_f32(conv[55], 0.0f);
                 }
             }
         }
     }
-}
-
-static void convolution_main(const float *restrict x, const float *restrict w_packed, float *restrict relu, char *workspace, char *slice, int threads) {
-    (void)threads;
-#ifdef _OPENMP
-    if (threads > 1) {
-#pragma omp parallel num_threads(threads < 2 ? threads : 2)
-        {
-            const int64_t id = omp_get_thread_num();
-            const int64_t team = omp_get_num_threads();
-            convolution_parallel_0(relu, w_packed, x, workspace, slice + id * convolution_slice_bytes, 2 * id / team, 2 * (id + 1) / team);
-        }
-    }
-    else
-#endif
-    convolution_parallel_0(relu, w_packed, x, workspace, slice, 0, 2);
 }
 
 void convolution(void **args, void *workspace, int threads);
