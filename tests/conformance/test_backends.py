@@ -334,6 +334,9 @@ def operator_program(name: str, dtype: DType, target: Target) -> LoopProgram:
         case "elementwise":
             x = graph.input("x", (5, 19), dtype)
             result = graph.add("mul", graph.add("sigmoid", x), graph.add("add", x, x))
+        case "threads":
+            x = graph.input("x", (500, 1000), dtype)
+            result = graph.add("mul", x, graph.add("sigmoid", x))
         case _:
             raise ValueError(name)
     graph_ = graph.finish((result,))
@@ -371,7 +374,7 @@ def packed(source: LoopProgram, arrays: Mapping[str, np.ndarray]) -> dict[str, n
     }
 
 
-@pytest.mark.parametrize("name", OPERATORS[:4])
+@pytest.mark.parametrize("name", [*OPERATORS[:4], "threads"])
 def test_text(backend: Backend, name: str, golden: Callable[..., None]) -> None:
     """What is written for one target: a change of a back end shows as a change of its text."""
     golden(backend.emit(operator_program(name, F32, AVX2), AVX2).text, suffix=backend.suffix)

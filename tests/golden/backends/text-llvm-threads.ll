@@ -1,0 +1,134 @@
+declare <8 x float> @llvm.fmuladd.v8f32(<8 x float>, <8 x float>, <8 x float>)
+declare void @GOMP_parallel(ptr, ptr, i32, i32)
+declare i32 @omp_get_thread_num()
+declare i32 @omp_get_num_threads()
+define internal <8 x float> @tw.exp.v8f32(<8 x float> %x0) alwaysinline nounwind willreturn memory(none) {
+  %m0 = fcmp ogt <8 x float> %x0, splat (float 0x4056400000000000)
+  %m1 = select <8 x i1> %m0, <8 x float> splat (float 0x4056400000000000), <8 x float> %x0
+  %m2 = fcmp olt <8 x float> %m1, splat (float 0xC06601E680000000)
+  %m3 = select <8 x i1> %m2, <8 x float> splat (float 0xC06601E680000000), <8 x float> %m1
+  %m4 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m3, <8 x float> splat (float 0x3FF7154760000000), <8 x float> splat (float 0x4168001FC0000000))
+  %m5 = fsub <8 x float> %m4, splat (float 0x4168001FC0000000)
+  %m6 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m5, <8 x float> splat (float 0xBFE6300000000000), <8 x float> %m3)
+  %m7 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m5, <8 x float> splat (float 0x3F2BD01060000000), <8 x float> %m6)
+  %m8 = fmul <8 x float> %m7, %m7
+  %m9 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> splat (float 0x3F56BEC060000000), <8 x float> %m7, <8 x float> splat (float 0x3F81227680000000))
+  %m10 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m9, <8 x float> %m7, <8 x float> splat (float 0x3FA5556740000000))
+  %m11 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m10, <8 x float> %m7, <8 x float> splat (float 0x3FC5554B00000000))
+  %m12 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m11, <8 x float> %m7, <8 x float> splat (float 0x3FDFFFFFE0000000))
+  %m13 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m8, <8 x float> %m12, <8 x float> %m7)
+  %m14 = bitcast <8 x float> %m4 to <8 x i32>
+  %m15 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m5, <8 x float> splat (float 0x3FE0000000000000), <8 x float> splat (float 0x4168000FE0000000))
+  %m16 = bitcast <8 x float> %m15 to <8 x i32>
+  %m17 = shl <8 x i32> %m16, splat (i32 23)
+  %m18 = bitcast <8 x i32> %m17 to <8 x float>
+  %m19 = sub <8 x i32> %m14, %m16
+  %m20 = shl <8 x i32> %m19, splat (i32 23)
+  %m21 = bitcast <8 x i32> %m20 to <8 x float>
+  %m22 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m13, <8 x float> %m18, <8 x float> %m18)
+  %m23 = fmul <8 x float> %m22, %m21
+  ret <8 x float> %m23
+}
+
+define internal void @threads.par0.body(ptr noalias align 64 %p1, ptr noalias align 64 %p0, ptr %workspace, ptr %slice, i64 %first, i64 %stop) nounwind {
+entry:
+  %v5 = mul nsw i64 %first, 4000
+  %v6 = getelementptr i8, ptr %p0, i64 %v5
+  %v15 = getelementptr i8, ptr %p1, i64 %v5
+  br label %b1
+b1:
+  %v7 = phi ptr [ %v6, %entry ], [ %v25, %b19 ]
+  %v16 = phi ptr [ %v15, %entry ], [ %v26, %b19 ]
+  %v2 = phi i64 [ %first, %entry ], [ %v27, %b19 ]
+  %v21 = getelementptr i8, ptr %v7, i64 4000
+  br label %b3
+b3:
+  %v8 = phi ptr [ %v7, %b1 ], [ %v20, %b3 ]
+  %v17 = phi ptr [ %v16, %b1 ], [ %v22, %b3 ]
+  %v9 = load <8 x float>, ptr %v8, align 32
+  %v10 = fneg <8 x float> %v9
+  %v11 = call <8 x float> @tw.exp.v8f32(<8 x float> %v10)
+  %v12 = fadd <8 x float> splat (float 0x3FF0000000000000), %v11
+  %v13 = fdiv <8 x float> splat (float 0x3FF0000000000000), %v12
+  %v14 = fmul <8 x float> %v9, %v13
+  store <8 x float> %v14, ptr %v17, align 32
+  %v20 = getelementptr i8, ptr %v8, i64 32
+  %v22 = getelementptr i8, ptr %v17, i64 32
+  %v18 = icmp ne ptr %v20, %v21
+  br i1 %v18, label %b3, label %b19, !llvm.loop !0
+b19:
+  %v25 = getelementptr i8, ptr %v7, i64 4000
+  %v26 = getelementptr i8, ptr %v16, i64 4000
+  %v27 = add nuw nsw i64 %v2, 1
+  %v23 = icmp ult i64 %v27, %stop
+  br i1 %v23, label %b1, label %b24, !llvm.loop !0
+b24:
+  ret void
+}
+
+define internal void @threads.main(ptr noalias align 64 %p0, ptr noalias align 64 %p1, ptr %workspace, ptr %slice, i32 %threads) nounwind {
+entry:
+  %v1 = alloca [4 x i64], align 8
+  %v2 = icmp sgt i32 %threads, 1
+  br i1 %v2, label %b3, label %b4
+b3:
+  %v6 = getelementptr i64, ptr %v1, i64 0
+  store ptr %p1, ptr %v6
+  %v7 = getelementptr i64, ptr %v1, i64 1
+  store ptr %p0, ptr %v7
+  %v8 = getelementptr i64, ptr %v1, i64 2
+  store ptr %workspace, ptr %v8
+  %v9 = getelementptr i64, ptr %v1, i64 3
+  store ptr %slice, ptr %v9
+  %v10 = icmp slt i32 %threads, 500
+  %v11 = select i1 %v10, i32 %threads, i32 500
+  call void @GOMP_parallel(ptr @threads.par0, ptr %v1, i32 %v11, i32 0)
+  br label %b5
+b4:
+  call void @threads.par0.body(ptr %p1, ptr %p0, ptr %workspace, ptr %slice, i64 0, i64 500)
+  br label %b5
+b5:
+  ret void
+}
+
+define internal void @threads.par0(ptr %context) nounwind {
+  %f0 = getelementptr i64, ptr %context, i64 0
+  %p1 = load ptr, ptr %f0
+  %f1 = getelementptr i64, ptr %context, i64 1
+  %p0 = load ptr, ptr %f1
+  %f2 = getelementptr i64, ptr %context, i64 2
+  %workspace = load ptr, ptr %f2
+  %f3 = getelementptr i64, ptr %context, i64 3
+  %slices = load ptr, ptr %f3
+  %id = call i32 @omp_get_thread_num()
+  %team = call i32 @omp_get_num_threads()
+  %t = zext i32 %id to i64
+  %n = zext i32 %team to i64
+  %a = mul i64 %t, 500
+  %b = add i64 %a, 500
+  %first = udiv i64 %a, %n
+  %stop = udiv i64 %b, %n
+  %offset = mul i64 %t, 0
+  %slice = getelementptr i8, ptr %slices, i64 %offset
+  %some = icmp ult i64 %first, %stop
+  br i1 %some, label %work, label %done
+work:
+  call void @threads.par0.body(ptr %p1, ptr %p0, ptr %workspace, ptr %slice, i64 %first, i64 %stop)
+  br label %done
+done:
+  ret void
+}
+
+define void @threads(ptr %args, ptr %workspace, i32 %threads) nounwind {
+  %a0 = getelementptr ptr, ptr %args, i64 0
+  %p0 = load ptr, ptr %a0
+  %a1 = getelementptr ptr, ptr %args, i64 1
+  %p1 = load ptr, ptr %a1
+  %slice = getelementptr i8, ptr %workspace, i64 0
+  call void @threads.main(ptr %p0, ptr %p1, ptr %workspace, ptr %slice, i32 %threads)
+  ret void
+}
+
+!0 = distinct !{!0, !1, !2}
+!1 = !{!"llvm.loop.unroll.disable"}
+!2 = !{!"llvm.loop.vectorize.enable", i1 false}
