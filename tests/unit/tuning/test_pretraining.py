@@ -152,7 +152,7 @@ def test_training_learns_what_programs_have_in_common(tmp_path: Path) -> None:
     )
     trained = train(measured, settings)
     found = dict(trained.accuracies)
-    assert found["model"].mean < 1.05 < found["roofline"].mean
+    assert found["model"].mean < 1.2 < found["roofline"].mean
     assert found["model"].pairs > 0.95
     unseen = [name for name, _ in trained.accuracies if name.startswith("without")]
     assert len(unseen) == 6
@@ -162,6 +162,14 @@ def test_training_learns_what_programs_have_in_common(tmp_path: Path) -> None:
     one = trained.model.predict(features, machine)
     assert one.median == pytest.approx(again.model.predict(features, machine).median)
     assert trained.model.statistics["programs"] == 800
+
+
+def test_what_is_chosen_and_what_is_predicted_are_judged_apart() -> None:
+    programs = _programs()
+    right = accuracy_of(programs, programs.log2_s)
+    worst = accuracy_of(programs, programs.log2_s, -programs.log2_s)
+    assert (worst.pairs, worst.spread) == (right.pairs, right.spread)
+    assert right.mean == 1.0 < worst.mean
 
 
 def test_a_family_and_a_target_can_be_left_out() -> None:

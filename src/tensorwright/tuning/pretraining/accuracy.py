@@ -42,16 +42,21 @@ class ChoiceAccuracy:
         )
 
 
-def accuracy_of(programs: Programs, scores: Column) -> ChoiceAccuracy:
-    """Judge scores (programs,), lower is better; NaN where no workload has enough programs."""
+def accuracy_of(programs: Programs, scores: Column, order: Column | None = None) -> ChoiceAccuracy:
+    """Judge scores (programs,), lower is better; NaN where no workload has enough programs.
+
+    order   (programs,): the lowest is chosen; the scores themselves where None
+    """
+    order = scores if order is None else order
     ratios: list[float] = []
     pairs: list[float] = []
     edges = np.searchsorted(programs.groups, np.arange(programs.workloads + 1))
     for low, high in itertools.pairwise(edges):
         times, own = programs.log2_s[low:high], scores[low:high]
+        chosen = np.argmin(order[low:high])
         if len(times) < _LEAST_PROGRAMS:
             continue
-        ratios.append(float(2.0 ** (times[np.argmin(own)] - times.min())))
+        ratios.append(float(2.0 ** (times[chosen] - times.min())))
         fast, slow = np.nonzero(times[:, None] < times[None] - _GAP)
         if len(fast):
             pairs.append(float(np.mean(own[fast] < own[slow])))

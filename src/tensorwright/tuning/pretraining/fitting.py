@@ -90,7 +90,7 @@ def train(
     accuracies = [
         ("roofline", accuracy_of(judged, judged.total(np.zeros(len(judged.base)))[0])),
         ("rule", accuracy_of(judged, np.where(judged.is_default, -1e3, judged.log2_s))),
-        ("model", accuracy_of(judged, _with_margin(judged, scores, policy.margin))),
+        ("model", accuracy_of(judged, likely, _with_margin(judged, scores, policy.margin))),
     ]
     if left_out:
         unseen = _programs(left_out)
