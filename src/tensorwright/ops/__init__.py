@@ -1,6 +1,10 @@
 """Operators. Read `operator.py` first, then `registry.py`.
 
-Each other file is one family; it opens with a table of its operators, inputs and attributes.
+Each file in a folder is one family; it opens with a table of its operators, inputs, attributes.
+
+pointwise/     element by element        windows/   convolutions and pools
+folding/       folds over axes           moving/    elements placed, read from elsewhere, or made
+contraction/   sums of products          host.py    what runs in NumPy
 """
 
 from tensorwright.ops.catalogue import catalogue

@@ -32,7 +32,7 @@ from tensorwright.ops.attributes import (
     require_shape,
     text_of,
 )
-from tensorwright.ops.gathering import require_inside
+from tensorwright.ops.moving.gathering import require_inside
 from tensorwright.ops.operator import (
     Array,
     Attribute,

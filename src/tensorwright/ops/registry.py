@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from tensorwright.base import ModelError, UnsupportedError, did_you_mean
-from tensorwright.ops.activation import ACTIVATION_OPERATORS
-from tensorwright.ops.attention import ATTENTION_OPERATORS
 from tensorwright.ops.attributes import bool_of, scalar_of, text_of
-from tensorwright.ops.convolution import CONVOLUTION_OPERATORS
-from tensorwright.ops.einsum import EINSUM_OPERATORS
-from tensorwright.ops.elementwise import ELEMENTWISE_OPERATORS
-from tensorwright.ops.gathering import GATHERING_OPERATORS
-from tensorwright.ops.generation import GENERATION_OPERATORS
+from tensorwright.ops.contraction.attention import ATTENTION_OPERATORS
+from tensorwright.ops.contraction.einsum import EINSUM_OPERATORS
+from tensorwright.ops.contraction.matmul import MATMUL_OPERATORS
+from tensorwright.ops.folding.normalization import NORMALIZATION_OPERATORS
+from tensorwright.ops.folding.reduction import REDUCTION_OPERATORS
+from tensorwright.ops.folding.softmax import SOFTMAX_OPERATORS
 from tensorwright.ops.host import HOST_OPERATORS
-from tensorwright.ops.joining import JOINING_OPERATORS
-from tensorwright.ops.matmul import MATMUL_OPERATORS
-from tensorwright.ops.movement import MOVEMENT_OPERATORS
-from tensorwright.ops.normalization import NORMALIZATION_OPERATORS
+from tensorwright.ops.moving.gathering import GATHERING_OPERATORS
+from tensorwright.ops.moving.generation import GENERATION_OPERATORS
+from tensorwright.ops.moving.joining import JOINING_OPERATORS
+from tensorwright.ops.moving.movement import MOVEMENT_OPERATORS
+from tensorwright.ops.moving.resizing import RESIZING_OPERATORS
+from tensorwright.ops.moving.sampling import SAMPLING_OPERATORS
 from tensorwright.ops.operator import Attributes, AttributeValue, Operator, TensorType
-from tensorwright.ops.pooling import POOLING_OPERATORS
+from tensorwright.ops.pointwise.activation import ACTIVATION_OPERATORS
+from tensorwright.ops.pointwise.elementwise import ELEMENTWISE_OPERATORS
+from tensorwright.ops.pointwise.quantization import QUANTIZATION_OPERATORS
 from tensorwright.ops.precision import in_single_precision
-from tensorwright.ops.quantization import QUANTIZATION_OPERATORS
-from tensorwright.ops.reduction import REDUCTION_OPERATORS
-from tensorwright.ops.resizing import RESIZING_OPERATORS
-from tensorwright.ops.sampling import SAMPLING_OPERATORS
-from tensorwright.ops.softmax import SOFTMAX_OPERATORS
-from tensorwright.ops.transposed_convolution import TRANSPOSED_CONVOLUTION_OPERATORS
+from tensorwright.ops.windows.convolution import CONVOLUTION_OPERATORS
+from tensorwright.ops.windows.pooling import POOLING_OPERATORS
+from tensorwright.ops.windows.transposed_convolution import TRANSPOSED_CONVOLUTION_OPERATORS
 
 _FAMILIES: tuple[Operator, ...] = (
     *ELEMENTWISE_OPERATORS,

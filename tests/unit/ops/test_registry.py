@@ -61,7 +61,7 @@ def test_every_operator_is_in_a_test() -> None:
 
 def test_every_operator_is_in_the_table_of_its_file() -> None:
     folder = ROOT / "src" / "tensorwright" / "ops"
-    tables = "".join(path.read_text().split('"""')[1] for path in folder.glob("*.py"))
+    tables = "".join(path.read_text().split('"""')[1] for path in folder.rglob("*.py"))
     words = set(tables.replace("|", " ").split())
     assert [each.name for each in OPERATORS if each.name not in words] == []
 

@@ -48,7 +48,7 @@ from tensorwright.ops.attributes import (
     require_dtype,
     require_rank,
 )
-from tensorwright.ops.convolution import WINDOW_ATTRIBUTES, Window
+from tensorwright.ops.folding.reduction import fold_axes, mean_of
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
@@ -61,7 +61,7 @@ from tensorwright.ops.operator import (
     TensorType,
     tensor_operator,
 )
-from tensorwright.ops.reduction import fold_axes, mean_of
+from tensorwright.ops.windows.convolution import WINDOW_ATTRIBUTES, Window
 
 _P = Attribute("p", 2.0, "the exponent of the norm")
 _CEIL = Attribute("ceil_mode", default=False, doc="round the number of windows up")

@@ -59,7 +59,6 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
     require_shape,
 )
-from tensorwright.ops.convolution import GROUPS, WINDOW_ATTRIBUTES, add_bias
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
@@ -70,6 +69,7 @@ from tensorwright.ops.operator import (
     TensorType,
     tensor_operator,
 )
+from tensorwright.ops.windows.convolution import GROUPS, WINDOW_ATTRIBUTES, add_bias
 
 
 @dataclass(frozen=True, slots=True)

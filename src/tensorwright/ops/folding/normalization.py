@@ -46,6 +46,7 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
     require_shape,
 )
+from tensorwright.ops.folding.reduction import fold_axes, folded_indices, mean_of
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
@@ -55,7 +56,6 @@ from tensorwright.ops.operator import (
     TensorType,
     tensor_operator,
 )
-from tensorwright.ops.reduction import fold_axes, folded_indices, mean_of
 from tensorwright.ops.shapes import axis_in, broadcast_shapes
 
 

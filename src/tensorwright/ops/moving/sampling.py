@@ -49,6 +49,7 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
     text_of,
 )
+from tensorwright.ops.moving.resizing import tap_weights
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
@@ -57,7 +58,6 @@ from tensorwright.ops.operator import (
     TensorType,
     tensor_operator,
 )
-from tensorwright.ops.resizing import tap_weights
 
 _MODES = ("linear", "nearest", "cubic")
 _PADDINGS = ("zeros", "border", "reflection")

@@ -53,7 +53,7 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
     require_shape,
 )
-from tensorwright.ops.matmul import require_bytes
+from tensorwright.ops.contraction.matmul import require_bytes
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,

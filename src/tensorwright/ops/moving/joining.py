@@ -36,7 +36,7 @@ from tensorwright.ops.attributes import (
     scalar_of,
     text_of,
 )
-from tensorwright.ops.movement import Indices, Shape, rearrangement
+from tensorwright.ops.moving.movement import Indices, Shape, rearrangement
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,

@@ -20,8 +20,8 @@ import math
 
 from tensorwright.expr import Fn, Value, apply, constant, select
 from tensorwright.ops.attributes import FLOATS, NUMBERS, SIGNED, float_of, text_of
-from tensorwright.ops.elementwise import elementwise
 from tensorwright.ops.operator import Attribute, Attributes, Operator
+from tensorwright.ops.pointwise.elementwise import elementwise
 
 _SELU_ALPHA = 1.67326319217681884765625
 _SELU_GAMMA = 1.05070102214813232421875

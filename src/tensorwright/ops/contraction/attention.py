@@ -43,6 +43,7 @@ from tensorwright.ops.attributes import (
     require_rank,
     require_same_dtype,
 )
+from tensorwright.ops.folding.softmax import normalized_exponentials
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
@@ -52,7 +53,6 @@ from tensorwright.ops.operator import (
     tensor_operator,
 )
 from tensorwright.ops.shapes import broadcast_shapes
-from tensorwright.ops.softmax import normalized_exponentials
 
 
 def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:

@@ -33,6 +33,7 @@ from tensorwright.expr import (
 )
 from tensorwright.ops.access import axis_names, extents, pointwise
 from tensorwright.ops.attributes import AXIS, FLOATS, NARROW, int_of, require_dtype
+from tensorwright.ops.folding.reduction import fold_axes, folded_indices
 from tensorwright.ops.operator import (
     Attributes,
     Fold,
@@ -42,7 +43,6 @@ from tensorwright.ops.operator import (
     TensorType,
     tensor_operator,
 )
-from tensorwright.ops.reduction import fold_axes, folded_indices
 from tensorwright.ops.shapes import axis_in
 
 

@@ -1,0 +1,1 @@
+"""Folds over axes, and what is built of them: normalisations and softmax."""
