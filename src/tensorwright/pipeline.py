@@ -72,7 +72,7 @@ from tensorwright.records import (
     open_store,
 )
 from tensorwright.runtime import Executable, usable_threads
-from tensorwright.schedule import Trace, format_trace, state_of
+from tensorwright.schedule import Trace, format_trace, state_of, uses_algorithm
 from tensorwright.tuning.selection import PredictedPrices, open_predictor
 from tensorwright.tuning.space import default_trace
 
@@ -261,10 +261,11 @@ def choose(
     together   the schedule that was best in the network, None if they were not compared there
     is_cold    it runs in a network: constants come from memory
     """
-    if together is not None:
+    algorithms = knobs.WINOGRAD.get()
+    if together is not None and (algorithms or not uses_algorithm(together)):
         return Scheduled(workload, together, Source.NETWORK)
     hardware = detect_hardware().fingerprint
-    best = best_trace(store, workload, target, hardware, threads)
+    best = best_trace(store, workload, target, hardware, threads, algorithms=algorithms)
     if best is not None:
         return Scheduled(workload, best, Source.RECORD)
     return choose_untuned(workload, target, threads, is_cold=is_cold)

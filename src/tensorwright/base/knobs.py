@@ -225,6 +225,14 @@ TIME_MODEL: Knob[Path | None] = Knob(
     lambda: None,
     _optional_path,
 )
+WINOGRAD = Knob(
+    "winograd",
+    "compute convolutions of 3x3 taps by Winograd's algorithm where that is faster; it rounds "
+    "more, about 2e-6 of the largest number",
+    "a yes or no",
+    lambda: True,
+    _boolean,
+)
 C_COMPILER = Knob(
     "c_compiler",
     "the C compiler that builds kernels written in C",
@@ -246,6 +254,7 @@ KNOBS: tuple[Knob[Any], ...] = (
     COST_MODEL,
     DEFAULT_SCHEDULE,
     TIME_MODEL,
+    WINOGRAD,
     C_COMPILER,
 )
 _BY_NAME: dict[str, Knob[Any]] = {knob.name: knob for knob in KNOBS}

@@ -7,7 +7,14 @@ import warnings
 from tensorwright.base import Target, TensorwrightError
 from tensorwright.records.record import Record, is_current
 from tensorwright.records.store import RecordStore
-from tensorwright.schedule import Trace, Workload, parse_trace, replay, state_of
+from tensorwright.schedule import (
+    Trace,
+    Workload,
+    parse_trace,
+    replay,
+    state_of,
+    uses_algorithm,
+)
 
 _MOST_TRIED = 20
 _MOST_READ = 200
@@ -19,13 +26,16 @@ def best_trace(
     target: Target,
     hardware: str,
     threads: int,
+    *,
+    algorithms: bool = True,
 ) -> Trace | None:
     """The fastest schedule on record that still replays; None where there is none.
 
     What an older version measured counts only where this one has measured nothing.  A warning says
     which records are passed over, and why.
+    algorithms   whether it may compute by another algorithm
     """
-    found = best_record(store, workload, target, hardware, threads)
+    found = best_record(store, workload, target, hardware, threads, algorithms=algorithms)
     return found[1] if found is not None else None
 
 
@@ -35,6 +45,8 @@ def best_record(
     target: Target,
     hardware: str,
     threads: int,
+    *,
+    algorithms: bool = True,
 ) -> tuple[Record, Trace] | None:
     """As `best_trace`, with the record."""
     state = state_of(workload)
@@ -45,7 +57,8 @@ def best_record(
         hardware=hardware,
         threads=threads,
     )
-    for record in sorted(records, key=lambda one: not is_current(one))[:_MOST_TRIED]:
+    most = _MOST_TRIED if algorithms else _MOST_READ
+    for record in sorted(records, key=lambda one: not is_current(one))[:most]:
         try:
             trace = parse_trace(record.trace)
             replay(state, trace)
@@ -56,5 +69,6 @@ def best_record(
             )
             warnings.warn(text, RuntimeWarning, stacklevel=3)
             continue
-        return record, trace
+        if algorithms or not uses_algorithm(trace):
+            return record, trace
     return None

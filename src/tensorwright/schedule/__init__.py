@@ -40,6 +40,7 @@ from tensorwright.schedule.primitives import (
     Unroll,
     UseAlgorithm,
     Vectorize,
+    uses_algorithm,
 )
 from tensorwright.schedule.render import render
 from tensorwright.schedule.state import (
@@ -119,5 +120,6 @@ __all__ = [
     "replay",
     "state_of",
     "tile_region",
+    "uses_algorithm",
     "winograd_matrices",
 ]

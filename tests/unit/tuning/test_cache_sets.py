@@ -12,7 +12,7 @@ from tests.unit.tuning.compiled import check_schedule, weights, workloads
 from tensorwright.base import Target
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import ScheduleState, format_trace, state_of
-from tensorwright.tuning.space import Sketch, direct_sketches, rule_sketches
+from tensorwright.tuning.space import Sketch, rule_sketches, sketches_of
 from tensorwright.tuning.space.axes.cache_sets import most_rows
 
 pytestmark = pytest.mark.target
@@ -56,7 +56,7 @@ def _rows_tried(sketch: Sketch, name: str) -> int:
 
 def test_tiles_keep_their_rows_in_the_first_cache() -> None:
     for terms, most in ((3072, 7), (3088, 27)):
-        sketches = tuple(direct_sketches(state(99, terms, 256), AVX512))
+        sketches = tuple(sketches_of(state(99, terms, 256), AVX512, algorithms=False))
         assert sketches[0].defaults["rows"] <= most
         assert (_rows_tried(sketches[0], "rows") <= 7) == (terms == 3072)
         derived = next(sketch for sketch in sketches if "matmul cached" in sketch.name)

@@ -12,7 +12,7 @@ from tests.unit.tuning.compiled import check_schedule, weights, workloads
 from tensorwright.base import Target
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import Split, Tail, format_trace, state_of
-from tensorwright.tuning.space import Sketch, direct_sketches
+from tensorwright.tuning.space import Sketch, space_of
 from tensorwright.tuning.space.defaults.tile_sizes import has_awkward_rest
 from tensorwright.tuning.space.steps import tile_registers
 
@@ -36,7 +36,7 @@ def image(width: int) -> Graph:
 
 
 def sketches_of(graph: Graph, target: Target) -> tuple[Sketch, ...]:
-    return tuple(direct_sketches(state_of(workloads(graph, target)[0][0]), target))
+    return space_of(state_of(workloads(graph, target)[0][0]), target).sketches
 
 
 def test_which_rests_are_awkward() -> None:
@@ -72,6 +72,6 @@ def test_sums_and_vectors_of_a_tile_fit_the_registers(lanes: int) -> None:
 def test_values(graph: Graph, target: Target) -> None:
     source = random.Random(4)
     (case,) = workloads(graph, target)[:1]
-    for sketch in direct_sketches(state_of(case[0]), target):
+    for sketch in space_of(state_of(case[0]), target).sketches:
         for decisions in (sketch.defaults, sketch.sample(source)):
             check_schedule(case, format_trace(sketch.bound(decisions)), target)

@@ -24,7 +24,7 @@ from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.loop import lower
 from tensorwright.pipeline import Source, choose, choose_untuned, compile, prepare
 from tensorwright.records import MemoryStore
-from tensorwright.schedule import format_trace, parse_trace, replay, state_of
+from tensorwright.schedule import format_trace, parse_trace, replay, state_of, uses_algorithm
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.models import machine_of
 from tensorwright.tuning.selection import Effort, Estimate, Predictor, open_predictor
@@ -139,6 +139,29 @@ def test_the_rule_stays_where_the_roofline_disagrees() -> None:
     nothing: Any = None
     ranked = Ranked(nothing, nothing, Prediction(median, median, roofline), caution=0.5)
     assert list(ranked.better_than_rule(0.3)) == [4, 2]
+
+
+def test_another_algorithm_is_chosen_by_its_own_margin() -> None:
+    """Trees that add nothing leave the roofline, which sees fewer multiplications."""
+    _, workload, _ = prepare(deep_convolutions(), NATIVE).workloads
+    chosen = predictor_of(model_of(policy=Policy(0.5, 10.0, 0.1))).best(workload)
+    assert uses_algorithm(chosen.trace)
+    assert not chosen.is_by_rule
+    assert chosen.estimate is not None
+    assert chosen.by_rule is not None
+    assert chosen.estimate.seconds < chosen.by_rule.seconds
+    assert predictor_of(model_of(policy=Policy(0.5, 10.0, 10.0))).best(workload).is_by_rule
+    without = replace(SMALL, algorithms=0)
+    assert not uses_algorithm(predictor_of(model_of(), effort=without).best(workload).trace)
+
+
+def deep_convolutions() -> Graph:
+    builder = GraphBuilder("deep")
+    x = builder.input("x", (1, 256, 14, 14))
+    weights = builder.constant(np.ones((256, 256, 3, 3), np.float32))
+    for _ in range(3):
+        x = builder.add("conv", x, weights, pads=(1, 1, 1, 1))
+    return builder.finish((x,))
 
 
 def test_the_certain_comes_before_the_uncertain() -> None:
@@ -331,12 +354,7 @@ def test_another_process_finds_the_same_favourites(tmp_path: Path) -> None:
 def test_other_algorithms_are_priced_where_a_space_has_many_sketches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    builder = GraphBuilder("deep")
-    x = builder.input("x", (1, 256, 14, 14))
-    weights = builder.constant(np.ones((256, 256, 3, 3), np.float32))
-    for _ in range(3):
-        x = builder.add("conv", x, weights, pads=(1, 1, 1, 1))
-    _, workload, _ = prepare(builder.finish((x,)), NATIVE).workloads
+    _, workload, _ = prepare(deep_convolutions(), NATIVE).workloads
     asked: list[str] = []
     structures = Candidates.structures
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +14,12 @@ from tests.unit.schedule.convolutions import blocked, channels_last, plain, volu
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
 from tensorwright import compile
-from tensorwright.base import DType, Target
+from tensorwright.base import DType, Target, override
 from tensorwright.expr import Compute
 from tensorwright.graph import Graph, interpret, program_workload
 from tensorwright.loop import interpret as run_loops
 from tensorwright.loop import lower, run_passes
-from tensorwright.pipeline import prepare
+from tensorwright.pipeline import Source, choose, prepare
 from tensorwright.records import MemoryStore, Record, Status, detect_hardware, from_line, to_line
 from tensorwright.schedule import (
     FoldConstant,
@@ -27,8 +28,11 @@ from tensorwright.schedule import (
     parse_trace,
     replay,
     state_of,
+    uses_algorithm,
 )
+from tensorwright.tuning.session.session import make_space
 from tensorwright.tuning.space import Sketch, space_of
+from tensorwright.tuning.task import Task
 
 pytestmark = pytest.mark.target
 
@@ -133,10 +137,38 @@ def test_slices_of_a_volume_share_their_transforms() -> None:
     assert found["winograd2, bands"].defaults["slices"] == 16
 
 
-def test_the_default_is_the_direct_one() -> None:
+def test_the_schedule_by_rule_is_direct() -> None:
     case = case_of(EXPRESSIONS["blocked"])
     state = state_of(case[0])
     assert "use_algorithm" not in format_trace(space_of(state, TARGET).default_trace)
+
+
+def test_an_untuned_network_uses_it_unless_a_knob_says_no(tmp_path: Path) -> None:
+    graph = network(size=28, channels=64)
+    parts = prepare(graph, TARGET)
+    convolutions = [each for each in parts.workloads if sketches((each, ()))]
+    with override(home=tmp_path):
+        chosen = [choose(each, TARGET, 1, MemoryStore()).trace for each in convolutions]
+        assert all(uses_algorithm(trace) for trace in chosen)
+        program = compile(graph, records=MemoryStore(), threads=1)
+        store = MemoryStore()
+        hardware = detect_hardware().fingerprint
+        for workload, trace in zip(convolutions, chosen, strict=True):
+            text = format_trace(trace)
+            store.append([Record(workload.key, TARGET.key, hardware, 1, text, (1e-6,), Status.OK)])
+        with override(winograd=False):
+            for workload in convolutions:
+                found = choose(workload, TARGET, 1, store)
+                assert found.source is not Source.RECORD
+                assert not uses_algorithm(found.trace)
+                assert not uses_algorithm(choose(workload, TARGET, 1, store, chosen[0]).trace)
+                space = make_space(Task(workload), TARGET)
+                assert not any(uses_algorithm(sketch.trace) for sketch in space.sketches)
+    (name,) = graph.inputs
+    given = np.random.default_rng(2).normal(size=graph.types[name].shape).astype(np.float32)
+    (answer,) = interpret(graph, {name: given}).values()
+    (found_array,) = program.run({name: given}).values()
+    np.testing.assert_allclose(found_array, answer, rtol=1e-3, atol=1e-4 * np.abs(answer).max())
 
 
 def test_the_interpreter_agrees() -> None:

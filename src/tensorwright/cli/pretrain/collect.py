@@ -25,6 +25,7 @@ from tensorwright.cli.arguments.progress import duration
 from tensorwright.graph import Workload
 from tensorwright.pipeline import prepare
 from tensorwright.records import Record
+from tensorwright.schedule import state_of
 from tensorwright.tuning.datasets import Shares
 from tensorwright.tuning.models import CostModel
 from tensorwright.tuning.pretraining import (
@@ -33,8 +34,9 @@ from tensorwright.tuning.pretraining import (
     draw_conditions,
     roofline_of,
 )
+from tensorwright.tuning.space import algorithm_sketches
 from tensorwright.tuning.time_model import PredictedTime, load_time_model
-from tensorwright.zoo.plausible import draw_network
+from tensorwright.zoo.plausible import FAMILIES, draw_network
 
 _EVERY_S = 5.0
 _PROGRESS = "progress.json"
@@ -60,8 +62,27 @@ _OF_MODEL = Shares(by_rule=0.2, around=0.1, believed=0.6)
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A trained model, whose favourites are measured; the roofline's if not given.",
 )
+@click.option(
+    "--family",
+    "families",
+    type=click.Choice(tuple(FAMILIES)),
+    multiple=True,
+    help="Only networks of this family; may be repeated.",
+)
+@click.option(
+    "--algorithms",
+    "only_algorithms",
+    is_flag=True,
+    help="Only workloads that another algorithm can compute, such as Winograd's.",
+)
 def command(
-    folder: Path, minutes: float, seed: int | None, programs: int, model: Path | None
+    folder: Path,
+    minutes: float,
+    seed: int | None,
+    programs: int,
+    model: Path | None,
+    families: tuple[str, ...],
+    only_algorithms: bool,
 ) -> None:
     """Measure programs of random plausible networks into FOLDER, and go on where it was left.
 
@@ -83,7 +104,9 @@ def command(
                 break
             conditions = draw_conditions(number)
             with override(dump="", default_schedule="rule"):  # cut alike, whatever model is shipped
-                workloads = _workloads(number, conditions.target, counts)
+                workloads = _workloads(number, conditions.target, families, counts)
+                if only_algorithms:
+                    workloads = _with_algorithms(workloads, conditions.target)
                 records = collector.collect(number, workloads, conditions)
             _note(counts, records)
             _save(folder, number + 1)
@@ -95,14 +118,23 @@ def command(
     click.echo(f"train:  tensorwright pretrain train {folder} -o MODEL")
 
 
-def _workloads(seed: int, target: Target, counts: Counter[str]) -> tuple[Workload, ...]:
-    """The workloads of a network; none of one that cannot be compiled."""
+def _workloads(
+    seed: int, target: Target, families: tuple[str, ...], counts: Counter[str]
+) -> tuple[Workload, ...]:
+    """The workloads of a network; none of one of another family, or that cannot be compiled."""
+    graph = draw_network(seed)
+    if families and graph.name.removesuffix(f"_{seed}") not in families:
+        return ()
     try:
-        return prepare(draw_network(seed), target).workloads
+        return prepare(graph, target).workloads
     except TensorwrightError as error:
         counts["networks refused"] += 1
         click.echo(f"network {seed}: {error}", err=True)
         return ()
+
+
+def _with_algorithms(workloads: tuple[Workload, ...], target: Target) -> tuple[Workload, ...]:
+    return tuple(each for each in workloads if any(algorithm_sketches(state_of(each), target)))
 
 
 def _maker(path: Path | None) -> Callable[[Conditions], CostModel]:

@@ -20,7 +20,3 @@ class Algorithm:
 
     name: str
     rewrite: Callable[[Compute], Compute | None]
-
-    def applies(self, tensor: Compute) -> bool:
-        """Whether the tensor can be computed so."""
-        return self.rewrite(tensor) is not None

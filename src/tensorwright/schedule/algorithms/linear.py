@@ -9,7 +9,9 @@ then find the same sums in several rows:
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from tensorwright.base import DType
 from tensorwright.expr import Index, Relation, Value, compare, constant, select
@@ -18,8 +20,7 @@ from tensorwright.schedule.algorithms.toom_cook import Matrix
 
 def row_of_product(matrix: Matrix, row: Index, column: Callable[[int], Value]) -> Value:
     """(matrix v)[row], where v[j] is `column(j)`; which row may be a variable."""
-    values = [_combination(matrix, number, column) for number in range(len(matrix))]
-    return _chosen(row, values)
+    return _chosen(row, [each.value(column) for each in _rows(matrix)])
 
 
 def entry(matrix: Matrix, row: Index, column: Index, dtype: DType) -> Value:
@@ -39,30 +40,64 @@ def _chosen(position: Index, values: list[Value]) -> Value:
     return chosen
 
 
-def _combination(matrix: Matrix, row: int, column: Callable[[int], Value]) -> Value:
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A number times a column, or times the sum or the difference of two."""
+
+    number: Fraction
+    column: int
+    other: int | None = None
+    is_difference: bool = False
+
+    def value(self, column: Callable[[int], Value]) -> Value:
+        """What the number is multiplied with."""
+        if self.other is None:
+            return column(self.column)
+        first, second = column(self.column), column(self.other)
+        return first - second if self.is_difference else first + second
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """How a row is summed: left, or left + right, or left - right."""
+
+    left: tuple[_Term, ...]
+    right: tuple[_Term, ...] = ()
+    is_difference: bool = False
+
+    def value(self, column: Callable[[int], Value]) -> Value:
+        left = _sum([(term.number, term.value(column)) for term in self.left])
+        if not self.right:
+            return left
+        right = _sum([(term.number, term.value(column)) for term in self.right])
+        return left - right if self.is_difference else left + right
+
+
+@lru_cache(maxsize=64)
+def _rows(matrix: Matrix) -> tuple[_Row, ...]:
+    """How each row of a matrix is summed."""
+    return tuple(_row(matrix, number) for number in range(len(matrix)))
+
+
+def _row(matrix: Matrix, row: int) -> _Row:
     numbers = matrix[row]
     partner = _partner(matrix, row)
     if partner is not None:
-        first, second = min(row, partner), max(row, partner)
-        agree = [j for j, a in enumerate(matrix[first]) if a and a == matrix[second][j]]
-        differ = [j for j, a in enumerate(matrix[first]) if a and a != matrix[second][j]]
-        left = _sum([(matrix[first][j], column(j)) for j in agree])
-        right = _sum([(matrix[first][j], column(j)) for j in differ])
-        return left + right if row == first else left - right
+        first, second = matrix[min(row, partner)], matrix[max(row, partner)]
+        agree = tuple(_Term(a, j) for j, a in enumerate(first) if a and a == second[j])
+        differ = tuple(_Term(a, j) for j, a in enumerate(first) if a and a != second[j])
+        return _Row(agree, differ, is_difference=row > partner)
     columns = tuple(zip(*matrix, strict=True))
-    terms: list[tuple[Fraction, Value]] = []
+    terms: list[_Term] = []
     used: set[int] = set()
     for j, number in enumerate(numbers):
         if not number or j in used:
             continue
         twin = _partner(columns, j)
-        if twin is None:
-            terms.append((number, column(j)))
-            continue
-        used.add(twin)
-        both = column(j) + column(twin) if numbers[twin] == number else column(j) - column(twin)
-        terms.append((number, both))
-    return _sum(terms)
+        if twin is not None:
+            used.add(twin)
+        terms.append(_Term(number, j, twin, twin is not None and numbers[twin] != number))
+    return _Row(tuple(terms))
 
 
 def _partner(matrix: Matrix, row: int) -> int | None:

@@ -12,7 +12,7 @@ A product of n x n parts stands for m x m outputs of 9 multiplications each: 2.2
 m = 2, 4 times for m = 4.  All sums but those over c are written out with their constants folded.
 Where the kernel slides in a third direction too, its taps there are summed beside the channels:
           M[u, v, z, t, s]  = sum over c, kz of V[u, v, z + kz, t, s] U[u, v, kz]
-Accuracy: about 1e-6 (m = 2) and 1e-5 (m = 4) of the largest output in f32.
+Accuracy: about 5e-7 (m = 2) and 2e-6 (m = 4) of the largest output in f32.
 Source:   Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016.
 """
 

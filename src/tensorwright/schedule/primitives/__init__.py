@@ -1,6 +1,6 @@
 """The schedule primitives, one idea a file; a new one is a file and an entry in `PRIMITIVES`."""
 
-from tensorwright.schedule.primitives.algorithm import UseAlgorithm
+from tensorwright.schedule.primitives.algorithm import UseAlgorithm, uses_algorithm
 from tensorwright.schedule.primitives.cache import CacheRead, CacheWrite
 from tensorwright.schedule.primitives.compute_at import ComputeAt, ReverseComputeAt
 from tensorwright.schedule.primitives.constants import FoldConstant, PackConstant
@@ -64,4 +64,5 @@ __all__ = [
     "Unroll",
     "UseAlgorithm",
     "Vectorize",
+    "uses_algorithm",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tensorwright.expr import Compute, Placeholder, topological_order
 from tensorwright.schedule.algorithms import ALGORITHMS, Algorithm
@@ -37,10 +39,11 @@ class UseAlgorithm(Primitive):
         if algorithm is None:
             known = ", ".join(each.name for each in ALGORITHMS)
             raise refuse(self, state, f"there is no algorithm {self.algorithm}", f"one of {known}")
-        if not algorithm.applies(stage.tensor):
+        parts = _parts(algorithm, stage.tensor)
+        if parts is None:
             reason = f"{self.algorithm} does not compute what {self.stage} is"
             raise refuse(self, state, reason, "", (self.stage, ""))
-        for part in _parts(algorithm, stage.tensor)[:-1]:
+        for part in parts[:-1]:
             need_new_stage(self, state, part.name)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
@@ -50,20 +53,31 @@ class UseAlgorithm(Primitive):
         stages = []
         for stage in state.stages:
             if stage.name == self.stage:
-                stages += [fresh_stage(part) for part in _parts(algorithm, stage.tensor)]
+                parts = _parts(algorithm, stage.tensor)
+                assert parts is not None, "checked"
+                stages += [fresh_stage(part) for part in parts]
             else:
                 stages.append(stage)
         return replace(state, stages=tuple(stages))
+
+
+def uses_algorithm(steps: Iterable[Primitive]) -> bool:
+    """Whether some steps compute a tensor by another algorithm."""
+    return any(isinstance(step, UseAlgorithm) for step in steps)
 
 
 def _find(name: str) -> Algorithm | None:
     return next((each for each in ALGORITHMS if each.name == name), None)
 
 
-def _parts(algorithm: Algorithm, tensor: Compute) -> tuple[Compute, ...]:
-    """The tensors of the algorithm, in order, reading each other by name."""
+@lru_cache(maxsize=16)
+def _parts(algorithm: Algorithm, tensor: Compute) -> tuple[Compute, ...] | None:
+    """The tensors of the algorithm, in order, reading each other by name; None if it does not
+    apply.
+    """
     result = algorithm.rewrite(tensor)
-    assert result is not None, "checked"
+    if result is None:
+        return None
     order = topological_order(result)
     stand_ins = {each.name: Placeholder(each.name, each.shape, each.dtype) for each in order}
     return tuple(redirect(each, stand_ins) for each in order if isinstance(each, Compute))

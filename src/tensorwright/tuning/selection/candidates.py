@@ -9,7 +9,7 @@ the same on a busy machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,11 +41,13 @@ class Effort:
     """How much is tried for one workload.
 
     plan_steps   no structure is added when the plans of those before have so many steps
+    algorithms   so many schedules by rule that compute by another algorithm are priced
     draws        candidates drawn at random      parents   so many of the best have children
     children     of each parent                  tried     so many of the best are checked in turn
     """
 
     plan_steps: int = 2500
+    algorithms: int = 3
     draws: int = 256
     parents: int = 12
     children: int = 14
@@ -63,7 +65,7 @@ class Candidates:
         machine: Machine,
         effort: Effort,
     ) -> None:
-        self._state = state
+        self.state = state
         self._features = Featurizer(state, target)
         self._model = model
         self._machine = machine
@@ -101,7 +103,7 @@ class Candidates:
         more = find_new(self._offspring(tables, tried, prices, random), tried.keys)
         both = Population.joined([tried, more])
         added = self._price(space, more)
-        prices = _joined(prices, added)
+        prices = _joined([prices, added])
         return Ranked(space, both, prices, self._model.policy.caution)
 
     def _offspring(
@@ -126,24 +128,25 @@ class Candidates:
             roofline[rows] = found.roofline
         return Prediction(median, upper, roofline)
 
-    def price_trace(self, trace: Trace) -> Prediction:
-        """The price of a trace without open decisions.  Raises: as replaying and lowering it."""
-        return self._model.predict(self._features.of_trace(trace), self._machine)
+    def price_traces(self, traces: Iterable[Trace]) -> Prediction:
+        """The prices of traces without open decisions.  Raises: as replaying and lowering them."""
+        features = (self._features.of_trace(trace) for trace in traces)
+        return _joined([self._model.predict(each, self._machine) for each in features])
 
     def is_sound(self, trace: Trace) -> bool:
         """Whether a trace replays, every step checked, and lowers."""
         try:
-            lower(replay(self._state, trace))
+            lower(replay(self.state, trace))
         except TensorwrightError:
             return False
         return True
 
 
-def _joined(first: Prediction, second: Prediction) -> Prediction:
+def _joined(parts: Sequence[Prediction]) -> Prediction:
     return Prediction(
-        np.concatenate([first.median, second.median]),
-        np.concatenate([first.upper, second.upper]),
-        np.concatenate([first.roofline, second.roofline]),
+        np.concatenate([one.median for one in parts]),
+        np.concatenate([one.upper for one in parts]),
+        np.concatenate([one.roofline for one in parts]),
     )
 
 

@@ -21,7 +21,7 @@ from tensorwright.tuning.models import Machine
 from tensorwright.tuning.selection.candidates import Candidates, Effort, Ranked
 from tensorwright.tuning.selection.choice_cache import choice_cache, choice_key, pack, unpack
 from tensorwright.tuning.selection.chosen import Chosen, Estimate, Favourite
-from tensorwright.tuning.space import Sketch, direct_sketches, space_of
+from tensorwright.tuning.space import Sketch, algorithm_sketches, sketches_of
 from tensorwright.tuning.time_model import (
     PredictedTime,
     Prediction,
@@ -85,7 +85,7 @@ class Predictor:
         if _computes_nothing(workload):
             return None
         try:
-            found = self._candidates(state_of(workload)).price_trace(trace)
+            found = self._candidates(state_of(workload)).price_traces([trace])
             estimate = _estimate(found, 0) if np.isfinite(found.median[0]) else None
         except TensorwrightError:
             estimate = None
@@ -101,15 +101,14 @@ class Predictor:
     def top(self, workload: Workload, count: int) -> tuple[Favourite, ...]:
         """Up to so many schedules that are expected to be fast, each sound, the best first.
 
-        They are unlike each other: where the best disappoints, so do those that are like it.  Other
-        algorithms take part, which a default never uses.
+        They are unlike each other: where the best disappoints, so do those that are like it.
         """
         state = state_of(workload)
         effort = replace(self._effort, plan_steps=max(_RACE_STEPS, self._effort.plan_steps))
         candidates = self._candidates(state, effort)
-        rule, *others = space_of(state, self._target).sketches
+        sketches = sketches_of(state, self._target, algorithms=effort.algorithms > 0)
         with without_collection():
-            ranked = self._ranked(workload, rule, others, candidates)
+            ranked = self._ranked(workload, next(sketches), sketches, candidates)
         found: dict[str, Favourite] = {}
         if ranked is None:
             return ()
@@ -152,11 +151,14 @@ class Predictor:
 
     def _best(self, workload: Workload) -> Chosen:
         state = state_of(workload)
-        sketches = direct_sketches(state, self._target)
+        sketches = sketches_of(state, self._target, algorithms=False)
         by_rule = next(sketches)
         rule = by_rule.bound(by_rule.defaults)
         usual = tuple(sorted(by_rule.defaults.items()))
         candidates = self._candidates(state)
+        other = self._by_algorithm(workload, rule, candidates)
+        if other is not None:
+            return other
         ranked = self._ranked(workload, by_rule, sketches, candidates)
         if ranked is None:
             return Chosen(rule, None, None, is_by_rule=True, decisions=usual)
@@ -174,6 +176,32 @@ class Predictor:
                     decisions=ranked.decisions(number),
                 )
         return Chosen(rule, usual_estimate, usual_estimate, is_by_rule=True, decisions=usual)
+
+    def _by_algorithm(
+        self, workload: Workload, rule: Trace, candidates: Candidates
+    ) -> Chosen | None:
+        """The best of the schedules by rule that compute by another algorithm; None where the
+        direct one is expected to be as fast.
+        """
+        if _computes_nothing(workload):
+            return None
+        others = algorithm_sketches(candidates.state, self._target)
+        sketches = tuple(islice(others, self._effort.algorithms))
+        traces = [sketch.bound(sketch.defaults) for sketch in sketches]
+        if not traces:
+            return None
+        try:
+            prices = candidates.price_traces([rule, *traces])
+        except TensorwrightError:
+            return None
+        policy = self._model.policy
+        scores = prices.scores(policy.caution)
+        best = int(np.argmin(scores[1:])) + 1
+        if not scores[best] < scores[0] - policy.algorithm_margin:
+            return None
+        estimate, by_rule = _estimate(prices, best), _estimate(prices, 0)
+        decisions = tuple(sorted(sketches[best - 1].defaults.items()))
+        return Chosen(traces[best - 1], estimate, by_rule, is_by_rule=False, decisions=decisions)
 
     def _ranked(
         self, workload: Workload, by_rule: Sketch, others: Iterable[Sketch], candidates: Candidates
@@ -229,14 +257,15 @@ def open_predictor(target: Target, threads: int, *, is_cold: bool = False) -> Pr
     model = pretrained_model()
     if model is None:
         return None
-    return _predictor(model, target, threads, is_cold, knobs.HOME.get())
+    effort = Effort() if knobs.WINOGRAD.get() else Effort(algorithms=0)
+    return _predictor(model, target, threads, is_cold, effort, knobs.HOME.get())
 
 
 @lru_cache(maxsize=16)
 def _predictor(
-    model: TimeModel, target: Target, threads: int, is_cold: bool, _home: Path
+    model: TimeModel, target: Target, threads: int, is_cold: bool, effort: Effort, _home: Path
 ) -> Predictor:
-    return Predictor(model, this_machine(target, threads, is_cold=is_cold), target)
+    return Predictor(model, this_machine(target, threads, is_cold=is_cold), target, effort)
 
 
 def _estimate(prices: Prediction, number: int) -> Estimate:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from tensorwright.base import MachineError, Target, UsageError, detect_target
+from tensorwright.base import MachineError, Target, UsageError, detect_target, knobs
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import state_of
 from tensorwright.tuning.measuring.builder import PoolBuilder
@@ -39,9 +39,8 @@ _START_SHARE = 0.5
 
 
 def make_space(task: Task, target: Target) -> Space:
-    """The usual space of a task."""
-    workload = task.workload
-    return space_of(state_of(workload), target)
+    """The usual space of a task; without other algorithms where the knob `winograd` says so."""
+    return space_of(state_of(task.workload), target, algorithms=knobs.WINOGRAD.get())
 
 
 def make_default(task: Task, target: Target) -> Candidate:

@@ -11,9 +11,10 @@ from tensorwright.tuning.space.sketch import (
 )
 from tensorwright.tuning.space.space import (
     RULES,
+    algorithm_sketches,
     default_trace,
-    direct_sketches,
     rule_sketches,
+    sketches_of,
     space_of,
 )
 
@@ -25,9 +26,10 @@ __all__ = [
     "Sketch",
     "SketchBuilder",
     "Space",
+    "algorithm_sketches",
     "default_trace",
-    "direct_sketches",
     "factorisations",
     "rule_sketches",
+    "sketches_of",
     "space_of",
 ]

@@ -17,28 +17,30 @@ RULES = (tile_sketches, row_sketches, pointwise_sketches)
 ALGORITHM_RULES = (winograd_sketches,)
 
 
-def space_of(state: ScheduleState, target: Target) -> Space:
+def space_of(state: ScheduleState, target: Target, *, algorithms: bool = True) -> Space:
     """The schedules to try, the default first: those by rule, those that compute something by
-    another algorithm, and those that are derived; no trace twice.
+    another algorithm where that is wanted, and those that are derived; no trace twice.
     """
-    found: dict[Trace, Sketch] = {}
     with without_collection():
-        others = (each for rule in ALGORITHM_RULES for each in rule(state, target))
-        for sketch in (*rule_sketches(state, target), *others, *derived_sketches(state, target)):
-            found.setdefault(sketch.trace, sketch)
-    return Space(tuple(found.values()))
+        return Space(tuple(sketches_of(state, target, algorithms=algorithms)))
 
 
-def direct_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
-    """Those of `space_of` that compute as the program says: by rule, then the derived ones, each
-    derived when it is asked for.
-    """
+def sketches_of(
+    state: ScheduleState, target: Target, *, algorithms: bool = True
+) -> Iterator[Sketch]:
+    """Those of `space_of`, each derived when it is asked for."""
     seen: set[Trace] = set()
-    for sketches in (rule_sketches, derived_sketches):
+    others = (algorithm_sketches,) if algorithms else ()
+    for sketches in (rule_sketches, *others, derived_sketches):
         for sketch in sketches(state, target):
             if sketch.trace not in seen:
                 seen.add(sketch.trace)
                 yield sketch
+
+
+def algorithm_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+    """The sketches that compute something by another algorithm, each built when asked for."""
+    return (sketch for rule in ALGORITHM_RULES for sketch in rule(state, target))
 
 
 def rule_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:

@@ -13,6 +13,7 @@ vectors of output channels, rows of tiles.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 from tensorwright.base import Target
@@ -34,28 +35,31 @@ from tensorwright.tuning.space.defaults.winograd_stages import schedule_stages
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise
 
-TILES = (4, 2)  # outputs of a tile along each direction
+WAYS = ((4, Place.BANDS), (2, Place.BANDS), (4, Place.WHOLE), (2, Place.WHOLE))
+"""Outputs of a tile along each direction, and where stages are computed: the best most often
+first."""
+
 _MOST_AGAIN = 8  # second caches full of weights: bands, which read all of them, do not pay beyond
 _LEAST_CHANNELS = 16  # with fewer, on either side, the transforms cost more than they save
 
 
-def winograd_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
-    """Sketches of the Winograd rule; none where it does not apply.
+def winograd_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+    """Sketches of the Winograd rule, each built when asked for; none where it does not apply.
 
     It applies to a program of one output and one reduction, a convolution whose kernel is constant,
     where the last dimension of data and output are channels; groups of them are whole vectors.
     """
     folding = [stage for stage in state.stages if stage.tensor.reduction is not None]
     if len(folding) != 1 or len(state.outputs) != 1:
-        return ()
+        return
     (anchor,) = folding
     found = find_convolution(anchor.tensor) if points(anchor.tensor) else None
     if found is None or not _is_suitable(state, anchor, found, lanes_for(target, anchor)):
-        return ()
-    built = (
-        _sketch(state, target, anchor, found, tile, place) for tile in TILES for place in Place
-    )
-    return tuple(sketch for sketch in built if sketch is not None)
+        return
+    for tile, place in WAYS:
+        sketch = _sketch(state, target, anchor, found, tile, place)
+        if sketch is not None:
+            yield sketch
 
 
 def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width: int) -> bool:
