@@ -119,7 +119,7 @@ def _score(estimate: Estimate) -> float:
 
 
 def test_some_choices_are_not_the_rule() -> None:
-    chosen = [predictor_of(wild_model(4)).best(case_of(name)[0]) for name in GRAPHS]
+    chosen = [predictor_of(wild_model(4), AVX512).best(case_of(name, AVX512)[0]) for name in GRAPHS]
     assert sum(not each.is_by_rule for each in chosen) >= 3
 
 
@@ -166,10 +166,10 @@ def deep_convolutions() -> Graph:
 
 def test_the_certain_comes_before_the_uncertain() -> None:
     """Two structures that are alike but for the upper trees: with caution, another one wins."""
-    workload, _ = case_of("conv")
+    workload, _ = case_of("conv", AVX512)
     unsure = stump("num_loops", 3.1, 0.0, 4.0)
     bold, careful = (
-        predictor_of(model_of((), (unsure,), Policy(caution, 0.0))).best(workload).estimate
+        predictor_of(model_of((), (unsure,), Policy(caution, 0.0)), AVX512).best(workload).estimate
         for caution in (0.0, 1.0)
     )
     assert bold is not None
@@ -311,8 +311,8 @@ def test_without_features_of_the_rule_the_rule_stays(monkeypatch: pytest.MonkeyP
 
 
 def test_candidates_that_do_not_replay_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    workload, _ = case_of("depthwise")
-    best = predictor_of(wild_model(4), effort=replace(SMALL, tried=3))
+    workload, _ = case_of("depthwise", AVX512)
+    best = predictor_of(wild_model(4), AVX512, effort=replace(SMALL, tried=3))
     refused: list[str] = []
 
     def is_sound(self: object, trace: tuple[object, ...]) -> bool:
