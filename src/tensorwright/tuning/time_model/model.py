@@ -42,8 +42,8 @@ class Policy:
     What is chosen among hundreds is overrated more often than what was measured to train: the
     numbers are from choices for fresh random networks (benchmarks/choice_margin.py).
     Other algorithms are priced with the sizes chosen by rule, a few schedules: of 80 that were
-    expected to be better by 0.1 none was slower, and there the roofline knows too little to
-    disagree.
+    expected to be better by 0.1 none was slower, and with the roofline's veto they would gain less
+    (the margin was set on the same 80).
     """
 
     caution: float = 0.5
