@@ -1,13 +1,15 @@
 """How much better than the rule a choice must be expected to be: gains predicted and measured.
 
-    python benchmarks/choice_margin.py [--count N] [--seed N] [--target TARGET] [--json FILE]
+    python benchmarks/choice_margin.py [--count N] [--seed N] [--target TARGET] [--families A,B]
+        [--json FILE]
 
 A default schedule is the best predicted of some hundred candidates.  Of these, more are overrated
 than of programs that were drawn and measured, so the margin of the time model's policy cannot be
 found among its training data.  Here the time model chooses for workloads of fresh random networks
 with no margin, and its choice and the schedule by rule are measured in turns.  The first table says
 what the gains are that were predicted so high; the second, how the times of all workloads change
-when the rule is left for gains above a margin.
+when the rule is left for gains above a margin.  Choices that compute by another algorithm, which
+have a margin of their own, have their own tables.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.bench.plausible_workloads import DrawnWorkload, draw_workloads
 from tensorwright.peers import print_table
 from tensorwright.pipeline import choose_untuned, parse_target
-from tensorwright.schedule import format_trace
+from tensorwright.schedule import format_trace, uses_algorithm
 from tensorwright.tuning.comparison import Bench, build_all, measure_in_turns
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.selection import Estimate, Predictor
@@ -50,27 +52,34 @@ _SLOWER = math.log2(0.9)
 class Choice:
     """A workload for which another schedule than that by rule was expected to be faster.
 
+    by_algorithm   whether it computes by another algorithm
     predicted   log2 of the gain by score, caution included        gain   log2 of the measured one
     """
 
     seed: int
     family: str
     name: str
+    by_algorithm: bool
     predicted: float
     gain: float
     rule_s: float
 
 
 def choices(
-    target: Target, threads: int, seed: int, caution: float, bench: Bench
+    target: Target,
+    threads: int,
+    seed: int,
+    families: Sequence[str],
+    caution: float,
+    bench: Bench,
 ) -> Iterator[Choice | None]:
     """One for each workload of the networks from a seed on; None where the rule is chosen."""
     predictor = Predictor(
-        replace(_model(), policy=Policy(caution, 0.0)),
+        replace(_model(), policy=Policy(caution, 0.0, 0.0)),
         this_machine(target, threads, is_cold=True),
         target,
     )
-    for drawn in draw_workloads(seed, target, threads):
+    for drawn in draw_workloads(seed, target, threads, families=families):
         yield _choice(drawn, predictor, caution, bench)
 
 
@@ -98,7 +107,8 @@ def _choice(
     rule_s, own_s = (times_s[trace] for trace in pair)
     predicted = _score(chosen.by_rule, caution) - _score(chosen.estimate, caution)
     gain = math.log2(rule_s / own_s)
-    return Choice(drawn.seed, drawn.family, drawn.workload.name, predicted, gain, rule_s)
+    other, name = uses_algorithm(chosen.trace), drawn.workload.name
+    return Choice(drawn.seed, drawn.family, name, other, predicted, gain, rule_s)
 
 
 def _score(estimate: Estimate, caution: float) -> float:
@@ -106,13 +116,21 @@ def _score(estimate: Estimate, caution: float) -> float:
     return likely + caution * (math.log2(estimate.upper_seconds) - likely)
 
 
-def measure(target: Target, threads: int, seed: int, count: int, caution: float) -> list[Choice]:
+def measure(
+    target: Target,
+    threads: int,
+    seed: int,
+    count: int,
+    families: Sequence[str],
+    caution: float,
+) -> list[Choice]:
     """So many choices that differ from the rule's; the number of workloads looked at is shown."""
     found: list[Choice] = []
     progress = ProgressLines("choices")
     with PoolBuilder(limit_s=_BUILD_LIMIT_S) as builder, ChildRunner(_MEASURE) as runner:
         bench = Bench(builder, runner, target, threads)
-        for seen, choice in enumerate(choices(target, threads, seed, caution, bench), 1):
+        asked = choices(target, threads, seed, families, caution, bench)
+        for seen, choice in enumerate(asked, 1):
             if choice is not None:
                 found.append(choice)
                 progress.show(len(found), count, len(found))
@@ -123,7 +141,15 @@ def measure(target: Target, threads: int, seed: int, count: int, caution: float)
 
 
 def show(found: Sequence[Choice]) -> None:
-    """Print both tables."""
+    """Print both tables of each kind of choice."""
+    for title, is_other in (("other decisions", False), ("another algorithm", True)):
+        kind = [choice for choice in found if choice.by_algorithm is is_other]
+        if kind:
+            print(f"\n{title}: {len(kind)} workloads")
+            _show_kind(kind)
+
+
+def _show_kind(found: Sequence[Choice]) -> None:
     bands = [
         (f"{_times(low)} to {_times(high)}", [c.gain for c in found if low < c.predicted <= high])
         for low, high in itertools.pairwise(BANDS)
@@ -161,11 +187,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=FIRST_SEED)
     parser.add_argument("--target")
     parser.add_argument("--threads", type=int, default=available_cores())
+    parser.add_argument("--families", help="of networks, with commas; else all")
     parser.add_argument("--caution", type=float, default=Policy().caution)
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     target = parse_target(asked.target)
-    found = measure(target, asked.threads, asked.seed, asked.count, asked.caution)
+    families = asked.families.split(",") if asked.families else ()
+    found = measure(target, asked.threads, asked.seed, asked.count, families, asked.caution)
     show(found)
     if asked.json:
         asked.json.write_text(json.dumps([asdict(choice) for choice in found], indent=1))

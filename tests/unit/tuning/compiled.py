@@ -31,7 +31,7 @@ from tensorwright.ops import Array
 from tensorwright.pipeline import finish
 from tensorwright.records import MemoryStore
 from tensorwright.runtime import empty, load_object
-from tensorwright.tuning.measuring.expected_results import Guarded, allowed_error, find_difference
+from tensorwright.tuning.measuring.answer_check import Guarded, allowed_error, find_difference
 
 Case = tuple[Workload, tuple[Array, ...]]
 

@@ -15,7 +15,8 @@ from tensorwright.base import DType, Target
 from tensorwright.expr import Decision
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import format_trace, open_decisions, state_of
-from tensorwright.tuning.space import Space, rule_sketches, space_of
+from tensorwright.tuning.space import Sketch, Space, rule_sketches, sketches_of, space_of
+from tensorwright.tuning.space.sketch import SketchBuilder
 
 TARGETS = {"avx2": AVX2, "avx512": AVX512}
 NATIVE = native_target()
@@ -179,6 +180,27 @@ def test_tiles_stay_within_the_registers() -> None:
             drawn = sketch.sample(source)
             held = drawn.get("columns", 1) * drawn.get("rows", 1) * drawn.get("more_rows", 1)
             assert held + drawn.get("columns", 1) <= limit.most
+
+
+@pytest.mark.parametrize(
+    "make", [NETWORKS["conv2d_blocked"], one("reduce_sum", (4000, 600), keepdims=False)]
+)
+def test_sketches_are_made_when_they_are_asked_for(
+    make: Callable[[], Graph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = state_of(workloads(make(), AVX512, blocked=True)[0][0])
+    by_rule = rule_sketches(state, AVX512)
+    usual, made = SketchBuilder.sketch, []
+
+    def counted(self: SketchBuilder, name: str, family: str = "") -> Sketch:
+        made.append(name)
+        return usual(self, name, family)
+
+    monkeypatch.setattr(SketchBuilder, "sketch", counted)
+    asked = sketches_of(state, AVX512)
+    assert next(asked) == by_rule[0]
+    assert made == [by_rule[0].name]
+    assert [next(asked) for _ in by_rule[1:]] == [*by_rule[1:]] != []
 
 
 def test_a_workload_of_one_choice_has_no_decisions() -> None:

@@ -28,13 +28,9 @@ from tensorwright.expr import Array
 from tensorwright.loop import Parameter, Role, pack
 from tensorwright.records import Status
 from tensorwright.runtime import call_loop, empty, load_object
-from tensorwright.tuning.measuring.expected_results import (
-    ExpectedResults,
-    Guarded,
-    allowed_error,
-    find_difference,
-    make_inputs,
-)
+from tensorwright.tuning.measuring.answer_check import Guarded, allowed_error, find_difference
+from tensorwright.tuning.measuring.expected_results import ExpectedResults
+from tensorwright.tuning.measuring.trial_inputs import make_inputs
 
 _PAUSE_S = 0.001  # regions back to back may be stuck on one core under foreign load
 _COLD_RATIO = 4.0

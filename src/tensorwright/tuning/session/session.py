@@ -25,7 +25,7 @@ from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.result import TuneResult
 from tensorwright.tuning.session.rounds import Session, seed_of
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.space.space import rule_sketches, space_of
+from tensorwright.tuning.space.space import sketches_of, space_of
 from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
 from tensorwright.tuning.strategies.evolution.standard import evolution_by
 from tensorwright.tuning.strategies.random_search import default_candidate
@@ -45,8 +45,8 @@ def make_space(task: Task, target: Target) -> Space:
 
 def make_default(task: Task, target: Target) -> Candidate:
     """The first of the usual space, made without the others."""
-    sketches = rule_sketches(state_of(task.workload), target)
-    return default_candidate(Space(sketches[:1]))
+    by_rule = next(sketches_of(state_of(task.workload), target))
+    return default_candidate(Space((by_rule,)))
 
 
 def tune(

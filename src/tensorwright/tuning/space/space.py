@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tensorwright.base import InternalError, Target, without_collection
 from tensorwright.schedule import ScheduleState, Trace
@@ -28,14 +28,10 @@ def space_of(state: ScheduleState, target: Target, *, algorithms: bool = True) -
 def sketches_of(
     state: ScheduleState, target: Target, *, algorithms: bool = True
 ) -> Iterator[Sketch]:
-    """Those of `space_of`, each derived when it is asked for."""
-    seen: set[Trace] = set()
+    """Those of `space_of`, each made when it is asked for."""
     others = (algorithm_sketches,) if algorithms else ()
-    for sketches in (rule_sketches, *others, derived_sketches):
-        for sketch in sketches(state, target):
-            if sketch.trace not in seen:
-                seen.add(sketch.trace)
-                yield sketch
+    sources = (_by_rule, *others, derived_sketches)
+    yield from _distinct(sketch for source in sources for sketch in source(state, target))
 
 
 def algorithm_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
@@ -45,15 +41,31 @@ def algorithm_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]
 
 def rule_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     """The sketches of the first rule that applies; the first is the schedule by rule."""
+    return tuple(_distinct(_by_rule(state, target)))
+
+
+def _by_rule(state: ScheduleState, target: Target) -> Iterator[Sketch]:
     for rule in RULES:
         sketches = rule(state, target)
-        if sketches:
-            return sketches
+        first = next(sketches, None)
+        if first is not None:
+            yield first
+            yield from sketches
+            return
     raise InternalError(stage="tune", where="space", reason="no rule applies to the program")
+
+
+def _distinct(sketches: Iterable[Sketch]) -> Iterator[Sketch]:
+    """No trace twice."""
+    seen: set[Trace] = set()
+    for sketch in sketches:
+        if sketch.trace not in seen:
+            seen.add(sketch.trace)
+            yield sketch
 
 
 def default_trace(state: ScheduleState, target: Target) -> Trace:
     """The schedule of an untuned program: the default of `space_of`, found without the others."""
     with without_collection():
-        first = rule_sketches(state, target)[0]
+        first = next(_by_rule(state, target))
     return first.bound(first.defaults)

@@ -9,6 +9,7 @@ register tiles.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 from tensorwright.base import Target
@@ -52,20 +53,20 @@ from tensorwright.tuning.space.steps import (
 )
 
 
-def row_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
-    """The sketches of the row rule; none without a reduction."""
+def row_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+    """The sketches of the row rule, each made when it is asked for; none without a reduction."""
     if all(stage.tensor.reduction is None for stage in state.stages):
-        return ()
+        return
     builder = SketchBuilder(state)
     inline_elementwise(builder)
     rows = shared_rows(builder.state)
     turned = _turn_operands(builder, target)
     if rows == 0 or has_large_products(builder.state, rows):
-        built = [_separate(state, target, parts, vectors) for parts, vectors in _PARTITIONS]
-        return tuple({sketch.trace: sketch for sketch in built}.values())
+        yield from (_separate(state, target, parts, vectors) for parts, vectors in _PARTITIONS)
+        return
     _factor_contiguous(builder, target)
     _compute_by_blocks(builder, target, rows, turned)
-    return (builder.sketch("rows"),)
+    yield builder.sketch("rows")
 
 
 _PARTITIONS = ((16, 8), (8, 8), (4, 8), (64, 1), (64, 4), (16, 1), (8, 4), (2, 4), (32, 8))

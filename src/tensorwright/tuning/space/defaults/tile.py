@@ -13,6 +13,7 @@ the taps beside it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 from tensorwright.base import Target
@@ -53,8 +54,8 @@ def find_anchor(state: ScheduleState) -> Stage | None:
     return max(folding, key=lambda stage: points(stage.tensor), default=None)
 
 
-def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
-    """Sketches of the tile rule; none where it does not apply.
+def tile_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+    """Sketches of the tile rule, each made when it is asked for; none where it does not apply.
 
     It applies to one reduction in a program of one output, if its reads are contiguous (or the
     same) along some axis.
@@ -62,9 +63,20 @@ def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     anchor = find_anchor(state)
     folds = sum(stage.tensor.reduction is not None for stage in state.stages)
     if anchor is None or folds != 1 or len(state.outputs) != 1:
-        return ()
+        return
     if all(axis.extent == 1 for axis in anchor.tensor.axes):
-        return ()
+        return
+    late: list[Sketch] = []
+    for sketch in _in_all_orders(state, target, anchor):
+        # an operand put into another order is not worth the work for every band again
+        if has_reuse(anchor.tensor) and _transposes(sketch) and not _feeds_whole(sketch):
+            late.append(sketch)
+        else:
+            yield sketch
+    yield from late
+
+
+def _in_all_orders(state: ScheduleState, target: Target, anchor: Stage) -> Iterator[Sketch]:
     shared: tuple[Order, ...] = Order.COLUMNS_OUTSIDE, Order.ROWS_OUTSIDE
     has_many_activations = _activations_per_constant(state) > _ROWS_FIRST
     keeps_panels = _has_long_panels(state, anchor, target) or _streams_constants(
@@ -81,15 +93,14 @@ def tile_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     if has_reuse(anchor.tensor):
         orders = (Order.PANELS, *shared)
     built = (_tile_sketch(state, target, anchor.name, order) for order in orders)
-    found = [sketch for sketch in built if sketch is not None]
+    usual = 0
+    for sketch in built:
+        if sketch is not None:
+            usual = max(usual, _skips(sketch))
+            yield sketch
     if _has_border(state, anchor):
-        usual = max((_skips(sketch) for sketch in found), default=0)
         flat = (_tile_sketch(state, target, anchor.name, o, skips_rows=True) for o in orders)
-        found += [sketch for sketch in flat if sketch is not None and _skips(sketch) > usual]
-    if has_reuse(anchor.tensor):
-        # an operand put into another order is not worth the work for every band again
-        found.sort(key=lambda sketch: _transposes(sketch) and not _feeds_whole(sketch))
-    return tuple(found)
+        yield from (sketch for sketch in flat if sketch is not None and _skips(sketch) > usual)
 
 
 def _slides_along_lanes(state: ScheduleState, anchor: Stage, target: Target) -> bool:

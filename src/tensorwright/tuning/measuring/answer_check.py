@@ -1,0 +1,72 @@
+"""Whether an answer is right: how far it may be off, and memory that nobody else may write."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tensorwright.base import DType
+from tensorwright.expr import Array
+from tensorwright.runtime import empty
+
+_TOLERANCE = {DType.F64: 1e-10, DType.F32: 1e-4, DType.F16: 1e-2, DType.BF16: 4e-2}
+_GUARD_BYTES = 4096
+_UNWRITTEN = 0xFF  # NaN for floats
+
+
+class Guarded:
+    """An output with zones before and after it that nobody may write."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: DType) -> None:
+        size = math.prod(shape) * dtype.size_bytes
+        room = -(-size // 64) * 64 + 2 * _GUARD_BYTES
+        self._memory = empty((room,), DType.U8)
+        self._memory[...] = _UNWRITTEN
+        self._end = _GUARD_BYTES + size
+        self.array: Array = np.ndarray(shape, dtype.numpy, self._memory.data, _GUARD_BYTES)
+
+    def is_intact(self) -> bool:
+        """Whether the zones are as they were."""
+        zones = (self._memory[:_GUARD_BYTES], self._memory[self._end :])
+        return all(bool((zone == _UNWRITTEN).all()) for zone in zones)
+
+
+def allowed_error(answer: Array, dtype: DType, has_floats: bool) -> Array:
+    """How far each element may be from the answer, by broadcasting; `dtype` is that of the kernel.
+
+    Floats: so much of the element itself and of what elements of this answer usually are. Whole
+    numbers are exact, but for 8 bits that were rounded from floats: one off.
+    """
+    if not dtype.is_float:
+        return np.array(1 if has_floats and dtype.is_int and dtype.size_bytes == 1 else 0)
+    wide = answer if answer.dtype.itemsize >= 4 else answer.astype(np.float32)
+    size = np.asarray(np.abs(wide))  # NumPy makes the only element of a scalar a number
+    finite = size[np.isfinite(size)]
+    size = np.nan_to_num(size, copy=False, nan=0.0, posinf=0.0)
+    usual = float(np.quantile(finite, 0.9)) if finite.size else 0.0
+    usual = usual or (float(finite.max()) if finite.size else 0.0)
+    allowed: Array = _TOLERANCE[dtype] * (size + size.dtype.type(usual))
+    return allowed
+
+
+def find_difference(found: Array, answer: Array, allowed: Array) -> str:
+    """What is wrong with an answer, "" if nothing is."""
+    wide = np.float64 if answer.dtype.kind in "iub" else answer.dtype
+    if answer.dtype.kind == "b":
+        found = found.view(np.uint8)
+        answer = answer.view(np.uint8)
+    found = found.astype(wide, copy=False)
+    answer = answer.astype(wide, copy=False)
+    with np.errstate(all="ignore"):
+        error = np.abs(found - answer)
+        is_right = (error <= allowed) | (found == answer) | (np.isnan(found) & np.isnan(answer))
+    if is_right.all():
+        return ""
+    wrong = np.argwhere(~is_right)
+    place = tuple(int(i) for i in wrong[0])
+    share = 100 * len(wrong) / max(1, answer.size)
+    return (
+        f"{len(wrong)} elements ({share:.3g} %) are wrong, first at {list(place)}: "
+        f"{found[place]} and not {answer[place]}"
+    )
