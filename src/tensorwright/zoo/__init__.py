@@ -7,7 +7,7 @@ says what they mean.
 """
 
 from tensorwright.zoo.light import LIGHT_MODELS, load_light
-from tensorwright.zoo.networks import ZOO, build, random_inputs
+from tensorwright.zoo.networks import TASO, ZOO, build, random_inputs
 from tensorwright.zoo.operator_families import operator_program
 from tensorwright.zoo.operator_forms import (
     Arrangement,
@@ -29,6 +29,7 @@ from tensorwright.zoo.wild import WILD, load_wild, make_module
 
 __all__ = [
     "LIGHT_MODELS",
+    "TASO",
     "WILD",
     "ZOO",
     "Arrangement",

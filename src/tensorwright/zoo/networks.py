@@ -15,13 +15,17 @@ from tensorwright.zoo.architectures.dcgan import dcgan
 from tensorwright.zoo.architectures.densenet import densenet121
 from tensorwright.zoo.architectures.inception import inception_v3
 from tensorwright.zoo.architectures.mobilenet import mobilenet_v2
+from tensorwright.zoo.architectures.nasnet import nasnet_a
 from tensorwright.zoo.architectures.nasrnn import nasrnn
 from tensorwright.zoo.architectures.resnet import resnet18, resnet50, resnet101, resnext50
 from tensorwright.zoo.architectures.resnet3d import resnet3d_18
 from tensorwright.zoo.architectures.squeezenet import squeezenet
+from tensorwright.zoo.architectures.taso import taso_bert, taso_resnet50, taso_resnext50
 from tensorwright.zoo.architectures.vgg import vgg19
 
-_BUILDERS: MappingProxyType[str, Callable[[int, int], Graph]] = MappingProxyType(
+Builders = MappingProxyType[str, Callable[[int, int], Graph]]
+
+_ZOO: Builders = MappingProxyType(
     {
         "resnet18": resnet18,
         "resnet50": resnet50,
@@ -38,11 +42,23 @@ _BUILDERS: MappingProxyType[str, Callable[[int, int], Graph]] = MappingProxyType
         "nasrnn": nasrnn,
     }
 )
-ZOO: tuple[str, ...] = tuple(_BUILDERS)
+_TASO: Builders = MappingProxyType(
+    {
+        "taso_bert": taso_bert,
+        "taso_resnet50": taso_resnet50,
+        "taso_resnext50": taso_resnext50,
+        "nasnet_a": nasnet_a,
+        "nasrnn": nasrnn,
+    }
+)
+_BUILDERS: Builders = MappingProxyType({**_ZOO, **_TASO})
+ZOO: tuple[str, ...] = tuple(_ZOO)
+TASO: tuple[str, ...] = tuple(_TASO)
+"""Networks as TASO's examples define them."""
 
 
 def build(name: str, seed: int = 0, batch: int = 1) -> Graph:
-    """One of `ZOO` with weights drawn from the seed: the same seed, the same weights.
+    """One of `ZOO` or `TASO` with weights drawn from the seed: the same seed, the same weights.
 
     Raises:  UsageError for another name, or a batch below 1.
     """
@@ -52,7 +68,7 @@ def build(name: str, seed: int = 0, batch: int = 1) -> Graph:
             stage="zoo",
             where=f"network {name!r}",
             reason="there is no such network",
-            remedy=did_you_mean(name, ZOO, "one of " + ", ".join(ZOO)),
+            remedy=did_you_mean(name, _BUILDERS, "one of " + ", ".join(_BUILDERS)),
         )
     if batch < 1:
         raise UsageError(

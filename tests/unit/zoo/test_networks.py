@@ -10,15 +10,17 @@ from tests.unit.graph.onnx_models import by_onnxruntime
 
 from tensorwright.base import DType, UsageError
 from tensorwright.graph import Graph, interpret, simplify, to_onnx, verify
-from tensorwright.zoo import ZOO, build, random_inputs
+from tensorwright.zoo import TASO, ZOO, build, random_inputs
 from tensorwright.zoo.architectures.bert import BertShape, bert_base
 from tensorwright.zoo.architectures.dcgan import dcgan
 from tensorwright.zoo.architectures.inception import inception_v3
 from tensorwright.zoo.architectures.mobilenet import mobilenet_v2
+from tensorwright.zoo.architectures.nasnet import nasnet_a
 from tensorwright.zoo.architectures.nasrnn import nasrnn
 from tensorwright.zoo.architectures.resnet import resnext50
 from tensorwright.zoo.architectures.resnet3d import resnet3d_18
 from tensorwright.zoo.architectures.squeezenet import squeezenet
+from tensorwright.zoo.architectures.taso import taso_bert, taso_resnet50, taso_resnext50
 
 SCORES = (1, 1000)
 PARAMETERS = {  # as published, or counted in torchvision's networks
@@ -37,6 +39,10 @@ OUTPUTS = {
     "dcgan": ((1, 3, 64, 64),),
     "bert_base": ((1, 128, 768), (1, 768)),
     "nasrnn": ((1, 512),),
+    "nasnet_a": ((1, 5120, 7, 7),),
+    "taso_bert": ((64, 1024),) * 9,
+    "taso_resnet50": ((1, 2048, 7, 7),),
+    "taso_resnext50": ((1, 2048, 7, 7),),
 }
 HEAVY = ("vgg19", "bert_base", "resnet101")
 
@@ -61,7 +67,7 @@ def parameters(graph: Graph) -> int:
     )
 
 
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("name", dict.fromkeys((*ZOO, *TASO)))
 def test_sizes_and_shapes(name: str) -> None:
     graph = built(name)
     assert graph.name == name
@@ -83,6 +89,9 @@ def test_layers() -> None:
     assert count(built("mobilenet_v2"), "add") == 10
     assert count(built("nasrnn"), "matmul") == 80
     assert count(built("dcgan"), "conv_transpose") == 4
+    assert count(built("taso_bert"), "matmul") == 48
+    assert count(built("taso_resnet50"), "conv") == 3 * 16 + 4
+    assert count(built("nasnet_a"), "add") == 3 * 5 * 6
 
 
 def test_weights_follow_the_seed() -> None:
@@ -107,7 +116,7 @@ def test_another_name_or_batch() -> None:
     )
     with pytest.raises(UsageError) as caught:
         build("tokeniser")
-    assert caught.value.remedy == "one of " + ", ".join(ZOO)
+    assert caught.value.remedy == "one of " + ", ".join(dict.fromkeys((*ZOO, *TASO)))
     with pytest.raises(UsageError) as caught:
         build("resnet50", batch=0)
     assert caught.value.where == "batch 0"
@@ -132,6 +141,10 @@ SMALL = {
     "bert": lambda: bert_base(length=12, shape=BertShape(2, 32, 4, 64, words=100, positions=20)),
     "nasrnn": lambda: nasrnn(steps=2, size=24),
     "dcgan": lambda: dcgan(width=16),
+    "nasnet_a": lambda: nasnet_a(size=64, channels=8),
+    "taso_bert": lambda: taso_bert(length=6, hidden=32, layers=3),
+    "taso_resnet50": lambda: taso_resnet50(size=8),
+    "taso_resnext50": lambda: taso_resnext50(size=32),
 }
 
 

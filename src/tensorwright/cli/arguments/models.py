@@ -1,4 +1,6 @@
-"""What a MODEL argument names: a file, or a network of a suite, light:NAME, zoo:NAME, wild:NAME."""
+"""What a MODEL argument names: a file, or a network of a suite: light:NAME, zoo:NAME, taso:NAME,
+wild:NAME.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,11 @@ import onnx
 from onnx import ModelProto
 
 from tensorwright.graph import Graph, load_onnx, to_onnx
-from tensorwright.zoo import LIGHT_MODELS, WILD, ZOO, build, load_light, load_wild
+from tensorwright.zoo import LIGHT_MODELS, TASO, WILD, ZOO, build, load_light, load_wild
 
 Shapes = Mapping[str, Sequence[int] | int]
 
-_NAMES = {"light": LIGHT_MODELS, "zoo": ZOO, "wild": WILD}
+_NAMES = {"light": LIGHT_MODELS, "zoo": ZOO, "taso": TASO, "wild": WILD}
 KINDS = tuple(_NAMES)
 PAPER = "paper"
 SUITES = (*KINDS, PAPER)
@@ -33,7 +35,7 @@ def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph
     Raises:  ModelError, UnsupportedError, InputError as importing; UsageError for an unknown NAME.
     """
     kind, name = split(model)
-    if kind == "zoo":
+    if kind in ("zoo", "taso"):
         return build(name, seed)
     if kind == "light":
         return load_onnx(load_light(name, seed), shapes)

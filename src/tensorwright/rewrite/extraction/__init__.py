@@ -1,0 +1,30 @@
+"""The cheapest term of an e-graph, shared subterms counted once. Read `problem.py` first.
+
+`cheapest_trees.py` starts, `local_search.py` improves by steps that `draft.py` counts, `exact.py`
+proves with what `reduction.py` leaves, `serialized.py` reads and writes the JSON of other tools.
+"""
+
+from tensorwright.rewrite.extraction.cheapest_trees import cheapest_trees
+from tensorwright.rewrite.extraction.exact import ExactExtraction, cheapest_exact
+from tensorwright.rewrite.extraction.local_search import LocalSearch, cheapest_dag
+from tensorwright.rewrite.extraction.problem import ExtractionProblem, Selection
+from tensorwright.rewrite.extraction.serialized import (
+    SerializedEGraph,
+    egraph_text,
+    read_egraph,
+    write_egraph,
+)
+
+__all__ = [
+    "ExactExtraction",
+    "ExtractionProblem",
+    "LocalSearch",
+    "Selection",
+    "SerializedEGraph",
+    "cheapest_dag",
+    "cheapest_exact",
+    "cheapest_trees",
+    "egraph_text",
+    "read_egraph",
+    "write_egraph",
+]
