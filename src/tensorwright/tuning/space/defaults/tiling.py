@@ -7,16 +7,12 @@ from enum import Enum
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Axis, Compute, Index, loads_of
+from tensorwright.expr import Axis, Index, loads_of
 from tensorwright.schedule import (
     AtRoot,
     ComputeAt,
-    FoldConstant,
-    PackConstant,
-    PrefetchNext,
     Reorder,
     Split,
-    Stage,
     Tail,
     Unroll,
     Vectorize,
@@ -26,18 +22,22 @@ from tensorwright.tuning.space.axes.accesses import (
     folds_in_order,
     has_reuse,
     lanes_for,
-    operands,
     points,
-    reads_along,
-    stride_along,
     vector_within,
 )
 from tensorwright.tuning.space.axes.cache_sets import most_rows
-from tensorwright.tuning.space.axes.links import block_in, is_aligned, own_axes, shares_axis
+from tensorwright.tuning.space.axes.links import block_in, is_aligned, shares_axis
 from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_inside_columns
-from tensorwright.tuning.space.defaults.borders import skip_zeros
+from tensorwright.tuning.space.defaults.bands import (
+    FEWEST_BANDS,
+    MOST_ROWS,
+    SHORT_ROWS,
+    enough_bands,
+    is_fed_again,
+    tiles_of_band,
+)
 from tensorwright.tuning.space.defaults.pack_operand import place_panel
-from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL, split_reduction
+from tensorwright.tuning.space.defaults.tile_anchor import TileAnchor
 from tensorwright.tuning.space.defaults.tile_sizes import (
     DELAYED_CYCLES,
     LATENCY_CYCLES,
@@ -51,25 +51,16 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     constant_stages,
-    is_cheap,
     pack_across,
-    packable_constants,
     parallelise,
     spread,
     tile_registers,
     vector_loops,
 )
 
-_BAND_ROWS = 14
-_SHORT_BAND_ROWS = 8  # where bands are all that the threads share out
-_FEWEST_BANDS = 6
 _FEW_VECTORS = 8  # of sums: with fewer, each addition waits for the one before
 _MOST_DEEP = 8
-_DEAR = 8  # so many multiply-adds take as long as an element of what is not cheap
-_ACROSS = 2  # and so many as one that is read across its rows
-_FEW_AGAIN = 4  # times what is computed again may be all that a product takes
 _POINT_LANES = 4  # so many lanes of a product in registers take as long as a point of another stage
-_ENOUGH_BANDS = 8  # so many pieces keep the threads busy, where a band costs nothing
 
 
 class Order(Enum):
@@ -371,27 +362,16 @@ class Tiling:
         finds in its own cache what it reads.
         """
         extent = extent_of(axis.extent)
-        most = _SHORT_BAND_ROWS if self.order is Order.ROWS_OUTSIDE else _BAND_ROWS
-        usual = max(1, round(extent / max(1, round(extent / most)) / size))
-        short = max(1, extent // self._fewest_bands() // size)
-        if short < usual:
-            usual = max(divisors(-(-extent // size), short))
+        most = SHORT_ROWS if self.order is Order.ROWS_OUTSIDE else MOST_ROWS
+        axes = self.builder.state.stage(self.stored).tensor.axes
+        # where what feeds a band is computed for all of them again, one may be all
+        fewest = enough_bands(axes, self.roles) if self.order is Order.INLINED else 1
+        usual = tiles_of_band(extent, size, most, fewest)
         band = self._choose("band", row_sizes(-(-extent // size), 32), usual, Kind.PARALLEL)
         full = usual * size
         tail = Tail.SHIFT if extent % full and extent >= full else Tail.GUARD
         self.builder.do(Split(self.stored, axis.name, (band, rows), tail))
         self.band = f"{axis.name}_0"
-
-    def _fewest_bands(self) -> int:
-        """So many bands keep the threads busy, with the loops that are fused with that over bands;
-        1 where what feeds a band is computed for all of them again.
-        """
-        if self.order is not Order.INLINED:
-            return 1
-        taken = {a.name for a in (self.roles.lanes, self.roles.row, self.roles.second_row) if a}
-        axes = self.builder.state.stage(self.stored).tensor.axes
-        around = prod(extent_of(axis.extent) for axis in axes if axis.name not in taken)
-        return -(-_ENOUGH_BANDS // max(1, around))
 
     def _column_bytes(self) -> int:
         """What one vector of the constants takes, over the whole reduction; 0 without constants."""
@@ -407,7 +387,7 @@ class Tiling:
             return True
         if self.order is not Order.ROWS_OUTSIDE or self.roles.second_row is None:
             return False
-        if _extent(self.roles.second_row) < _FEWEST_BANDS * _SHORT_BAND_ROWS:
+        if _extent(self.roles.second_row) < FEWEST_BANDS * SHORT_ROWS:
             return False
         return copies_much(
             self.builder.state,
@@ -440,29 +420,19 @@ class Tiling:
             cut = outer.index(f"{rows[0].name}_o")
         if self.band:
             cut = outer.index(f"{rows[0].name}_1")
-        if self._is_fed_again(outer[:cut]) and not self.panel:
+        if not self.panel and self._is_fed_again(outer[:cut]):
             return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         band = parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
         place = outer[-1] if cut < len(outer) else band
         return place, "" if self.order is Order.INLINED else band
 
     def _is_fed_again(self, loops: list[str]) -> bool:
-        """Whether much of what feeds the product would be computed in many iterations of some of
-        these loops over tiles: all of it in each along which nothing of it differs.
-
-        So it is where the rows of a tile are output channels, and what feeds them takes long.
-        """
+        """Whether what feeds the product takes too long to be computed in each of some loops."""
         state = self.builder.state
-        anchor, stored = state.stage(self.anchor), state.stage(self.stored)
-        axes = [a for a in stored.tensor.axes if {a.name, f"{a.name}_o", f"{a.name}_0"} & {*loops}]
-        again = 0
-        for load in (operand.load for operand in operands(state, anchor, stored)):
-            if load.source.name not in self.feeding:
-                continue
-            feeding = state.stage(load.source.name).tensor
-            times = prod(self._tiles_along(a) for a in axes if not reads_along(load, a.var))
-            again += (times - 1) * points(feeding) * _cost(feeding)
-        return _FEW_AGAIN * again > points(anchor.tensor)
+        axes = state.stage(self.stored).tensor.axes
+        over = [a for a in axes if {a.name, f"{a.name}_o", f"{a.name}_0"} & {*loops}]
+        tiles = [(axis, self._tiles_along(axis)) for axis in over]
+        return is_fed_again(state, self.anchor, self.stored, tiles, self.feeding)
 
     def _tiles_along(self, axis: Axis) -> int:
         """How many tiles, as chosen by rule, lie along an axis."""
@@ -482,75 +452,18 @@ class Tiling:
             self.builder.do(Vectorize(name, loops[-1][0]))
 
     def _schedule_anchor(self) -> None:
-        """Order and unroll the loops of the reduction inside one tile, and pack its constants."""
-        builder, name = self.builder, self.anchor
-        stage = builder.state.stage(name)
-        lanes, tile = self._anchor_axes()
-        vector = lanes
-        own = next(axis for axis in stage.tensor.axes if axis.name == lanes)
-        if min(extent_of(self.roles.lanes.extent), extent_of(own.extent)) > self.width:
-            builder.do(Split(name, lanes, (self.width,)))
-            tile = [*tile, f"{lanes}_o"]
-            vector = f"{lanes}_i"
-        taps = self._skip_zeros(stage, lanes, tile)
-        for constant in self.constants:
-            builder.do(FoldConstant(constant))
-        stage = builder.state.stage(name)
-        is_window = self.order is Order.INLINED
-        sums = prod(self.tile)
-        folding, unrolled = split_reduction(
-            builder, stage, taps, self._choose, sums=sums, is_window=is_window
+        anchor = TileAnchor(
+            self.builder,
+            self.anchor,
+            self.stored,
+            self.roles,
+            self.width,
+            self.tile,
+            fixed_rows=self.skips_rows,
+            fixed_column=self.has_one_column,
         )
-        rest = [axis.name for axis in stage.tensor.axes if axis.name not in (lanes, *tile)]
-        builder.do(Reorder(name, (*rest, *folding, *unrolled, *tile, vector)))
-        for loop in (*unrolled, *tile):
-            builder.do(Unroll(name, loop))
-        builder.do(Vectorize(name, vector))
-        for constant in packable_constants(builder.state, name):
-            builder.do(PackConstant(constant, name))
-            if folding:
-                builder.do(PrefetchNext(name, constant, folding[-1]))
-
-    def _anchor_axes(self) -> tuple[str, list[str]]:
-        """The anchor's own axes that the roles fall on: that of the lanes, and the others of the
-        tile.
-        """
-        own = own_axes(self.builder.state, self.anchor, self.stored)
-        *columns, lanes = own[self.roles.lanes.name]
-        # columns innermost: each read along the rows is then used up at once, by all columns
-        roles = (self.roles.second_row, self.roles.row, self.roles.column)
-        found = [name for role in roles if role is not None for name in own.get(role.name, ())]
-        return lanes, list(dict.fromkeys(name for name in (*found, *columns) if name != lanes))
-
-    def _skip_zeros(self, stage: Stage, lanes: str, tile: list[str]) -> list[str]:
-        """Skip taps beside the image, for a position or a whole tile; gives the axes of the taps.
-
-        lanes, tile   the anchor's axes along which vectors lie, and a tile has several elements
-        """
-        terms = prod(extent_of(axis.extent) for axis in stage.tensor.reduce_axes)
-        if terms <= FULL_UNROLL or len(stage.tensor.reduce_axes) == 1:
-            return []
-        own = own_axes(self.builder.state, self.anchor, self.stored)
-        sizes = {a.name: extent_of(a.extent) for a in stage.tensor.axes if a.name in tile}
-        _, rows, more_rows = self.tile
-        for axis, size in ((self.roles.row, rows), (self.roles.second_row, more_rows)):
-            names = own.get(axis.name, ()) if axis is not None else ()
-            sizes |= {name: min(size, sizes[name]) for name in names if name in sizes}
-        fixed = [self.roles.second_row] if self.skips_rows else []
-        fixed += [self.roles.column] if self.has_one_column else []
-        names_of = (own.get(axis.name, ()) for axis in fixed if axis is not None)
-        for name in (name for names in names_of for name in names):
-            sizes.pop(name, None)
-        return skip_zeros(self.builder, stage.name, frozenset((lanes,)), sizes)
-
-
-def _cost(feeding: Compute) -> int:
-    """How many multiply-adds take as long as an element of what feeds a product."""
-    if not is_cheap(feeding.body):
-        return _DEAR
-    last = feeding.axes[-1].var
-    is_across = any(stride_along(load, last) not in (0, 1) for load in loads_of(feeding.body))
-    return _ACROSS if is_across else 1
+        is_window = self.order is Order.INLINED
+        anchor.schedule(self._choose, self.constants, is_window=is_window)
 
 
 def _extent(axis: Axis | None) -> int:

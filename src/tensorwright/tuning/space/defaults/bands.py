@@ -1,0 +1,81 @@
+"""Bands of rows of tiles: how many there are, and what is computed again in each.
+
+A thread computes a band, all channels of it, and what feeds the band before: so it mostly finds in
+its own cache what it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import prod
+
+from tensorwright.expr import Axis, Compute, loads_of
+from tensorwright.schedule import ScheduleState
+from tensorwright.tuning.space.axes.accesses import (
+    extent_of,
+    operands,
+    points,
+    reads_along,
+    stride_along,
+)
+from tensorwright.tuning.space.axes.roles import AxisRoles
+from tensorwright.tuning.space.sketch import divisors
+from tensorwright.tuning.space.steps import is_cheap
+
+MOST_ROWS = 14  # of a band
+SHORT_ROWS = 8  # where bands are all that the threads share out
+FEWEST_BANDS = 6
+
+_DEAR = 8  # so many multiply-adds take as long as an element of what is not cheap
+_ACROSS = 2  # and so many as one that is read across its rows
+_FEW_AGAIN = 4  # times what is computed again may be all that a product takes
+_ENOUGH_BANDS = 8  # so many pieces keep the threads busy, where a band costs nothing
+
+
+def tiles_of_band(extent: int, size: int, most_rows: int, fewest: int) -> int:
+    """How many tiles of `size` rows make a band, so that there are some bands at least."""
+    usual = max(1, round(extent / max(1, round(extent / most_rows)) / size))
+    short = max(1, extent // fewest // size)
+    if short < usual:
+        return max(divisors(-(-extent // size), short))
+    return usual
+
+
+def enough_bands(axes: Sequence[Axis], roles: AxisRoles) -> int:
+    """So many bands keep the threads busy, with the loops that are fused with that over bands."""
+    taken = {axis.name for axis in (roles.lanes, roles.row, roles.second_row) if axis}
+    around = prod(extent_of(axis.extent) for axis in axes if axis.name not in taken)
+    return -(-_ENOUGH_BANDS // max(1, around))
+
+
+def is_fed_again(
+    state: ScheduleState,
+    anchor: str,
+    stored: str,
+    tiles: Sequence[tuple[Axis, int]],
+    feeding: Collection[str],
+) -> bool:
+    """Whether much of what feeds the product would be computed in many iterations of some loops
+    over tiles: all of it in each along which nothing of it differs.
+
+    So it is where the rows of a tile are output channels, and what feeds them takes long.
+    tiles   the axes of these loops, and how many tiles lie along each
+    """
+    product = state.stage(anchor)
+    again = 0
+    for load in (operand.load for operand in operands(state, product, state.stage(stored))):
+        if load.source.name not in feeding:
+            continue
+        tensor = state.stage(load.source.name).tensor
+        times = prod(count for axis, count in tiles if not reads_along(load, axis.var))
+        again += (times - 1) * points(tensor) * _cost(tensor)
+    return _FEW_AGAIN * again > points(product.tensor)
+
+
+def _cost(feeding: Compute) -> int:
+    """How many multiply-adds take as long as an element of what feeds a product."""
+    if not is_cheap(feeding.body):
+        return _DEAR
+    last = feeding.axes[-1].var
+    is_across = any(stride_along(load, last) not in (0, 1) for load in loads_of(feeding.body))
+    return _ACROSS if is_across else 1

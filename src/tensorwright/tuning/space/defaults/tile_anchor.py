@@ -1,0 +1,108 @@
+"""The reduction of a product inside one register tile: its loops, what is packed for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from tensorwright.schedule import (
+    FoldConstant,
+    PackConstant,
+    PrefetchNext,
+    Reorder,
+    Split,
+    Stage,
+    Unroll,
+    Vectorize,
+)
+from tensorwright.tuning.space.axes.accesses import extent_of
+from tensorwright.tuning.space.axes.links import own_axes
+from tensorwright.tuning.space.axes.roles import AxisRoles
+from tensorwright.tuning.space.defaults.borders import skip_zeros
+from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL, Choose, split_reduction
+from tensorwright.tuning.space.sketch import SketchBuilder
+from tensorwright.tuning.space.steps import packable_constants
+
+
+@dataclass(frozen=True, slots=True)
+class TileAnchor:
+    """A reduction, the stage that stores its result, and a tile of that.
+
+    width        elements of a vector
+    tile         columns, rows, second rows, as chosen by rule
+    fixed_rows   whether tiles are one row high whatever is chosen, so that taps outside are skipped
+    fixed_column   likewise, whether the axis of columns is not in the tile
+    """
+
+    builder: SketchBuilder
+    anchor: str
+    stored: str
+    roles: AxisRoles
+    width: int
+    tile: tuple[int, int, int]
+    fixed_rows: bool
+    fixed_column: bool
+
+    def schedule(self, choose: Choose, constants: Sequence[str], *, is_window: bool) -> None:
+        """Order and unroll the loops of the reduction, and pack its constants.
+
+        constants   stages that are computed when a network is compiled
+        """
+        builder, name = self.builder, self.anchor
+        stage = builder.state.stage(name)
+        lanes, tile = self._own_axes()
+        vector = lanes
+        own = next(axis for axis in stage.tensor.axes if axis.name == lanes)
+        if min(extent_of(self.roles.lanes.extent), extent_of(own.extent)) > self.width:
+            builder.do(Split(name, lanes, (self.width,)))
+            tile = [*tile, f"{lanes}_o"]
+            vector = f"{lanes}_i"
+        taps = self._skip_zeros(stage, lanes, tile)
+        for constant in constants:
+            builder.do(FoldConstant(constant))
+        stage = builder.state.stage(name)
+        folding, unrolled = split_reduction(
+            builder, stage, taps, choose, sums=prod(self.tile), is_window=is_window
+        )
+        rest = [axis.name for axis in stage.tensor.axes if axis.name not in (lanes, *tile)]
+        builder.do(Reorder(name, (*rest, *folding, *unrolled, *tile, vector)))
+        for loop in (*unrolled, *tile):
+            builder.do(Unroll(name, loop))
+        builder.do(Vectorize(name, vector))
+        for packed in packable_constants(builder.state, name):
+            builder.do(PackConstant(packed, name))
+            if folding:
+                builder.do(PrefetchNext(name, packed, folding[-1]))
+
+    def _own_axes(self) -> tuple[str, list[str]]:
+        """The anchor's own axes that the roles fall on: that of the lanes, and the others of the
+        tile.
+        """
+        own = own_axes(self.builder.state, self.anchor, self.stored)
+        *columns, lanes = own[self.roles.lanes.name]
+        # columns innermost: each read along the rows is then used up at once, by all columns
+        roles = (self.roles.second_row, self.roles.row, self.roles.column)
+        found = [name for role in roles if role is not None for name in own.get(role.name, ())]
+        return lanes, list(dict.fromkeys(name for name in (*found, *columns) if name != lanes))
+
+    def _skip_zeros(self, stage: Stage, lanes: str, tile: list[str]) -> list[str]:
+        """Skip taps beside the image, for a position or a whole tile; gives the axes of the taps.
+
+        lanes, tile   the anchor's axes along which vectors lie, and a tile has several elements
+        """
+        terms = prod(extent_of(axis.extent) for axis in stage.tensor.reduce_axes)
+        if terms <= FULL_UNROLL or len(stage.tensor.reduce_axes) == 1:
+            return []
+        own = own_axes(self.builder.state, self.anchor, self.stored)
+        sizes = {a.name: extent_of(a.extent) for a in stage.tensor.axes if a.name in tile}
+        _, rows, more_rows = self.tile
+        for axis, size in ((self.roles.row, rows), (self.roles.second_row, more_rows)):
+            names = own.get(axis.name, ()) if axis is not None else ()
+            sizes |= {name: min(size, sizes[name]) for name in names if name in sizes}
+        fixed = [self.roles.second_row] if self.fixed_rows else []
+        fixed += [self.roles.column] if self.fixed_column else []
+        names_of = (own.get(axis.name, ()) for axis in fixed if axis is not None)
+        for name in (name for names in names_of for name in names):
+            sizes.pop(name, None)
+        return skip_zeros(self.builder, stage.name, frozenset((lanes,)), sizes)
