@@ -41,7 +41,8 @@ ROOMS = {
     "peers": "process competitors comparison",
     "rewrite": "dims terms assumptions shapes operators text egraph extraction axioms meaning "
     "prove prune generate library",
-    "rewrite.extraction": "problem cheapest_trees draft local_search reduction exact serialized",
+    "rewrite.extraction": "problem cheapest_trees draft local_search alternatives reduction exact "
+    "serialized",
     "rewrite.generate": "preset fingerprint parallel enumerate candidates generalize presets "
     "generate",
     "rewrite.prove": "problem sampling refute outcome instances saturate explain prover conditions "

@@ -1,9 +1,11 @@
 """The cheapest term of an e-graph, shared subterms counted once. Read `problem.py` first.
 
-`cheapest_trees.py` starts, `local_search.py` improves by steps that `draft.py` counts, `exact.py`
-proves with what `reduction.py` leaves, `serialized.py` reads and writes the JSON of other tools.
+`cheapest_trees.py` starts, `local_search.py` improves by steps that `draft.py` counts, and
+`alternatives.py` finds others; `exact.py` proves, with what `reduction.py` leaves; `serialized.py`
+reads and writes the JSON of other tools.
 """
 
+from tensorwright.rewrite.extraction.alternatives import cheap_selections
 from tensorwright.rewrite.extraction.cheapest_trees import cheapest_trees
 from tensorwright.rewrite.extraction.exact import ExactExtraction, cheapest_exact
 from tensorwright.rewrite.extraction.local_search import LocalSearch, cheapest_dag
@@ -21,6 +23,7 @@ __all__ = [
     "LocalSearch",
     "Selection",
     "SerializedEGraph",
+    "cheap_selections",
     "cheapest_dag",
     "cheapest_exact",
     "cheapest_trees",

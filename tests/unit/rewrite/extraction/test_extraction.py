@@ -10,6 +10,7 @@ from tests.unit.rewrite.extraction.problems import best_of_all, merged, random_p
 from tensorwright.rewrite.extraction import (
     ExtractionProblem,
     Selection,
+    cheap_selections,
     cheapest_dag,
     cheapest_exact,
     cheapest_trees,
@@ -137,3 +138,26 @@ def test_where_the_steps_are_used_up_it_is_said() -> None:
     found = cheapest_dag(merged(3), most_steps=1)
     assert not found.is_done
     assert found.selection.cost == 30.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_other_selections_are_cheap_and_unlike_each_other(seed: int) -> None:
+    problem = random_problem(seed)
+    best = best_of_all(problem)
+    if best == math.inf:
+        return
+    found = cheap_selections(problem, 4)
+    assert 1 <= len(found) <= 4
+    costly = [frozenset(node for node in each.nodes if problem.cost[node]) for each in found]
+    assert len(set(costly)) == len(found)
+    assert [each.cost for each in found] == sorted(each.cost for each in found)
+    assert found[0].cost <= cheapest_dag(problem).selection.cost
+    for each in found:
+        again = Selection.of(problem, each.choice(problem))
+        assert {*again.nodes} == {*each.nodes}
+        assert again.cost == pytest.approx(each.cost)
+
+
+def test_the_second_best_is_found() -> None:
+    costs = [selection.cost for selection in cheap_selections(merged(2), 3)]
+    assert costs[:2] == [11.0, 20.0]
