@@ -154,7 +154,7 @@ class _Program:
         self.cuts += 1
 
     def solve(self, limit_s: float) -> _Solved:
-        """The best selection as far as cycles are forbidden."""
+        """The best selection as far as loops are forbidden."""
         matrix = csr_array(
             (
                 [factor for row in self._rows for factor in row.values()],
@@ -176,7 +176,20 @@ class _Program:
             # nothing as cheap as the selection to beat is left
             return _Solved(None, self._most if found.status == 2 else bound)
         taken = (node for node, x in zip(self._nodes, found.x, strict=True) if x > 0.5)
-        return _Solved({self._problem.node_class[node]: node for node in taken}, bound)
+        choice = {self._problem.node_class[node]: node for node in taken}
+        return _Solved(_reached(self._problem, choice), bound)
+
+
+def _reached(problem: ExtractionProblem, choice: dict[int, int]) -> dict[int, int]:
+    """What of a choice the roots need: more may be taken where it costs nothing."""
+    found: dict[int, int] = {}
+    waiting = list(problem.roots)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = choice[name]
+            waiting += problem.below(choice[name])
+    return found
 
 
 def _loops(problem: ExtractionProblem, choice: dict[int, int]) -> list[frozenset[int]]:
@@ -187,7 +200,6 @@ def _loops(problem: ExtractionProblem, choice: dict[int, int]) -> list[frozenset
         (place[name], place[below])
         for name, node in choice.items()
         for below in problem.below(node)
-        if below in place
     ]
     by_part: dict[int, list[int]] = {}
     for name, part in zip(names, strong_parts(len(names), edges), strict=True):
