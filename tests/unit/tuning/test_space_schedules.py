@@ -98,6 +98,7 @@ NETWORKS: dict[str, Callable[[], Graph]] = {
     "attention_heads": one("attention", (1, 8, 14, 20), (1, 8, 34, 20), (1, 8, 34, 20)),
     "attention_one_row": one("attention", (1, 8, 1, 20), (1, 8, 34, 20), (1, 8, 34, 20)),
     "scores": scores,
+    "turned_beside_ones": one("transpose", (1, 20, 3, 18), perm=(3, 2, 1, 0)),
     "sum_of_all": one("reduce_sum", (40, 600), keepdims=False),
     "max_of_rows": one("reduce_max", (23, 50), axes=(1,)),
     "mean_of_columns": one("reduce_mean", (23, 50), axes=(0,)),

@@ -141,7 +141,7 @@ def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> No
     lanes = lanes_for(target, stage)
     along = _row_read(stage, axes, lanes)
     if along is not None:
-        squares = turn(builder, name, along.name, lanes)
+        squares = turn(builder, name, along.name, axes[-1].name, lanes)
         parallelise(builder, name, squares, points(stage.tensor))
         return
     *others, (inner, length) = vector_loops(builder, name, lanes)
@@ -225,15 +225,16 @@ def _row_read(stage: Stage, axes: list[Axis], lanes: int) -> Axis | None:
     return rows[0] if rows and extent_of(rows[0].extent) >= lanes else None
 
 
-def turn(builder: SketchBuilder, name: str, along: str, lanes: int) -> list[str]:
+def turn(builder: SketchBuilder, name: str, along: str, last: str, lanes: int) -> list[str]:
     """Copy squares of `lanes` elements a side, which are turned in registers.
 
-    along  the axis along which neighbours are read; they are written along the last
+    along  the axis along which neighbours are read
+    last   that along which they are written, at least as long; what lies inside of it has extent 1
     Returns the loops over squares, outermost first.
     """
-    *others, last = (axis.name for axis in builder.state.stage(name).tensor.axes)
+    axes = [axis.name for axis in builder.state.stage(name).tensor.axes]
     builder.do(Split(name, last, (lanes,), Tail.SHIFT))
-    outer = [*(axis for axis in others if axis != along), f"{last}_o"]
+    outer = [*(axis for axis in axes if axis not in (along, last)), f"{last}_o"]
     builder.do(Reorder(name, (*outer, along, f"{last}_i")))
     builder.do(Vectorize(name, f"{last}_i"))
     return outer

@@ -354,7 +354,8 @@ def _schedule_copy(
     """
     stage = builder.state.stage(name)
     lanes = lanes_for(target, stage)
-    outer = turn(builder, name, stage.tensor.axes[-2].name, lanes)
+    along, last = stage.tensor.axes[-2:]
+    outer = turn(builder, name, along.name, last.name, lanes)
     if home:
         builder.do(ComputeAt(name, reader, home))
     else:
