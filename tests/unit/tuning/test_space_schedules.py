@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from tests.unit.tuning.compiled import Case, check_schedule, workloads
 from tensorwright.base import DType, Target
 from tensorwright.expr import Decision
 from tensorwright.graph import Graph, GraphBuilder
-from tensorwright.schedule import format_trace, open_decisions, state_of
+from tensorwright.schedule import ScheduleState, Split, format_trace, open_decisions, state_of
 from tensorwright.tuning.space import Sketch, Space, rule_sketches, sketches_of, space_of
+from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 TARGETS = {"avx2": AVX2, "avx512": AVX512}
@@ -202,6 +204,22 @@ def test_sketches_are_made_when_they_are_asked_for(
     assert next(asked) == by_rule[0]
     assert made == [by_rule[0].name]
     assert [next(asked) for _ in by_rule[1:]] == [*by_rule[1:]] != []
+
+
+@pytest.mark.parametrize(("good", "names"), [(0, ["plain loops"]), (1, ["pointwise"])])
+def test_where_a_rule_takes_an_illegal_step_a_network_compiles_and_it_is_said(
+    good: int, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+        yield from islice(pointwise_sketches(state, target), good)
+        SketchBuilder(state).do(Split(state.outputs[0], "nowhere", (8,)))
+
+    case = cases("transpose", "avx512", True)[0]
+    monkeypatch.setattr("tensorwright.tuning.space.space.RULES", (faulty,))
+    with pytest.warns(RuntimeWarning, match=r"took an illegal step: .*nowhere[\s\S]*report it"):
+        found = rule_sketches(state_of(case[0]), NATIVE)
+    assert [sketch.name for sketch in found] == names
+    check_schedule(case, format_trace(found[0].bound(found[0].defaults)), NATIVE)
 
 
 def test_a_workload_of_one_choice_has_no_decisions() -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 
-from tensorwright.base import InternalError, Target, without_collection
+from tensorwright.base import ScheduleError, Target, without_collection
 from tensorwright.schedule import ScheduleState, Trace
 from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
 from tensorwright.tuning.space.defaults.rows import row_sketches
 from tensorwright.tuning.space.defaults.tile import tile_sketches
 from tensorwright.tuning.space.defaults.winograd import winograd_sketches
 from tensorwright.tuning.space.derived.sketches import derived_sketches
-from tensorwright.tuning.space.sketch import Sketch, Space
+from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space
 
 RULES = (tile_sketches, row_sketches, pointwise_sketches)
 ALGORITHM_RULES = (winograd_sketches,)
@@ -36,23 +37,37 @@ def sketches_of(
 
 def algorithm_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
     """The sketches that compute something by another algorithm, each built when asked for."""
-    return (sketch for rule in ALGORITHM_RULES for sketch in rule(state, target))
+    rules = (_as_far_as_legal(rule(state, target), state) for rule in ALGORITHM_RULES)
+    return (sketch for sketches in rules for sketch in sketches)
 
 
 def rule_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
-    """The sketches of the first rule that applies; the first is the schedule by rule."""
+    """The sketches of the first rule that applies; the first is the schedule by rule.
+
+    Warns:  where a rule takes an illegal step; the next rule is asked then, at last plain loops.
+    """
     return tuple(_distinct(_by_rule(state, target)))
 
 
 def _by_rule(state: ScheduleState, target: Target) -> Iterator[Sketch]:
     for rule in RULES:
-        sketches = rule(state, target)
+        sketches = _as_far_as_legal(rule(state, target), state)
         first = next(sketches, None)
         if first is not None:
             yield first
             yield from sketches
             return
-    raise InternalError(stage="tune", where="space", reason="no rule applies to the program")
+    yield SketchBuilder(state).sketch("plain loops")
+
+
+def _as_far_as_legal(sketches: Iterator[Sketch], state: ScheduleState) -> Iterator[Sketch]:
+    """Those before the first illegal step: a fault of ours, for which no network is refused."""
+    try:
+        yield from sketches
+    except ScheduleError as error:
+        text = f"a schedule rule for {', '.join(state.outputs)} took an illegal step"
+        remedy = "it runs, perhaps slowly; please report it"
+        warnings.warn(f"{text}: {error.message()}\n  {remedy}", RuntimeWarning, stacklevel=2)
 
 
 def _distinct(sketches: Iterable[Sketch]) -> Iterator[Sketch]:
