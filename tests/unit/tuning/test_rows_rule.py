@@ -7,9 +7,19 @@ import random
 import numpy as np
 import pytest
 from tests.targets import AVX2, AVX512, native_target
-from tests.unit.tuning.compiled import check_schedule, workloads
+from tests.unit.tuning.compiled import Case, check_schedule, weights, workloads
+from tests.unit.tuning.helpers import workload_of
 
 from tensorwright.base import Target
+from tensorwright.expr import (
+    compute,
+    max_over,
+    placeholder,
+    reduce_axis,
+    select,
+    sum_over,
+    topological_order,
+)
 from tensorwright.graph import Graph, GraphBuilder, KernelCall, partition, simplify
 from tensorwright.schedule import (
     CacheRead,
@@ -130,3 +140,46 @@ def test_scores_with_masks_stay_in_blocks() -> None:
     y = b.add("softmax", b.add("add", y, b.constant(np.ones((8, 49, 49), np.float32))))
     ((workload, _),) = workloads(b.finish([y]), AVX512)
     assert [each.name for each in rule_sketches(state_of(workload), AVX512)] == ["rows"]
+
+
+def shifted_product(rows: int, columns: int, terms: int) -> Case:
+    """A product whose rows are shifted by their maximum: two folds that need all of a row."""
+    x, w = placeholder("x", (rows, terms)), placeholder("w", (columns, terms))
+    k, r = reduce_axis("k", terms), reduce_axis("r", columns)
+    product = compute("product", (rows, columns), lambda i, j: sum_over(x[i, k] * w[j, k], k))
+    most = compute("most", (rows, 1), lambda i, j: max_over(product[i, r], r))
+    shifted = compute("shifted", (rows, columns), lambda i, j: product[i, j] - most[i, 0])
+    workload = workload_of(shifted, constants=frozenset({"w"}))
+    return workload, (weights(rows, terms), weights(columns, terms))
+
+
+def rotated_scores(rows: int, width: int) -> Case:
+    """The softmax's maximum of scores of rotated keys: the product reads each key at two places."""
+    q, keys = placeholder("q", (rows, width)), placeholder("keys", (rows, width))
+    half, k, r = width // 2, reduce_axis("k", width), reduce_axis("r", rows)
+    scores = compute(
+        "scores",
+        (rows, rows),
+        lambda i, j: sum_over(
+            q[i, k] * (keys[j, k] + select(k < half, keys[j, k + half] * 2.0, keys[j, k - half])),
+            k,
+        ),
+    )
+    most = compute("most", (rows, 1), lambda i, j: max_over(scores[i, r], r))
+    shifted = compute("shifted", (rows, rows), lambda i, j: scores[i, j] - most[i, 0])
+    arrays = {"q": weights(rows, width), "keys": weights(width, rows).T.copy()}
+    workload = workload_of(shifted)
+    inputs = (tensor for tensor in topological_order(shifted) if tensor.name in arrays)
+    return workload, tuple(arrays[tensor.name] for tensor in inputs)
+
+
+@pytest.mark.target
+@pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize(
+    "case",
+    [shifted_product(4, 100, 64), shifted_product(2, 300, 96), rotated_scores(24, 16)],
+    ids=["product", "wide product", "rotated"],
+)
+def test_all_steps_of_all_sketches_are_legal(case: Case, target: Target) -> None:
+    for sketch in rule_sketches(state_of(case[0]), target):  # warns of an illegal one
+        check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)

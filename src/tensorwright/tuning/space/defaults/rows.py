@@ -79,7 +79,7 @@ def _separate(state: ScheduleState, target: Target, parts: int, vectors: int) ->
     inline_elementwise(builder)
     tiled = tile_products(builder, target)
     cut = _factor_whole(builder, parts)
-    _factor_contiguous(builder, target, vectors, cut)
+    _factor_contiguous(builder, target, vectors, cut, tiled)
     for stage in builder.state.stages:
         if stage.name not in tiled:
             _schedule_at_root(builder, stage.name, target)
@@ -149,13 +149,15 @@ def _turn_operands(builder: SketchBuilder, target: Target) -> tuple[str, ...]:
     copies: list[str] = []
     for stage in builder.state.stages:
         lanes = lanes_for(target, stage)
+        turned: list[str] = []  # for all loads of this stage
         for load in loads_of(stage.tensor.body) if is_product(stage) else ():
             order = _order_along(load, stage.tensor.axes[-1], lanes)
             others = [a for a in stage.tensor.axes if not reads_along(load, a.var)]
             uses = prod(extent_of(axis.extent) for axis in others)
-            is_constant = load.source.name in builder.state.constants
-            if order and uses >= _TURN_USES and not is_constant:
+            is_done = load.source.name in (*builder.state.constants, *turned)
+            if order and uses >= _TURN_USES and not is_done:
                 step = CacheRead(load.source.name, stage.name, Scope.GLOBAL, order)
+                turned.append(load.source.name)
                 builder.do(step)
                 copies.append(step.copy)
     return tuple(copies)
@@ -178,15 +180,20 @@ def _order_along(load: Load, axis: Axis, lanes: int) -> tuple[int, ...]:
 
 
 def _factor_contiguous(
-    builder: SketchBuilder, target: Target, vectors: int = 1, wide: frozenset[str] = frozenset()
+    builder: SketchBuilder,
+    target: Target,
+    vectors: int = 1,
+    wide: frozenset[str] = frozenset(),
+    done: frozenset[str] = frozenset(),
 ) -> None:
     """Factor the reductions along a contiguous axis that have no spatial axis to vectorise.
 
     vectors   of partial results, in the stages `wide`, where they are long enough
+    done      stages that have their schedule
     """
     for stage in builder.state.stages:
         reduction = stage.tensor.reduction
-        if reduction is None or _vector_axis(stage) is not None:
+        if stage.name in done or reduction is None or _vector_axis(stage) is not None:
             continue
         if builder.state.has_stage(f"{stage.name}_rf"):
             continue

@@ -87,8 +87,7 @@ def _in_all_orders(state: ScheduleState, target: Target, anchor: Stage) -> Itera
     orders: tuple[Order, ...] = (Order.BANDS, Order.COLUMNS_OUTSIDE)
     if not has_reuse(anchor.tensor) and _only_pads(state, anchor):
         terms = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes)
-        # of windows of many terms, the taps along the lanes are loops in which conditions stay
-        is_first = terms <= FULL_UNROLL or not _slides_along_lanes(state, anchor, target)
+        is_first = _has_whole_vectors(state, anchor, target, terms)
         orders = (Order.INLINED, *orders) if is_first else (*orders, Order.INLINED)
     if has_reuse(anchor.tensor):
         orders = (Order.PANELS, *shared)
@@ -103,12 +102,21 @@ def _in_all_orders(state: ScheduleState, target: Target, anchor: Stage) -> Itera
         yield from (sketch for sketch in flat if sketch is not None and _skips(sketch) > usual)
 
 
-def _slides_along_lanes(state: ScheduleState, anchor: Stage, target: Target) -> bool:
-    """Whether the lanes lie along an axis along which a window has several taps."""
-    roles = find_roles(state, anchor.name, anchor.name, lanes_for(target, anchor))
+def _has_whole_vectors(state: ScheduleState, anchor: Stage, target: Target, terms: int) -> bool:
+    """Whether a window reads most vectors whole where nothing is padded before.
+
+    Taps along the lanes have conditions at the border.  Of windows of many terms they are loops, in
+    which the conditions stay; and of rows shorter than a vector all is border: without masks that
+    cost nothing, lane by lane.
+    """
+    width = lanes_for(target, anchor)
+    roles = find_roles(state, anchor.name, anchor.name, width)
     if roles is None:
+        return terms <= FULL_UNROLL
+    if not slides_along(loads_of(anchor.tensor.body), anchor.tensor, roles.lanes.var):
         return True
-    return slides_along(loads_of(anchor.tensor.body), anchor.tensor, roles.lanes.var)
+    is_short = extent_of(roles.lanes.extent) < width and not target.has_masks
+    return terms <= FULL_UNROLL and not is_short
 
 
 def _has_long_panels(state: ScheduleState, anchor: Stage, target: Target) -> bool:
