@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from tensorwright.zoo.architectures.squeezenet import squeezenet
 from tensorwright.zoo.architectures.taso import taso_bert, taso_resnet50, taso_resnext50
 from tensorwright.zoo.architectures.vgg import vgg19
 
-Builders = MappingProxyType[str, Callable[[int, int], Graph]]
+Builders: TypeAlias = MappingProxyType[str, Callable[[int, int], Graph]]
 
 _ZOO: Builders = MappingProxyType(
     {

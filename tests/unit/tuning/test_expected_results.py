@@ -101,7 +101,8 @@ def test_sums_of_products_are_as_large_as_the_inputs(tmp_path: Path) -> None:
         lambda i, j: sum_over(select(k < 299, x[i, k] * weights[k, j], 0.0), k),
     )
     total = compute("total", (64,), lambda i: sum_over(hidden[i, n], n))
-    tensors = topological_order(hidden, total)
+    squares = compute("squares", (300,), lambda j: sum_over(x[k, j] * x[k, j], k))
+    tensors = topological_order(hidden, total, squares)
     assert weight_scales(tensors) == {"weights": pytest.approx(0.1)}
     reference = make_expected_results(workload_of(hidden), tmp_path)
     assert np.load(reference.outputs[0][2]).std() == pytest.approx(1 / np.sqrt(3), rel=0.1)

@@ -1,6 +1,4 @@
-"""What a MODEL argument names: a file, or a network of a suite: light:NAME, zoo:NAME, taso:NAME,
-wild:NAME.
-"""
+"""What a MODEL argument names: a file, or a network: light:NAME, zoo:NAME, wild:NAME."""
 
 from __future__ import annotations
 
@@ -15,17 +13,20 @@ from tensorwright.zoo import LIGHT_MODELS, TASO, WILD, ZOO, build, load_light, l
 
 Shapes = Mapping[str, Sequence[int] | int]
 
-_NAMES = {"light": LIGHT_MODELS, "zoo": ZOO, "taso": TASO, "wild": WILD}
+_NAMES = {"light": LIGHT_MODELS, "zoo": (*ZOO, *TASO), "wild": WILD}
 KINDS = tuple(_NAMES)
 PAPER = "paper"
-SUITES = (*KINDS, PAPER)
 _OF_PAPER = ("resnet50", "mobilenet_v2", "resnet3d_18", "dcgan", "bert_base")
+_OF_ZOO = {"zoo": ZOO, PAPER: _OF_PAPER, "taso": TASO}
+SUITES = tuple(dict.fromkeys((*KINDS, *_OF_ZOO)))
 
 
 def suite(name: str) -> tuple[str, ...]:
-    """The MODEL arguments of a suite; "paper" are the networks that Ansor was measured with."""
-    if name == PAPER:
-        return tuple(f"zoo:{each}" for each in _OF_PAPER)
+    """The MODEL arguments of a suite; "paper" are the networks that Ansor was measured with, "taso"
+    those that TASO was, as its examples define them.
+    """
+    if name in _OF_ZOO:
+        return tuple(f"zoo:{each}" for each in _OF_ZOO[name])
     return tuple(f"{name}:{each}" for each in _NAMES[name])
 
 
@@ -35,7 +36,7 @@ def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph
     Raises:  ModelError, UnsupportedError, InputError as importing; UsageError for an unknown NAME.
     """
     kind, name = split(model)
-    if kind in ("zoo", "taso"):
+    if kind == "zoo":
         return build(name, seed)
     if kind == "light":
         return load_onnx(load_light(name, seed), shapes)

@@ -8,7 +8,9 @@ that differ only in nodes that cost nothing count as one.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from tensorwright.rewrite.extraction.cheapest_trees import cheapest_trees
 from tensorwright.rewrite.extraction.draft import Draft
@@ -25,17 +27,8 @@ def cheap_selections(problem: ExtractionProblem, count: int) -> tuple[Selection,
     """
     first = cheapest_dag(problem).selection
     found = {_costly(problem, first): first}
-    for name, node in _next_steps(problem, first)[: _TRIES * count]:
-        if len(found) >= _TRIES * count:
-            break
-        fixed = _with_only(problem, name, node)
-        start = {**first.choice(problem), name: node}
-        if _has_loop(fixed, start):
-            start = {}
-        try:
-            other = cheapest_dag(fixed, start).selection
-        except ValueError:
-            continue
+    for name, node, start in islice(_next_steps(problem, first), _TRIES * count):
+        other = cheapest_dag(_with_only(problem, name, node), start).selection
         found.setdefault(_costly(problem, other), other)
     return tuple(sorted(found.values(), key=lambda each: (each.cost, each.nodes))[:count])
 
@@ -44,10 +37,14 @@ def _costly(problem: ExtractionProblem, selection: Selection) -> frozenset[int]:
     return frozenset(node for node in selection.nodes if problem.cost[node])
 
 
-def _next_steps(problem: ExtractionProblem, best: Selection) -> list[tuple[int, int]]:
-    """The other nodes of the classes in use, those that add least to the cost first."""
+def _next_steps(
+    problem: ExtractionProblem, best: Selection
+) -> Iterator[tuple[int, int, Selection]]:
+    """The other nodes of the classes in use, with what is selected then: those that add least to
+    the cost first.
+    """
     usual, _ = cheapest_trees(problem)
-    draft = Draft(problem, usual, best.choice(problem))
+    draft = Draft(problem, usual, best)
     costs: list[tuple[float, int, int]] = []
     for name, own in best.choice(problem).items():
         for node in problem.nodes_of(name):
@@ -55,7 +52,11 @@ def _next_steps(problem: ExtractionProblem, best: Selection) -> list[tuple[int, 
             if node != own and math.isfinite(problem.cost[node]) and draft.switch(name, node):
                 costs.append((draft.cost, name, node))
                 draft.undo(mark)
-    return [(name, node) for _, name, node in sorted(costs)]
+    for _, name, node in sorted(costs):
+        mark = draft.mark()
+        draft.switch(name, node)
+        yield name, node, draft.selection()
+        draft.undo(mark)
 
 
 def _with_only(problem: ExtractionProblem, name: int, node: int) -> ExtractionProblem:
@@ -65,13 +66,3 @@ def _with_only(problem: ExtractionProblem, name: int, node: int) -> ExtractionPr
         if other != node:
             cost[other] = math.inf
     return replace(problem, cost=tuple(cost))
-
-
-def _has_loop(problem: ExtractionProblem, start: dict[int, int]) -> bool:
-    """Whether a choice cannot be one to start from."""
-    usual, _ = cheapest_trees(problem)
-    try:
-        Selection.of(problem, {**usual, **start})
-    except (KeyError, ValueError):
-        return True
-    return False

@@ -1,6 +1,6 @@
 """A selection that is changed step by step: who is used how often, and what all of it costs.
 
-    draft = Draft(problem, choice)
+    draft = Draft(problem, usual)  what the roots need by a usual choice, or a given selection
     draft.switch(name, node)       take another node for a class; classes that are no longer used
                                    are let go, others come in; False where a class would need itself
     draft.undo(mark)               as it was at `draft.mark()`
@@ -14,10 +14,14 @@ Source:  Mishchenko, Chatterjee, Brayton, Improvements to technology mapping for
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tensorwright.rewrite.extraction.problem import ExtractionProblem, Selection, cyclic_parts
+from tensorwright.rewrite.extraction.problem import (
+    Choice,
+    ExtractionProblem,
+    Selection,
+    cyclic_parts,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +36,19 @@ class _Switched:
 class Draft:
     """A choice for all classes that can be computed, and what of it is used.
 
-    usual   the node that a class is given when it comes in; together they have no cycle
+    usual   the node that a class is given when it comes in; together they have no loop, so that
+            what comes in has none
     steps   classes that were looked at or changed, for limits that are counts
     """
 
     def __init__(
-        self, problem: ExtractionProblem, usual: Mapping[int, int], chosen: Mapping[int, int]
+        self, problem: ExtractionProblem, usual: Choice, start: Selection | None = None
     ) -> None:
         self.problem = problem
         self.cost = 0.0
         self.steps = 0
         self._usual = usual
-        self._node: dict[int, int] = {**usual, **chosen}
+        self._node: dict[int, int] = {**usual, **(start.choice(problem) if start else {})}
         self._uses: dict[int, int] = dict.fromkeys(self._node, 0)
         self._below = tuple(problem.below(node) for node in range(len(problem.cost)))
         self._cycle = cyclic_parts(problem)
@@ -107,13 +112,13 @@ class Draft:
         seen = set(stack)
         while stack:
             name = stack.pop()
+            self.steps += 1
             if name == wanted:
                 return True
             for each in self._below[self._node[name]]:
                 if self._cycle[each] == part and each not in seen:
                     seen.add(each)
                     stack.append(each)
-        self.steps += len(seen)
         return False
 
     def _acquire(self, names: tuple[int, ...]) -> None:

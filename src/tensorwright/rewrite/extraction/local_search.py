@@ -1,6 +1,6 @@
 """Selections by steps that make a DAG cheaper, from the cheapest trees on.
 
-    cheapest_dag(problem)          Selection; `Found.stop` says why the search ended
+    cheapest_dag(problem).selection        no step makes it cheaper, where `is_done`
 
 Two kinds of steps.  One class takes another of its nodes.  Or a class that nobody uses is put to
 use: all used classes that have a node above it take that node together.  So two products become
@@ -21,9 +21,11 @@ _LEAST_GAIN = 1e-9  # of the whole: less is rounding
 
 @dataclass(frozen=True, slots=True)
 class LocalSearch:
-    """A selection that no step makes cheaper, or the best so far where the steps were used up.
+    """A selection, and how it was found.
 
-    rounds   passes over all classes
+    rounds    passes over all classes
+    steps     classes that were looked at or changed
+    is_done   whether no step makes it cheaper; else the steps were used up
     """
 
     selection: Selection
@@ -33,9 +35,9 @@ class LocalSearch:
 
 
 def cheapest_dag(
-    problem: ExtractionProblem, start: Choice | None = None, most_steps: int = 20_000_000
+    problem: ExtractionProblem, start: Selection | None = None, most_steps: int = 20_000_000
 ) -> LocalSearch:
-    """Improve a choice, that of the cheapest trees where none is given.
+    """Improve a selection, that of the cheapest trees where none is given.
 
     most_steps   classes looked at
     Raises:  ValueError where a root has no finite term.
@@ -44,7 +46,7 @@ def cheapest_dag(
     for root in problem.roots:
         if root not in usual:
             raise ValueError(f"class {root} has no term of finite cost")
-    draft = Draft(problem, usual, start or {})
+    draft = Draft(problem, usual, start)
     search = _Search(problem, draft, usual, most_steps)
     rounds = 0
     is_better = True

@@ -9,7 +9,8 @@ What every term of a class contains is needed by whoever needs the class.  So
     a node costs at least itself and the cheapest node of each class that it or a root needs,
     a node of whose class another node costs no more and stands above no other class is not needed.
 
-Each of these may make more classes needed, so all are repeated until nothing changes.
+Each of these may make more classes needed, so the first two are repeated until nothing changes.
+The sets of needed classes take the square of the number of classes in bits: 300 MB for 50,000.
 """
 
 from __future__ import annotations

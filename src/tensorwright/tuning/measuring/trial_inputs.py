@@ -152,7 +152,7 @@ def weight_scales(tensors: Sequence[Tensor]) -> dict[str, float]:
     for tensor in tensors:
         if not isinstance(tensor, Compute) or tensor.reduction is None:
             continue
-        factors = tuple(_factors(tensor.body))
+        factors = set(_factors(tensor.body))  # one where a tensor is squared: that has no weights
         inputs = [factor.source for factor in factors if _is_float_input(factor)]
         if tensor.reduction.combiner is not Combiner.SUM or len(factors) < 2 or not inputs:
             continue

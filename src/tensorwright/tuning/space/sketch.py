@@ -12,7 +12,7 @@ is an array and each decision a column.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -301,6 +301,15 @@ class SketchBuilder:
         """What has been built."""
         choices, limits = tuple(self.choices), tuple(self.limits)
         return Sketch(name, tuple(self.steps), choices, limits, family, self.state)
+
+
+def distinct(sketches: Iterable[Sketch], key: Callable[[Sketch], Hashable]) -> Iterator[Sketch]:
+    """The first sketch of each key, each asked for when it is wanted."""
+    seen: set[Hashable] = set()
+    for sketch in sketches:
+        if key(sketch) not in seen:
+            seen.add(key(sketch))
+            yield sketch
 
 
 def _parts(factors: tuple[Index, ...]) -> tuple[tuple[str, ...], int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from operator import attrgetter
 
 from tensorwright.base import ScheduleError, Target, without_collection
 from tensorwright.schedule import ScheduleState, Trace
@@ -12,7 +13,7 @@ from tensorwright.tuning.space.defaults.rows import row_sketches
 from tensorwright.tuning.space.defaults.tile import tile_sketches
 from tensorwright.tuning.space.defaults.winograd import winograd_sketches
 from tensorwright.tuning.space.derived.sketches import derived_sketches
-from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space
+from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space, distinct
 
 RULES = (tile_sketches, row_sketches, pointwise_sketches)
 ALGORITHM_RULES = (winograd_sketches,)
@@ -32,7 +33,8 @@ def sketches_of(
     """Those of `space_of`, each made when it is asked for."""
     others = (algorithm_sketches,) if algorithms else ()
     sources = (_by_rule, *others, derived_sketches)
-    yield from _distinct(sketch for source in sources for sketch in source(state, target))
+    sketches = (sketch for source in sources for sketch in source(state, target))
+    yield from distinct(sketches, attrgetter("trace"))
 
 
 def algorithm_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
@@ -46,7 +48,7 @@ def rule_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
 
     Warns:  where a rule takes an illegal step; the next rule is asked then, at last plain loops.
     """
-    return tuple(_distinct(_by_rule(state, target)))
+    return tuple(distinct(_by_rule(state, target), attrgetter("trace")))
 
 
 def _by_rule(state: ScheduleState, target: Target) -> Iterator[Sketch]:
@@ -68,15 +70,6 @@ def _as_far_as_legal(sketches: Iterator[Sketch], state: ScheduleState) -> Iterat
         text = f"a schedule rule for {', '.join(state.outputs)} took an illegal step"
         remedy = "it runs, perhaps slowly; please report it"
         warnings.warn(f"{text}: {error.message()}\n  {remedy}", RuntimeWarning, stacklevel=2)
-
-
-def _distinct(sketches: Iterable[Sketch]) -> Iterator[Sketch]:
-    """No trace twice."""
-    seen: set[Trace] = set()
-    for sketch in sketches:
-        if sketch.trace not in seen:
-            seen.add(sketch.trace)
-            yield sketch
 
 
 def default_trace(state: ScheduleState, target: Target) -> Trace:

@@ -109,7 +109,7 @@ def test_steps_can_be_taken_back(seed: int) -> None:
     usual, _ = cheapest_trees(problem)
     if any(root not in usual for root in problem.roots):
         return
-    draft = Draft(problem, usual, {})
+    draft = Draft(problem, usual)
     before, marks = draft.selection(), []
     for node, name in enumerate(problem.node_class):
         if draft.is_used(name):

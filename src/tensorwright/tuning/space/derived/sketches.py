@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from operator import attrgetter
 
 from tensorwright.base import Target
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.derived.annotate import sketches_of
 from tensorwright.tuning.space.derived.engine import derive
-from tensorwright.tuning.space.sketch import Sketch
+from tensorwright.tuning.space.sketch import Sketch, distinct
 
 MOST_SKETCHES = 9
 
@@ -21,15 +22,9 @@ def derived_sketches(
 
     Each is worked out when it is asked for.
     """
-    return islice(_of_new_names(_in_turns(map(sketches_of, derive(state, target)))), most)
-
-
-def _of_new_names(sketches: Iterable[Sketch]) -> Iterator[Sketch]:
-    seen: set[str] = set()
-    for sketch in sketches:
-        if sketch.name not in seen:
-            seen.add(sketch.name)
-            yield sketch
+    return islice(
+        distinct(_in_turns(map(sketches_of, derive(state, target))), attrgetter("name")), most
+    )
 
 
 def _in_turns(ways: Iterable[Iterator[Sketch]]) -> Iterator[Sketch]:
