@@ -150,6 +150,18 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         chain(),
         (Split("q", "i", (4,)), ReverseComputeInline("z"), Vectorize("z", "i_i")),
     ),
+    "reverse_compute_inline_what_was_asked_for": (
+        gather(),
+        (
+            Prefetch("rows", "moved", "j"),
+            CacheRead("moved", "rows"),
+            ReverseComputeInline("moved_rows_cache"),
+        ),
+    ),
+    "compute_inline_what_was_asked_for": (
+        blur(),
+        (Prefetch("b", "p", "j"), CacheRead("p", "b"), ComputeInline("p")),
+    ),
     "cache_read": (
         matmul(),
         (

@@ -15,6 +15,7 @@ from tensorwright.base import ScheduleError, Target
 from tensorwright.expr import index_tensors_of
 from tensorwright.graph import Graph, GraphBuilder, Layout, choose_layouts, partition, simplify
 from tensorwright.schedule import (
+    At,
     PackConstant,
     Reorder,
     ScheduleState,
@@ -528,3 +529,19 @@ def test_constants_are_not_streamed_into_tiles_of_few_rows(
     assert sketch.name == f"tile, {outer} outside"
     columns = next(choice for choice in sketch.choices if choice.names == ("columns",))
     assert min(columns.values) > (1,)
+
+
+def test_padded_rows_of_a_window_serve_all_its_columns() -> None:
+    """Made for each tile, two of ten columns would be made again, and few lanes be filled."""
+    b = GraphBuilder("depthwise")
+    x = b.input("x", (1, 12, 40, 40))
+    w = b.constant(weights(12, 1, 3, 3))
+    graph = b.finish([b.add("conv", x, w, pads=(1, 1, 1, 1), groups=12)])
+    ((workload, _),) = workloads(graph, AVX2, blocked=False)
+    sketches = rule_sketches(state_of(workload), AVX2)
+    (sketch,) = (each for each in sketches if each.name == "tile, bands of rows")
+    state = replay(state_of(workload), sketch.bound(sketch.defaults))
+    (padded,) = (stage for stage in state.stages if stage.name.endswith("_pad"))
+    assert isinstance(padded.placement, At)
+    assert "h_o" in padded.placement.loop
+    assert "w" not in padded.placement.loop

@@ -29,7 +29,6 @@ from tensorwright.schedule.primitive import (
 from tensorwright.schedule.state import (
     After,
     At,
-    PrefetchRequest,
     ScheduleState,
     Stage,
     reads_of,
@@ -78,22 +77,17 @@ class ComputeInline(Primitive):
             if stage.name == self.stage:
                 continue
             tensor = stage.tensor
-            if self.stage not in reads_of(tensor):
-                stages.append(stage)
-                continue
-            body = map_loads(tensor.body, on_load)
-            stages.append(
-                replace(
-                    stage,
-                    tensor=Compute(tensor.name, tensor.axes, body, tensor.reduction),
-                    prefetches=_without(stage.prefetches, self.stage),
-                )
-            )
+            if self.stage in reads_of(tensor):
+                body = map_loads(tensor.body, on_load)
+                tensor = Compute(tensor.name, tensor.axes, body, tensor.reduction)
+            stages.append(_not_asking(replace(stage, tensor=tensor), self.stage))
         return replace(state, stages=tuple(stages))
 
 
-def _without(requests: tuple[PrefetchRequest, ...], tensor: str) -> tuple[PrefetchRequest, ...]:
-    return tuple(request for request in requests if request.tensor != tensor)
+def _not_asking(stage: Stage, tensor: str) -> Stage:
+    """The stage without prefetches of a tensor that is no more, even if it reads a copy of that."""
+    kept = tuple(request for request in stage.prefetches if request.tensor != tensor)
+    return replace(stage, prefetches=kept)
 
 
 def _is_index(tensor: Compute, name: str) -> bool:
@@ -163,7 +157,7 @@ class ReverseComputeInline(Primitive):
         body = map_loads(substitute_value(stage.tensor.body, renamed), on_load)
         merged = replace(operand, tensor=Compute(self.stage, operand.tensor.axes, body))
         stages = tuple(
-            merged if s.name == name else _rehost(s, name, self.stage)
+            merged if s.name == name else _not_asking(_rehost(s, name, self.stage), name)
             for s in state.stages
             if s.name != self.stage
         )

@@ -37,6 +37,7 @@ from tensorwright.tuning.space.defaults.bands import (
     tiles_of_band,
 )
 from tensorwright.tuning.space.defaults.pack_operand import place_panel
+from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.defaults.tile_anchor import TileAnchor
 from tensorwright.tuning.space.defaults.tile_sizes import (
     DELAYED_CYCLES,
@@ -212,7 +213,7 @@ class Tiling:
         # a tile that fits is shifted back at the end, where a larger one would be masked: that pays
         # where one masked tile is all, and its rest is a vector
         most_columns = lanes // self.width if is_shifted else 8
-        if self.order is Order.INLINED:
+        if self.order is Order.INLINED or self._unrolls_window():
             wide = max(1, min(columns, most_columns))
             row = self.roles.row
             tile = window_tile(wide, _extent(row), self.target, self._block(row))
@@ -234,13 +235,23 @@ class Tiling:
             return max(divisors(columns, tile[0])), *tile[1:]
         return tile
 
+    def _unrolls_window(self) -> bool:
+        """Whether all terms of sums that share no operand are written out: what neighbours share is
+        then kept in registers, too.
+        """
+        anchor = self.builder.state.stage(self.anchor).tensor
+        terms = prod(extent_of(axis.extent) for axis in anchor.reduce_axes)
+        return terms <= FULL_UNROLL and not self._has_reuse() and bool(self.feeding)
+
     def _folds_in_order(self) -> bool:
         return folds_in_order(self.builder.state.stage(self.anchor).tensor, self.width)
 
     def _latency_cycles(self) -> float:
         """Of a sum of the tile: windows that share nothing wait for what they read, not for it."""
-        is_product = has_reuse(self.builder.state.stage(self.anchor).tensor)
-        return DELAYED_CYCLES if is_product else LATENCY_CYCLES
+        return DELAYED_CYCLES if self._has_reuse() else LATENCY_CYCLES
+
+    def _has_reuse(self) -> bool:
+        return has_reuse(self.builder.state.stage(self.anchor).tensor)
 
     def _split_columns(self, default: int) -> tuple[Index, list[str], list[str], str]:
         """Split the lanes, or the axis of the columns: (columns of a tile, loops over tiles, loops
@@ -271,8 +282,7 @@ class Tiling:
         """Whether each row of a product takes a load that spreads an element: of one column, a load
         for every multiply-add, however many rows there are.
         """
-        stage = self.builder.state.stage(self.anchor)
-        return not self.target.spreads_operands and has_reuse(stage.tensor)
+        return not self.target.spreads_operands and self._has_reuse()
 
     def _split_more_columns(self, vectors: int, columns: int) -> tuple[list[Index], list[str]]:
         """Split the other axis of columns where a tile is too small: (columns, loops in a tile).
@@ -341,6 +351,8 @@ class Tiling:
             return [self.band, *batch, *rows, *columns]  # the next columns lie beside these
         if self.band:
             return [self.band, *batch, *columns, *rows]
+        if self.order is Order.BANDS and self.feeding and not self._has_reuse():
+            return [*batch, *rows, *columns]  # what feeds a row is that of all columns
         again = rows_inside_columns(state, self.anchor, roles, self.target)
         batch = [name for name in batch if name not in again]
         return [*batch, *columns, *again, *rows]
