@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tensorwright.peers import print_table
-from tensorwright.rewrite.extraction import (
+from tensorwright.rewriting.extraction import (
     ExtractionProblem,
     Selection,
     cheapest_dag,

@@ -33,6 +33,7 @@ _PUBLIC = {
     "override": "tensorwright.base",
     "profile": "tensorwright.profiling",
     "program": "tensorwright.graph",
+    "rewrite": "tensorwright.graph_search",
     "tune": "tensorwright.search",
 }
 

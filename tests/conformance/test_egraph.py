@@ -11,10 +11,10 @@ from itertools import pairwise
 
 import pytest
 
-from tensorwright.rewrite import Rule, parse_rule, parse_term, term_text
-from tensorwright.rewrite.axioms import load_axioms
-from tensorwright.rewrite.dims import Size
-from tensorwright.rewrite.egraph import (
+from tensorwright.rewriting import Rule, parse_rule, parse_term, term_text
+from tensorwright.rewriting.axioms import load_axioms
+from tensorwright.rewriting.dims import Size
+from tensorwright.rewriting.egraph import (
     INPUT,
     BudgetSpent,
     EGraph,
@@ -30,10 +30,10 @@ from tensorwright.rewrite.egraph import (
     rewrite_of,
     used_applications,
 )
-from tensorwright.rewrite.library import listed_rules
-from tensorwright.rewrite.prove import problems_of
-from tensorwright.rewrite.prove.saturate import ProofSearch, axiom_rewrites
-from tensorwright.rewrite.terms import Apply, Fact, Input, Param, Rank, Term, input_names
+from tensorwright.rewriting.library import listed_rules
+from tensorwright.rewriting.prove import problems_of
+from tensorwright.rewriting.prove.saturate import ProofSearch, axiom_rewrites
+from tensorwright.rewriting.terms import Apply, Fact, Input, Param, Rank, Term, input_names
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ import pytest
 PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
-    "base processes expr ops graph rewrite schedule loop codegen runtime build records tuning farm "
-    "zoo peers integrations profiling cli"
+    "base processes expr ops graph rewriting schedule loop codegen runtime build records tuning "
+    "farm zoo peers integrations profiling cli"
 ).split()
 SURFACES = ("peers", "integrations", "profiling", "cli")
 ROOMS = {
@@ -39,14 +39,16 @@ ROOMS = {
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
     "registry catalogue",
     "peers": "process competitors comparison",
-    "rewrite": "dims terms assumptions shapes operators text egraph extraction axioms meaning "
-    "prove prune generate library",
-    "rewrite.extraction": "problem cheapest_trees draft local_search alternatives reduction exact "
-    "serialized",
-    "rewrite.generate": "preset fingerprint parallel enumerate candidates generalize presets "
+    "rewriting": "dims terms assumptions shapes operators text egraph extraction axioms meaning "
+    "prove prune generate library networks",
+    "rewriting.extraction": "problem cheapest_trees draft local_search alternatives reduction "
+    "exact serialized",
+    "rewriting.generate": "preset fingerprint parallel enumerate candidates generalize presets "
     "generate",
-    "rewrite.prove": "problem sampling refute outcome instances saturate explain prover conditions "
-    "validation",
+    "rewriting.networks": "opaque network_analysis term_builder counterparts read write "
+    "operator_costs program_prices extract rules saturate steps certificate",
+    "rewriting.prove": "problem sampling refute outcome instances saturate explain prover "
+    "conditions validation",
     "runtime": "buffers plan container native executable",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
     "tuning": "space features measuring models time_model task strategies selection "

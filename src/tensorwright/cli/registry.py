@@ -26,6 +26,7 @@ COMMANDS = (
     Entry("profile", "Say where the time of a model goes, kernel by kernel, and what limits it."),
     Entry("bench", "Compare with other runtimes: same answers? how fast?"),
     Entry("inspect", "Show what becomes of a model: graph, layouts, workloads, code."),
+    Entry("rewrite", "Write a better ONNX model: proved substitutions of its operators."),
     Entry("records", "List, export, import and prune what has been measured."),
     Entry("pretrain", "Train the model that chooses schedules where nothing was measured."),
     Entry("rules", "Prove, refute and explain substitutions of operator graphs."),

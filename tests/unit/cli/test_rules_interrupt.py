@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tensorwright.rewrite.library import read_library
+from tensorwright.rewriting.library import read_library
 
 
 def test_generate_stops_and_goes_on(child: Callable[..., dict[str, Any]], tmp_path: Path) -> None:

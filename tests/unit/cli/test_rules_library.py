@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from tensorwright.base import UsageError
 from tensorwright.cli.rules import command
-from tensorwright.rewrite.library import load_library, read_library
-from tensorwright.rewrite.prove import stamp_of
+from tensorwright.rewriting.library import load_library, read_library
+from tensorwright.rewriting.prove import stamp_of
 
 RULES = """# Rules of mine.
 

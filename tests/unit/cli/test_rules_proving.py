@@ -7,7 +7,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from tensorwright.cli.rules import command
-from tensorwright.rewrite.prove import stamp_of
+from tensorwright.rewriting.prove import stamp_of
 
 
 def called(*args: str) -> tuple[int, str]:

@@ -12,6 +12,8 @@ from tests.unit.tuning.helpers import workload_of
 
 from tensorwright.base import Target
 from tensorwright.expr import (
+    Fn,
+    apply,
     compute,
     max_over,
     placeholder,
@@ -173,12 +175,51 @@ def rotated_scores(rows: int, width: int) -> Case:
     return workload, tuple(arrays[tensor.name] for tensor in inputs)
 
 
+def rotated_softmax(heads: int, rows: int, width: int) -> Case:
+    """The whole softmax of such scores, of several heads and with angles."""
+    shape = (heads, rows, width)
+    q, keys, turn = placeholder("q", shape), placeholder("keys", shape), placeholder("turn", shape)
+    half, k, r, t = (
+        width // 2,
+        reduce_axis("k", width),
+        reduce_axis("r", rows),
+        reduce_axis("t", rows),
+    )
+    scores = compute(
+        "scores",
+        (heads, rows, rows),
+        lambda h, i, j: sum_over(
+            q[h, i, k]
+            * (
+                keys[h, j, k]
+                + select(k < half, keys[h, j, k + half], keys[h, j, k - half]) * turn[h, j, k]
+            ),
+            k,
+        ),
+    )
+    most = compute("most", (heads, rows, 1), lambda h, i, j: max_over(scores[h, i, r], r))
+    powers = compute(
+        "powers", scores.shape, lambda h, i, j: apply(Fn.EXP, scores[h, i, j] - most[h, i, 0])
+    )
+    total = compute("total", (heads, rows, 1), lambda h, i, j: sum_over(powers[h, i, t], t))
+    out = compute("out", scores.shape, lambda h, i, j: powers[h, i, j] / total[h, i, 0])
+    workload = workload_of(out)
+    arrays = {"q": weights(*shape), "keys": weights(*shape), "turn": weights(*shape)}
+    inputs = (tensor for tensor in topological_order(out) if tensor.name in arrays)
+    return workload, tuple(arrays[tensor.name] for tensor in inputs)
+
+
 @pytest.mark.target
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
 @pytest.mark.parametrize(
     "case",
-    [shifted_product(4, 100, 64), shifted_product(2, 300, 96), rotated_scores(24, 16)],
-    ids=["product", "wide product", "rotated"],
+    [
+        shifted_product(4, 100, 64),
+        shifted_product(2, 300, 96),
+        rotated_scores(24, 16),
+        rotated_softmax(2, 24, 16),
+    ],
+    ids=["product", "wide product", "rotated", "rotated softmax"],
 )
 def test_all_steps_of_all_sketches_are_legal(case: Case, target: Target) -> None:
     for sketch in rule_sketches(state_of(case[0]), target):  # warns of an illegal one

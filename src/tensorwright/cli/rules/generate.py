@@ -10,8 +10,8 @@ from tensorwright.base import write_atomically
 from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.rules.selecting import print_stages, write_selected, write_shipped
-from tensorwright.rewrite import rule_text
-from tensorwright.rewrite.generate import PRESET_NAMES, Generated, generate_rules, remove_work
+from tensorwright.rewriting import rule_text
+from tensorwright.rewriting.generate import PRESET_NAMES, Generated, generate_rules, remove_work
 
 
 @click.command("generate")

@@ -12,7 +12,7 @@ import click
 
 from tensorwright.cli.rules.reading import read_rules
 from tensorwright.peers import print_table
-from tensorwright.rewrite import (
+from tensorwright.rewriting import (
     Rule,
     operator_named,
     operator_names,
@@ -20,8 +20,8 @@ from tensorwright.rewrite import (
     rule_text,
     term_text,
 )
-from tensorwright.rewrite.library import LibraryRule
-from tensorwright.rewrite.prune import Derived, derive, rule_set
+from tensorwright.rewriting.library import LibraryRule
+from tensorwright.rewriting.prune import Derived, derive, rule_set
 
 UNKNOWN = 11
 """Exit code of `rules derive` where no derivation was found."""

@@ -13,7 +13,7 @@ from tensorwright.base import write_atomically
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.rules.reading import named_rule, read_head, read_rules
-from tensorwright.rewrite import (
+from tensorwright.rewriting import (
     Term,
     applications,
     condition_text,
@@ -21,9 +21,9 @@ from tensorwright.rewrite import (
     rule_text,
     term_text,
 )
-from tensorwright.rewrite.axioms import instances, load_axioms, set_hash
-from tensorwright.rewrite.library import library_text
-from tensorwright.rewrite.prove import (
+from tensorwright.rewriting.axioms import instances, load_axioms, set_hash
+from tensorwright.rewriting.library import library_text
+from tensorwright.rewriting.prove import (
     FALSE_GOALS,
     FULL,
     QUICK,

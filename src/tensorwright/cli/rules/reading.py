@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tensorwright.base import UsageError, did_you_mean
-from tensorwright.rewrite import Rule
-from tensorwright.rewrite.library import LibraryRule, head_of, read_library, shipped_path
+from tensorwright.rewriting import Rule
+from tensorwright.rewriting.library import LibraryRule, head_of, read_library, shipped_path
 
 
 def read_rules(path: Path | None) -> tuple[LibraryRule, ...]:

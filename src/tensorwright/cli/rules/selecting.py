@@ -11,10 +11,10 @@ import click
 from tensorwright.base import write_atomically
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.peers import print_table
-from tensorwright.rewrite import Rule, rule_text
-from tensorwright.rewrite.generate import Generated, Stage
-from tensorwright.rewrite.library import LibraryRule, build_library, library_text, stages_of
-from tensorwright.rewrite.prune import Progress, select_rules
+from tensorwright.rewriting import Rule, rule_text
+from tensorwright.rewriting.generate import Generated, Stage
+from tensorwright.rewriting.library import LibraryRule, build_library, library_text, stages_of
+from tensorwright.rewriting.prune import Progress, select_rules
 
 
 def write_selected(found: Generated, origin: str, output: Path, workers: int) -> None:

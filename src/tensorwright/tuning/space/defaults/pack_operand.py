@@ -95,8 +95,11 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
     if last.extent == 1 or len(found) < 2 or _has_vectors(state, anchor, stored, last, width):
         return
     links = dict(zip(loads_of(state.stage(anchor).tensor.body), found, strict=True))
+    copied: set[str] = set()  # a copy serves all places at which the anchor reads the operand
     for load, operand in links.items():
         if operand.is_constant or stride_along(operand.load, last.var) in (0, 1):
+            continue
+        if load.source.name in copied:
             continue
         if group_size(operand.load, last.var) or _is_row_read_once(
             load, state.stage(anchor).tensor
@@ -107,6 +110,7 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
         if len(across) == 1 and across[0] != rank - 1:
             order = (*(n for n in range(rank) if n != across[0]), across[0])
             builder.do(CacheRead(load.source.name, anchor, Scope.GLOBAL, order))
+            copied.add(load.source.name)
 
 
 def _is_row_read_once(load: Load, tensor: Compute) -> bool:

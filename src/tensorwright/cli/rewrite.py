@@ -1,0 +1,116 @@
+"""`tensorwright rewrite`: a model to a faster one of standard operators."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from tensorwright.base import Target, UsageError, write_atomically
+from tensorwright.cli.arguments.models import Shapes, read_graph
+from tensorwright.cli.arguments.options import (
+    machine_options,
+    model_argument,
+    seed_option,
+    shapes_option,
+)
+from tensorwright.cli.arguments.output import check_writable
+from tensorwright.graph import Graph, save_onnx
+from tensorwright.graph_search import DEFAULT_SECONDS, Rewritten, check_certificate, rewrite
+from tensorwright.rewriting import parse_rule, rule_text
+from tensorwright.rewriting.egraph import BudgetSpent
+from tensorwright.rewriting.networks import read_certificate
+from tensorwright.rewriting.prove import Proved, prove_all
+
+
+@click.command()
+@model_argument
+@click.argument("result", metavar="[RESULT]", required=False)
+@click.option("-o", "--output", metavar="OUT", help="The file to write; a certificate beside it.")
+@click.option(
+    "--check",
+    metavar="CERTIFICATE",
+    help="Check that RESULT computes what MODEL does: prove its rules, replay its steps.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, max=86_400),
+    default=DEFAULT_SECONDS,
+    show_default=True,
+    help="After so many no further round of rules is begun.",
+)
+@click.option(
+    "--exact", is_flag=True, help="Without rules under which floats are added in another order."
+)
+@machine_options
+@shapes_option
+@seed_option
+def command(
+    model: str,
+    result: str | None,
+    output: str | None,
+    check: str | None,
+    seconds: float,
+    exact: bool,
+    target: Target,
+    threads: int | None,
+    input_shapes: Shapes | None,
+    seed: int,
+) -> None:
+    """Write a model as ONNX that computes the same, faster: rewritten by proved rules.
+
+    Candidates are priced as this compiler would run them. Names, shapes and order of inputs and
+    outputs stay; weights are folded. Where nothing faster is found, the model is written as it is,
+    simplified. With --check nothing is searched: exits with 1 if the certificate does not hold.
+
+    Example: tensorwright rewrite model.onnx -o better.onnx
+             tensorwright rewrite --check better.certificate.json model.onnx better.onnx
+    """
+    if check is not None:
+        if result is None or output is not None:
+            raise click.UsageError("--check needs MODEL and RESULT, and writes nothing.")
+        _check(check, read_graph(model, input_shapes, seed), read_graph(result))
+        return
+    if output is None or result is not None:
+        raise click.UsageError("give -o OUT, or --check CERTIFICATE with MODEL and RESULT.")
+    beside = Path(output).with_suffix(".certificate.json")
+    check_writable(output)
+    check_writable(str(beside))
+    graph = read_graph(model, input_shapes, seed)
+    found = rewrite(graph, target=target, threads=threads, seconds=seconds, exact=exact)
+    save_onnx(found.graph, output)
+    if found.certificate is not None:
+        write_atomically(beside, found.certificate.to_json())
+    for line in _report(output, found):
+        click.echo(line)
+
+
+def _check(name: str, source: Graph, result: Graph) -> None:
+    """Prove the rules of a certificate and replay its steps."""
+    certificate = read_certificate(Path(name))
+    rules = [parse_rule(line) for line in certificate.rules.values()]
+    proved = {
+        rule_text(rules[place])
+        for place, outcome in prove_all(rules)
+        if isinstance(outcome, Proved)
+    }
+    try:
+        check_certificate(certificate, source, result, lambda rule: rule_text(rule) in proved)
+    except UsageError as error:
+        click.echo(f"{name} does not hold: {error.message()}")
+        sys.exit(1)
+    steps = len(certificate.steps)
+    click.echo(f"{name} holds: {len(rules)} rules proved, {steps} steps replayed")
+
+
+def _report(output: str, found: Rewritten) -> list[str]:
+    """What was done, and what it is expected to bring."""
+    spent = f", stopped by {found.stop.limit}" if isinstance(found.stop, BudgetSpent) else ""
+    searched = f"searched {found.seconds:.1f} s, {found.nodes} nodes of the e-graph{spent}"
+    nodes = f"{len(found.source.nodes)} operators"
+    if not found.is_changed:
+        return [f"{output}: {nodes}, not changed: nothing faster was found", f"  {searched}"]
+    gain = f"expected to be {found.before_s / found.after_s:.2f} times as fast"
+    lines = [f"{output}: {nodes} became {len(found.graph.nodes)}, {gain}", f"  {searched}"]
+    return lines + [f"  {name}: {count}" for name, count in found.rules.items()]

@@ -1,0 +1,46 @@
+"""Substitutions of operator graphs. Read `terms.py` first, then `operators/` and `meaning.py`.
+
+    relu(relu(?x)) == relu(?x)                      a rule: `parse_rule`, `rule_text`
+    generate_rules, then prune, then prove          how it came about
+    load_library()                                  where it is kept: `library/shipped.rules`
+
+`generate/` enumerates graphs and finds equal ones, `prune/` drops the redundant candidates,
+`axioms/` are the properties of operators and `prove/` proves rules from them. `library/` has the
+rules that ship.
+"""
+
+from tensorwright.rewriting.meaning import evaluate_terms
+from tensorwright.rewriting.operators import (
+    operator_named,
+)
+from tensorwright.rewriting.terms import (
+    Rule,
+    Term,
+    applications,
+    canonical_rule,
+    operator_names,
+)
+from tensorwright.rewriting.text import (
+    condition_text,
+    parse_rule,
+    parse_rules,
+    parse_term,
+    rule_text,
+    term_text,
+)
+
+__all__ = [
+    "Rule",
+    "Term",
+    "applications",
+    "canonical_rule",
+    "condition_text",
+    "evaluate_terms",
+    "operator_named",
+    "operator_names",
+    "parse_rule",
+    "parse_rules",
+    "parse_term",
+    "rule_text",
+    "term_text",
+]

@@ -1,0 +1,287 @@
+"""What is known about the extents of a rule's inputs, and what follows from it.
+
+    known = assume([x.1 = y.0, 2 divides x.0])
+    known.normal(3*y.0)               3*x.1, for y.0 is solved
+    known.entails(2*(x.0 // 2) = x.0) True; known.entails(x.1 = x.0) is False: it need not be
+
+Equalities are solved: an extent is replaced by what it equals, so that sizes that are equal under
+the assumptions have one normal form.  A number that a given size divides is replaced by a product
+with a fresh extent.  The rest (lower bounds, equalities without a solution) is kept and used by
+`entails`.  Everything is conservative: what is entailed is true, what is not may be true as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import combinations_with_replacement
+from math import gcd
+
+from tensorwright.rewriting.dims import Dim, Extent, Quotient, Size, atoms_of, value_of
+from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """Facts about extents in solved form.
+
+    solved     (extent, size) pairs: the extent equals the size, which has no solved extents
+    zero       sizes that are zero and could not be solved
+    positive   sizes that are at least zero
+    divisions  (divisor, number) pairs that could not be solved
+    """
+
+    solved: tuple[tuple[Extent, Size], ...] = ()
+    zero: tuple[Size, ...] = ()
+    positive: tuple[Size, ...] = ()
+    divisions: tuple[tuple[Size, Size], ...] = ()
+    _size_of: dict[Extent, Size] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        self._size_of.update(self.solved)
+
+    @property
+    def quotients(self) -> tuple[tuple[Extent, Size], ...]:
+        """What was solved by a fresh extent, or for one; their names begin with an underscore."""
+        return tuple(
+            (extent, size)
+            for extent, size in self.solved
+            if any(atom.name.startswith("_") for atom in (extent, *atoms_of(size)))
+        )
+
+    def normal(self, size: Size) -> Size:
+        """The size in terms of unsolved extents."""
+        if isinstance(size, int):
+            return size
+        return _replace(size, self._size_of)
+
+    def entails(self, fact: Fact) -> bool:
+        """Whether the fact follows, for all positive extents."""
+        match fact:
+            case Equal(left, right):
+                return self._is_zero(self.normal(left) - self.normal(right))
+            case AtLeast(left, right):
+                return self._is_nonnegative(self.normal(left) - self.normal(right))
+            case Divides(divisor, number):
+                return self._divides(self.normal(divisor), self.normal(number))
+
+    def contradicts(self, fact: Fact) -> bool:
+        """Whether the fact is false for all positive extents; False where that is not known."""
+        match fact:
+            case Equal(left, right):
+                gap = self.normal(left) - self.normal(right)
+                return self._is_nonnegative(gap - 1) or self._is_nonnegative(-gap - 1)
+            case AtLeast(left, right):
+                return self._is_nonnegative(self.normal(right) - self.normal(left) - 1)
+            case Divides(divisor, number):
+                below, above = self.normal(divisor), self.normal(number)
+                return isinstance(below, int) and isinstance(above, int) and bool(above % below)
+
+    def _is_zero(self, gap: Size) -> bool:
+        if gap == 0:
+            return True
+        return any(gap in (known, -known) for known in self.zero)
+
+    def _is_nonnegative(self, gap: Size) -> bool:
+        """gap >= 0: by the signs of its terms, alone or less one or two things known."""
+        if _is_nonnegative(gap):
+            return True
+        if any(_is_nonnegative(gap - known) for known in self.positive):
+            return True
+        pairs = combinations_with_replacement(self.positive, 2)
+        if any(_is_nonnegative(gap - one - other) for one, other in pairs):
+            return True
+        cleared = _cleared(gap)
+        return cleared is not None and self._is_nonnegative(cleared)
+
+    def _divides(self, divisor: Size, number: Size) -> bool:
+        if divisor == 1 or number == 0:
+            return True
+        if isinstance(number, int):
+            return isinstance(divisor, int) and number % divisor == 0
+        if _is_multiple(number, divisor):
+            return True
+        for below, above in self.divisions:
+            if below == divisor and above != 0:
+                rest = number - above
+                if _is_multiple(number, above) or rest == 0:
+                    return True
+                if _length(rest) < _length(number) and self._divides(divisor, rest):
+                    return True
+        return False
+
+
+def assume(facts: Iterable[Fact]) -> Assumptions | None:
+    """Solve facts; None where they contradict each other for all positive extents."""
+    known = Assumptions()
+    waiting = list(facts)
+    fresh = 0
+    for _ in range(5 * len(waiting) + 5):
+        if not waiting:
+            break
+        fact = waiting.pop(0)
+        if known.contradicts(fact):
+            return None
+        if known.entails(fact):
+            continue
+        found: tuple[Extent, Size] | None = None
+        match fact:
+            case Equal(left, right):
+                gap = _reduced(known.normal(left) - known.normal(right))
+                factors = _factors_of_one(gap)
+                if factors:
+                    waiting.extend(Equal(Dim.of(extent), 1) for extent in factors)
+                    continue
+                found = _solution(gap)
+            case Divides(divisor, number):
+                below, above = known.normal(divisor), known.normal(number)
+                if above != 0 and _is_multiple(below, above):  # it divides the number: once
+                    waiting.append(Equal(below // above, 1))
+                    continue
+                found = _multiple(below, above, fresh)
+                fresh += 1
+            case AtLeast():
+                pass
+        if found is None:
+            known = _keep(known, fact)
+            continue
+        known, again = _bind(known, *found)
+        waiting.extend(again)
+    return known
+
+
+def _keep(known: Assumptions, fact: Fact) -> Assumptions:
+    solved, zero = known.solved, known.zero
+    match fact:
+        case Equal(left, right):
+            gap = known.normal(left) - known.normal(right)
+            return Assumptions(solved, (*zero, gap), known.positive, known.divisions)
+        case AtLeast(left, right):
+            gap = known.normal(left) - known.normal(right)
+            return Assumptions(solved, zero, (*known.positive, gap), known.divisions)
+        case Divides(divisor, number):
+            pair = (known.normal(divisor), known.normal(number))
+            return Assumptions(solved, zero, known.positive, (*known.divisions, pair))
+
+
+def _bind(known: Assumptions, extent: Extent, size: Size) -> tuple[Assumptions, list[Fact]]:
+    """Solve for one extent; what was kept about it is looked at again, and it is positive."""
+    one = {extent: size}
+    solved = tuple((name, _replace(value, one)) for name, value in known.solved)
+    again: list[Fact] = [AtLeast(size, 1)]
+    again += [Equal(gap, 0) for gap in known.zero]
+    again += [AtLeast(gap, 0) for gap in known.positive]
+    again += [Divides(below, above) for below, above in known.divisions]
+    return Assumptions((*solved, (extent, size))), again
+
+
+def _replace(size: Size, solved: Mapping[Extent, Size]) -> Size:
+    if isinstance(size, int):
+        return size
+    names = atoms_of(size)
+    if not any(name in solved for name in names):
+        return size
+    return value_of(size, {name: solved.get(name, Dim.of(name)) for name in names})
+
+
+def _reduced(gap: Size) -> Size:
+    """Without the factors that all of its terms have: extents and numbers that are not zero."""
+    if isinstance(gap, int):
+        return gap
+    first, *others = (monomial for monomial, _ in gap.terms)
+    for atom in first:
+        if isinstance(atom, Extent) and all(atom in monomial for monomial in others):
+            quotient = gap // Dim.of(atom)
+            return _reduced(quotient)
+    divisor = gcd(*(factor for _, factor in gap.terms))
+    return gap // divisor if divisor > 1 else gap
+
+
+def _factors_of_one(gap: Size) -> tuple[Extent, ...]:
+    """The extents whose product is 1 where `gap` is zero; none where it does not say so."""
+    if isinstance(gap, int) or len(gap.terms) != 2:
+        return ()
+    (product, factor), (rest, number) = gap.terms
+    extents = tuple(atom for atom in product if isinstance(atom, Extent))
+    if rest or factor + number != 0 or abs(factor) != 1 or len(extents) != len(product):
+        return ()
+    return extents if len(extents) > 1 else ()
+
+
+def _solution(gap: Size) -> tuple[Extent, Size] | None:
+    """An extent that `gap = 0` gives in terms of others: it occurs once, alone, with factor 1."""
+    if isinstance(gap, int):
+        return None
+    for monomial, factor in reversed(gap.terms):
+        if len(monomial) != 1 or abs(factor) != 1 or not isinstance(monomial[0], Extent):
+            continue
+        extent = monomial[0]
+        rest = gap - Dim.of(extent) * factor
+        if extent not in atoms_of(rest):
+            return extent, rest * -factor
+    return None
+
+
+def _multiple(divisor: Size, number: Size, fresh: int) -> tuple[Extent, Size] | None:
+    """Where `number` is one extent, the product with a fresh one that it equals."""
+    if isinstance(number, int) or len(number.terms) != 1:
+        return None
+    monomial, factor = number.terms[0]
+    if factor != 1 or len(monomial) != 1 or not isinstance(monomial[0], Extent):
+        return None
+    extent = monomial[0]
+    if extent in atoms_of(divisor):
+        return None
+    return extent, Dim.of(Extent(f"_{extent.name}{extent.axis}_{fresh}", 0)) * divisor
+
+
+def _length(size: Size) -> int:
+    return 1 if isinstance(size, int) else len(size.terms)
+
+
+def _is_multiple(number: Size, divisor: Size) -> bool:
+    """Whether a quotient leaves nothing over."""
+    return number // divisor * divisor == number
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_nonnegative(gap: Size) -> bool:
+    """By signs: with each extent 1 more than a natural number, no coefficient is negative."""
+    if isinstance(gap, int):
+        return gap >= 0
+    shifted: Size = 0
+    for monomial, factor in gap.terms:
+        product: Size = factor
+        for atom in monomial:
+            if isinstance(atom, Quotient) and not _is_nonnegative_quotient(atom):
+                return False
+            product = product * (Dim.of(atom) + int(isinstance(atom, Extent)))
+        shifted = shifted + product
+    return all(factor >= 0 for factor in _factors(shifted))
+
+
+def _is_nonnegative_quotient(atom: Quotient) -> bool:
+    return _is_nonnegative(atom.numerator)
+
+
+def _cleared(gap: Size) -> Size | None:
+    """What is not negative just where `gap` is not: n + d * rest for `n // d + rest`."""
+    if isinstance(gap, int):
+        return None
+    for monomial, factor in gap.terms:
+        if factor == 1 and len(monomial) == 1 and isinstance(monomial[0], Quotient):
+            quotient = monomial[0]
+            if _is_nonnegative(quotient.divisor - 1):
+                return quotient.numerator + quotient.divisor * (gap - Dim.of(quotient))
+    return None
+
+
+def _factors(size: Size) -> Iterator[int]:
+    if isinstance(size, int):
+        yield size
+        return
+    for _, factor in size.terms:
+        yield factor

@@ -1,0 +1,35 @@
+"""The axioms that ship with the package.
+
+load_axioms()                     the axioms of taso.rules, then of full.rules
+set_hash(load_axioms())           eight digits that change when an axiom does
+instances(load_axioms())          by name: {"relu-relu": (relu-relu,), ...}
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from tensorwright.rewriting.axioms.axiom import Axiom, parse_axioms
+
+AXIOM_FILES = ("taso", "full")
+"""In order: TASO's operators, then the others and their laws with TASO's."""
+
+
+@cache
+def load_axioms(names: tuple[str, ...] = AXIOM_FILES) -> tuple[Axiom, ...]:
+    """The axioms of some files of this folder."""
+    folder = Path(__file__).parent
+    found: list[Axiom] = []
+    for name in names:
+        path = folder / f"{name}.rules"
+        found.extend(parse_axioms(path.read_text(encoding="utf-8"), path.name))
+    return tuple(found)
+
+
+def set_hash(axioms: Iterable[Axiom]) -> str:
+    """Eight hexadecimal digits that change when an axiom does; their order says nothing."""
+    lines = sorted({str(axiom) for axiom in axioms})
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]

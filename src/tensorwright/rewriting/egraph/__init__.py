@@ -1,0 +1,56 @@
+"""E-graphs: sets of equal terms, and the rewrites that make them equal.
+
+Read `egraph.py` first, then `analysis.py` (class data), `patterns.py` (rewrites), `saturation.py`
+(the loop) and `explanation.py` (proofs).  Prover and pruning stand on it; it knows nothing of
+axioms, and of shapes only what an analysis (`shape_analysis.py`) says.
+"""
+
+from tensorwright.rewriting.egraph.analysis import Analysis, Scope, Value
+from tensorwright.rewriting.egraph.egraph import INPUT, EGraph, Id
+from tensorwright.rewriting.egraph.explanation import Chain, Step, chain_between, used_applications
+from tensorwright.rewriting.egraph.merging import Merge, merges_among
+from tensorwright.rewriting.egraph.patterns import (
+    Rewrite,
+    is_parameter_variable,
+    rewrite_of,
+    variables_of,
+)
+from tensorwright.rewriting.egraph.saturation import (
+    Application,
+    BudgetSpent,
+    Goal,
+    GoalReached,
+    Limits,
+    Runner,
+    Saturated,
+    StopReason,
+)
+from tensorwright.rewriting.egraph.shape_analysis import ShapeAnalysis
+
+__all__ = [
+    "INPUT",
+    "Analysis",
+    "Application",
+    "BudgetSpent",
+    "Chain",
+    "EGraph",
+    "Goal",
+    "GoalReached",
+    "Id",
+    "Limits",
+    "Merge",
+    "Rewrite",
+    "Runner",
+    "Saturated",
+    "Scope",
+    "ShapeAnalysis",
+    "Step",
+    "StopReason",
+    "Value",
+    "chain_between",
+    "is_parameter_variable",
+    "merges_among",
+    "rewrite_of",
+    "used_applications",
+    "variables_of",
+]

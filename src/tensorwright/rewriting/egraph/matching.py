@@ -1,0 +1,166 @@
+"""Find the instances of patterns in an e-graph.
+
+    relu(relu(?x))                         looked for at relu(n3); n3's class is {n3, relu(n1)}
+    the class of n3 has one relu           below the pattern's outer relu: the node relu(n1)
+    Match(nodes=(n1,), values=(), sizes=())
+
+What a head (an operator with its parameters) makes of a pattern's parameters is found out once.
+A match is three tuples: the classes of the tensor variables, the values of the parameter variables
+(numbered, so that they compare fast), and the sizes that can be compared only when all is bound.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple, TypeAlias
+
+from tensorwright.rewriting.dims import Dim
+from tensorwright.rewriting.egraph.analysis import Data, Scope, Value
+from tensorwright.rewriting.egraph.egraph import EGraph, Head, Id
+from tensorwright.rewriting.egraph.patterns import (
+    NodePattern,
+    RootPattern,
+    Variables,
+    is_parameter_variable,
+)
+from tensorwright.rewriting.terms import Param
+
+_FREE = Id(-1)
+
+Sizes: TypeAlias = tuple[tuple[Dim, Param], ...]
+"""Sizes in a pattern with the parameters that they must be equal to."""
+Partial: TypeAlias = tuple[tuple[Id, ...], tuple[int, ...], Sizes]
+Bindings: TypeAlias = "tuple[tuple[tuple[int, int], ...], Sizes]"
+"""(place, number of the value) for each parameter variable, and the sizes to be compared."""
+
+
+class Match(NamedTuple):
+    """What the variables of a pattern stand for, by their places.
+
+    values  numbers of parameter values, see `Matcher.value`
+    sizes   those in the pattern with the parameters that they must be equal to
+    """
+
+    nodes: tuple[Id, ...]
+    values: tuple[int, ...]
+    sizes: Sizes
+
+
+class Matcher(Generic[Data]):
+    """Looks for patterns in a graph."""
+
+    def __init__(self, graph: EGraph[Data]) -> None:
+        self._graph = graph
+        self._numbers: dict[Value, int] = {}
+        self._values: list[Value] = []
+        self._bindings: dict[tuple[int, Head], Bindings | None] = {}
+
+    def value(self, number: int) -> Value:
+        """The parameter, or several, of this number."""
+        return self._values[number]
+
+    def values(self, variables: Variables, match: Match) -> dict[str, Value]:
+        """What the parameter variables stand for, by name."""
+        return dict(zip(variables.params, map(self.value, match.values), strict=True))
+
+    def scope(self, variables: Variables, match: Match) -> Scope[Data]:
+        """What the variables stand for, tensor variables for the data of their classes."""
+        data = map(self._graph.data, match.nodes)
+        return Scope(self.values(variables, match), dict(zip(variables.tensors, data, strict=True)))
+
+    def sizes_agree(self, variables: Variables, match: Match) -> bool:
+        """Whether the sizes in the pattern are what stands in their place."""
+        if not match.sizes:
+            return True
+        scope = self.scope(variables, match)
+        return all(self._graph.analysis.size(size, scope) == param for size, param in match.sizes)
+
+    def at(self, pattern: RootPattern, name: Id) -> list[Match]:
+        """The ways in which a node is an instance of a pattern."""
+        variables = pattern.variables
+        start = ((_FREE,) * len(variables.tensors), (-1,) * len(variables.params), ())
+        return [Match(*each) for each in self._node(pattern.node, variables, name, start)]
+
+    def _class(
+        self, pattern: NodePattern, variables: Variables, name: Id, partial: Partial
+    ) -> list[Partial]:
+        matches: list[Partial] = []
+        for member in self._graph.members(name, pattern.operator):
+            matches += self._node(pattern, variables, member, partial)
+        return matches
+
+    def _node(
+        self, pattern: NodePattern, variables: Variables, name: Id, partial: Partial
+    ) -> list[Partial]:
+        graph = self._graph
+        head = graph.head_of(name)
+        key = (pattern.number, head)
+        if key not in self._bindings:
+            self._bindings[key] = self._bind_params(pattern, variables, head)
+        bindings = self._bindings[key]
+        if bindings is None:
+            return []
+        nodes, values, sizes = partial
+        for place, value in bindings[0]:
+            bound = values[place]
+            if bound < 0:
+                values = (*values[:place], value, *values[place + 1 :])
+            elif bound != value:
+                return []
+        matches: list[Partial] = [(nodes, values, sizes + bindings[1])]
+        for arg, child in zip(pattern.args, graph.children(name), strict=True):
+            if isinstance(arg, int):
+                matches = _bind(matches, arg, graph.find(child))
+            else:
+                matches = [
+                    more for each in matches for more in self._class(arg, variables, child, each)
+                ]
+            if not matches:
+                break
+        return matches
+
+    def _bind_params(
+        self, pattern: NodePattern, variables: Variables, head: Head
+    ) -> Bindings | None:
+        """Bind parameter variables; a last variable takes all that are left; sizes come later."""
+        operator, actual = self._graph.parts(head)
+        wanted = pattern.params
+        if operator != pattern.operator or len(wanted) > len(actual):
+            return None
+        if not wanted and actual:
+            return None
+        bound: dict[int, int] = {}
+        sizes: list[tuple[Dim, Param]] = []
+        for place, param in enumerate(wanted):
+            value: Value = actual[place]
+            if place == len(wanted) - 1 and len(actual) > len(wanted):
+                value = actual[place:]
+            if isinstance(param, str) and is_parameter_variable(param):
+                number = self._number(value)
+                if bound.setdefault(variables.params.index(param), number) != number:
+                    return None
+            elif isinstance(value, tuple):
+                return None
+            elif isinstance(param, Dim):
+                sizes.append((param, value))
+            elif param != value:
+                return None
+        return tuple(bound.items()), tuple(sizes)
+
+    def _number(self, value: Value) -> int:
+        number = self._numbers.setdefault(value, len(self._values))
+        if number == len(self._values):
+            self._values.append(value)
+        return number
+
+
+def _bind(partials: list[Partial], place: int, leader: Id) -> list[Partial]:
+    """The partial matches in which a tensor variable is, or becomes, a class."""
+    kept: list[Partial] = []
+    for partial in partials:
+        nodes = partial[0]
+        if nodes[place] == _FREE:
+            nodes = (*nodes[:place], leader, *nodes[place + 1 :])
+            kept.append((nodes, partial[1], partial[2]))
+        elif nodes[place] == leader:
+            kept.append(partial)
+    return kept

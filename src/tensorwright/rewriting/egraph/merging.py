@@ -1,0 +1,116 @@
+"""Rules of several roots that are alike, applied to whole groups instead of to all pairs.
+
+    matmul(?x, ?v), matmul(?x, ?w) -> split0[...](matmul(?x, concat[1](?v, ?w))), split1[...](...)
+    matmul(a, u), matmul(a, v), matmul(a, w)
+        pairs of neighbours     u v | v w
+        the chain               u v | (u v) w
+
+Such a rule is a merge: its two roots are one pattern, and its right side applies that pattern once,
+to what both have.  Of a group of n that share what the roots share, all pairs in both orders would
+be n * (n - 1) merges, and merges of merges again as many times; neighbours and the chain are
+2 * n - 3, and the end of the chain is the merge of all that can be merged.
+
+Source:  Yang et al., TENSAT, MLSys 2021, section 4 names the growth; the chain is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tensorwright.rewriting.egraph.patterns import (
+    NodePattern,
+    Pattern,
+    Rewrite,
+    RootPattern,
+    is_parameter_variable,
+)
+from tensorwright.rewriting.terms import Apply, Input, Term
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Merge:
+    """A rule of two roots that are alike.
+
+    root     the pattern of the first root
+    shared   its variables that stand for the same in the second
+    second   how the second calls each of its variables
+    merged   the pattern of what serves both
+    """
+
+    rewrite: Rewrite
+    root: RootPattern
+    shared: tuple[str, ...]
+    second: Mapping[str, str]
+    merged: NodePattern
+
+
+def merges_among(rewrites: Iterable[Rewrite]) -> tuple[Merge, ...]:
+    """The rules that are merges and whose roots share a tensor."""
+    found = (_merge(rewrite) for rewrite in rewrites if len(rewrite.left) == 2)
+    return tuple(each for each in found if each is not None)
+
+
+def _merge(rewrite: Rewrite) -> Merge | None:
+    rule = rewrite.rule
+    one, other = rule.left
+    patterns = next(
+        (
+            trigger.patterns
+            for trigger in rewrite.triggers
+            if tuple(pattern.term for pattern in trigger.patterns) == rule.left
+        ),
+        None,
+    )
+    second = _renaming(one, other)
+    if patterns is None or second is None or not isinstance(one, Apply):
+        return None
+    inner = tuple(_inner(root, one.operator) for root in rule.right)
+    merged = _inner_pattern(rewrite.right[0], one.operator)
+    if merged is None or inner[0] is None or inner[0] != inner[1]:
+        return None
+    shared = tuple(name for name, its in second.items() if name == its)
+    if not set(shared) & set(patterns[0].variables.tensors):
+        return None
+    return Merge(rewrite, patterns[0], shared, second, merged)
+
+
+def _renaming(one: Term, other: Term) -> dict[str, str] | None:
+    """What each variable of a term is called in another that is the same but for that."""
+    if isinstance(one, Input) and isinstance(other, Input):
+        return {one.name: other.name}
+    if not isinstance(one, Apply) or not isinstance(other, Apply):
+        return None
+    if one.operator != other.operator or len(one.params) != len(other.params):
+        return None
+    found: dict[str, str] = {}
+    pairs: list[dict[str, str] | None] = []
+    for mine, its in zip(one.params, other.params, strict=True):
+        if is_parameter_variable(mine) and is_parameter_variable(its):
+            pairs.append({str(mine): str(its)})
+        elif mine != its:
+            return None
+    for each in (*pairs, *map(_renaming, one.args, other.args)):
+        if each is None:
+            return None
+        for mine, its in each.items():
+            if found.setdefault(mine, its) != its:
+                return None
+    return found
+
+
+def _inner(term: Term, operator: str) -> Apply | None:
+    """The application of an operator below operators of one argument."""
+    while isinstance(term, Apply) and term.operator != operator:
+        if len(term.args) != 1:
+            return None
+        (term,) = term.args
+    return term if isinstance(term, Apply) else None
+
+
+def _inner_pattern(pattern: Pattern, operator: str) -> NodePattern | None:
+    while isinstance(pattern, NodePattern) and pattern.operator != operator:
+        if len(pattern.args) != 1:
+            return None
+        (pattern,) = pattern.args
+    return pattern if isinstance(pattern, NodePattern) else None

@@ -1,0 +1,191 @@
+"""Rewrites, and patterns in the form in which a matcher uses them: variables are numbered.
+
+    matmul(?x, transpose[_p](?y))        tensors (x, y), parameters (_p)
+    a NodePattern over places            matmul(0, transpose[_p](1))
+    at matmul(?a, transpose[1, 0](?b))   it matches with nodes (a, b) and the value (1, 0)
+
+A pattern has tensor variables and parameter variables, each with a place in a tuple: the sorted
+names.  A last parameter variable takes all parameters that are left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+from typing import TypeAlias
+
+from tensorwright.rewriting.terms import (
+    Apply,
+    Input,
+    Param,
+    Rule,
+    Term,
+    applications,
+    operator_names,
+)
+
+_NUMBERS = count()
+
+
+def is_parameter_variable(param: Param) -> bool:
+    """Whether a parameter of a pattern is a variable: its name begins with an underscore."""
+    return isinstance(param, str) and param.startswith("_")
+
+
+def variables_of(*terms: Term) -> frozenset[str]:
+    """The inputs and parameter variables that a match of some terms binds.
+
+    An input of which only sizes speak is not bound: `y` in `pad[y.0](?x)`.
+    """
+    applied = applications(*terms)
+    names = {term.name for term in terms if isinstance(term, Input)}
+    for each in applied:
+        names.update(arg.name for arg in each.args if isinstance(arg, Input))
+        names.update(str(param) for param in each.params if is_parameter_variable(param))
+    return frozenset(names)
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """The names of tensor variables and of parameter variables, in the order of their places."""
+
+    tensors: tuple[str, ...]
+    params: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodePattern:
+    """An application in a pattern.
+
+    number  its own; results that depend on it are kept under it
+    args    the places of tensor variables, and patterns
+    """
+
+    number: int
+    operator: str
+    params: tuple[Param, ...]
+    args: tuple[Pattern, ...]
+
+
+Pattern: TypeAlias = int | NodePattern
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RootPattern:
+    """A term to be looked for, with variables of its own.
+
+    depth  how many levels of classes below the root a change of which may give a new match
+    """
+
+    term: Apply
+    node: NodePattern
+    variables: Variables
+    depth: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trigger:
+    """Terms at which a rewrite is tried where all of them match together.
+
+    growth  how many operators the larger side has more than they; 0 where there are several
+    """
+
+    patterns: tuple[RootPattern, ...]
+    growth: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rewrite:
+    """A rule that makes terms equal wherever one of its triggers matches.
+
+    number       its own
+    rule         what it says; names of parameters with an underscore are variables
+    operators    those of both sides
+    left, right  the sides as patterns over `variables`
+    triggers     each binds all variables
+    """
+
+    number: int
+    rule: Rule
+    operators: frozenset[str]
+    variables: Variables
+    left: tuple[Pattern, ...]
+    right: tuple[Pattern, ...]
+    triggers: tuple[Trigger, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the rule."""
+        return self.rule.name
+
+
+def rewrite_of(rule: Rule, triggers: Sequence[Sequence[Apply]]) -> Rewrite:
+    """A rule with the terms at which it is to be tried.
+
+    Raises:  ValueError where a group of them does not bind the variables of the rule.
+    """
+    names = variables_of(*rule.left, *rule.right)
+    if not triggers or any(variables_of(*terms) != names for terms in triggers):
+        raise ValueError(f"a trigger of rewrite {rule.name} does not bind just its variables")
+    variables = _variables_in(*rule.left, *rule.right)
+    largest = max(len(applications(root)) for root in (*rule.left, *rule.right))
+    return Rewrite(
+        number=next(_NUMBERS),
+        rule=rule,
+        operators=operator_names(*rule.left, *rule.right),
+        variables=variables,
+        left=tuple(_pattern(root, variables) for root in rule.left),
+        right=tuple(_pattern(root, variables) for root in rule.right),
+        triggers=tuple(
+            Trigger(
+                tuple(map(_root_pattern, terms)),
+                largest - len(applications(*terms)) if len(terms) == 1 else 0,
+            )
+            for terms in triggers
+        ),
+    )
+
+
+@lru_cache(maxsize=1 << 15)
+def _root_pattern(term: Apply) -> RootPattern:
+    """A term as a pattern; the same for all rewrites that look for it."""
+    variables = _variables_in(term)
+    is_repeated = any(times > 1 for times in Counter(_leaves(term)).values())
+    return RootPattern(
+        term=term,
+        node=_node_pattern(term, variables),
+        variables=variables,
+        depth=_height(term) - 1 + is_repeated,
+    )
+
+
+def _variables_in(*terms: Term) -> Variables:
+    names = variables_of(*terms)
+    params = tuple(sorted(filter(is_parameter_variable, names)))
+    return Variables(tuple(sorted(names.difference(params))), params)
+
+
+def _pattern(term: Term, variables: Variables) -> Pattern:
+    if isinstance(term, Input):
+        return variables.tensors.index(term.name)
+    return _node_pattern(term, variables)
+
+
+def _node_pattern(term: Apply, variables: Variables) -> NodePattern:
+    args = tuple(_pattern(arg, variables) for arg in term.args)
+    return NodePattern(next(_NUMBERS), term.operator, term.params, args)
+
+
+def _height(term: Term) -> int:
+    if isinstance(term, Input):
+        return 0
+    return 1 + max((_height(arg) for arg in term.args), default=0)
+
+
+def _leaves(term: Term) -> list[str]:
+    if isinstance(term, Input):
+        return [term.name]
+    return [name for arg in term.args for name in _leaves(arg)]

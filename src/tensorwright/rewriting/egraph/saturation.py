@@ -1,0 +1,297 @@
+"""Apply rewrites to an e-graph until a goal is reached, nothing is new or a limit is.
+
+    goal      relu(relu(relu(?x))) = relu(?x)        rewrite: relu(relu(?x)) -> relu(?x)
+    round 1   the rewrite matches at the two outer nodes: both are equal to what they are over
+    round 2   is not needed: GoalReached(rounds=1, nodes=4)
+
+All limits are counts, so that the answer is the same on every machine.
+
+Source:  Tate et al., Equality saturation, POPL 2009; Willsey et al., egg, POPL 2021;
+         Yang et al., TENSAT, MLSys 2021 (rewrites of several roots).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeAlias
+
+from tensorwright.rewriting.dims import Dim
+from tensorwright.rewriting.egraph.analysis import Data, Scope, Value
+from tensorwright.rewriting.egraph.egraph import EGraph, Head, Id
+from tensorwright.rewriting.egraph.matching import Match, Matcher
+from tensorwright.rewriting.egraph.merging import Merge
+from tensorwright.rewriting.egraph.patterns import Pattern, Rewrite
+from tensorwright.rewriting.egraph.searching import Bound, GraphIndex, Search, searches_for
+from tensorwright.rewriting.terms import Param
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a saturation stops: rounds, nodes, and matches of one rewrite at one trigger a round."""
+
+    rounds: int = 8
+    nodes: int = 6000
+    matches: int = 400
+
+
+@dataclass(frozen=True, slots=True)
+class GoalReached:
+    """All pairs of the goal are equal."""
+
+    rounds: int
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Saturated:
+    """The rewrites say nothing more."""
+
+    rounds: int
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSpent:
+    """A limit was reached; `limit` is its name in `Limits`."""
+
+    limit: str
+    rounds: int
+    nodes: int
+
+
+StopReason: TypeAlias = GoalReached | Saturated | BudgetSpent
+
+Goal: TypeAlias = tuple[tuple[Id, Id], ...]
+"""Pairs of nodes that are to become equal; empty where nothing is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """An instance of a rewrite: what its variables stood for, and two nodes that it made equal."""
+
+    rewrite: Rewrite
+    nodes: dict[str, Id]
+    params: dict[str, Value]
+    left: Id
+    right: Id
+
+
+Template: TypeAlias = "int | tuple[Head, tuple[Template, ...]]"
+"""What is to be built: the place of a tensor variable, or a head over templates."""
+Plan: TypeAlias = tuple[tuple[Template, Template], ...]
+"""The pairs of nodes that an application makes equal."""
+
+
+class Runner(Generic[Data]):
+    """Applies rewrites to one graph, whose terms may come from anywhere.
+
+    is_open       whether rewrites are tried at a class with these data; everywhere where None
+    applications  the reasons of the graph's unions, by their numbers
+    """
+
+    def __init__(
+        self,
+        graph: EGraph[Data],
+        limits: Limits,
+        is_open: Callable[[Data], bool] | None = None,
+    ) -> None:
+        self.graph = graph
+        self.limits = limits
+        self.applications: list[Application] = []
+        self._matcher = Matcher(graph)
+        self._index = GraphIndex(graph, self._matcher, is_open)
+        self._plans: dict[tuple[object, ...], Plan | None] = {}
+        self._merged: set[Id] = set()
+
+    def run(self, rewrites: Iterable[Rewrite], goal: Goal = ()) -> StopReason:
+        """Apply rewrites round by round, all of them anew."""
+        phases = searches_for(self._index, rewrites)
+        rounds = 0
+        is_changed = True
+        while is_changed and rounds < self.limits.rounds and not self._is_reached(goal):
+            rounds += 1
+            is_changed = self._round(phases, goal) and not self._is_full()
+        if self._is_reached(goal):
+            return GoalReached(rounds, len(self.graph))
+        if self._is_full():
+            return BudgetSpent("nodes", rounds, len(self.graph))
+        if is_changed:
+            return BudgetSpent("rounds", rounds, len(self.graph))
+        if any(search.is_cut for phase in phases for search in phase):
+            return BudgetSpent("matches", rounds, len(self.graph))
+        return Saturated(rounds, len(self.graph))
+
+    def merge(self, merges: Iterable[Merge]) -> bool:
+        """Apply merges to neighbours in their groups, and along chains; whether anything changed.
+
+        What a merge has made is no member of a group.
+        """
+        is_changed = False
+        for merge in merges:
+            groups: dict[tuple[int, ...], dict[Id, Bound]] = {}
+            for leader, bound in self._index.options(merge.root):
+                if self.graph.find(leader) not in map(self.graph.find, self._merged):
+                    key = tuple(bound[name] for name in merge.shared)
+                    groups.setdefault(key, {}).setdefault(leader, bound)
+            for group in groups.values():
+                is_changed |= self._merge_group(merge, list(group.values()))
+            self.graph.clock += 1
+            if self._is_full():
+                break
+        return is_changed
+
+    def _merge_group(self, merge: Merge, members: list[Bound]) -> bool:
+        """Chains of members that can be merged; those that cannot are tried with each other."""
+        is_changed = False
+        while len(members) > 1 and not self._is_full():
+            chain = last = members[0]
+            others: list[Bound] = []
+            for member in members[1:]:
+                merged = self._merge_pair(merge, chain, member)
+                if merged is None:
+                    others.append(member)
+                    continue
+                if last is not chain:
+                    self._merge_pair(merge, last, member)
+                chain, last, is_changed = merged, member, True
+            members = others
+        return is_changed
+
+    def _merge_pair(self, merge: Merge, one: Bound, other: Bound) -> Bound | None:
+        """What the merge of two members binds as a member; None where they cannot be merged."""
+        rewrite = merge.rewrite
+        bound = {**{merge.second[name]: value for name, value in other.items()}, **one}
+        nodes = tuple(Id(bound[name]) for name in rewrite.variables.tensors)
+        match = Match(nodes, tuple(bound[name] for name in rewrite.variables.params), ())
+        self._apply(rewrite, match)
+        data = tuple(map(self.graph.data_number, nodes))
+        scope = self._matcher.scope(rewrite.variables, match)
+        if self._plans.get((rewrite.number, match.values, (), data)) is None:
+            return None
+        template = self._template(merge.merged, scope, data)
+        name = None if template is None else self._build(template[0], match)
+        if name is None:
+            return None
+        self._merged.add(name)
+        variables = merge.root.variables
+        found = self._matcher.at(merge.root, name)
+        names = (*variables.tensors, *variables.params)
+        return dict(zip(names, (*found[0].nodes, *found[0].values), strict=True)) if found else None
+
+    def _is_full(self) -> bool:
+        return len(self.graph) > self.limits.nodes
+
+    def _is_reached(self, goal: Goal) -> bool:
+        return bool(goal) and all(self.graph.are_equal(left, right) for left, right in goal)
+
+    def _round(self, phases: Sequence[Sequence[Search[Data]]], goal: Goal) -> bool:
+        """Apply every rewrite once wherever something new matches; whether anything changed.
+
+        Rewrites of several roots come second, when what is equal by the others is known.
+        """
+        is_changed = False
+        for phase in phases:
+            found = [(search.rewrite, search.matches(self.limits.matches)) for search in phase]
+            self.graph.clock += 1
+            for rewrite, matches in found:
+                has_one_root = len(rewrite.left) == 1
+                for match in matches:
+                    is_changed |= self._apply(rewrite, match)
+                    if not has_one_root and self._is_full():  # one match adds many nodes
+                        return True
+                if self._is_full() or self._is_reached(goal):
+                    return True
+        return is_changed
+
+    def _apply(self, rewrite: Rewrite, match: Match) -> bool:
+        """Make equal what a rewrite says is; whether anything changed."""
+        data = tuple(map(self.graph.data_number, match.nodes))
+        key = (rewrite.number, match.values, match.sizes, data)
+        if key not in self._plans:
+            self._plans[key] = self._plan(rewrite, match, data)
+        plan = self._plans[key]
+        if plan is None:
+            return False
+        built = [(self._build(left, match), self._build(right, match)) for left, right in plan]
+        is_changed = False
+        for left, right in built:
+            if left is None or right is None:
+                continue
+            if self.graph.union(left, right, len(self.applications)):
+                nodes = dict(zip(rewrite.variables.tensors, match.nodes, strict=True))
+                params = self._matcher.values(rewrite.variables, match)
+                self.applications.append(Application(rewrite, nodes, params, left, right))
+                is_changed = True
+        return is_changed
+
+    def _plan(self, rewrite: Rewrite, match: Match, data: tuple[int, ...]) -> Plan | None:
+        """What is to be built for some values and data: the same for all nodes that have them.
+
+        None where the condition is not known to hold, or a side may be ill-typed.
+        """
+        analysis = self.graph.analysis
+        if not self._matcher.sizes_agree(rewrite.variables, match):
+            return None
+        scope = self._matcher.scope(rewrite.variables, match)
+        if not all(analysis.holds(fact, scope) for fact in rewrite.rule.condition):
+            return None
+        plan: list[tuple[Template, Template]] = []
+        for one, other in zip(rewrite.left, rewrite.right, strict=True):
+            left, right = self._template(one, scope, data), self._template(other, scope, data)
+            if left is None or right is None:
+                return None
+            if not analysis.may_merge(*(self.graph.data_at(side[1]) for side in (left, right))):
+                return None
+            plan.append((left[0], right[0]))
+        return tuple(plan)
+
+    def _template(
+        self, pattern: Pattern, scope: Scope[Data], data: tuple[int, ...]
+    ) -> tuple[Template, int] | None:
+        """What a pattern becomes, with the number of its data; None where it may be ill-typed."""
+        if isinstance(pattern, int):
+            return pattern, data[pattern]
+        args: list[Template] = []
+        below: list[int] = []
+        for arg in pattern.args:
+            template = self._template(arg, scope, data)
+            if template is None:
+                return None
+            args.append(template[0])
+            below.append(template[1])
+        params = self._params(pattern.params, scope)
+        if params is None:
+            return None
+        head = self.graph.head(pattern.operator, params)
+        made = self.graph.made(head, tuple(below))
+        return None if made is None else ((head, tuple(args)), made)
+
+    def _params(self, params: tuple[Param, ...], scope: Scope[Data]) -> tuple[Param, ...] | None:
+        """Parameters of a pattern, variables replaced; None where a size does not exist."""
+        replaced: list[Param] = []
+        for param in params:
+            if isinstance(param, Dim):
+                size = self.graph.analysis.size(param, scope)
+                if size is None:
+                    return None
+                replaced.append(size)
+            elif isinstance(param, str) and param in scope.values:
+                value = scope.values[param]
+                replaced.extend(value if isinstance(value, tuple) else (value,))
+            else:
+                replaced.append(param)
+        return tuple(replaced)
+
+    def _build(self, template: Template, match: Match) -> Id | None:
+        """The node of a template; None where a class has other data than was planned with."""
+        if isinstance(template, int):
+            return match.nodes[template]
+        head, args = template
+        children: list[Id] = []
+        for arg in args:
+            child = self._build(arg, match)
+            if child is None:
+                return None
+            children.append(child)
+        return self.graph.put(head, tuple(children))

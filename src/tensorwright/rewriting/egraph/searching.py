@@ -1,0 +1,220 @@
+"""Where a rewrite matches that has not been applied there yet.
+
+    relu(relu(?x)) -> relu(?x)                one root: nodes of relu that are new, or below which
+                                              a class changed since the rewrite was looked for last
+    matmul(?x, ?y), matmul(?x, ?z) -> ...     several roots: the matches of each, joined by ?x
+
+What matches beyond a limit is left for later.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Generic, TypeAlias
+
+from tensorwright.rewriting.egraph.analysis import Data
+from tensorwright.rewriting.egraph.egraph import EGraph, Id
+from tensorwright.rewriting.egraph.matching import Match, Matcher
+from tensorwright.rewriting.egraph.patterns import Rewrite, RootPattern, Trigger
+
+Bound: TypeAlias = dict[str, int]
+"""What variables stand for by name: classes, and numbers of parameter values."""
+Option: TypeAlias = tuple[Id, Bound]
+"""A class at which a pattern matches, and what its variables stand for there."""
+Table: TypeAlias = tuple[tuple[str, ...], dict[tuple[int, ...], list[Option]]]
+"""Options of a pattern by what the variables stand for that it shares with those before."""
+
+
+class GraphIndex(Generic[Data]):
+    """What searches in one graph share; good until the graph changes.
+
+    is_open   whether rewrites are tried at a class with these data
+    """
+
+    def __init__(
+        self,
+        graph: EGraph[Data],
+        matcher: Matcher[Data],
+        is_open: Callable[[Data], bool] | None = None,
+    ) -> None:
+        self.graph = graph
+        self.matcher = matcher
+        self._is_open = is_open
+        self._version = -1
+        self._fresh: dict[tuple[int, int, Id], bool] = {}
+        self._options: dict[RootPattern, list[Option]] = {}
+        self._by_operator: dict[str, tuple[Id, ...]] = {}
+
+    def with_operator(self, operator: str) -> tuple[Id, ...]:
+        """The nodes of an operator that rewrites are tried at, one of each congruent set."""
+        self._keep_up()
+        if operator not in self._by_operator:
+            found = self.graph.with_operator(operator)
+            if self._is_open is not None:
+                is_open, data = self._is_open, self.graph.data
+                found = tuple(name for name in found if is_open(data(name)))
+            self._by_operator[operator] = found
+        return self._by_operator[operator]
+
+    def is_fresh(self, name: Id, depth: int, since: int) -> bool:
+        """Whether a node came since then, or a class so many levels below it has changed."""
+        if self.graph.born(name) >= since:
+            return True
+        self._keep_up()
+        return self._has_changed(name, depth, since)
+
+    def _has_changed(self, name: Id, depth: int, since: int) -> bool:
+        if depth == 0:
+            return False
+        key = (since, depth, name)
+        answer = self._fresh.get(key)
+        if answer is None:
+            self._fresh[key] = False
+            graph = self.graph
+            answer = self._fresh[key] = any(
+                graph.changed(leader) >= since
+                or any(self._has_changed(each, depth - 1, since) for each in graph.members(leader))
+                for leader in map(graph.find, graph.children(name))
+            )
+        return answer
+
+    def options(self, pattern: RootPattern) -> list[Option]:
+        """The classes at which a pattern matches, its sizes compared, with what it binds there."""
+        self._keep_up()
+        if pattern not in self._options:
+            variables = pattern.variables
+            names = (*variables.tensors, *variables.params)
+            self._options[pattern] = [
+                (
+                    self.graph.find(name),
+                    dict(zip(names, (*match.nodes, *match.values), strict=True)),
+                )
+                for name in self.with_operator(pattern.node.operator)
+                for match in self.matcher.at(pattern, name)
+                if self.matcher.sizes_agree(variables, match)
+            ]
+        return self._options[pattern]
+
+    def _keep_up(self) -> None:
+        if self._version != self.graph.version:
+            self._version = self.graph.version
+            self._fresh.clear()
+            self._options.clear()
+            self._by_operator.clear()
+
+
+class Search(ABC, Generic[Data]):
+    """A rewrite looked for by one of its triggers.
+
+    is_cut  whether the last look stopped at the limit
+    """
+
+    def __init__(
+        self, index: GraphIndex[Data], rewrite: Rewrite, trigger: Trigger, done: set[Match]
+    ) -> None:
+        self.rewrite = rewrite
+        self.is_cut = False
+        self._index = index
+        self._done = done
+        self._patterns = trigger.patterns
+
+    @abstractmethod
+    def matches(self, limit: int) -> list[Match]:
+        """New matches, at most so many; they count as done."""
+
+
+class RootSearch(Search[Data]):
+    """The search for one pattern, at nodes that are new or above a change."""
+
+    _since = 0
+
+    def matches(self, limit: int) -> list[Match]:
+        """New matches; those beyond the limit are found the next time."""
+        index, (pattern,) = self._index, self._patterns
+        matches: list[Match] = []
+        for name in index.with_operator(pattern.node.operator):
+            if not index.is_fresh(name, pattern.depth, self._since):
+                continue
+            for match in index.matcher.at(pattern, name):
+                if match in self._done:
+                    continue
+                self._done.add(match)
+                matches.append(match)
+                if len(matches) >= limit:
+                    self.is_cut = True
+                    return matches
+        self.is_cut = False
+        self._since = index.graph.clock + 1
+        return matches
+
+
+class JoinSearch(Search[Data]):
+    """The search for several patterns together, at nodes that are not all equal."""
+
+    def matches(self, limit: int) -> list[Match]:
+        """Those among the first matches, so many, that are new."""
+        variables = self.rewrite.variables
+        matches: list[Match] = []
+        seen = 0
+        for bound in islice(self._joined(), limit):
+            seen += 1
+            nodes = tuple(Id(bound[name]) for name in variables.tensors)
+            match = Match(nodes, tuple(bound[name] for name in variables.params), ())
+            if match not in self._done:
+                self._done.add(match)
+                matches.append(match)
+        self.is_cut = seen == limit
+        return matches
+
+    def _joined(self) -> Iterator[Bound]:
+        """What the variables stand for where all patterns match."""
+        options = [self._index.options(pattern) for pattern in self._patterns]
+        if not all(options):
+            return
+        bound = set(options[0][0][1])
+        tables: list[Table] = []
+        for some in options[1:]:
+            names = some[0][1]
+            shared = tuple(name for name in names if name in bound)
+            table: dict[tuple[int, ...], list[Option]] = {}
+            for option in some:
+                table.setdefault(tuple(option[1][name] for name in shared), []).append(option)
+            tables.append((shared, table))
+            bound.update(names)
+        for root, own in options[0]:
+            for whole, is_one in _joined(own, root, tables):
+                if not is_one:
+                    yield whole
+
+
+def _joined(bound: Bound, root: Id, tables: Sequence[Table]) -> Iterator[tuple[Bound, bool]]:
+    """A match of the first pattern with those of the others that fit; whether all are at one root.
+
+    One after the other: there may be many, and few are asked for.
+    """
+    if not tables:
+        yield bound, True
+        return
+    shared, table = tables[0]
+    for other, own in table.get(tuple(bound[name] for name in shared), ()):
+        for whole, is_one in _joined(bound | own, root, tables[1:]):
+            yield whole, is_one and other == root
+
+
+def searches_for(
+    index: GraphIndex[Data], rewrites: Iterable[Rewrite]
+) -> tuple[list[Search[Data]], list[Search[Data]]]:
+    """Every rewrite at every trigger: those of one root, what shrinks terms first, then others."""
+    by_growth: list[tuple[int, Search[Data]]] = []
+    joins: list[Search[Data]] = []
+    for rewrite in rewrites:
+        done: set[Match] = set()
+        for trigger in rewrite.triggers:
+            if len(trigger.patterns) == 1:
+                by_growth.append((trigger.growth, RootSearch(index, rewrite, trigger, done)))
+            else:
+                joins.append(JoinSearch(index, rewrite, trigger, set()))
+    by_growth.sort(key=lambda entry: entry[0])
+    return [search for _, search in by_growth], joins

@@ -1,0 +1,138 @@
+"""Selections by steps that make a DAG cheaper, from the cheapest trees on.
+
+    cheapest_dag(problem).selection        no step makes it cheaper, where `is_done`
+
+Two kinds of steps.  One class takes another of its nodes.  Or a class that nobody uses is put to
+use: all used classes that have a node above it take that node together.  So two products become
+the two parts of one, though neither gains alone: the trees never see what is shared.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tensorwright.rewriting.extraction.cheapest_trees import cheapest_trees
+from tensorwright.rewriting.extraction.draft import Draft
+from tensorwright.rewriting.extraction.problem import Choice, ExtractionProblem, Selection
+
+_LEAST_GAIN = 1e-9  # of the whole: less is rounding
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSearch:
+    """A selection, and how it was found.
+
+    rounds    passes over all classes
+    steps     classes that were looked at or changed
+    is_done   whether no step makes it cheaper; else the steps were used up
+    """
+
+    selection: Selection
+    rounds: int
+    steps: int
+    is_done: bool
+
+
+def cheapest_dag(
+    problem: ExtractionProblem, start: Selection | None = None, most_steps: int = 20_000_000
+) -> LocalSearch:
+    """Improve a selection, that of the cheapest trees where none is given.
+
+    most_steps   classes looked at
+    Raises:  ValueError where a root has no finite term.
+    """
+    usual, _ = cheapest_trees(problem)
+    for root in problem.roots:
+        if root not in usual:
+            raise ValueError(f"class {root} has no term of finite cost")
+    draft = Draft(problem, usual, start)
+    search = _Search(problem, draft, usual, most_steps)
+    rounds = 0
+    is_better = True
+    while is_better and not search.is_spent():
+        rounds += 1
+        is_better = search.one_round()
+    return LocalSearch(draft.selection(), rounds, draft.steps, not is_better)
+
+
+class _Search:
+    """The steps of one search."""
+
+    def __init__(
+        self, problem: ExtractionProblem, draft: Draft, usual: Choice, most_steps: int
+    ) -> None:
+        self._problem = problem
+        self._draft = draft
+        self._most_steps = most_steps
+        self._above: dict[int, list[tuple[int, int]]] = {name: [] for name in usual}
+        for node, name in enumerate(problem.node_class):
+            below = problem.below(node)
+            if (
+                name in usual
+                and math.isfinite(problem.cost[node])
+                and all(x in usual for x in below)
+            ):
+                for each in below:
+                    self._above[each].append((name, node))
+
+    def is_spent(self) -> bool:
+        """Whether the steps are used up."""
+        return self._draft.steps >= self._most_steps
+
+    def one_round(self) -> bool:
+        """Try every step once; whether one gained."""
+        is_better = False
+        for name in sorted(self._draft.used()):
+            if self.is_spent():
+                return is_better
+            is_better |= self._best_node(name)
+        for name in sorted(self._above):
+            if self.is_spent():
+                return is_better
+            if not self._draft.is_used(name):
+                is_better |= self._put_to_use(name)
+        return is_better
+
+    def _best_node(self, name: int) -> bool:
+        """Let a class take the node with which the whole is the cheapest."""
+        draft = self._draft
+        if not draft.is_used(name):
+            return False
+        best, own = draft.cost - self._least(), draft.node(name)
+        winner = own
+        for node in self._problem.nodes_of(name):
+            mark = draft.mark()
+            if node == own or not math.isfinite(self._problem.cost[node]):
+                continue
+            if draft.switch(name, node):
+                if draft.cost < best:
+                    best, winner = draft.cost, node
+                draft.undo(mark)
+        if winner == own:
+            return False
+        draft.switch(name, winner)
+        draft.keep()
+        return True
+
+    def _put_to_use(self, name: int) -> bool:
+        """Let all classes that can use a class do so, if they gain together."""
+        draft = self._draft
+        users: dict[int, int] = {}
+        for user, node in self._above[name]:
+            if draft.is_used(user) and draft.node(user) != node:
+                users.setdefault(user, node)
+        if len(users) < 2:
+            return False  # one alone is a step of the other kind
+        before, mark = draft.cost, draft.mark()
+        for user, node in users.items():
+            if draft.is_used(user):
+                draft.switch(user, node)
+        if draft.cost < before - self._least():
+            draft.keep()
+            return True
+        draft.undo(mark)
+        return False
+
+    def _least(self) -> float:
+        return _LEAST_GAIN * max(1e-30, self._draft.cost)

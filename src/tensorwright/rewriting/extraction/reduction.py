@@ -1,0 +1,167 @@
+"""Nodes that no selection takes that costs at most so much: what need not be searched.
+
+    reduced(problem, most).nodes       those that are left
+    reduced(problem, most).bound       no selection costs less
+
+What every term of a class contains is needed by whoever needs the class.  So
+
+    a node above a class that needs the node's own class would close a cycle,
+    a node costs at least itself and the cheapest node of each class that it or a root needs,
+    a node of whose class another node costs no more and stands above no other class is not needed.
+
+Each of these may make more classes needed, so the first two are repeated until nothing changes.
+The sets of needed classes take the square of the number of classes in bits: 300 MB for 50,000.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from tensorwright.rewriting.extraction.problem import ExtractionProblem
+
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """What is left of a problem.
+
+    nodes    in order
+    needed   classes that all selections contain
+    bound    no selection costs less
+    """
+
+    nodes: tuple[int, ...]
+    needed: frozenset[int]
+    bound: float
+
+
+def reduced(problem: ExtractionProblem, most: float) -> Reduced:
+    """Leave out what no selection needs that costs at most `most`."""
+    return _Reduction(problem, most).run()
+
+
+class _Reduction:
+    """Sets of classes are the bits of whole numbers."""
+
+    def __init__(self, problem: ExtractionProblem, most: float) -> None:
+        self._problem = problem
+        self._most = most * (1 + _SLACK)
+        self._below = tuple(problem.below(node) for node in range(len(problem.cost)))
+        self._members: dict[int, list[int]] = {
+            name: [node for node in nodes if math.isfinite(problem.cost[node])]
+            for name, nodes in enumerate(problem.members)
+        }
+        self._above: dict[int, set[int]] = {}
+        for node, name in enumerate(problem.node_class):
+            for each in self._below[node]:
+                self._above.setdefault(each, set()).add(name)
+        self._needed: dict[int, int] = {}
+
+    def run(self) -> Reduced:
+        self._drop_dominated()
+        is_changed = True
+        while is_changed:
+            self._find_needed()
+            is_changed = self._drop_dear()
+        self._drop_unreachable()
+        roots = self._roots()
+        needed = frozenset(name for name in self._members if roots >> name & 1)
+        nodes = sorted(node for nodes in self._members.values() for node in nodes)
+        return Reduced(tuple(nodes), needed, self._cost(roots, self._least()))
+
+    def _drop_dominated(self) -> None:
+        for name, nodes in self._members.items():
+            kept: list[int] = []
+            for node in sorted(nodes, key=lambda each: (self._problem.cost[each], each)):
+                own = set(self._below[node])
+                if not any(own.issuperset(self._below[other]) for other in kept):
+                    kept.append(node)
+            self._members[name] = kept
+
+    def _find_needed(self) -> None:
+        """The greatest solution: terms are finite, so nothing is its own reason to be left out."""
+        self._needed = {}
+        waiting = deque(self._members)
+        is_waiting = dict.fromkeys(self._members, True)
+        while waiting:
+            name = waiting.popleft()
+            is_waiting[name] = False
+            found = self._needed_by_nodes(name)
+            if found is not None and found != self._needed.get(name):
+                self._needed[name] = found
+                for each in self._above.get(name, ()):
+                    if not is_waiting[each]:
+                        is_waiting[each] = True
+                        waiting.append(each)
+
+    def _needed_by_nodes(self, name: int) -> int | None:
+        common: int | None = None
+        for node in self._members[name]:
+            own = self._needed_below(node)
+            if own is not None and not own >> name & 1:
+                common = own if common is None else common & own
+        return None if common is None else common | 1 << name
+
+    def _needed_below(self, node: int) -> int | None:
+        """What the terms of a node contain besides it; None where there is no such term so far."""
+        found = 0
+        for each in self._below[node]:
+            if each not in self._needed:
+                return None
+            found |= self._needed[each]
+        return found
+
+    def _drop_dear(self) -> bool:
+        """Leave out what has no term, closes a cycle or costs too much; whether anything did."""
+        least, roots = self._least(), self._roots()
+        is_changed = False
+        for name, nodes in self._members.items():
+            kept = []
+            for node in nodes:
+                below = self._needed_below(node)
+                if below is None or below >> name & 1:
+                    continue
+                more = self._problem.cost[node] - least[name]
+                if self._cost(below | roots | 1 << name, least) + more <= self._most:
+                    kept.append(node)
+            is_changed |= len(kept) < len(nodes)
+            self._members[name] = kept
+        return is_changed
+
+    def _drop_unreachable(self) -> None:
+        seen = set(self._problem.roots)
+        waiting = list(seen)
+        while waiting:
+            for node in self._members[waiting.pop()]:
+                for each in self._below[node]:
+                    if each not in seen:
+                        seen.add(each)
+                        waiting.append(each)
+        for name in self._members:
+            if name not in seen:
+                self._members[name] = []
+
+    def _roots(self) -> int:
+        found = 0
+        for root in self._problem.roots:
+            found |= self._needed.get(root, 0)
+        return found
+
+    def _least(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """The cost of the cheapest node of each class."""
+        cost = self._problem.cost
+        least = [
+            min((cost[node] for node in nodes), default=0.0) for nodes in self._members.values()
+        ]
+        return np.array(least)
+
+    def _cost(self, names: int, least: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+        """The sum over a set of classes."""
+        packed = names.to_bytes(-(-len(least) // 8), "little")
+        bits = np.unpackbits(np.frombuffer(packed, np.uint8), bitorder="little")
+        return float(bits[: len(least)] @ least)

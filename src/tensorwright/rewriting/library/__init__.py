@@ -1,0 +1,28 @@
+"""The rules that ship with the package, and how they are made again.
+
+`shipped.rules` is written by one command (`build.py`): what the presets give, and what is listed by
+hand in `constants.rules` and `known.rules` as far as the others do not imply it.
+"""
+
+from tensorwright.rewriting.library.build import build_library, stages_of
+from tensorwright.rewriting.library.files import (
+    LibraryRule,
+    head_of,
+    library_text,
+    listed_rules,
+    load_library,
+    read_library,
+    shipped_path,
+)
+
+__all__ = [
+    "LibraryRule",
+    "build_library",
+    "head_of",
+    "library_text",
+    "listed_rules",
+    "load_library",
+    "read_library",
+    "shipped_path",
+    "stages_of",
+]

@@ -1,0 +1,152 @@
+"""Shapes and values of terms: `infer` for any sizes, `evaluate_term` over any number domain.
+
+infer((matmul(?x, ?y),), symbolic shapes)    shape (x.0, y.1) where x.1 = y.0
+infer_shapes((relu(?x),), {"x": (2, 3)})     ((2, 3),)
+evaluate_terms((relu(?x),), {"x": array})    (the array with 0 for what is less,)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    NUMPY,
+    Array,
+    Compute,
+    Domain,
+    Placeholder,
+    Tensor,
+    evaluate,
+    placeholder,
+)
+from tensorwright.ops import operator as ops_operator
+from tensorwright.rewriting.dims import Dim, Extent, Shape, Size
+from tensorwright.rewriting.operators import IntShape, operator_named
+from tensorwright.rewriting.shapes import IllTyped, Needs
+from tensorwright.rewriting.terms import (
+    Apply,
+    Fact,
+    Input,
+    Term,
+    applications,
+    input_names,
+    substitute,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    """The shapes of some roots, and what the extents of the inputs must satisfy for them.
+
+    choices  (own, wanted) sizes: the first must be 1, or equal to the second
+    """
+
+    shapes: tuple[Shape, ...]
+    facts: tuple[Fact, ...]
+    choices: tuple[tuple[Size, Size], ...] = ()
+
+
+def symbolic_shape(name: str, rank: int) -> Shape:
+    """The shape of an input whose extents are open: (x.0, x.1, ...)."""
+    return tuple(Dim.of(Extent(name, axis)) for axis in range(rank))
+
+
+def infer(roots: Sequence[Term], shapes: Mapping[str, Shape]) -> Typing:
+    """The shapes of terms from the shapes of their inputs, concrete or symbolic or mixed.
+
+    Raises:  IllTyped where an operator does not fit its arguments, an input has no shape.
+    """
+    needs = Needs()
+    known = _all_shapes(roots, shapes, needs)
+    return Typing(tuple(known[root] for root in roots), needs.facts, needs.choices)
+
+
+def _all_shapes(
+    roots: Sequence[Term], shapes: Mapping[str, Shape], needs: Needs
+) -> dict[Term, Shape]:
+    missing = [name for name in input_names(*roots) if name not in shapes]
+    if missing:
+        raise IllTyped(f"input {missing[0]} has no shape")
+    known: dict[Term, Shape] = {Input(name): shape for name, shape in shapes.items()}
+    for each in applications(*roots):
+        operator = operator_named(each.operator)
+        if len(each.args) != operator.arity:
+            raise IllTyped(f"{each.operator} takes {operator.arity} arguments")
+        operator.check_params(each.params)
+        known[each] = operator.shape(each.params, tuple(known[arg] for arg in each.args), needs)
+    return known
+
+
+def infer_shapes(roots: Sequence[Term], shapes: Mapping[str, IntShape]) -> tuple[IntShape, ...]:
+    """The shapes of terms at concrete extents; sizes in parameters become numbers.
+
+    Raises:  IllTyped
+    """
+    numbered = [instantiate(root, shapes) for root in roots]
+    return tuple(_concrete(shape) for shape in infer(numbered, shapes).shapes)
+
+
+def _concrete(shape: Shape) -> IntShape:
+    found = tuple(extent for extent in shape if isinstance(extent, int))
+    if len(found) != len(shape):
+        raise IllTyped(f"shape {shape} is not concrete")
+    return found
+
+
+def instantiate(term: Term, shapes: Mapping[str, IntShape]) -> Term:
+    """The term with the sizes in its parameters computed.
+
+    Raises:  IllTyped for an extent that no input has.
+    """
+
+    def extent_of(extent: Extent) -> int:
+        shape = shapes.get(extent.name, ())
+        if extent.axis >= len(shape):
+            raise IllTyped(f"there is no extent {extent}")
+        return shape[extent.axis]
+
+    return substitute(term, {}, extent_of)
+
+
+def tensor_of(term: Apply, arguments: tuple[Tensor, ...]) -> Compute:
+    """The tensor expression of one application on tensors, its parameters numbers.
+
+    Raises:  IllTyped
+    """
+    operator = operator_named(term.operator)
+    shapes = tuple(_concrete(_extents(tensor)) for tensor in arguments)
+    operator.shape(term.params, shapes, Needs())
+    results: tuple[Compute, ...] = ()
+    for step in operator.meaning(term.params, shapes):
+        target = ops_operator(step.operator)
+        if target.meaning is None:
+            raise IllTyped(f"{step.operator} has no tensor expression")
+        results = target.meaning(results or arguments, target.complete(step.attributes))
+    return results[0]
+
+
+def _extents(tensor: Tensor) -> Shape:
+    return tuple(extent if isinstance(extent, int) else -1 for extent in tensor.shape)
+
+
+def evaluate_terms(
+    roots: Sequence[Term],
+    inputs: Mapping[str, Array],
+    domain: Domain = NUMPY,
+    dtype: DType = DType.F64,
+) -> tuple[Array, ...]:
+    """The values of terms at concrete inputs, over a number domain.
+
+    Raises:  IllTyped where the shapes do not fit.
+    """
+    shapes = {name: array.shape for name, array in inputs.items()}
+    numbered = [instantiate(root, shapes) for root in roots]
+    infer(numbered, shapes)
+    placeholders = {name: placeholder(name, shape, dtype) for name, shape in shapes.items()}
+    tensors: dict[Term, Tensor] = {Input(name): each for name, each in placeholders.items()}
+    for each in applications(*numbered):
+        tensors[each] = tensor_of(each, tuple(tensors[arg] for arg in each.args))
+    used: dict[Placeholder, Array] = {placeholders[name]: inputs[name] for name in inputs}
+    return evaluate([tensors[root] for root in numbered], used, domain)

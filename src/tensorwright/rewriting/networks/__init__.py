@@ -1,0 +1,53 @@
+"""Networks as terms: read, rewritten, chosen, written.  Read `read.py` first.
+
+What it reads is a class of an e-graph for each tensor; rules make more terms equal; an extraction
+chooses one term for each class, and that is written as a graph again.
+"""
+
+from tensorwright.rewriting.networks.certificate import (
+    Certificate,
+    certify,
+    parse_certificate,
+    read_certificate,
+    replay,
+    without_spare_steps,
+)
+from tensorwright.rewriting.networks.extract import NetworkExtraction
+from tensorwright.rewriting.networks.network_analysis import NetworkAnalysis, TensorData
+from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
+from tensorwright.rewriting.networks.program_prices import ProgramPrices
+from tensorwright.rewriting.networks.read import Network, read_network
+from tensorwright.rewriting.networks.rules import NetworkRules, network_rules
+from tensorwright.rewriting.networks.saturate import (
+    NetworkSaturation,
+    SaturationLimits,
+    saturate_network,
+)
+from tensorwright.rewriting.networks.steps import chosen_outputs, steps_between
+from tensorwright.rewriting.networks.write import write_network, write_outline
+
+__all__ = [
+    "Certificate",
+    "Network",
+    "NetworkAnalysis",
+    "NetworkExtraction",
+    "NetworkRules",
+    "NetworkSaturation",
+    "OperatorCosts",
+    "ProgramPrices",
+    "Roofline",
+    "SaturationLimits",
+    "TensorData",
+    "certify",
+    "chosen_outputs",
+    "network_rules",
+    "parse_certificate",
+    "read_certificate",
+    "read_network",
+    "replay",
+    "saturate_network",
+    "steps_between",
+    "without_spare_steps",
+    "write_network",
+    "write_outline",
+]

@@ -1,0 +1,348 @@
+"""Certificates: what it takes to check that two networks are equal, without the search.
+
+    terms   0  ?x    1  ?v    2  ?w    3  matmul(0, 1)    4  matmul(3, 2)    5  matmul(1, 2)    ...
+    steps   associativity with x1 = 0, x2 = 1, x3 = 2
+    outputs y is term 6, matmul(0, 5)
+
+A check reads the first network itself, writes the terms down, and applies each step: its rule has
+to be one that the checker takes for proved, its condition has to hold and all of its terms must be
+well-typed.  Then the outputs have to be equal, by congruence, and the second network has to be what
+the terms of the outputs are when they are written.
+
+Source:  Willsey et al., egg, POPL 2021 (explanations); instances of rules are kept, not chains of
+         terms, which may be exponentially longer where terms are shared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tensorwright.base import UsageError
+from tensorwright.graph import Graph
+from tensorwright.rewriting.dims import Dim
+from tensorwright.rewriting.egraph import INPUT, Id, Scope, Value, is_parameter_variable
+from tensorwright.rewriting.networks.network_analysis import TensorData
+from tensorwright.rewriting.networks.opaque import CALL
+from tensorwright.rewriting.networks.read import Network, read_network
+from tensorwright.rewriting.networks.saturate import NetworkSaturation
+from tensorwright.rewriting.networks.steps import steps_between
+from tensorwright.rewriting.networks.write import write_network
+from tensorwright.rewriting.prune import with_size_variables
+from tensorwright.rewriting.terms import Input, Param, Rule, Term
+from tensorwright.rewriting.text import parse_rule, rule_text
+
+_MOST_REPLAYED = 200_000  # steps and terms
+FORMAT = "tensorwright rewriting certificate 1"
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedTerm:
+    """An operator with parameters over terms before it, by their numbers."""
+
+    operator: str
+    params: tuple[int | str, ...]
+    args: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedStep:
+    """A rule by its name, and what its variables stand for: terms by number, parameters."""
+
+    rule: str
+    tensors: Mapping[str, int]
+    params: Mapping[str, tuple[int | str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Why the outputs of a network are those of another.
+
+    rules     by name, as text           outputs   the terms of the other network's outputs
+    """
+
+    terms: tuple[CertifiedTerm, ...]
+    steps: tuple[CertifiedStep, ...]
+    rules: Mapping[str, str]
+    outputs: tuple[int, ...]
+
+    @property
+    def rule_counts(self) -> dict[str, int]:
+        """How often each rule is applied, the most used first."""
+        return dict(Counter(step.rule for step in self.steps).most_common())
+
+    def to_json(self) -> str:
+        """The text of the file: one line for each term, step and rule."""
+        parts: dict[str, list[Any]] = {
+            "terms": [[each.operator, each.params, each.args] for each in self.terms],
+            "steps": [[each.rule, each.tensors, each.params] for each in self.steps],
+            "rules": [[name, text] for name, text in self.rules.items()],
+            "outputs": list(self.outputs),
+        }
+        lines = [f'"format": {json.dumps(FORMAT)}']
+        for name, rows in parts.items():
+            body = ",\n  ".join(map(json.dumps, rows))
+            lines.append(f'"{name}": [\n  {body}\n]')
+        return "{" + ",\n".join(lines) + "}\n"
+
+
+def certify(
+    saturation: NetworkSaturation, outputs: Sequence[Id], rules: Mapping[str, Rule]
+) -> Certificate:
+    """The certificate for outputs that are equal to those of the network.
+
+    rules   all that may have been applied, by name
+    """
+    terms = saturation.network.terms
+    steps = steps_between(saturation, outputs)
+    needed: set[Id] = set()
+    stack = [*outputs, *(node for step in steps for node in step.nodes.values())]
+    while stack:
+        name = stack.pop()
+        if name not in needed:
+            needed.add(name)
+            stack += terms.children(name)
+    number = {name: place for place, name in enumerate(sorted(needed))}
+    listed: list[CertifiedTerm] = []
+    for name in sorted(needed):
+        operator, params = terms.parts(terms.head_of(name))
+        args = tuple(number[child] for child in terms.children(name))
+        listed.append(CertifiedTerm(operator, _plain(params), args))
+    return Certificate(
+        tuple(listed),
+        tuple(
+            CertifiedStep(
+                step.rewrite.name,
+                {name: number[node] for name, node in step.nodes.items()},
+                {
+                    name: _plain(value if isinstance(value, tuple) else (value,))
+                    for name, value in step.params.items()
+                },
+            )
+            for step in steps
+        ),
+        {step.rewrite.name: rule_text(rules[step.rewrite.name]) for step in steps},
+        tuple(number[name] for name in outputs),
+    )
+
+
+def _plain(params: tuple[Param, ...]) -> tuple[int | str, ...]:
+    assert not any(isinstance(param, Dim) for param in params), "a network's sizes are numbers"
+    return tuple(param for param in params if not isinstance(param, Dim))
+
+
+def without_spare_steps(certificate: Certificate, graph: Graph) -> Certificate:
+    """The certificate without steps that the others make superfluous: explanations may go by two
+    ways at once.  Long ones stay as they are.
+
+    graph   what the certificate speaks of
+    """
+    found = certificate
+    if len(found.steps) * (len(found.steps) + len(found.terms)) > _MOST_REPLAYED:
+        return found
+    for place in reversed(range(len(found.steps))):
+        fewer = replace(found, steps=(*found.steps[:place], *found.steps[place + 1 :]))
+        try:
+            replay(fewer, read_network(graph), lambda _: True)
+        except UsageError:
+            continue
+        found = fewer
+    used = {step.rule for step in found.steps}
+    return replace(found, rules={name: text for name, text in found.rules.items() if name in used})
+
+
+def read_certificate(path: Path) -> Certificate:
+    """Read a file.  Raises: UsageError where it cannot be read, or is no certificate."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise _no_file(path, str(error.strerror)) from error
+    except UnicodeDecodeError as error:
+        raise _no_file(path, "it is no text") from error
+    return parse_certificate(text, f"file {path}")
+
+
+def _no_file(path: Path, reason: str) -> UsageError:
+    return UsageError(stage="rewrite", where=f"file {path}", reason=reason)
+
+
+def parse_certificate(text: str, where: str) -> Certificate:
+    """Read `Certificate.to_json`.  Raises: UsageError for what is none."""
+    try:
+        data: Any = json.loads(text)
+        if data["format"] != FORMAT:
+            raise ValueError(f"its format is {data['format']!r}")
+        return Certificate(
+            tuple(CertifiedTerm(str(o), _words(p), _numbers(a)) for o, p, a in data["terms"]),
+            tuple(
+                CertifiedStep(
+                    str(rule),
+                    {str(name): _number(place) for name, place in tensors.items()},
+                    {str(name): _words(value) for name, value in params.items()},
+                )
+                for rule, tensors, params in data["steps"]
+            ),
+            {str(name): str(line) for name, line in data["rules"]},
+            _numbers(data["outputs"]),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UsageError(
+            stage="rewrite",
+            where=where,
+            reason=f"it is no certificate: {error}",
+            remedy="`tensorwright rewrite` writes one beside each model",
+        ) from None
+
+
+def _words(values: Any) -> tuple[int | str, ...]:
+    return tuple(value if isinstance(value, str) else _number(value) for value in values)
+
+
+def _numbers(values: Any) -> tuple[int, ...]:
+    return tuple(map(_number, values))
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is no number")
+    return value
+
+
+def replay(certificate: Certificate, network: Network, is_proved: Callable[[Rule], bool]) -> Graph:
+    """The network that a certificate says is equal to another.
+
+    network     the other, just read     is_proved   whether a rule may be applied
+    Raises:  UsageError that names the first step that does not hold.
+    """
+    return _Replay(certificate, network, is_proved).graph()
+
+
+class _Replay:
+    def __init__(
+        self, certificate: Certificate, network: Network, is_proved: Callable[[Rule], bool]
+    ) -> None:
+        self._certificate = certificate
+        self._network = network
+        self._terms = network.terms
+        self._is_proved = is_proved
+        self._ids: list[Id] = []
+
+    def graph(self) -> Graph:
+        for place, term in enumerate(self._certificate.terms):
+            self._ids.append(self._written(place, term))
+        rules = {name: self._rule(name, text) for name, text in self._certificate.rules.items()}
+        for place, step in enumerate(self._certificate.steps):
+            self._apply(f"step {place}, {step.rule}", step, rules)
+        names = self._network.graph.outputs
+        if len(names) != len(self._certificate.outputs):
+            _refuse("its outputs", f"the network has {len(names)}")
+        for name, source, place in zip(
+            names, self._network.outputs, self._certificate.outputs, strict=True
+        ):
+            if not self._terms.are_equal(source, self._term(place, f"output {name}")):
+                _refuse(f"output {name}", "the steps do not show that it is the same")
+        return write_network(self._network, self._choice())
+
+    def _written(self, place: int, term: CertifiedTerm) -> Id:
+        where = f"term {place}, {term.operator}"
+        if any(not 0 <= arg < place for arg in term.args):
+            _refuse(where, "its arguments do not stand before it")
+        kinds = tuple(map(type, term.params))
+        if kinds != {INPUT: (str,), CALL: (str, int)}.get(term.operator, kinds):
+            _refuse(where, f"its parameters cannot be {list(term.params)}")
+        head = self._terms.head(term.operator, term.params)
+        try:
+            made = self._terms.put(head, tuple(self._ids[arg] for arg in term.args))
+        except (UsageError, KeyError) as error:
+            _refuse(where, f"there is no such operator: {error}")
+        if made is None:
+            _refuse(where, "it cannot be applied to its arguments")
+        return made
+
+    def _rule(self, name: str, text: str) -> Rule:
+        rule = parse_rule(text)
+        if not self._is_proved(rule):
+            _refuse(f"rule {name}", "it is not proved")
+        return with_size_variables(rule) if len(rule.left) == 1 else rule
+
+    def _term(self, place: int, where: str) -> Id:
+        if not 0 <= place < len(self._ids):
+            _refuse(where, f"there is no term {place}")
+        return self._ids[place]
+
+    def _apply(self, where: str, step: CertifiedStep, rules: Mapping[str, Rule]) -> None:
+        rule = rules.get(step.rule)
+        if rule is None:
+            _refuse(where, "the certificate has no such rule")
+        nodes = {name: self._term(place, where) for name, place in step.tensors.items()}
+        data = {name: self._terms.data(node) for name, node in nodes.items()}
+        values: dict[str, Value] = {
+            name: value[0] if len(value) == 1 else value for name, value in step.params.items()
+        }
+        scope = Scope(values, data)
+        try:
+            if not all(self._terms.analysis.holds(fact, scope) for fact in rule.condition):
+                _refuse(where, "its condition does not hold")
+            for left, right in zip(rule.left, rule.right, strict=True):
+                ends = tuple(self._instance(side, nodes, scope) for side in (left, right))
+                self._unite(where, *ends)
+        except KeyError as error:
+            _refuse(where, f"nothing is said of {error}")
+
+    def _unite(self, where: str, one: Id | None, other: Id | None) -> None:
+        if one is None or other is None:
+            _refuse(where, "a side of it is no term")
+        if not self._terms.analysis.may_merge(self._terms.data(one), self._terms.data(other)):
+            _refuse(where, "its sides are tensors of different types")
+        self._terms.union(one, other, 0)
+
+    def _instance(self, side: Term, nodes: Mapping[str, Id], scope: Scope[TensorData]) -> Id | None:
+        """The term of a side of a rule, its variables replaced; None where there is none."""
+        if isinstance(side, Input):
+            return nodes[side.name]
+        params: list[Param] = []
+        for param in side.params:
+            if isinstance(param, Dim):
+                size = self._terms.analysis.size(param, scope)
+                if size is None:
+                    return None
+                params.append(size)
+            elif is_parameter_variable(param):
+                value = scope.values[str(param)]
+                params.extend(value if isinstance(value, tuple) else (value,))
+            else:
+                params.append(param)
+        args: list[Id] = []
+        for arg in side.args:
+            made = self._instance(arg, nodes, scope)
+            if made is None:
+                return None
+            args.append(made)
+        return self._terms.put(self._terms.head(side.operator, tuple(params)), tuple(args))
+
+    def _choice(self) -> dict[Id, Id]:
+        """What the outputs are made of, by class."""
+        choice: dict[Id, Id] = {}
+        stack = list(self._certificate.outputs)
+        seen: set[int] = set()
+        while stack:
+            place = stack.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            choice.setdefault(self._terms.find(self._ids[place]), self._ids[place])
+            stack += self._certificate.terms[place].args
+        return choice
+
+
+def _refuse(where: str, reason: str) -> NoReturn:
+    raise UsageError(
+        stage="rewrite",
+        where=f"certificate, {where}",
+        reason=reason,
+        remedy="rewrite the model again",
+    )

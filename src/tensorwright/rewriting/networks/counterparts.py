@@ -1,0 +1,232 @@
+"""What operators of networks are in the language of rules.
+
+    add(x, b)            ewadd(?x, broadcast[1, 8, 14, 14](reshape[1, 8, 1, 1](?b)))
+    conv(x, w, b)        ewadd(conv2d[1, 1, same, none](?x, ?w), broadcast[...](reshape[...](?b)))
+    matmul(x, w)         of (2, 5, 8) and (8, 9): reshape[2, 5, 9](matmul(reshape[10, 8](?x), ?w))
+    concat(a, b, c)      concat[1](concat[1](?a, ?b), ?c)
+    split(x)             split0[1, 4](?x), split0[1, 4](split1[1, 4](?x)), ...
+
+A counterpart is exact: written back (`write.py`) it is the operator again, or costs no more.  Where
+there is none, the operator is called as it is (`opaque.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
+from typing import TypeAlias
+
+from tensorwright.graph import Node
+from tensorwright.ops import TensorType, automatic_pads
+from tensorwright.rewriting.egraph import Id
+from tensorwright.rewriting.networks.term_builder import TermBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """An operator of a network, applied to terms.
+
+    types   of its outputs
+    """
+
+    node: Node
+    args: tuple[Id, ...]
+    types: tuple[TensorType, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first output."""
+        return self.types[0].shape
+
+
+Terms: TypeAlias = "tuple[Id, ...] | None"
+"""The term of each output; None where the language of rules has none."""
+Counterpart: TypeAlias = Callable[[TermBuilder, Application], Terms]
+
+
+def _pair(operator: str) -> Counterpart:
+    """Of two operands, broadcast as NumPy does."""
+
+    def counterpart(terms: TermBuilder, found: Application) -> Terms:
+        one, other = (terms.stretched(arg, found.shape) for arg in found.args)
+        return (terms.apply(operator, (), one, other),)
+
+    return counterpart
+
+
+def _product(terms: TermBuilder, found: Application) -> Terms:
+    """A product with a constant number is a multiple."""
+    for place, arg in enumerate(found.args):
+        factor, other = terms.number(arg), found.args[1 - place]
+        if factor is not None and terms.shape(other) == found.shape:
+            return (terms.apply("scalar_mul", (), other, factor),)
+    return _pair("ewmul")(terms, found)
+
+
+def _function(operator: str) -> Counterpart:
+    return lambda terms, found: (terms.apply(operator, (), found.args[0]),)
+
+
+def _matmul(terms: TermBuilder, found: Application) -> Terms:
+    """Of matrices, of as many of them, or of many with one."""
+    x, w = found.args
+    left, right = terms.shape(x), terms.shape(w)
+    if min(len(left), len(right)) < 2:
+        return None
+    if left[:-2] == right[:-2]:
+        return (terms.apply("matmul", (), x, w),)
+    if len(right) != 2:
+        return None
+    rows = terms.reshaped(x, (prod(left[:-1]), left[-1]))
+    return (terms.reshaped(terms.apply("matmul", (), rows, w), found.shape),)
+
+
+def _gemm(terms: TermBuilder, found: Application) -> Terms:
+    node = found.node
+    if (node.number("alpha"), node.number("beta")) != (1.0, 1.0):
+        return None
+    operands = [
+        terms.apply("transpose", (1, 0), arg) if node.integer(turned) else arg
+        for arg, turned in zip(found.args, ("trans_a", "trans_b"), strict=False)
+    ]
+    return (_with_bias(terms, terms.apply("matmul", (), *operands), found.args[2:], found.shape),)
+
+
+def _with_bias(terms: TermBuilder, product: Id, bias: tuple[Id, ...], shape: tuple[int, ...]) -> Id:
+    return terms.apply("ewadd", (), product, terms.stretched(bias[0], shape)) if bias else product
+
+
+def _convolution(terms: TermBuilder, found: Application) -> Terms:
+    node, (x, w, *bias) = found.node, found.args
+    window = _window(node, terms.shape(x), terms.shape(w)[2:])
+    if window is None:
+        return None
+    product = terms.apply("conv2d", (*window, "none"), x, w)
+    if bias:
+        bias = [terms.reshaped(bias[0], (1, found.shape[1], 1, 1))]
+    return (_with_bias(terms, product, tuple(bias), found.shape),)
+
+
+def _window(
+    node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]
+) -> tuple[int, int, str] | None:
+    """Strides and padding of a window over rows and columns; None where rules have no such."""
+    if len(shape) != 4 or any(step != 1 for step in node.ints("dilations")):
+        return None
+    strides = node.ints("strides") or (1, 1)
+    pads = node.ints("pads") or (0, 0, 0, 0)
+    for mode, word in (("VALID", "valid"), ("SAME_UPPER", "same")):
+        if pads == automatic_pads(mode, shape[2:], kernel, strides, (1, 1)):
+            return strides[0], strides[1], word
+    return None
+
+
+def _pool(operator: str) -> Counterpart:
+    def counterpart(terms: TermBuilder, found: Application) -> Terms:
+        node, (x,) = found.node, found.args
+        kernel = node.ints("kernel")
+        window = _window(node, terms.shape(x), kernel)
+        if window is None or node.integer("ceil_mode"):
+            return None
+        if operator == "avg_pool" and any(node.ints("pads")) and not _counts_padding(node):
+            return None
+        return (terms.apply(operator, (*kernel, *window), x),)
+
+    return counterpart
+
+
+def _counts_padding(node: Node) -> bool:
+    return bool(node.integer("count_include_pad"))
+
+
+def _transpose(terms: TermBuilder, found: Application) -> Terms:
+    perm = found.node.ints("perm") or tuple(reversed(range(len(found.shape))))
+    return (terms.apply("transpose", perm, found.args[0]),)
+
+
+def _reshape(terms: TermBuilder, found: Application) -> Terms:
+    return (terms.reshaped(found.args[0], found.shape),)
+
+
+def _expand(terms: TermBuilder, found: Application) -> Terms:
+    return (terms.stretched(found.args[0], found.shape),)
+
+
+def _identity(terms: TermBuilder, found: Application) -> Terms:
+    return found.args
+
+
+def _concat(terms: TermBuilder, found: Application) -> Terms:
+    axis = found.node.integer("axis") % len(found.shape)
+    joined = found.args[0]
+    for arg in found.args[1:]:
+        joined = terms.apply("concat", (axis,), joined, arg)
+    return (joined,)
+
+
+def _split(terms: TermBuilder, found: Application) -> Terms:
+    axis = found.node.integer("axis") % len(found.shape)
+    rest, pieces = found.args[0], []
+    for size in found.node.ints("sizes")[:-1]:
+        if not 0 < size < terms.shape(rest)[axis]:
+            return None
+        pieces.append(terms.apply("split0", (axis, size), rest))
+        rest = terms.apply("split1", (axis, size), rest)
+    return (*pieces, rest)
+
+
+def _slice(terms: TermBuilder, found: Application) -> Terms:
+    """One dimension, forwards, without a step."""
+    node, (x,) = found.node, found.args
+    shape = terms.shape(x)
+    cut = [axis for axis, extent in enumerate(shape) if extent != found.shape[axis]]
+    if any(step != 1 for step in node.ints("steps")) or len(cut) != 1:
+        return None
+    axes = node.ints("axes") or tuple(range(len(node.ints("starts"))))
+    place = [axis % len(shape) for axis in axes].index(cut[0])
+    start = node.ints("starts")[place]
+    start = max(0, start + shape[cut[0]]) if start < 0 else start
+    return (terms.apply("slice", (cut[0], start, start + found.shape[cut[0]]), x),)
+
+
+def _reduction(operator: str) -> Counterpart:
+    """Along one dimension, which stays with extent 1."""
+
+    def counterpart(terms: TermBuilder, found: Application) -> Terms:
+        node, (x,) = found.node, found.args
+        axes = node.ints("axes") or tuple(range(len(terms.shape(x))))
+        if len(axes) != 1 or not node.integer("keepdims"):
+            return None
+        return (terms.apply(operator, (axes[0] % len(terms.shape(x)),), x),)
+
+    return counterpart
+
+
+COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
+    {
+        "add": _pair("ewadd"),
+        "sub": _pair("ewsub"),
+        "mul": _product,
+        "div": _pair("ewdiv"),
+        **{name: _function(name) for name in ("relu", "exp", "sigmoid", "tanh")},
+        "matmul": _matmul,
+        "gemm": _gemm,
+        "conv": _convolution,
+        "max_pool": _pool("max_pool"),
+        "average_pool": _pool("avg_pool"),
+        "transpose": _transpose,
+        "reshape": _reshape,
+        "squeeze": _reshape,
+        "unsqueeze": _reshape,
+        "expand": _expand,
+        "identity": _identity,
+        "concat": _concat,
+        "split": _split,
+        "slice": _slice,
+        "reduce_sum": _reduction("reduce_sum"),
+        "reduce_mean": _reduction("reduce_mean"),
+    }
+)
+"""By the name of the operator in networks."""

@@ -1,0 +1,131 @@
+"""What an e-graph knows of the tensors of a network: shape, element type, whether it is constant.
+
+    ?x of f32(1, 8, 14, 14);  ?w of f32(16, 8, 3, 3), a constant
+    conv2d[1, 1, same, none](?x, ?w)     f32(1, 16, 14, 14)
+    relu(?w)                             f32(16, 8, 3, 3), constant: computed once, when compiled
+
+Unlike a proof's, the extents are numbers, so every fact about them is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tensorwright.base import DType
+from tensorwright.rewriting.dims import Extent, Size, atoms_of, value_of
+from tensorwright.rewriting.egraph import INPUT, Scope, Value
+from tensorwright.rewriting.networks.opaque import CALL, OpaqueOperators
+from tensorwright.rewriting.operators import operator_named
+from tensorwright.rewriting.shapes import IllTyped, Needs
+from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param, Rank
+
+
+@dataclass(frozen=True, slots=True)
+class TensorData:
+    """A tensor of a network; a constant's value is known when the network is compiled."""
+
+    shape: tuple[int, ...]
+    dtype: DType = DType.F32
+    is_constant: bool = False
+
+    @property
+    def elements(self) -> int:
+        """How many elements it has."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of its elements."""
+        return self.elements * self.dtype.size_bytes
+
+
+class NetworkAnalysis:
+    """The data of terms over the inputs and constants of a network.
+
+    Rules speak of numbers in f32: no term that they make has other elements.
+    """
+
+    def __init__(self, inputs: Mapping[str, TensorData], opaque: OpaqueOperators) -> None:
+        self._inputs = dict(inputs)
+        self._opaque = opaque
+
+    def make(
+        self, operator: str, params: tuple[Param, ...], args: tuple[TensorData, ...]
+    ) -> TensorData | None:
+        """The tensor of an application; None where there is none."""
+        if operator == INPUT:
+            return self._inputs.get(str(params[0]))
+        is_constant = all(arg.is_constant for arg in args)
+        if operator == CALL:
+            word, output = str(params[0]), params[1]
+            assert isinstance(output, int), "an output is a number"
+            types = self._opaque.infer(word, tuple((arg.dtype, arg.shape) for arg in args))
+            if types is None or output >= len(types):
+                return None
+            return TensorData(types[output].shape, types[output].dtype, is_constant)
+        if any(arg.dtype is not DType.F32 for arg in args):
+            return None
+        shape = self._shape(operator, params, args)
+        return None if shape is None else TensorData(shape, DType.F32, is_constant)
+
+    def _shape(
+        self, operator: str, params: tuple[Param, ...], args: tuple[TensorData, ...]
+    ) -> tuple[int, ...] | None:
+        rule = operator_named(operator)
+        needs = Needs()
+        try:
+            rule.check_params(params)
+            shape = rule.shape(params, tuple(arg.shape for arg in args), needs)
+        except (IllTyped, ZeroDivisionError):
+            return None
+        numbers = tuple(extent for extent in shape if isinstance(extent, int))
+        return numbers if len(numbers) == len(shape) and min(numbers, default=1) >= 1 else None
+
+    def merge(self, kept: TensorData, lost: TensorData) -> TensorData:
+        """Either: they are equal; what equals a constant is one."""
+        return replace(kept, is_constant=True) if lost.is_constant else kept
+
+    def may_merge(self, left: TensorData, right: TensorData) -> bool:
+        """Whether they have one shape and one element type."""
+        return (left.shape, left.dtype) == (right.shape, right.dtype)
+
+    def size(self, size: Size, scope: Scope[TensorData] | None) -> Size | None:
+        """The number that a size is; None where it is none."""
+        if isinstance(size, int) or scope is None:
+            return size
+        extents: dict[Extent, Size] = {}
+        for extent in atoms_of(size):
+            value: Value | None = scope.values.get(extent.name)
+            if not extent.name.startswith("_"):
+                data = scope.data.get(extent.name)
+                shape = () if data is None else data.shape
+                value = shape[extent.axis] if extent.axis < len(shape) else None
+            if not isinstance(value, int):
+                return None
+            extents[extent] = value
+        try:
+            return value_of(size, extents)
+        except ZeroDivisionError:
+            return None
+
+    def holds(self, fact: Rank | Fact, scope: Scope[TensorData]) -> bool:
+        """Whether an atom of a condition is true."""
+        if isinstance(fact, Rank):
+            return len(scope.data[fact.name].shape) == fact.rank
+        first, second = (
+            (fact.divisor, fact.number) if isinstance(fact, Divides) else (fact.left, fact.right)
+        )
+        one, other = self.size(first, scope), self.size(second, scope)
+        if not isinstance(one, int) or not isinstance(other, int):
+            return False
+        match fact:
+            case Equal():
+                return one == other
+            case AtLeast():
+                return one >= other
+            case Divides():
+                return one != 0 and other % one == 0

@@ -1,0 +1,84 @@
+"""What single operators of a network cost: the roofline of their arithmetic and their bytes.
+
+An e-graph has thousands of operators, each asked for once, so this has to be quick, and only says
+which terms are worth pricing as programs.  Element-wise operators join the kernel before or after
+them: they cost the bytes of what the other kernels do not read or write anyway.
+
+Source:  Williams, Waterman, Patterson, Roofline, CACM 2009.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Protocol
+
+from tensorwright.rewriting.egraph import INPUT
+from tensorwright.rewriting.networks.network_analysis import TensorData
+from tensorwright.rewriting.terms import Param
+
+_FREE = frozenset({INPUT, "reshape", "broadcast"})
+_JOINED = frozenset({"relu", "exp", "sigmoid", "tanh", "scalar_mul"})
+_PARTS = frozenset({"split0", "split1", "slice"})
+_PAIRS = frozenset({"ewadd", "ewmul", "ewsub", "ewdiv"})
+
+
+class OperatorCosts(Protocol):
+    """Says what single operators cost."""
+
+    def seconds(
+        self,
+        operator: str,
+        params: tuple[Param, ...],
+        args: tuple[TensorData, ...],
+        result: TensorData,
+    ) -> float:
+        """Seconds of an application; nothing where all of it is constant."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """Of a machine: operations and bytes a second of all its threads, and seconds that a kernel
+    costs beside its work.
+    """
+
+    operations_per_s: float = 2e11
+    bytes_per_s: float = 4e10
+    start_s: float = 1e-6
+
+    def seconds(
+        self,
+        operator: str,
+        params: tuple[Param, ...],
+        args: tuple[TensorData, ...],
+        result: TensorData,
+    ) -> float:
+        """What an application costs; nothing where all of it is constant."""
+        if result.is_constant or operator in _FREE or all(arg.is_constant for arg in args):
+            return 0.0
+        if operator in _JOINED:
+            return self.start_s / 10
+        moved = sum(arg.bytes for arg in args) + result.bytes
+        if operator in _PAIRS:  # the smaller operand, or a second activation, is read besides
+            return self.start_s / 10 + min(arg.bytes for arg in args) / self.bytes_per_s
+        if operator in _PARTS:  # most are read where they lie
+            return self.start_s / 10 + result.bytes / self.bytes_per_s / 4
+        work_s = _operations(operator, params, args, result) / self.operations_per_s
+        return self.start_s + max(work_s, moved / self.bytes_per_s)
+
+
+def _operations(
+    operator: str, params: tuple[Param, ...], args: tuple[TensorData, ...], result: TensorData
+) -> int:
+    """The operations of an application; a multiply-add is two."""
+    match operator:
+        case "conv2d":
+            return 2 * result.elements * prod(args[1].shape[1:])
+        case "matmul":
+            return 2 * result.elements * args[0].shape[-1]
+        case "max_pool" | "avg_pool":
+            kernel = [param for param in params[:2] if isinstance(param, int)]
+            return result.elements * prod(kernel)
+        case _:
+            return max(result.elements, *(arg.elements for arg in args))

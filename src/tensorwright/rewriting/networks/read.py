@@ -1,0 +1,80 @@
+"""Read a network as terms: a class of an e-graph for each of its tensors.
+
+    network = read_network(graph)
+    network.terms.term(network.outputs["y"])          relu(conv2d[1, 1, same, none](?x, ?w))
+
+Every graph can be read: an operator without a counterpart in the language of rules, and one whose
+elements are not f32, is called as it is.  A tensor that several operators read is one node: shared
+parts stay shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tensorwright.base import DType
+from tensorwright.graph import Graph, Node
+from tensorwright.rewriting.egraph import EGraph, Id
+from tensorwright.rewriting.networks.counterparts import COUNTERPARTS, Application
+from tensorwright.rewriting.networks.network_analysis import NetworkAnalysis, TensorData
+from tensorwright.rewriting.networks.opaque import OpaqueOperators
+from tensorwright.rewriting.networks.term_builder import TermBuilder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """A network as terms.
+
+    graph     what was read
+    terms     its e-graph, where rewrites make more terms equal
+    opaque    the operators that it calls
+    nodes     of each tensor
+    """
+
+    graph: Graph
+    terms: EGraph[TensorData]
+    opaque: OpaqueOperators
+    nodes: Mapping[str, Id]
+
+    @property
+    def outputs(self) -> tuple[Id, ...]:
+        """The node of each output, in order."""
+        return tuple(self.nodes[name] for name in self.graph.outputs)
+
+
+def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
+    """Read a graph, which should be simplified: what is done twice in it is then one node.
+
+    with_proofs   whether the e-graph can tell why terms are equal
+    """
+    opaque = OpaqueOperators()
+    known = {
+        name: TensorData(graph.types[name].shape, graph.types[name].dtype, name in graph.constants)
+        for name in (*graph.inputs, *graph.constants)
+    }
+    terms = EGraph(NetworkAnalysis(known, opaque), with_proofs=with_proofs)
+    builder = TermBuilder(terms)
+    nodes = {name: builder.input(name) for name in known}
+    for node in graph.nodes:
+        args = tuple(nodes[name] for name in node.inputs)
+        found = Application(node, args, tuple(graph.types[name] for name in node.outputs))
+        nodes.update(zip(node.outputs, _terms_of(builder, opaque, found), strict=True))
+    return Network(graph, terms, opaque, nodes)
+
+
+def _terms_of(builder: TermBuilder, opaque: OpaqueOperators, found: Application) -> tuple[Id, ...]:
+    counterpart = COUNTERPARTS.get(found.node.operator)
+    data = (builder.terms.data(arg).dtype for arg in found.args)
+    if counterpart is not None and all(dtype is DType.F32 for dtype in data) and _is_regular(found):
+        terms = counterpart(builder, found)
+        if terms is not None:
+            return terms
+    node: Node = found.node
+    word = opaque.word(node.operator, node.attributes)
+    return tuple(builder.call(word, place, found.args) for place in range(len(found.types)))
+
+
+def _is_regular(found: Application) -> bool:
+    """Whether all outputs have elements at all: rules speak of extents from 1 on."""
+    return all(min(type_.shape, default=1) >= 1 for type_ in found.types)

@@ -1,0 +1,77 @@
+"""Apply rules to a network until they say nothing new, or a limit is reached.
+
+A rule of one root changes a term where it stands.  A merge joins terms from all over the network,
+and each round of merges multiplies what the next finds: there are few.  What is constant costs
+nothing, whatever computes it: no rule is tried there.
+
+Source:  Yang et al., TENSAT, MLSys 2021, section 4 (k_multi).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from tensorwright.rewriting.egraph import BudgetSpent, Limits, Runner, Saturated, StopReason
+from tensorwright.rewriting.networks.network_analysis import TensorData
+from tensorwright.rewriting.networks.read import Network
+from tensorwright.rewriting.networks.rules import NetworkRules
+
+
+@dataclass(frozen=True, slots=True)
+class SaturationLimits:
+    """When the saturation of a network stops.
+
+    merges    rounds of merges                rounds    of rules of one root, before and after each
+    nodes     of the e-graph                  seconds   until no round is begun any more
+    matches   of one rule in one round
+    """
+
+    merges: int = 2
+    rounds: int = 3
+    nodes: int = 20_000
+    matches: int = 1_000
+    seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSaturation:
+    """A network with what rules made equal; the runner knows by which, `stop` says why it ended."""
+
+    network: Network
+    runner: Runner[TensorData]
+    stop: StopReason
+
+
+def saturate_network(
+    network: Network, rules: NetworkRules, limits: SaturationLimits | None = None
+) -> NetworkSaturation:
+    """Make terms of a network equal that rules say are."""
+    limits = limits or SaturationLimits()
+    one = Limits(rounds=1, nodes=limits.nodes, matches=limits.matches)
+    runner = Runner(network.terms, one, lambda data: not data.is_constant)
+    return NetworkSaturation(network, runner, _saturate(runner, rules, limits))
+
+
+def _saturate(
+    runner: Runner[TensorData], rules: NetworkRules, limits: SaturationLimits
+) -> StopReason:
+    end = time.monotonic() + limits.seconds
+    rounds = 0
+    is_done = False
+    for merging in range(limits.merges + 1):
+        is_done = bool(merging) and not runner.merge(rules.merges)
+        for _ in range(limits.rounds):
+            rounds += 1
+            stop = runner.run(rules.plain)
+            if isinstance(stop, BudgetSpent) and stop.limit == "nodes":
+                return BudgetSpent("nodes", rounds, len(runner.graph))
+            if time.monotonic() > end:
+                return BudgetSpent("seconds", rounds, len(runner.graph))
+            if isinstance(stop, Saturated):
+                break
+        else:
+            is_done = False
+    if is_done:
+        return Saturated(rounds, len(runner.graph))
+    return BudgetSpent("rounds", rounds, len(runner.graph))

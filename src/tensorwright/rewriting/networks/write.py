@@ -1,0 +1,310 @@
+"""Write terms of a network as a graph again.
+
+    write_network(network, choice)       choice: the node that is taken for each class
+
+Operators of rules mean chains of operators of networks (`RewriteOperator.meaning`); what would be
+an operator more than necessary is written as one:
+
+    ewadd(?x, broadcast[...](reshape[1, 8, 1, 1](?b)))      add(x, reshape(b)): NumPy broadcasts
+    concat[1](concat[1](?a, ?b), ?c)                         concat(a, b, c)
+    split0[1, 4](split1[1, 4](?x))                           slice(x) from 4 to 8
+    matmul(?x, transpose[1, 0](?w))                          gemm(x, w), the second turned
+    reshape[2, 5, 9](matmul(reshape[10, 8](?x), ?w))         matmul(x, w) of (2, 5, 8) and (8, 9)
+
+Names of inputs and outputs stay; what only constants lead to is folded by `simplify`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from tensorwright.base import DType, InternalError
+from tensorwright.graph import Graph, GraphBuilder
+from tensorwright.ops import Array
+from tensorwright.rewriting.egraph import INPUT, Id
+from tensorwright.rewriting.networks.network_analysis import TensorData
+from tensorwright.rewriting.networks.opaque import CALL
+from tensorwright.rewriting.networks.read import Network
+from tensorwright.rewriting.operators import operator_named
+from tensorwright.rewriting.terms import Param
+
+Choice = Mapping[Id, Id]
+"""The node that is taken for each class, by its leader."""
+
+_FEW = 1 << 14  # elements
+_PAIRS = frozenset({"ewadd", "ewsub", "ewmul", "ewdiv"})
+_PARTS = frozenset({"split0", "split1", "slice"})
+
+
+def write_network(network: Network, choice: Choice) -> Graph:
+    """The graph of the chosen terms, with the inputs and outputs of the network.
+
+    Raises:  InternalError where a class has no choice, or needs itself.
+    """
+    return _Writer(network, choice, has_values=True).graph()
+
+
+def write_outline(network: Network, choice: Choice) -> Graph:
+    """As `write_network`, with numbers without meaning for all that is constant: enough to say what
+    the graph costs, and written without computing anything.
+    """
+    return _Writer(network, choice, has_values=False).graph()
+
+
+class _Writer:
+    """Mutable, for one graph: the tensors that were written so far, by class."""
+
+    def __init__(self, network: Network, choice: Choice, *, has_values: bool) -> None:
+        self._has_values = has_values
+        self._network = network
+        self._terms = network.terms
+        self._choice = choice
+        self._source = network.graph
+        self._builder = GraphBuilder(network.graph.name)
+        self._tensors: dict[Id, str] = {}
+        self._calls: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
+        self._wishes: dict[Id, str] = {}
+        self._count = 0
+
+    def graph(self) -> Graph:
+        graph = self._source
+        for name in graph.inputs:
+            type_ = graph.types[name]
+            self._builder.input(name, type_.shape, type_.dtype)
+        made = [name for name in graph.types if name not in (*graph.inputs, *graph.constants)]
+        for name in (*graph.outputs, *made):
+            if name in self._network.nodes:
+                self._wishes.setdefault(self._leader(self._network.nodes[name]), name)
+        for leader in self._in_order():
+            self._tensors[leader] = self._write(leader)
+        return self._builder.finish([self._output(name) for name in graph.outputs])
+
+    def _output(self, name: str) -> str:
+        """The tensor of an output, under its name."""
+        if name in self._source.inputs:
+            return name
+        if name in self._source.constants:
+            return self._constant(name)
+        written = self._tensors[self._leader(self._network.nodes[name])]
+        return written if written == name else self._builder.add("identity", written, output=name)
+
+    def _in_order(self) -> Iterator[Id]:
+        """The classes that the outputs need, arguments first."""
+        done: set[Id] = set()
+        opened: set[Id] = set()
+        stack = [(self._leader(root), False) for root in reversed(self._network.outputs)]
+        while stack:
+            name, is_ready = stack.pop()
+            if name in done:
+                continue
+            if is_ready:
+                done.add(name)
+                yield name
+                continue
+            if name in opened:
+                raise self._fault(name, "it needs itself")
+            opened.add(name)
+            stack.append((name, True))
+            below = map(self._leader, self._read_by(self._node(name)))
+            stack += [(each, False) for each in reversed(tuple(below)) if each not in done]
+
+    def _read_by(self, node: Id) -> tuple[Id, ...]:
+        """The terms whose tensors a node reads when it is written."""
+        if self._is_outlined(node):
+            return ()
+        operator, params = self._parts(node)
+        if operator in _PAIRS:
+            return self._operands(node)
+        if operator == "concat":
+            return tuple(self._joined(node, params[0]))
+        if operator in _PARTS:
+            return (self._part(node)[0],)
+        if operator == "reshape":
+            return self._rows(node) or self._terms.children(node)
+        if operator == "matmul":
+            return tuple(self._unturned(child)[0] for child in self._terms.children(node))
+        return self._terms.children(node)
+
+    def _write(self, name: Id) -> str:
+        """Append what computes a class; the name of its tensor."""
+        node = self._node(name)
+        operator, params = self._parts(node)
+        args = tuple(self._tensors[self._leader(each)] for each in self._read_by(node))
+        wish = self._wish(name)
+        if self._is_outlined(node):
+            return self._builder.constant(_numbers(self._terms.data(node)))
+        if operator == INPUT:
+            known = str(params[0])
+            return self._constant(known) if known in self._source.constants else known
+        if operator == CALL:
+            return self._call(node, args)
+        if operator == "concat":
+            return self._builder.apply("concat", args, wish, axis=_axis(params))[0]
+        if operator in _PARTS:
+            _, axis, start, stop = self._part(node)
+            cut = {"axes": (axis,), "starts": (start,), "ends": (stop,)}
+            return self._builder.apply("slice", args, wish, **cut)[0]
+        if operator == "matmul":
+            left, right = (self._unturned(child)[1] for child in self._terms.children(node))
+            if left or right:
+                return self._builder.apply("gemm", args, wish, trans_a=left, trans_b=right)[0]
+        if len(args) > len(self._terms.children(node)):
+            return self._builder.apply("matmul", args, wish)[0]
+        shapes = tuple(self._terms.data(child).shape for child in self._terms.children(node))
+        steps = operator_named(operator).meaning(params, shapes)
+        for place, step in enumerate(steps):
+            named = wish if place == len(steps) - 1 else self._new_name()
+            attributes = {  # rules are evaluated in f64, networks are in f32
+                key: DType.F32 if value is DType.F64 else value
+                for key, value in step.attributes.items()
+            }
+            args = self._builder.apply(step.operator, args, named, **attributes)[:1]
+        return args[0]
+
+    def _is_outlined(self, node: Id) -> bool:
+        return not self._has_values and self._terms.data(node).is_constant
+
+    def _wish(self, name: Id) -> tuple[str]:
+        """The name of a class in the network that was read, else one that is new."""
+        wish = self._wishes.get(name, "")
+        if not wish or wish in self._builder:
+            return self._new_name()
+        return (wish,)
+
+    def _new_name(self) -> tuple[str]:
+        """A name that the network that was read does not have."""
+        while True:
+            self._count += 1
+            name = f"rewritten_{self._count}"
+            if name not in self._source.types:
+                return (name,)
+
+    def _constant(self, name: str) -> str:
+        if name not in self._builder:
+            self._builder.constant(self._source.constants[name], name)
+        return name
+
+    def _call(self, node: Id, args: tuple[str, ...]) -> str:
+        """The outputs of one call are written together."""
+        _, (word, output) = self._parts(node)
+        assert isinstance(output, int), "an output is a number"
+        key = (str(word), args)
+        if key not in self._calls:
+            operator, attributes = self._network.opaque.kind(str(word))
+            children = self._terms.children(node)
+            types = tuple(self._builder.type_of(arg) for arg in args)
+            found = self._network.opaque.infer(str(word), tuple((t.dtype, t.shape) for t in types))
+            outputs: list[str] = []
+            for place in range(len(found or ())):
+                twin = self._terms.put(self._terms.head(CALL, (word, place)), children)
+                assert twin is not None, "an operator has all of its outputs"
+                outputs += self._wish(self._leader(twin))
+            self._calls[key] = self._builder.apply(operator, args, outputs, **dict(attributes))
+        return self._calls[key][output]
+
+    def _operands(self, node: Id) -> tuple[Id, ...]:
+        """The operands of a pair without what broadcasting does anyway."""
+        shape = self._terms.data(node).shape
+        operands = list(self._terms.children(node))
+        for place, operand in enumerate(operands):
+            other = operands[1 - place]
+            if self._terms.data(other).shape == shape:
+                operands[place] = self._unstretched(operand)
+        return tuple(operands)
+
+    def _unstretched(self, operand: Id) -> Id:
+        """What a term is broadcast from; itself where it is not."""
+        node = self._node(self._leader(operand))
+        if self._parts(node)[0] != "broadcast":
+            return operand
+        (inner,) = self._terms.children(node)
+        reshaped = self._node(self._leader(inner))
+        if self._parts(reshaped)[0] != "reshape":
+            return inner
+        (source,) = self._terms.children(reshaped)
+        shape, own = self._terms.data(inner).shape, self._terms.data(source).shape
+        has_leading_ones = shape == (1,) * (len(shape) - len(own)) + own
+        return source if has_leading_ones else inner
+
+    def _unturned(self, operand: Id) -> tuple[Id, bool]:
+        """What a matrix is the transposed of, and whether it is."""
+        node = self._node(self._leader(operand))
+        if self._parts(node) != ("transpose", (1, 0)):
+            return operand, False
+        return self._terms.children(node)[0], True
+
+    def _rows(self, node: Id) -> tuple[Id, ...]:
+        """The operands of a product of many matrices with one; () for another."""
+        (below,) = self._terms.children(node)
+        product = self._node(self._leader(below))
+        if self._parts(product)[0] != "matmul":
+            return ()
+        rows, w = self._terms.children(product)
+        joined = self._node(self._leader(rows))
+        if self._parts(joined)[0] != "reshape" or self._unturned(w)[1]:
+            return ()
+        (source,) = self._terms.children(joined)
+        shape, wide = self._terms.data(source).shape, self._terms.data(w).shape
+        is_same = self._terms.data(node).shape == (*shape[:-1], wide[-1]) and len(wide) == 2
+        return (source, w) if is_same and shape[-1] == wide[0] else ()
+
+    def _joined(self, node: Id, axis: Param) -> Iterator[Id]:
+        """The tensors that nested concatenations along one dimension put together."""
+        for child in self._terms.children(node):
+            below = self._node(self._leader(child))
+            if self._parts(below) == ("concat", (axis,)):
+                yield from self._joined(below, axis)
+            else:
+                yield child
+
+    def _part(self, node: Id) -> tuple[Id, int, int, int]:
+        """(the tensor, the axis, from, to) of which nested parts along one dimension are one."""
+        axis, start, stop = self._cut(node)
+        (source,) = self._terms.children(node)
+        below = self._node(self._leader(source))
+        while self._parts(below)[0] in _PARTS and self._cut(below)[0] == axis:
+            before = self._cut(below)[1]
+            start, stop = start + before, stop + before
+            (source,) = self._terms.children(below)
+            below = self._node(self._leader(source))
+        return source, axis, start, stop
+
+    def _cut(self, node: Id) -> tuple[int, int, int]:
+        """(the axis, from, to) of a part."""
+        operator, params = self._parts(node)
+        (child,) = self._terms.children(node)
+        axis, *places = (param for param in params if isinstance(param, int))
+        if operator == "slice":
+            return axis, places[0], places[1]
+        extent = self._terms.data(child).shape[axis]
+        return (axis, 0, places[0]) if operator == "split0" else (axis, places[0], extent)
+
+    def _leader(self, name: Id) -> Id:
+        return self._terms.find(name)
+
+    def _node(self, leader: Id) -> Id:
+        node = self._choice.get(leader)
+        if node is None:
+            raise self._fault(leader, "nothing is chosen for it")
+        return node
+
+    def _parts(self, node: Id) -> tuple[str, tuple[Param, ...]]:
+        return self._terms.parts(self._terms.head_of(node))
+
+    def _fault(self, name: Id, reason: str) -> InternalError:
+        return InternalError(stage="rewrite", where=f"class {name}", reason=reason)
+
+
+def _axis(params: tuple[Param, ...]) -> int:
+    (axis,) = params
+    assert isinstance(axis, int), "an axis is a number"
+    return axis
+
+
+def _numbers(data: TensorData) -> Array:
+    """A constant in the place of another: neither zero nor one, where that takes no memory."""
+    if data.elements > _FEW or not data.dtype.is_float:
+        return np.zeros(data.shape, data.dtype.numpy)  # pages that nobody writes to take none
+    return np.full(data.shape, 0.5, data.dtype.numpy)

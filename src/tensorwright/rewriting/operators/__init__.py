@@ -1,0 +1,126 @@
+"""The operators of rewriting, as data: parameters, shape rule, and meaning through `ops`.
+
+    matmul(a, b)                          (..., m, k) (..., k, n), the leading dimensions equal
+    ewadd ewmul ewsub ewdiv (a, b)        equal shapes; broadcasting is `broadcast`, explicitly
+    scalar_mul(x, s)                      s has rank 0
+    relu exp sigmoid tanh (x)
+    transpose[perm...](x)                 dimension i of the result is dimension perm[i] of x
+    concat[axis](a, b)
+    split0[axis, at](x) split1[axis, at](x)     before `at`, from `at` on
+    conv2d[stride_h, stride_w, padding, activation](x, w)
+                                          x (n, c, h, w), w (oc, c/groups, kh, kw); groups follow
+                                          from the shapes; padding same | valid, activation none |
+                                          relu; `same` gives ceil(h / stride) rows, the odd element
+                                          of the padding last
+    max_pool avg_pool [kernel_h, kernel_w, stride_h, stride_w, padding](x)
+                                          avg_pool divides by kernel_h*kernel_w: padding counts
+    enlarge[kernel_h, kernel_w](w)        zeros around a kernel, its centre stays the centre
+    ones[size...]() eye[n]()              all 1, the identity matrix
+    identity_kernel[c, kh, kw]()          (c, c, kh, kw): convolution with it changes nothing
+    pool_kernel[c, kh, kw]()              (c, 1, kh, kw) of 1/(kh*kw): depthwise, average pooling
+    reduce_sum reduce_mean [axis](x)      the dimension stays, with extent 1
+    reshape[size...](x) broadcast[size...](x)   broadcast stretches dimensions of extent 1
+    slice[axis, start, stop](x) pad[axis, before, after](x)     pad with zeros
+    batch_norm(x, scale, bias, mean, var) at inference, epsilon 1e-5; the last four (c)
+
+What an operator means is a chain of applications of `ops` operators: the first gets the
+arguments, each later one the result before it.  A family of operators is one file of this folder;
+`operator.py` is what they share.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from tensorwright.base import UsageError
+from tensorwright.rewriting.operators import (
+    constants,
+    convolution,
+    elementwise,
+    joining,
+    matmul,
+    movement,
+    normalization,
+    pooling,
+    reduction,
+)
+from tensorwright.rewriting.operators.operator import (
+    AXIS,
+    ArgumentRole,
+    IntShape,
+    Parameter,
+    RewriteOperator,
+    SizeGuess,
+    StructureKind,
+)
+from tensorwright.rewriting.operators.split_points import SplitPoints, no_split_points
+from tensorwright.rewriting.operators.windows import STRIDES
+from tensorwright.rewriting.terms import Term, applications
+
+__all__ = [
+    "AXIS",
+    "OPERATORS",
+    "STRIDES",
+    "ArgumentRole",
+    "IntShape",
+    "Parameter",
+    "RewriteOperator",
+    "SizeGuess",
+    "SplitPoints",
+    "StructureKind",
+    "arguments_of",
+    "no_split_points",
+    "operator_count",
+    "operator_named",
+]
+
+OPERATORS: tuple[RewriteOperator, ...] = (
+    *matmul.OPERATORS,
+    *elementwise.OPERATORS,
+    *movement.OPERATORS,
+    *joining.OPERATORS,
+    *convolution.OPERATORS,
+    *pooling.OPERATORS,
+    *constants.OPERATORS,
+    *reduction.OPERATORS,
+    *normalization.OPERATORS,
+)
+_BY_NAME = {each.name: each for each in OPERATORS}
+
+
+def operator_named(name: str) -> RewriteOperator:
+    """The operator of this name.
+
+    Raises:  UsageError, with the nearest names, if there is none.
+    """
+    found = _BY_NAME.get(name)
+    if found is None:
+        near = get_close_matches(name, _BY_NAME, n=3)
+        known = f"the operators are {', '.join(_BY_NAME)}"
+        raise UsageError(
+            stage="rules",
+            where=f"operator {name}",
+            reason="rewriting knows no such operator",
+            remedy=f"did you mean {' or '.join(near)}?" if near else known,
+        )
+    return found
+
+
+def arguments_of(role: ArgumentRole, *roots: Term) -> tuple[Term, ...]:
+    """The arguments of a role below some roots, in order; some maybe twice."""
+    return tuple(
+        arg
+        for each in applications(*roots)
+        for arg, own in zip(each.args, operator_named(each.operator).arguments, strict=True)
+        if own is role
+    )
+
+
+def operator_count(*roots: Term) -> int:
+    """How many operators a graph has: shared terms once, the outputs of one operator once."""
+    return len(
+        {
+            (operator_named(each.operator).output_of or each.operator, each.params, each.args)
+            for each in applications(*roots)
+        }
+    )

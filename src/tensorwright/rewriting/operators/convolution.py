@@ -1,0 +1,108 @@
+"""Convolution of planes, grouped and depthwise too, and larger kernels that do the same.
+
+conv2d[2, 2, same, none](x, w)    x (1, 4, 9, 9), w (8, 4, 3, 3) -> (1, 8, 5, 5)
+conv2d[1, 1, same, relu](x, w)    w (4, 1, 3, 3): depthwise, as groups follow from shapes
+enlarge[5, 5](w)                  (8, 4, 5, 5) with zeros around, the same convolution
+"""
+
+from __future__ import annotations
+
+from tensorwright.rewriting.dims import Shape
+from tensorwright.rewriting.operators.operator import (
+    TENSOR,
+    ArgumentRole,
+    IntShape,
+    Parameter,
+    RewriteOperator,
+    SizeGuess,
+    Step,
+    StructureKind,
+    number,
+    size,
+)
+from tensorwright.rewriting.operators.split_points import Points, SplitPoints
+from tensorwright.rewriting.operators.windows import (
+    PADDING,
+    STRIDES,
+    kept_by_windows,
+    pads_of,
+    window_extent,
+)
+from tensorwright.rewriting.shapes import Needs, Params, Shapes
+
+
+def _conv_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    x, w = shapes
+    needs.rank(x, 4)
+    needs.rank(w, 4)
+    strides, padding = (number(params[0]), number(params[1])), params[2]
+    needs.hold(min(strides) >= 1, "a stride below 1")
+    needs.divides(w[1], x[1])
+    groups = x[1] // w[1]
+    needs.divides(groups, w[0])
+    rows, columns = (
+        window_extent(x[at], w[at], stride, padding, needs)
+        for at, stride in zip((2, 3), strides, strict=True)
+    )
+    return (x[0], w[0], rows, columns)
+
+
+def _conv(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+    x, w = shapes
+    strides = (number(params[0]), number(params[1]))
+    pads = pads_of(params[2], x, w[2:], strides)
+    conv = Step("conv", {"strides": strides, "pads": pads, "groups": x[1] // w[1]})
+    return (conv, Step("relu", {})) if params[3] == "relu" else (conv,)
+
+
+def _enlarge_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    (w,) = shapes
+    needs.rank(w, 4)
+    kernel = (size(params[0]), size(params[1]))
+    for at, extent in enumerate(kernel):
+        needs.at_least(extent, w[at + 2])
+    return (*w[:2], *kernel)
+
+
+def _enlarge(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+    return enlarge_steps((number(params[0]), number(params[1])), shapes[0])
+
+
+def enlarge_steps(kernel: IntShape, shape: IntShape) -> tuple[Step, ...]:
+    """The padding of `same` is floor((k - 1) / 2) in front: that difference goes in front."""
+    pairs = tuple(zip(kernel, shape[2:], strict=True))
+    before = tuple((k - 1) // 2 - (own - 1) // 2 for k, own in pairs)
+    after = tuple(k - own - b for (k, own), b in zip(pairs, before, strict=True))
+    return (Step("pad", {"pads": (0, 0, *before, 0, 0, *after)}),)
+
+
+def _conv_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
+    """The images of the data, the output channels of the kernel."""
+    return (points[0][0], points[1][0], (), ())
+
+
+_ACTIVATION = Parameter("activation", words=("none", "relu"))
+_LARGER = tuple(Parameter(name, size=SizeGuess.NUMBER) for name in ("kernel_h", "kernel_w"))
+
+OPERATORS = (
+    RewriteOperator(
+        "conv2d",
+        (TENSOR, ArgumentRole.KERNEL),
+        (*STRIDES, PADDING, _ACTIVATION),
+        _conv_shape,
+        _conv,
+        StructureKind.CONVOLUTION,
+        _conv_points,
+        short_name="conv",
+    ),
+    RewriteOperator(
+        "enlarge",
+        (ArgumentRole.KERNEL,),
+        _LARGER,
+        _enlarge_shape,
+        _enlarge,
+        StructureKind.GATHER,
+        kept_by_windows,
+        contains_arguments=True,
+    ),
+)

@@ -1,0 +1,136 @@
+"""Operators that move elements of one tensor: transpose, reshape, broadcast, slice, pad.
+
+transpose[1, 0](x)    x (2, 3) -> (3, 2)        reshape[6](x)         x (2, 3) -> (6)
+slice[1, 0, 2](x)     x (2, 3) -> (2, 2)        broadcast[2, 3](x)    x (1, 3) -> (2, 3)
+pad[0, 1, 0](x)       x (2, 3) -> (3, 3), a row of zeros in front
+"""
+
+from __future__ import annotations
+
+from tensorwright.rewriting.dims import Shape, Size
+from tensorwright.rewriting.operators.constants import extents_of
+from tensorwright.rewriting.operators.operator import (
+    AXIS,
+    SIZES,
+    TENSOR,
+    IntShape,
+    MeaningRule,
+    Parameter,
+    RewriteOperator,
+    SizeGuess,
+    Step,
+    StructureKind,
+    axis_of,
+    number,
+    replaced,
+    size,
+)
+from tensorwright.rewriting.operators.split_points import (
+    Points,
+    SplitPointRule,
+    SplitPoints,
+    no_points,
+)
+from tensorwright.rewriting.shapes import Needs, Params, ShapeRule, Shapes
+
+
+def _transpose_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    (x,) = shapes
+    perm = tuple(map(number, params))
+    needs.hold(sorted(perm) == list(range(len(x))), f"{perm} is no permutation")
+    return tuple(x[at] for at in perm)
+
+
+def _transpose(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+    return (Step("transpose", {"perm": tuple(map(number, params))}),)
+
+
+def _product(shape: Shape) -> Size:
+    total: Size = 1
+    for extent in shape:
+        total = total * extent
+    return total
+
+
+def _reshape_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    shape = extents_of(params, needs)
+    needs.equal(_product(shape), _product(shapes[0]))
+    return shape
+
+
+def _broadcast_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    """A dimension is stretched from extent 1, or stays."""
+    shape = extents_of(params, needs)
+    needs.rank(shapes[0], len(shape))
+    for own, wanted in zip(shapes[0], shape, strict=True):
+        needs.stretches(own, wanted)
+    return shape
+
+
+def _to_shape(name: str) -> MeaningRule:
+    return lambda params, shapes: (Step(name, {"shape": tuple(map(number, params))}),)
+
+
+def _slice_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    (x,) = shapes
+    axis, start, stop = axis_of(params[0], x), size(params[1]), size(params[2])
+    needs.at_least(start, 0)
+    needs.at_least(stop, start + 1)
+    needs.at_least(x[axis], stop)
+    return replaced(x, axis, stop - start)
+
+
+def slice_steps(axis: int, start: int, stop: int) -> tuple[Step, ...]:
+    """The part of a tensor from `start` to before `stop` along one dimension."""
+    return (Step("slice", {"axes": (axis,), "starts": (start,), "ends": (stop,)}),)
+
+
+def _slice(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+    axis, start, stop = map(number, params)
+    return slice_steps(axis, start, stop)
+
+
+def _pad_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    (x,) = shapes
+    axis, before, after = axis_of(params[0], x), size(params[1]), size(params[2])
+    needs.at_least(before, 0)
+    needs.at_least(after, 0)
+    return replaced(x, axis, x[axis] + before + after)
+
+
+def _pad(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+    axis, before, after = map(number, params)
+    rank = len(shapes[0])
+    pads = [0] * (2 * rank)
+    pads[axis], pads[rank + axis] = before, after
+    return (Step("pad", {"pads": tuple(pads)}),)
+
+
+def _transposed_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
+    """Each dimension takes its own along."""
+    return tuple(points[0][number(param)] for param in params)
+
+
+def _movement(
+    name: str,
+    parameters: tuple[Parameter, ...],
+    shape: ShapeRule,
+    meaning: MeaningRule,
+    points: SplitPointRule = no_points,
+) -> RewriteOperator:
+    kind = StructureKind.GATHER
+    return RewriteOperator(name, (TENSOR,), parameters, shape, meaning, kind, points)
+
+
+_PERM = (Parameter("perm", repeats=True),)
+_STRETCHED = (Parameter("size", size=SizeGuess.STRETCHED, repeats=True),)
+_BOUNDS = (AXIS, *(Parameter(name, size=SizeGuess.BOUND) for name in ("start", "stop")))
+_ADDED = (AXIS, *(Parameter(name, size=SizeGuess.NUMBER) for name in ("before", "after")))
+
+OPERATORS = (
+    _movement("transpose", _PERM, _transpose_shape, _transpose, _transposed_points),
+    _movement("reshape", SIZES, _reshape_shape, _to_shape("reshape")),
+    _movement("broadcast", _STRETCHED, _broadcast_shape, _to_shape("expand")),
+    _movement("slice", _BOUNDS, _slice_shape, _slice),
+    _movement("pad", _ADDED, _pad_shape, _pad),
+)

@@ -1,0 +1,40 @@
+"""The sum or the mean along one dimension, which stays with extent 1.
+
+reduce_sum[1](x)     x (2, 3) -> (2, 1)
+reduce_mean[0](x)    x (2, 3) -> (1, 3)
+reduce_sum[2](x)     x (2, 3) is ill-typed
+"""
+
+from __future__ import annotations
+
+from tensorwright.rewriting.dims import Shape
+from tensorwright.rewriting.operators.operator import (
+    AXIS,
+    TENSOR,
+    MeaningRule,
+    RewriteOperator,
+    Step,
+    StructureKind,
+    axis_of,
+    number,
+    replaced,
+)
+from tensorwright.rewriting.operators.split_points import no_points
+from tensorwright.rewriting.shapes import Needs, Params, Shapes
+
+
+def _shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    (x,) = shapes
+    return replaced(x, axis_of(params[0], x), 1)
+
+
+def _reduce(name: str) -> MeaningRule:
+    return lambda params, shapes: (Step(name, {"axes": (number(params[0]),)}),)
+
+
+OPERATORS = tuple(
+    RewriteOperator(
+        name, (TENSOR,), (AXIS,), _shape, _reduce(name), StructureKind.LINEAR, no_points
+    )
+    for name in ("reduce_sum", "reduce_mean")
+)

@@ -1,0 +1,53 @@
+"""Prove, refute and explain rules. Read `prover.py` first, then `saturate.py` and `smt.py`.
+
+`validate.py` asks whether the axioms themselves are true.
+"""
+
+from tensorwright.rewriting.prove.conditions import conditioned, least_condition
+from tensorwright.rewriting.prove.outcome import Outcome, Proved, Refuted, Unknown
+from tensorwright.rewriting.prove.problem import Problem, problems_of
+from tensorwright.rewriting.prove.prover import prove, prove_all, stamp_of, stamped
+from tensorwright.rewriting.prove.refute import Counterexample, refute
+from tensorwright.rewriting.prove.sampling import sample_shapes
+from tensorwright.rewriting.prove.suggest import MissingProperty, missing_properties
+from tensorwright.rewriting.prove.validation.checking import Checked, check_axioms
+from tensorwright.rewriting.prove.validation.soundness import FALSE_GOALS, consistency, derivable
+from tensorwright.rewriting.prove.validation.validate import (
+    FULL,
+    QUICK,
+    Budget,
+    Fault,
+    Validation,
+    validate,
+)
+
+__all__ = [
+    "FALSE_GOALS",
+    "FULL",
+    "QUICK",
+    "Budget",
+    "Checked",
+    "Counterexample",
+    "Fault",
+    "MissingProperty",
+    "Outcome",
+    "Problem",
+    "Proved",
+    "Refuted",
+    "Unknown",
+    "Validation",
+    "check_axioms",
+    "conditioned",
+    "consistency",
+    "derivable",
+    "least_condition",
+    "missing_properties",
+    "problems_of",
+    "prove",
+    "prove_all",
+    "refute",
+    "sample_shapes",
+    "stamp_of",
+    "stamped",
+    "validate",
+]

@@ -1,0 +1,188 @@
+"""The weakest condition that is found under which a rule holds.
+
+    conv(?x, concat[0](?v, ?w)) == concat[1](conv(?x, ?v), conv(?x, ?w))   false for groups
+    found at x (2, 4, 5, 6), v (12, 4, 3, 3), w (14, 4, 3, 3)              x.1 = v.1 = w.1 = 4
+    proved if x.1 = w.1                                                    the rest is free
+
+Start with everything that is true of the extents where the rule was found: equal ones, and those
+equal to 1 or to a number among the parameters.  Then set each extent in turn free of its equals; it
+stays free if the rule still holds.  What remains, less what the shape rules ask anyway, is the
+condition.  Where it is not known where a rule was found, plain shapes are tried: those of layers of
+networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from tensorwright.expr import Array
+from tensorwright.rewriting.assumptions import assume
+from tensorwright.rewriting.dims import Dim, Extent, Size
+from tensorwright.rewriting.egraph import Limits
+from tensorwright.rewriting.meaning import infer, symbolic_shape
+from tensorwright.rewriting.operators import IntShape
+from tensorwright.rewriting.prove.outcome import Proved
+from tensorwright.rewriting.prove.problem import Problem, problems_of
+from tensorwright.rewriting.prove.prover import prove
+from tensorwright.rewriting.prove.refute import refute, try_inputs
+from tensorwright.rewriting.prove.sampling import fits, kernel_inputs, shapes_at
+from tensorwright.rewriting.shapes import IllTyped
+from tensorwright.rewriting.terms import Equal, Fact, Rank, Rule, applications
+
+_LIMITS = Limits(rounds=4, nodes=1500, matches=200)
+
+
+def least_condition(
+    rule: Rule, shapes: Mapping[str, IntShape], holds: Callable[[Rule], bool] | None = None
+) -> Rule | None:
+    """The rule with a condition under which it is proved; None where none was found.
+
+    shapes  of the inputs where the rule was found; the sizes in its parameters speak of all shapes
+    holds   whether a rule is proved; by default the prover without Z3: confirm the result
+    """
+    is_proved = _is_proved if holds is None else holds
+    tied = {
+        Extent(name, axis): extent
+        for name, shape in shapes.items()
+        for axis, extent in enumerate(shape)
+    }
+    numbers = _numbers(rule)
+    free = _conditioned(rule, shapes, {}, numbers)
+    if free is not None and is_proved(free):
+        return free
+    current = _conditioned(rule, shapes, tied, numbers)
+    if current is None or not is_proved(current):
+        return None
+    for extent in sorted(tied, key=_is_channels):
+        fewer = {other: value for other, value in tied.items() if other != extent}
+        weaker = _conditioned(rule, shapes, fewer, numbers)
+        if weaker is not None and (weaker.condition == current.condition or is_proved(weaker)):
+            tied, current = fewer, weaker
+    return current
+
+
+def _is_channels(extent: Extent) -> bool:
+    """Conditions on channels say most clearly what a convolution needs: others are freed first."""
+    return extent.axis == 1
+
+
+def conditioned(rule: Rule) -> Rule | None:
+    """The rule with a condition under which it seems to hold; None where none is found.
+
+    For a rule that is false for some shapes: it was found where, say, a convolution has one group.
+    What evaluation does not refute may still be false, or have no proof; then the weakest condition
+    that has one is taken, if any has.
+    """
+    first: Rule | None = None
+    for problem in problems_of(rule):
+        for shapes in _plain_shapes(problem):
+            inputs = {name: _ramp(shape) for name, shape in shapes.items()}
+            if try_inputs(rule, inputs) is not None:
+                continue
+            for holds in (_is_not_refuted, _is_proved):
+                found = least_condition(rule, shapes, holds)
+                if found is not None and _is_proved(found):
+                    return without_needless_ranks(found)
+                first = found if first is None else first
+    return None if first is None else without_needless_ranks(first)
+
+
+def _is_not_refuted(rule: Rule) -> bool:
+    problems = problems_of(rule)
+    return bool(problems) and refute(problems, shapes=24) is None
+
+
+def _plain_shapes(problem: Problem) -> Iterator[dict[str, IntShape]]:
+    """Small batches, channels, images and kernels; first without extents that are equal by chance.
+
+    Kernels are of one group, or of as many as there are channels.
+    """
+    kernels = kernel_inputs(problem.rule)
+    names = [name for name, _ in problem.shapes]
+    choices = product((2, 0), (1, 4), (2, 4), (3, 1), (3, 1))
+    for step, groups, batch, rows, columns in choices:
+        values: dict[Extent, Size] = {}
+        for extent in problem.extents:
+            if extent.name.startswith("_"):
+                is_outputs = any(extent.name.startswith(f"_{name}0_") for name in kernels)
+                values[extent] = 12 // groups if is_outputs else groups
+                continue
+            more = step * names.index(extent.name)
+            if extent.name in kernels:
+                own = (12 + more, 4 // groups + more, rows, columns)
+            else:
+                own = (batch + more, 4 + more, 5, 6)
+            values[extent] = own[extent.axis]
+        shapes = shapes_at(problem, values)
+        if shapes is not None and fits(problem, shapes):
+            yield shapes
+
+
+def _ramp(shape: IntShape) -> Array:
+    """Numbers of both signs, no two alike in a row."""
+    size = prod(shape)
+    return ((np.arange(size) * 7 + 3) % 11 - 5.0).reshape(shape)
+
+
+def without_needless_ranks(rule: Rule) -> Rule:
+    """The rule without the ranks that its operators fix anyway."""
+    for fact in rule.condition:
+        if isinstance(fact, Rank):
+            fewer = replace(rule, condition=tuple(f for f in rule.condition if f is not fact))
+            if len(problems_of(fewer)) == 1:
+                rule = fewer
+    return rule
+
+
+def _is_proved(rule: Rule) -> bool:
+    return isinstance(prove(rule, limits=_LIMITS, confirm=False), Proved)
+
+
+def _numbers(rule: Rule) -> frozenset[int]:
+    """1, and the numbers among the parameters."""
+    found = {
+        param
+        for each in applications(*rule.left, *rule.right)
+        for param in each.params
+        if isinstance(param, int)
+    }
+    return frozenset(found | {1})
+
+
+def _conditioned(
+    rule: Rule,
+    shapes: Mapping[str, IntShape],
+    tied: Mapping[Extent, int],
+    numbers: frozenset[int],
+) -> Rule | None:
+    """The rule under ranks and the equalities of tied extents that typing does not give."""
+    ranks = tuple(Rank(name, len(shape)) for name, shape in shapes.items())
+    symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
+    try:
+        facts: list[Fact] = list(infer((*rule.left, *rule.right), symbolic).facts)
+    except (IllTyped, ZeroDivisionError):
+        return None
+    kept: list[Fact] = []
+    for fact in _equalities(tied, numbers):
+        known = assume([*facts, *kept])
+        if known is None:
+            return None
+        if not known.entails(fact):
+            kept.append(fact)
+    if assume([*facts, *kept]) is None:
+        return None
+    return replace(rule, condition=(*ranks, *kept))
+
+
+def _equalities(tied: Mapping[Extent, int], numbers: frozenset[int]) -> Iterator[Fact]:
+    for value in sorted(set(tied.values())):
+        same = [Dim.of(extent) for extent, other in tied.items() if other == value]
+        if value in numbers:
+            yield from (Equal(extent, value) for extent in same)
+        else:
+            yield from (Equal(same[0], extent) for extent in same[1:])

@@ -1,0 +1,76 @@
+"""What became of a rule: proved, refuted or unknown, with the evidence.
+
+relu(relu(?x)) == relu(?x)        Proved: the axioms, and the chain of terms
+relu(?x) == ?x                    Refuted: a counterexample, x = [-1]
+tanh(relu(?x)) == relu(tanh(?x))  Unknown: the axioms say nothing more
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tensorwright.rewriting.egraph import Chain
+from tensorwright.rewriting.prove.refute import Counterexample
+from tensorwright.rewriting.terms import Rule
+from tensorwright.rewriting.text import term_text
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """The rule holds for all shapes that it speaks of.
+
+    axioms         the names of those that the proof needs, sorted
+    chains         for each pair of roots, the terms from left to right, at the first ranks
+    reassociating  whether it holds over the reals and need not over floats
+    ranks          at how many choices of ranks of the inputs it was proved: all that fit it
+    resources      what Z3 counted; 0 where Z3 was not asked
+    """
+
+    rule: Rule
+    axioms: tuple[str, ...]
+    chains: tuple[Chain, ...]
+    reassociating: bool
+    ranks: int
+    resources: int
+
+    def __str__(self) -> str:
+        lines = [
+            f"proved at {self.ranks} choice(s) of ranks from {', '.join(self.axioms) or 'nothing'}"
+        ]
+        for chain in self.chains:
+            if chain:
+                lines.append(f"  {term_text(chain[0].before)}")
+            for step in chain:
+                way = "" if step.forward else ", read from right to left"
+                lines.append(f"    by {step.rule}{way}")
+                lines.append(f"  {term_text(step.after)}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Refuted:
+    """The rule is false: here are inputs for which the sides differ."""
+
+    rule: Rule
+    counterexample: Counterexample
+
+    def __str__(self) -> str:
+        return f"refuted by\n{self.counterexample}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Neither proved nor refuted.
+
+    reason  what ended the search for a proof
+    """
+
+    rule: Rule
+    reason: str
+
+    def __str__(self) -> str:
+        return f"unknown: {self.reason}"
+
+
+Outcome: TypeAlias = Proved | Refuted | Unknown

@@ -1,0 +1,188 @@
+"""What is to be proved about a rule: for which ranks, under which assumptions about extents.
+
+    relu(matmul(?x, ?y)) == matmul(relu(?x), ?y) if x.0 = 4
+    the first problem                 x of rank 2, y of rank 2; others have ranks 3 and 4
+    assumed                           x.0 = 4, and x.1 = y.0 for matmul
+
+A rule speaks of all shapes for which both sides are well-typed and the condition holds.  Ranks are
+tried one by one; for each, what the shape rules of both sides ask becomes an assumption.  Where a
+dimension is broadcast, and nothing says whether it is stretched or stays, both cases are problems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from tensorwright.base import UsageError
+from tensorwright.rewriting.assumptions import Assumptions, assume
+from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of
+from tensorwright.rewriting.meaning import infer, symbolic_shape
+from tensorwright.rewriting.operators import operator_named
+from tensorwright.rewriting.shapes import IllTyped, Needs
+from tensorwright.rewriting.terms import (
+    Equal,
+    Fact,
+    Input,
+    Rank,
+    Rule,
+    Term,
+    extents_in,
+    input_names,
+    names_in,
+)
+
+MAX_RANK = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A rule at given ranks, with each dimension that is broadcast stretched or not.
+
+    shapes  of the inputs, symbolic
+    facts   what is assumed: the condition, and that both sides are well-typed
+    known   the same, solved
+    """
+
+    rule: Rule
+    shapes: tuple[tuple[str, Shape], ...]
+    facts: tuple[Fact, ...]
+    known: Assumptions
+
+    @property
+    def extents(self) -> tuple[Extent, ...]:
+        """Those of the shapes, then those by which others were solved, each once."""
+        sizes = [size for _, shape in self.shapes for size in shape]
+        sizes += [size for _, size in self.known.solved]
+        return tuple(dict.fromkeys(extent for size in sizes for extent in atoms_of(size)))
+
+
+def problems_of(rule: Rule) -> tuple[Problem, ...]:
+    """The rule at each choice of ranks that fits it and whose assumptions are not absurd.
+
+    Raises:  UsageError for an unknown operator, and a condition on inputs that neither side has.
+    """
+    foreign = {name for fact in rule.condition for name in names_in(fact)}
+    foreign -= set(input_names(*rule.left, *rule.right))
+    if foreign:
+        raise UsageError(
+            stage="rules",
+            where=f"condition on {', '.join(sorted(foreign))}",
+            reason="neither side of the rule has this input",
+        )
+    return tuple(_problems(rule))
+
+
+def _problems(rule: Rule) -> Iterator[Problem]:
+    facts = tuple(fact for fact in rule.condition if not isinstance(fact, Rank))
+    roots = (*rule.left, *rule.right)
+    for ranks in _fitting_ranks(rule):
+        shapes = {name: symbolic_shape(name, rank) for name, rank in ranks.items()}
+        try:
+            typing = infer(roots, shapes)
+        except (IllTyped, ZeroDivisionError):
+            continue
+        if not _speaks_of_extents(facts, shapes):
+            continue
+        for assumed in _cases((*facts, *typing.facts), typing.choices):
+            known = assume(assumed)
+            if known is not None:
+                yield Problem(rule, tuple(shapes.items()), assumed, known)
+
+
+def _cases(
+    facts: tuple[Fact, ...], choices: tuple[tuple[Size, Size], ...]
+) -> Iterator[tuple[Fact, ...]]:
+    """The facts with what decides each choice; together they cover all that fits."""
+    known = assume(dict.fromkeys(facts))
+    if known is None:
+        return
+    for place, (own, wanted) in enumerate(choices):
+        if known.entails(Equal(own, wanted)) or known.entails(Equal(own, 1)):
+            continue
+        for size in (wanted, 1):
+            yield from _cases((*facts, Equal(own, size)), choices[place + 1 :])
+        return
+    yield tuple(dict.fromkeys(facts))
+
+
+Ranks = dict[str, int]
+
+
+def _fitting_ranks(rule: Rule) -> Iterator[Ranks]:
+    """The choices of ranks with which no operator is refused at once, in ascending order."""
+    roots = (*rule.left, *rule.right)
+    fixed = {fact.name: fact.rank for fact in rule.condition if isinstance(fact, Rank)}
+    names = input_names(*roots)
+    found: list[tuple[Ranks, Shape]] = [({}, ())]
+    memo: dict[Term, list[tuple[Ranks, Shape]]] = {}
+    for root in roots:
+        found = list(_joined(found, _typings(root, fixed, memo)))
+    missing = [name for name in names if found and name not in found[0][0]]
+    choices = [(fixed[n],) if n in fixed else range(MAX_RANK + 1) for n in missing]
+    for ranks, _ in sorted(found, key=lambda each: [each[0].get(name, 0) for name in names]):
+        for more in product(*choices):
+            whole = ranks | dict(zip(missing, more, strict=True))
+            yield {name: whole[name] for name in names}
+
+
+def _typings(
+    term: Term, fixed: Ranks, memo: dict[Term, list[tuple[Ranks, Shape]]]
+) -> list[tuple[Ranks, Shape]]:
+    """Ranks of the inputs of a term with which it may be well-typed, and its shape then."""
+    known = memo.get(term)
+    if known is not None:
+        return known
+    if isinstance(term, Input):
+        name = term.name
+        choices = (fixed[name],) if name in fixed else range(MAX_RANK + 1)
+        memo[term] = [({name: rank}, symbolic_shape(name, rank)) for rank in choices]
+        return memo[term]
+    operator = operator_named(term.operator)
+    if len(term.args) != operator.arity:
+        raise UsageError(
+            stage="rules",
+            where=f"operator {term.operator}",
+            reason=f"it takes {operator.arity} arguments, not {len(term.args)}",
+        )
+    partial: list[tuple[Ranks, tuple[Shape, ...]]] = [({}, ())]
+    for arg in term.args:
+        below = _typings(arg, fixed, memo)
+        partial = [
+            (ranks | own, (*shapes, shape))
+            for ranks, shapes in partial
+            for own, shape in below
+            if _agree(ranks, own)
+        ]
+    memo[term] = []
+    for ranks, shapes in partial:
+        try:
+            operator.check_params(term.params)
+            shape = operator.shape(term.params, shapes, Needs())
+        except (IllTyped, ZeroDivisionError):
+            continue
+        memo[term].append((ranks, shape))
+    return memo[term]
+
+
+def _joined(
+    found: list[tuple[Ranks, Shape]], more: list[tuple[Ranks, Shape]]
+) -> Iterator[tuple[Ranks, Shape]]:
+    for ranks, shape in found:
+        for own, _ in more:
+            if _agree(ranks, own):
+                yield ranks | own, shape
+
+
+def _agree(ranks: Ranks, other: Ranks) -> bool:
+    return all(ranks.get(name, rank) == rank for name, rank in other.items())
+
+
+def _speaks_of_extents(facts: tuple[Fact, ...], shapes: Mapping[str, Shape]) -> bool:
+    """Whether every extent in the condition exists at these ranks."""
+    return all(
+        extent.axis < len(shapes.get(extent.name, ()))
+        for fact in facts
+        for extent in extents_in(fact)
+    )

@@ -1,0 +1,165 @@
+"""One rule: refute it by evaluation, else prove it by saturation and confirm with Z3, else unknown.
+
+    split0[0, x.0](concat[0](?x, ?y)) == ?x
+    evaluated at 5 shapes             both sides agree: it may be true
+    at each rank from 1 to 4          saturation finds a chain of axioms, Z3 confirms it: proved
+
+Every search is bounded by counts (shapes, rounds, nodes, Z3's rlimit), never by time, so that the
+answer is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+from tensorwright.base import MachineError
+from tensorwright.processes import Done, Job, WorkerPool
+from tensorwright.rewriting.axioms import Axiom, load_axioms, set_hash
+from tensorwright.rewriting.egraph import Chain, Limits, Saturated
+from tensorwright.rewriting.prove.explain import chains_of, instances_of
+from tensorwright.rewriting.prove.instances import Instance
+from tensorwright.rewriting.prove.outcome import Outcome, Proved, Refuted, Unknown
+from tensorwright.rewriting.prove.problem import Problem, problems_of
+from tensorwright.rewriting.prove.refute import has_values, refute
+from tensorwright.rewriting.prove.saturate import Saturation, saturate
+from tensorwright.rewriting.terms import Rule, operator_names
+
+PROVER_VERSION = 5
+"""Raise it with every change that may change an answer."""
+
+_FEW, _MANY, _LARGE = 5, 40, 8
+"""At how many shapes a rule is evaluated before a proof is looked for, and after none was found;
+then at as many whose extents are up to the last.
+"""
+
+
+def stamp_of(axioms: Sequence[Axiom] | None = None) -> str:
+    """What a proved rule carries: the hash of the axioms and the version of the prover."""
+    return f"{set_hash(load_axioms() if axioms is None else axioms)}/{PROVER_VERSION}"
+
+
+def stamped(outcome: Proved) -> Rule:
+    """The rule as it is shipped: with the stamp, and the mark of what floats may not satisfy."""
+    return replace(outcome.rule, stamp=stamp_of(), reassociating=outcome.reassociating)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A proof at one choice of ranks."""
+
+    instances: tuple[Instance, ...]
+    chains: tuple[Chain, ...]
+    resources: int
+
+
+def prove(
+    rule: Rule,
+    axioms: Sequence[Axiom] | None = None,
+    limits: Limits | None = None,
+    confirm: bool = True,
+) -> Outcome:
+    """Decide a rule.  `confirm`: every proof is also made by Z3, from the axioms it needs.
+
+    Raises:  MachineError where Z3 is wanted and is not installed; UsageError for unknown operators.
+    """
+    used = load_axioms() if axioms is None else tuple(axioms)
+    smt = _z3_module() if confirm else None
+    problems = problems_of(rule)
+    if not problems:
+        return Unknown(rule, "there are no shapes at which both sides are well-typed")
+    found = refute(problems, _FEW)
+    if found is not None:
+        return Refuted(rule, found)
+    if not has_values(problems):
+        return Unknown(rule, "a divisor seems to be zero whatever the inputs: nothing is compared")
+    parts: list[_Part] = []
+    for problem in problems:
+        part = _prove_at(problem, used, limits, smt)
+        if isinstance(part, str):
+            found = refute(problems, _MANY) or refute(problems, _MANY, _LARGE)
+            return Unknown(rule, part) if found is None else Refuted(rule, found)
+        parts.append(part)
+    instances = [instance for part in parts for instance in part.instances]
+    return Proved(
+        rule=rule,
+        axioms=tuple(sorted({instance.rewrite.name for instance in instances})),
+        chains=parts[0].chains,
+        reassociating=any(instance.rewrite.rule.reassociating for instance in instances),
+        ranks=len(parts),
+        resources=sum(part.resources for part in parts),
+    )
+
+
+def _prove_at(
+    problem: Problem, axioms: Sequence[Axiom], limits: Limits | None, smt: ModuleType | None
+) -> _Part | str:
+    """The proof at one choice of ranks, or why there is none."""
+    ranks = ", ".join(f"{name} of rank {len(shape)}" for name, shape in problem.shapes)
+    found = _saturated(problem, axioms, limits)
+    if found is None:
+        return f"the sides need not have the same shape ({ranks})"
+    if not found.is_proved:
+        return f"{_ended(found)} ({ranks})"
+    instances = instances_of(found)
+    chains = chains_of(found.runner, found.goal, problem.known)
+    if smt is None:
+        return _Part(instances, chains, 0)
+    answer = smt.prove_with_z3(problem, instances)
+    if not answer.is_proved:
+        return f"Z3 did not confirm the proof: {answer.reason} ({ranks})"
+    return _Part(instances, chains, answer.resources)
+
+
+def _saturated(
+    problem: Problem, axioms: Sequence[Axiom], limits: Limits | None
+) -> Saturation | None:
+    """With the axioms of the rule's own operators alone, which are fewer; else with all."""
+    rule = problem.rule
+    own = operator_names(*rule.left, *rule.right)
+    found = saturate(problem, axioms, limits, among=own)
+    if found is None or found.is_proved:
+        return found
+    return saturate(problem, axioms, limits)
+
+
+def _ended(found: Saturation) -> str:
+    nodes = found.stop.nodes
+    if isinstance(found.stop, Saturated):
+        return f"the axioms say nothing more after {nodes} terms"
+    return f"no proof within the limits, {nodes} terms"
+
+
+def _z3_module() -> ModuleType:
+    try:
+        return importlib.import_module("tensorwright.rewriting.prove.smt")
+    except ModuleNotFoundError as error:
+        raise MachineError(
+            stage="rules",
+            where="Z3",
+            reason=f"proofs need the package z3-solver: {error}",
+            remedy="pip install 'tensorwright[prove]'",
+        ) from error
+
+
+def prove_all(
+    rules: Sequence[Rule], workers: int = 2, patience_s: float = 120.0, confirm: bool = True
+) -> Iterator[tuple[int, Outcome]]:
+    """Decide rules with the shipped axioms; yields (index, outcome) as they are decided.
+
+    No process should run long, for every rule is decided within counted bounds; one that does is
+    killed after `patience_s`, and the answer is unknown.
+
+    Raises:  MachineError where Z3 is wanted and is not installed.
+    """
+    task = prove if confirm else _prove_without_z3
+    with WorkerPool(workers) as pool:
+        for index, outcome in pool.results([Job(task, (rule,)) for rule in rules], patience_s):
+            answer = outcome.value if isinstance(outcome, Done) else None
+            yield index, answer or Unknown(rules[index], str(outcome))
+
+
+def _prove_without_z3(rule: Rule) -> Outcome:
+    return prove(rule, confirm=False)

@@ -1,0 +1,97 @@
+"""Concrete shapes at which a rule says something: both sides fit, the condition holds.
+
+ewadd(matmul(?x, ?y), ?z) == ewadd(?z, matmul(?x, ?y)) if x.0 >= 2
+free                              x.0, x.1, y.1; the other extents are equal to them
+a sample                          x (2, 3), y (3, 1), z (2, 1)
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+
+from tensorwright.rewriting.dims import Extent, Size, atoms_of, value_of
+from tensorwright.rewriting.meaning import infer_shapes
+from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_of
+from tensorwright.rewriting.prove.problem import Problem
+from tensorwright.rewriting.shapes import IllTyped
+from tensorwright.rewriting.terms import (
+    AtLeast,
+    Divides,
+    Equal,
+    Fact,
+    Rank,
+    Rule,
+    input_names,
+    resized_fact,
+)
+
+Shapes = dict[str, IntShape]
+
+
+def sample_shapes(
+    problem: Problem, seed: int, largest: int = 4, tries: int = 200
+) -> Iterator[Shapes]:
+    """Shapes that fit a rule, extents between 1 and about `largest`, each once, at random.
+
+    Ends after `tries` attempts, without any shape where none was found.
+    """
+    chance = random.Random(seed)
+    solved = {extent for extent, _ in problem.known.solved}
+    free = tuple(extent for extent in problem.extents if extent not in solved)
+    seen: set[tuple[tuple[str, IntShape], ...]] = set()
+    for _ in range(tries):
+        values: dict[Extent, Size] = {extent: chance.randint(1, largest) for extent in free}
+        shapes = shapes_at(problem, values)
+        if shapes is None or tuple(shapes.items()) in seen:
+            continue
+        seen.add(tuple(shapes.items()))
+        if fits(problem, shapes):
+            yield shapes
+
+
+def kernel_inputs(rule: Rule) -> set[str]:
+    """The inputs that are kernels of convolutions."""
+    return set(input_names(*arguments_of(ArgumentRole.KERNEL, *rule.left, *rule.right)))
+
+
+def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:
+    """The shapes of the inputs where free extents have these values; None where they do not fit."""
+    shapes: Shapes = {}
+    for name, shape in problem.shapes:
+        extents: list[int] = []
+        for extent in shape:
+            normal = problem.known.normal(extent)
+            try:
+                value = value_of(normal, {a: values[a] for a in atoms_of(normal)})
+            except ZeroDivisionError:
+                return None
+            if not isinstance(value, int) or value < 1:
+                return None
+            extents.append(value)
+        shapes[name] = tuple(extents)
+    return shapes
+
+
+def fits(problem: Problem, shapes: Shapes) -> bool:
+    """Whether both sides are well-typed and the condition holds; roots may differ in shape."""
+    rule = problem.rule
+    try:
+        infer_shapes((*rule.left, *rule.right), shapes)
+    except (IllTyped, ZeroDivisionError):
+        return False
+    return all(holds_at(fact, shapes) for fact in rule.condition)
+
+
+def holds_at(fact: Rank | Fact, shapes: Mapping[str, IntShape]) -> bool:
+    """Whether an atom of a condition is true of concrete shapes."""
+    match resized_fact(fact, lambda extent: shapes[extent.name][extent.axis]):
+        case Rank(name, rank):
+            return len(shapes[name]) == rank
+        case Equal(left, right):
+            return left == right
+        case AtLeast(int(left), int(right)):
+            return left >= right
+        case Divides(int(divisor), int(number)):
+            return number % divisor == 0
+    return False

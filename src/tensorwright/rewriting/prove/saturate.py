@@ -1,0 +1,96 @@
+"""Prove by saturation: axioms are rewrites, and both sides of a rule are to become equal.
+
+goal     relu(transpose[1, 0](transpose[1, 0](?x))) = relu(?x)
+axioms   transpose-transpose, with 600 others
+proof    both sides are in one class after one round, because of an instance inside relu
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tensorwright.rewriting.axioms import Axiom
+from tensorwright.rewriting.dims import Shape
+from tensorwright.rewriting.egraph import (
+    EGraph,
+    Goal,
+    GoalReached,
+    Id,
+    Limits,
+    Rewrite,
+    Runner,
+    ShapeAnalysis,
+    StopReason,
+    rewrite_of,
+)
+from tensorwright.rewriting.prove.problem import Problem
+from tensorwright.rewriting.terms import Input, Term
+
+
+class ProofSearch:
+    """The e-graph of a problem: what rewrites make equal among its terms."""
+
+    def __init__(self, problem: Problem, limits: Limits) -> None:
+        self.analysis = ShapeAnalysis(dict(problem.shapes), problem.known)
+        self.graph: EGraph[Shape] = EGraph(self.analysis)
+        self.runner = Runner(self.graph, limits)
+        for name, _ in problem.shapes:
+            self.graph.add(Input(name))
+
+    def goal(self, left: Sequence[Term], right: Sequence[Term]) -> Goal | None:
+        """The nodes of two sides, added where they are missing; None where they may not fit."""
+        pairs: list[tuple[Id, Id]] = []
+        for one, other in zip(left, right, strict=True):
+            ends = (self.graph.add(one), self.graph.add(other))
+            if ends[0] is None or ends[1] is None:
+                return None
+            if not self.analysis.may_merge(self.graph.data(ends[0]), self.graph.data(ends[1])):
+                return None
+            pairs.append((ends[0], ends[1]))
+        return tuple(pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Saturation:
+    """The result for a problem: the runner with its graph, what was asked for, why it stopped."""
+
+    runner: Runner[Shape]
+    goal: Goal
+    stop: StopReason
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether each pair of roots is equal."""
+        return isinstance(self.stop, GoalReached)
+
+
+@lru_cache(maxsize=16)
+def axiom_rewrites(axioms: tuple[Axiom, ...]) -> tuple[Rewrite, ...]:
+    """Axioms as rewrites, each tried at its triggers; axioms are told apart by identity."""
+    return tuple(rewrite_of(each.rule, [(term,) for term in each.triggers]) for each in axioms)
+
+
+def saturate(
+    problem: Problem,
+    axioms: Sequence[Axiom],
+    limits: Limits | None = None,
+    among: frozenset[str] | None = None,
+    without: str = "",
+) -> Saturation | None:
+    """Look for a proof; None where the two sides need not have the same shape.
+
+    among    axioms of these operators alone are used; None for all
+    without  the name of axioms that are not used
+    """
+    search = ProofSearch(problem, limits or Limits())
+    goal = search.goal(problem.rule.left, problem.rule.right)
+    if goal is None:
+        return None
+    used = [
+        each
+        for each in axiom_rewrites(tuple(axioms))
+        if (among is None or each.operators <= among) and each.name != without
+    ]
+    return Saturation(search.runner, goal, search.runner.run(used, goal))

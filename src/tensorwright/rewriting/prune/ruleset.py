@@ -1,0 +1,182 @@
+"""Rules as they are applied: as rewrites of one root or of several.
+
+    relu(eye[n.0]()) == eye[n.0]()                     a rewrite of eye[_n_0], both ways
+    split0[0, x.0](concat[0](?x, ?y)) == ?x            from left to right alone: who knows ?y?
+    matmul(?x, ?y), matmul(?x, ?z) == ...              a rewrite of two roots
+
+A rule can be applied in a direction if the side that is looked for binds every input of the other.
+It is reversible if both sides have the same inputs: then each use can be undone by another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from tensorwright.rewriting.dims import Dim, Extent, Size, atoms_of, resized
+from tensorwright.rewriting.egraph import Rewrite, rewrite_of, variables_of
+from tensorwright.rewriting.operators import operator_count
+from tensorwright.rewriting.terms import (
+    Apply,
+    AtLeast,
+    Param,
+    Rank,
+    Rule,
+    Term,
+    input_names,
+    names_in,
+    operator_names,
+    resized_fact,
+    with_params,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """A rule made ready for use.
+
+    name       that of the rule
+    rewrite    None where neither direction can be applied
+    roots      how many roots a side has
+    count      operators of the larger side
+    operators  those of both sides
+    """
+
+    name: str
+    rewrite: Rewrite | None
+    is_reversible: bool
+    roots: int
+    count: int
+    operators: frozenset[str]
+
+
+class RuleSet:
+    """Rules ready for use; a rewrite has the name of its rule.
+
+    rewrites    of all rules that can be applied
+    reversible  those among them that are reversible
+    """
+
+    def __init__(self, usable: Iterable[Usable]) -> None:
+        self._usable = tuple(usable)
+        pairs = [(each, each.rewrite) for each in self._usable if each.rewrite is not None]
+        self.rewrites = tuple(rewrite for _, rewrite in pairs)
+        self.reversible = tuple(rewrite for each, rewrite in pairs if each.is_reversible)
+
+    def __len__(self) -> int:
+        return len(self._usable)
+
+    def smaller_than(self, count: int) -> RuleSet:
+        """The rules both of whose sides have fewer operators."""
+        return RuleSet(each for each in self._usable if each.count < count)
+
+    def among(self, operators: frozenset[str]) -> RuleSet:
+        """The rules that have these operators alone."""
+        return RuleSet(each for each in self._usable if each.operators <= operators)
+
+    def of_one_root(self) -> RuleSet:
+        """The rules of one root."""
+        return RuleSet(each for each in self._usable if each.roots == 1)
+
+    def without(self, name: str) -> RuleSet:
+        """The rules with other names."""
+        return RuleSet(each for each in self._usable if each.name != name)
+
+    def plus(self, rule: Rule) -> RuleSet:
+        """These rules and one more."""
+        return RuleSet((*self._usable, _usable(rule)))
+
+
+def rule_set(rules: Iterable[Rule]) -> RuleSet:
+    """Prepare rules; each must have a name of its own."""
+    return RuleSet(map(_usable, rules))
+
+
+@lru_cache(maxsize=4096)
+def _usable(rule: Rule) -> Usable:
+    return Usable(
+        name=rule.name,
+        rewrite=_rewrite(rule),
+        is_reversible=variables_of(*rule.left) == variables_of(*rule.right),
+        roots=len(rule.left),
+        count=larger_side(rule),
+        operators=operator_names(*rule.left, *rule.right),
+    )
+
+
+def _rewrite(rule: Rule) -> Rewrite | None:
+    """A rule that is tried at each side from which it can be applied."""
+    opened = with_size_variables(rule) if len(rule.left) == 1 else rule
+    sides = zip((opened.left, opened.right), usable_directions(opened), strict=True)
+    triggers = [
+        [root for root in side if isinstance(root, Apply)] for side, is_usable in sides if is_usable
+    ]
+    return rewrite_of(opened, triggers) if triggers else None
+
+
+def larger_side(rule: Rule) -> int:
+    """How many operators the larger side of a rule has."""
+    return max(operator_count(*rule.left), operator_count(*rule.right))
+
+
+def usable_directions(rule: Rule) -> tuple[bool, bool]:
+    """Whether a rule can be applied from left to right, and from right to left."""
+    return _binds_all(rule, rule.left), _binds_all(rule, rule.right)
+
+
+def _binds_all(rule: Rule, side: tuple[Term, ...]) -> bool:
+    if not all(isinstance(each, Apply) for each in side):
+        return False
+    wanted = variables_of(*rule.left, *rule.right) | _named_in_sizes(rule)
+    return wanted <= variables_of(*side)
+
+
+def _named_in_sizes(rule: Rule) -> set[str]:
+    """The names in the condition, and those that only sizes speak of."""
+    found = {name for fact in rule.condition for name in names_in(fact)}
+    return found | set(input_names(*rule.left, *rule.right))
+
+
+def with_size_variables(rule: Rule) -> Rule:
+    """Inputs that stand in sizes alone become parameter variables: `eye[n.0]` is `eye[_n_0]`.
+
+    A variable may also stand for several parameters; that they are sizes is asked for in the
+    condition, where several are none.
+    """
+    roots = (*rule.left, *rule.right)
+    sized = set(input_names(*roots)) - variables_of(*roots)
+    if not sized:
+        return rule
+    extents: dict[Extent, None] = {}
+
+    def opened(extent: Extent) -> Size:
+        if extent.name not in sized:
+            return Dim.of(extent)
+        extents.setdefault(extent)
+        return Dim.of(_variable(extent))
+
+    left = tuple(_opened(each, opened) for each in rule.left)
+    right = tuple(_opened(each, opened) for each in rule.right)
+    facts = tuple(f for f in rule.condition if not (isinstance(f, Rank) and f.name in sized))
+    kept = tuple(resized_fact(fact, opened) for fact in facts)
+    positive = tuple(AtLeast(Dim.of(_variable(extent)), 1) for extent in extents)
+    return replace(rule, left=left, right=right, condition=(*kept, *positive))
+
+
+def _variable(extent: Extent) -> Extent:
+    return Extent(f"_{extent.name}_{extent.axis}", 0)
+
+
+def _opened(term: Term, sizes: Callable[[Extent], Size]) -> Term:
+    """The term with other extents; a parameter that is a variable alone becomes its name."""
+
+    def opened(param: Param) -> tuple[Param]:
+        if not isinstance(param, Dim):
+            return (param,)
+        size = resized(param, sizes)
+        atoms = atoms_of(size)
+        is_variable = len(atoms) == 1 and atoms[0].name.startswith("_")
+        return (atoms[0].name if is_variable and size == Dim.of(atoms[0]) else size,)
+
+    return with_params(term, opened)

@@ -1,0 +1,239 @@
+"""Terms and rules: what the generator writes, the prover proves and a person reads.
+
+    rule = parse_rule("relu(relu(?x)) == relu(?x)")    Rule((Apply("relu", ...),), (...))
+    applications(*rule.left)                           relu(?x), relu(relu(?x)): arguments first
+    canonical_rule(rule)                               the same with ?x1 for ?x
+
+Grammar
+    Term ::= Input(name)                            `?x`
+           | Apply(operator, params, args)          `conv2d[1, 1, same, none](?x, ?w)`
+    Rule ::= name: left == right if condition       `left` and `right` are tuples of as many roots
+    Atom of a condition ::= Rank(name, n) | Equal(a, b) | AtLeast(a, b) | Divides(d, n)
+
+Semantics.  An operator is a function of tensors and parameters (`operators/`); parameters are
+numbers, words, or sizes over the extents of inputs (`y.1`), so that one term speaks of all shapes.
+An operator with two outputs is two operators, its projections: `split0[axis, at]` is what comes
+before place `at`, `split1[axis, at]` the rest.  A rule says: for all inputs whose shapes satisfy
+the condition and for which both sides are well-typed, root i of the left equals root i of the
+right, over the reals.  Either side may have inputs that the other lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from tensorwright.rewriting.dims import Dim, Extent, Size, atoms_of, resized
+
+Param: TypeAlias = int | str | Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A tensor that a rule speaks about; any tensor of a fitting shape takes its place."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An operator applied to terms."""
+
+    operator: str
+    params: tuple[Param, ...]
+    args: tuple[Term, ...]
+
+
+Term: TypeAlias = Input | Apply
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Input `name` has so many dimensions."""
+
+    name: str
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """Two sizes are equal."""
+
+    left: Size
+    right: Size
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """`left >= right`."""
+
+    left: Size
+    right: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Divides:
+    """`divisor` divides `number`."""
+
+    divisor: Size
+    number: Size
+
+
+Fact: TypeAlias = Equal | AtLeast | Divides
+"""What a shape rule asks of sizes."""
+Condition: TypeAlias = tuple[Rank | Fact, ...]
+"""All of these hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An equality of tuples of terms, with its side condition.
+
+    name           "" where it has none yet
+    stamp          who proved it: "" for a candidate, else hash of the axioms and prover's version
+    reassociating  whether its proof holds over the reals and need not over floats
+    """
+
+    left: tuple[Term, ...]
+    right: tuple[Term, ...]
+    name: str = ""
+    condition: Condition = ()
+    stamp: str = ""
+    reassociating: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.left or len(self.left) != len(self.right):
+            raise ValueError("the sides of a rule have as many roots, at least one")
+
+
+def applications(*roots: Term) -> tuple[Apply, ...]:
+    """The distinct operator applications below some roots, arguments first: equal terms once."""
+    found: dict[Apply, None] = {}
+
+    def visit(term: Term) -> None:
+        if isinstance(term, Apply) and term not in found:
+            for arg in term.args:
+                visit(arg)
+            found.setdefault(term)
+
+    for root in roots:
+        visit(root)
+    return tuple(found)
+
+
+def operator_names(*roots: Term) -> frozenset[str]:
+    """The operators of a graph."""
+    return frozenset(each.operator for each in applications(*roots))
+
+
+def _names(term: Term) -> Iterator[str]:
+    if isinstance(term, Input):
+        yield term.name
+        return
+    for arg in term.args:
+        yield from _names(arg)
+    for param in term.params:
+        if isinstance(param, Dim):
+            yield from (extent.name for extent in atoms_of(param))
+
+
+def input_names(*roots: Term) -> tuple[str, ...]:
+    """The inputs in the order of their first appearance, those of parameters included."""
+    return tuple(dict.fromkeys(name for root in roots for name in _names(root)))
+
+
+def substitute(
+    term: Term, terms: Mapping[str, Term], sizes: Callable[[Extent], Size] | None = None
+) -> Term:
+    """Put terms in the place of inputs, and sizes in the place of extents in the parameters.
+
+    Inputs that are not in `terms` stay.  Without `sizes` parameters stay as they are.
+    """
+    if isinstance(term, Input):
+        return terms.get(term.name, term)
+    params = term.params if sizes is None else tuple(_resized(p, sizes) for p in term.params)
+    return Apply(term.operator, params, tuple(substitute(a, terms, sizes) for a in term.args))
+
+
+def _resized(param: Param, sizes: Callable[[Extent], Size]) -> Param:
+    return resized(param, sizes) if isinstance(param, Dim) else param
+
+
+def with_subterm(term: Term, old: Term, new: Term) -> Term:
+    """The term with one of its subterms replaced wherever it stands."""
+    if term == old:
+        return new
+    if isinstance(term, Input):
+        return term
+    args = tuple(with_subterm(arg, old, new) for arg in term.args)
+    return Apply(term.operator, term.params, args)
+
+
+def with_params(term: Term, change: Callable[[Param], Iterable[Param]]) -> Term:
+    """The term with each parameter replaced by others."""
+    if isinstance(term, Input):
+        return term
+    params = tuple(new for param in term.params for new in change(param))
+    return Apply(term.operator, params, tuple(with_params(arg, change) for arg in term.args))
+
+
+def resized_fact(fact: Rank | Fact, sizes: Callable[[Extent], Size]) -> Rank | Fact:
+    """A fact with sizes in the place of extents; ranks stay."""
+    match fact:
+        case Rank():
+            return fact
+        case Equal(left, right) | AtLeast(left, right) | Divides(left, right):
+            return type(fact)(resized(left, sizes), resized(right, sizes))
+
+
+def extents_in(fact: Rank | Fact) -> tuple[Extent, ...]:
+    """The extents that an atom of a condition speaks of."""
+    match fact:
+        case Rank():
+            return ()
+        case Equal(left, right) | AtLeast(left, right) | Divides(left, right):
+            return (*atoms_of(left), *atoms_of(right))
+
+
+def names_in(fact: Rank | Fact) -> set[str]:
+    """The inputs that an atom of a condition speaks of."""
+    if isinstance(fact, Rank):
+        return {fact.name}
+    return {extent.name for extent in extents_in(fact)}
+
+
+def rename(term: Term, names: Mapping[str, str]) -> Term:
+    """Give inputs other names, in parameters too; those not in `names` keep theirs."""
+    terms = {old: Input(new) for old, new in names.items()}
+    return substitute(term, terms, lambda extent: Dim.of(_renamed(extent, names)))
+
+
+def _renamed(extent: Extent, names: Mapping[str, str]) -> Extent:
+    return Extent(names.get(extent.name, extent.name), extent.axis)
+
+
+def canonical_rule(rule: Rule, prefix: str = "x") -> Rule:
+    """The rule with inputs named x1, x2, ... in the order of their appearance, left side first.
+
+    Two rules that differ only in the names of their inputs get the same form.
+    """
+    order = input_names(*rule.left, *rule.right)
+    names = {old: f"{prefix}{number}" for number, old in enumerate(order, 1)}
+    return rename_rule(rule, names)
+
+
+def rename_rule(rule: Rule, names: Mapping[str, str]) -> Rule:
+    """Give the inputs of a rule other names, in its condition too."""
+    return replace(
+        rule,
+        left=tuple(rename(term, names) for term in rule.left),
+        right=tuple(rename(term, names) for term in rule.right),
+        condition=tuple(_rename_fact(fact, names) for fact in rule.condition),
+    )
+
+
+def _rename_fact(fact: Rank | Fact, names: Mapping[str, str]) -> Rank | Fact:
+    if isinstance(fact, Rank):
+        return Rank(names.get(fact.name, fact.name), fact.rank)
+    return resized_fact(fact, lambda extent: Dim.of(_renamed(extent, names)))

@@ -1,0 +1,224 @@
+"""Rules and terms as text: one line a rule; parsing what was printed gives the same object.
+
+    parse_rule("merge: ewadd(?x, ?y) == ewadd(?y, ?x) if rank(x) = 2")
+    rule_text(rule)                        the same line again
+    parse_term("relu(?x")                  UsageError that shows the place
+
+    term       ?x | operator[param, ...](term, ...)          brackets stay away where empty
+    rule       name: term, term == term, term if atom and atom  [stamp, reassociating]
+    atom       rank(x) = 2 | x.1 = y.0 | x.2 >= 3 | w.1 divides x.1
+
+In a file empty lines and lines that begin with # say nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from tensorwright.base import UsageError
+from tensorwright.rewriting.dims import Size, parse_size
+from tensorwright.rewriting.terms import (
+    Apply,
+    AtLeast,
+    Condition,
+    Divides,
+    Equal,
+    Fact,
+    Input,
+    Param,
+    Rank,
+    Rule,
+    Term,
+)
+
+
+def term_text(term: Term) -> str:
+    """The text of a term."""
+    if isinstance(term, Input):
+        return f"?{term.name}"
+    params = f"[{', '.join(map(str, term.params))}]" if term.params else ""
+    return f"{term.operator}{params}({', '.join(map(term_text, term.args))})"
+
+
+def _atom_text(fact: Rank | Fact) -> str:
+    match fact:
+        case Rank(name, rank):
+            return f"rank({name}) = {rank}"
+        case Equal(left, right):
+            return f"{left} = {right}"
+        case AtLeast(left, right):
+            return f"{left} >= {right}"
+        case Divides(divisor, number):
+            return f"{divisor} divides {number}"
+
+
+def condition_text(condition: Condition) -> str:
+    """The text of a condition; "" where there is none."""
+    return " and ".join(map(_atom_text, condition))
+
+
+def rule_text(rule: Rule) -> str:
+    """The line of a rule."""
+    left, right = (", ".join(map(term_text, side)) for side in (rule.left, rule.right))
+    name = f"{rule.name}: " if rule.name else ""
+    condition = f" if {condition_text(rule.condition)}" if rule.condition else ""
+    marks = [rule.stamp] if rule.stamp else []
+    marks += [_REASSOCIATING] if rule.reassociating else []
+    stamp = f"  [{', '.join(marks)}]" if marks else ""
+    return f"{name}{left} == {right}{condition}{stamp}"
+
+
+_REASSOCIATING = "reassociating"
+_NAME = re.compile(r"[A-Za-z_][\w-]*")
+_RANK = re.compile(r"rank\(\s*(\w+)\s*\)\s*=\s*(\d+)$")
+_LINE = re.compile(
+    r"(?:(?P<name>[A-Za-z_][\w-]*)\s*:)?(?P<left>.*?)==(?P<right>.*?)"
+    r"(?:\sif\s(?P<condition>.*?))?(?:\s+\[(?P<stamp>[^\[\]]*)\])?$"
+)
+
+
+def _fault(text: str, reason: str) -> UsageError:
+    remedy = "a term is ?x or operator[params](term, ...), a rule is LEFT == RIGHT"
+    return UsageError(stage="rules", where=f"rule text {text!r}", reason=reason, remedy=remedy)
+
+
+class _Reader:
+    """A place in a text; the reading functions move it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.place = 0
+
+    def peek(self) -> str:
+        while self.place < len(self.text) and self.text[self.place].isspace():
+            self.place += 1
+        return self.text[self.place : self.place + 1]
+
+    def take(self, wanted: str) -> None:
+        if self.peek() != wanted:
+            found = self.text[self.place :].strip() or "its end"
+            raise _fault(self.text, f"{wanted!r} is expected before {found!r}")
+        self.place += 1
+
+    def name(self) -> str:
+        self.peek()
+        match = _NAME.match(self.text, self.place)
+        if match is None:
+            found = self.text[self.place :].strip() or "its end"
+            raise _fault(self.text, f"a name is expected before {found!r}")
+        self.place = match.end()
+        return match.group()
+
+    def term(self) -> Term:
+        if self.peek() == "?":
+            self.place += 1
+            return Input(self.name())
+        operator = self.name()
+        params: tuple[Param, ...] = ()
+        if self.peek() == "[":
+            end = self.text.find("]", self.place)
+            if end < 0:
+                raise _fault(self.text, "a [ is not closed")
+            listed = self.text[self.place + 1 : end].split(",")
+            params = tuple(self.param(each.strip()) for each in listed)
+            self.place = end + 1
+        self.take("(")
+        args = () if self.peek() == ")" else self.terms()
+        self.take(")")
+        return Apply(operator, params, args)
+
+    def param(self, text: str) -> Param:
+        if re.fullmatch(r"[A-Za-z_]\w*", text):
+            return text
+        return self.size(text)
+
+    def size(self, text: str) -> Size:
+        try:
+            return parse_size(text)
+        except ValueError as error:
+            raise _fault(self.text, str(error)) from None
+
+    def terms(self) -> tuple[Term, ...]:
+        found = [self.term()]
+        while self.peek() == ",":
+            self.place += 1
+            found.append(self.term())
+        return tuple(found)
+
+    def end(self) -> None:
+        if self.peek():
+            raise _fault(self.text, f"{self.text[self.place :]!r} is left over")
+
+
+def parse_term(text: str) -> Term:
+    """Read a term.
+
+    Raises:  UsageError that names the place.
+    """
+    reader = _Reader(text)
+    term = reader.term()
+    reader.end()
+    return term
+
+
+def _parse_side(text: str) -> tuple[Term, ...]:
+    reader = _Reader(text)
+    terms = reader.terms()
+    reader.end()
+    return terms
+
+
+def _parse_atom(text: str) -> Rank | Fact:
+    match = _RANK.match(text.strip())
+    if match is not None:
+        return Rank(match.group(1), int(match.group(2)))
+    reader = _Reader(text)
+    for sign, kind in ((" divides ", Divides), (">=", AtLeast), ("=", Equal)):
+        left, found, right = text.partition(sign)
+        if found:
+            return kind(reader.size(left), reader.size(right))
+    raise _fault(text, "a condition is rank(x) = 2, x.0 = y.1, x.0 >= 2 or w.1 divides x.1")
+
+
+def parse_rule(line: str) -> Rule:
+    """Read a rule.
+
+    Raises:  UsageError that names the place.
+    """
+    match = _LINE.match(line.strip())
+    if match is None:
+        raise _fault(line, "there is no ==")
+    left, right = _parse_side(match["left"]), _parse_side(match["right"])
+    if len(left) != len(right):
+        raise _fault(line, f"{len(left)} roots on the left, {len(right)} on the right")
+    atoms = match["condition"].split(" and ") if match["condition"] else []
+    marks = [mark.strip() for mark in (match["stamp"] or "").split(",")]
+    return Rule(
+        left=left,
+        right=right,
+        name=match["name"] or "",
+        condition=tuple(map(_parse_atom, atoms)),
+        stamp=", ".join(mark for mark in marks if mark != _REASSOCIATING),
+        reassociating=_REASSOCIATING in marks,
+    )
+
+
+def parse_rules(lines: Iterable[str]) -> tuple[Rule, ...]:
+    """Read the lines of a file.
+
+    Raises:  UsageError that names the line and the place in it.
+    """
+    found = []
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            found.append(_parse_numbered(text, number))
+    return tuple(found)
+
+
+def _parse_numbered(text: str, number: int) -> Rule:
+    try:
+        return parse_rule(text)
+    except UsageError as error:
+        raise error.at(f"line {number}, {error.where}") from None

@@ -1,0 +1,70 @@
+"""`tensorwright rewrite`: what is written, what is said, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+from tensorwright.graph import GraphBuilder, interpret, load_onnx, save_onnx
+from tensorwright.zoo import random_inputs
+
+Invoke = Callable[..., Result]
+
+
+@pytest.fixture
+def products(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two products that are one, of constants; programs are priced by the time model."""
+    monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "model")
+    source = np.random.default_rng(0)
+    b = GraphBuilder("products")
+    x = b.input("x", (64, 16))
+    for rows, columns in ((16, 512), (512, 16)):
+        weights = source.standard_normal((rows, columns)) / np.sqrt(rows)
+        x = b.add("matmul", x, b.constant(weights.astype(np.float32)))
+    path = tmp_path / "products.onnx"
+    save_onnx(b.finish((b.add("relu", x, output="y"),)), path)
+    return path
+
+
+def test_a_model_is_rewritten(invoke: Invoke, products: Path, tmp_path: Path) -> None:
+    better = tmp_path / "better.onnx"
+    result = invoke("rewrite", products, "-o", better, "--seconds", 5, "--threads", 1)
+    assert result.exit_code == 0, result.output
+    assert "3 operators became 2" in result.stdout
+    assert "associativity: 1" in result.stdout
+    before, after = load_onnx(products), load_onnx(better)
+    assert (after.inputs, after.outputs) == (before.inputs, before.outputs)
+    inputs = random_inputs(before)
+    want, found = interpret(before, inputs)["y"], interpret(after, inputs)["y"]
+    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
+
+
+def test_a_model_that_stays_is_written_and_said_so(
+    invoke: Invoke, products: Path, tmp_path: Path
+) -> None:
+    same = tmp_path / "same.onnx"
+    result = invoke("rewrite", products, "-o", same, "--exact", "--threads", 1)
+    assert result.exit_code == 0, result.output
+    assert "3 operators, not changed: nothing faster was found" in result.stdout
+    assert len(load_onnx(same).nodes) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("-o", "missing/folder/out.onnx"), "missing"),
+        (("-o", "out.onnx", "--seconds", "-1"), "-1"),
+        (("-o", "out.onnx", "--target", "z80"), "z80"),
+    ],
+)
+def test_what_cannot_be_is_refused_first(
+    invoke: Invoke, products: Path, options: tuple[str, ...], text: str
+) -> None:
+    result = invoke("rewrite", products, *options)
+    assert result.exit_code == (8 if "missing" in text else 2)
+    assert text in result.output
+    assert "Traceback" not in result.output

@@ -1,0 +1,104 @@
+"""The shipped axioms parse, are true at many shapes, and print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tensorwright.base import UsageError
+from tensorwright.rewriting import axioms as package
+from tensorwright.rewriting.axioms import instances, load_axioms, parse_axioms, set_hash
+from tensorwright.rewriting.egraph import variables_of
+from tensorwright.rewriting.prove import Budget, derivable, validate
+from tensorwright.rewriting.terms import Input
+
+SHORT = Budget(shapes=4, largest=2, tries=2000, volume=60, whole=False)
+NAMES = instances(load_axioms())
+
+
+def test_the_files_are_short() -> None:
+    folder = Path(str(package.__file__)).parent
+    lines = sum(len(f.read_text(encoding="utf-8").splitlines()) for f in folder.glob("*.rules"))
+    assert lines < 1400
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_axiom_holds_at_some_shapes(name: str) -> None:
+    """`tensorwright rules axioms --validate` tries many more."""
+    found = validate(name, NAMES[name], SHORT)
+    assert found.faults == ()
+    assert found.shapes >= 4 or found.complete
+
+
+def test_a_shortcut_follows_from_the_others_and_a_basic_property_does_not() -> None:
+    axioms = load_axioms()
+    assert NAMES["concat-ones"][0].shortcut
+    assert derivable("concat-ones", axioms)
+    assert not NAMES["relu-relu"][0].shortcut
+    assert not derivable("relu-relu", axioms)
+
+
+def test_an_axiom_without_parameters_and_extents_has_one_shape() -> None:
+    found = validate("scalar-rank-0", NAMES["scalar-rank-0"], SHORT)
+    assert (found.shapes, found.complete) == (1, True)
+
+
+def test_validation_finds_a_false_axiom() -> None:
+    wrong = parse_axioms("wrong: relu(ewadd(?x, ?y)) == ewadd(relu(?x), relu(?y))", "test")
+    assert validate("wrong", wrong, SHORT).faults
+
+
+def test_validation_finds_what_holds_at_equal_extents_alone() -> None:
+    wrong = parse_axioms(
+        "wrong: transpose[1, 0](split0[0, _at](?x)) == transpose[1, 0](split0[1, _at](?x))", "test"
+    )
+    assert validate("wrong", wrong, SHORT).faults
+
+
+def test_an_axiom_is_written_out_for_each_axis() -> None:
+    (first, *others) = parse_axioms("a: split0[_i, x._i](concat[_i](?x, ?y)) == ?x", "test")
+    assert len(others) == 3
+    assert str(first) == "a: split0[0, x.0](concat[0](?x, ?y)) == ?x"
+
+
+def test_an_axiom_is_written_out_for_each_choice() -> None:
+    text = "for _p; _a in (1, 0; 1) (0, 1; 0)\nb: relu(transpose[_p](concat[_a](?x, ?y))) == ?x"
+    found = parse_axioms(text.replace("?x, ?y", "?x, ?x"), "test")
+    assert [str(each) for each in found] == [
+        "b: relu(transpose[1, 0](concat[1](?x, ?x))) == ?x",
+        "b: relu(transpose[0, 1](concat[0](?x, ?x))) == ?x",
+    ]
+
+
+def test_lines_for_values_multiply_and_lists_have_names() -> None:
+    pairs = "for _a; _b in different axes\nc: relu(split0[_a, 1](split0[_b, 2](?x))) == ?x"
+    assert len(parse_axioms(pairs, "test")) == 12
+    assert len(parse_axioms(pairs.replace("different", "rising"), "test")) == 6
+    assert len(parse_axioms(f"for _z in (1) (2)\n{pairs.replace('1]', '_z]')}", "test")) == 24
+    moved = "for _p; _a; _b in permuted axes\nd: transpose[_p](split0[_a, _b](?x)) == ?x"
+    texts = [str(each) for each in parse_axioms(moved, "test")]
+    assert "d: transpose[0, 2, 3, 1](split0[1, 3](?x)) == ?x" in texts
+
+
+def test_triggers_bind_all_variables() -> None:
+    for axiom in load_axioms():
+        wanted = variables_of(*axiom.rule.left, *axiom.rule.right)
+        for trigger in axiom.triggers:
+            assert not isinstance(trigger, Input)
+            assert wanted <= variables_of(trigger)
+
+
+def test_an_axiom_without_a_trigger_is_refused() -> None:
+    with pytest.raises(UsageError, match="neither side binds"):
+        parse_axioms("c: relu(?x) == tanh(?y)", "test")
+
+
+def test_an_unknown_operator_is_refused() -> None:
+    with pytest.raises(UsageError, match="no such operator"):
+        parse_axioms("c: relue(?x) == ?x", "test")
+
+
+def test_the_hash_does_not_depend_on_order() -> None:
+    axioms = load_axioms()
+    assert set_hash(axioms) == set_hash(tuple(reversed(axioms)))

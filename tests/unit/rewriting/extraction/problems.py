@@ -1,0 +1,45 @@
+"""Small extraction problems, and the cheapest selection of each by trying all."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+from tensorwright.rewriting.extraction import ExtractionProblem, Selection
+
+
+def random_problem(seed: int, classes: int = 7, most_nodes: int = 3) -> ExtractionProblem:
+    """Some nodes of each class over any classes; loops are frequent, and one class is a leaf."""
+    source = random.Random(seed)
+    nodes: list[tuple[int, float, tuple[int, ...]]] = [(classes - 1, 1.0, ())]
+    for name in range(classes - 1):
+        for _ in range(source.randint(1, most_nodes)):
+            below = tuple(source.randrange(classes) for _ in range(source.randint(1, 3)))
+            nodes.append((name, float(source.randint(0, 5)), below))
+    return ExtractionProblem.of(nodes, (0, 1))
+
+
+def best_of_all(problem: ExtractionProblem) -> float:
+    """The least cost of a selection; infinite where there is none."""
+    best = math.inf
+    names = [name for name, members in enumerate(problem.members) if members]
+    for nodes in itertools.product(*(problem.members[name] for name in names)):
+        try:
+            best = min(best, Selection.of(problem, dict(zip(names, nodes, strict=True))).cost)
+        except (KeyError, ValueError):
+            continue
+    return best
+
+
+def merged(count: int = 2) -> ExtractionProblem:
+    """Products of one tensor, each of cost 10 alone and 11 for all of them together.
+
+    Classes: 0 the pair of results, 1.. the results, then the product of all, the tensor.
+    """
+    shared, tensor = count + 1, count + 2
+    nodes: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, tuple(range(1, count + 1)))]
+    for name in range(1, count + 1):
+        nodes += [(name, 10.0, (tensor,)), (name, 0.0, (shared,))]
+    nodes += [(shared, 11.0, (tensor,)), (tensor, 0.0, ())]
+    return ExtractionProblem.of(nodes, (0,))

@@ -1,0 +1,163 @@
+"""Selections against all selections: trees, steps, integer programs and what these leave out."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from tests.unit.rewriting.extraction.problems import best_of_all, merged, random_problem
+
+from tensorwright.rewriting.extraction import (
+    ExtractionProblem,
+    Selection,
+    cheap_selections,
+    cheapest_dag,
+    cheapest_exact,
+    cheapest_trees,
+)
+from tensorwright.rewriting.extraction.draft import Draft
+from tensorwright.rewriting.extraction.reduction import reduced
+
+SEEDS = range(60)
+
+
+def test_a_selection_counts_each_class_once_and_its_tree_each_use() -> None:
+    problem = ExtractionProblem.of([(0, 1.0, (1, 1)), (1, 2.0, (2,)), (2, 4.0, ())], (0,))
+    selection = Selection.of(problem, {0: 0, 1: 1, 2: 2})
+    assert selection.nodes == (2, 1, 0)
+    assert (selection.cost, selection.tree_cost(problem)) == (7.0, 13.0)
+    assert selection.choice(problem) == {0: 0, 1: 1, 2: 2}
+
+
+def test_a_selection_has_no_loop() -> None:
+    problem = ExtractionProblem.of([(0, 1.0, (1,)), (1, 1.0, (0,))], (0,))
+    with pytest.raises(ValueError, match="class 0 needs itself"):
+        Selection.of(problem, {0: 0, 1: 1})
+
+
+def test_costs_below_zero_are_refused() -> None:
+    with pytest.raises(ValueError, match="node 1 costs -1"):
+        ExtractionProblem.of([(0, 1.0, ()), (0, -1.0, ())], (0,))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_trees_are_the_cheapest(seed: int) -> None:
+    problem = random_problem(seed)
+    expected = dict.fromkeys(range(len(problem.members)), math.inf)
+    for _ in problem.members:
+        for node, name in enumerate(problem.node_class):
+            total = problem.cost[node] + sum(expected[each] for each in problem.children[node])
+            expected[name] = min(expected[name], total)
+    _, costs = cheapest_trees(problem)
+    assert costs == {name: cost for name, cost in expected.items() if cost < math.inf}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_integer_programs_find_the_cheapest_selection(seed: int) -> None:
+    problem = random_problem(seed)
+    best = best_of_all(problem)
+    if best == math.inf:
+        with pytest.raises(ValueError, match="no term of finite cost"):
+            cheapest_exact(problem)
+        return
+    found = cheapest_exact(problem)
+    assert found.selection.cost == pytest.approx(best)
+    assert found.is_optimal
+    assert found.gap == pytest.approx(0, abs=1e-6)
+    stepwise = cheapest_dag(problem)
+    assert best - 1e-9 <= stepwise.selection.cost
+    usual, _ = cheapest_trees(problem)
+    assert stepwise.selection.cost <= Selection.of(problem, usual).cost + 1e-9
+    assert stepwise.is_done
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_left_out_is_not_needed(seed: int) -> None:
+    problem = random_problem(seed)
+    best = best_of_all(problem)
+    if best == math.inf:
+        return
+    left = reduced(problem, best)
+    nodes = [
+        (problem.node_class[node], problem.cost[node], problem.children[node])
+        for node in left.nodes
+    ]
+    assert best_of_all(ExtractionProblem.of(nodes, problem.roots)) == pytest.approx(best)
+    assert left.bound <= best + 1e-9
+    chosen = cheapest_exact(problem).selection.choice(problem)
+    assert left.needed <= chosen.keys()
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_what_only_gains_together_is_merged(count: int) -> None:
+    problem = merged(count)
+    usual, _ = cheapest_trees(problem)
+    assert Selection.of(problem, usual).cost == 10.0 * count
+    assert cheapest_dag(problem).selection.cost == 11.0
+
+
+def test_results_added_to_themselves_cost_no_more_than_once() -> None:
+    deep = 5000
+    nodes = [(name, 1.0, (name + 1, name + 1)) for name in range(deep)]
+    problem = ExtractionProblem.of([*nodes, (deep, 1.0, ())], (0,))
+    assert cheapest_dag(problem).selection.cost == deep + 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_steps_can_be_taken_back(seed: int) -> None:
+    problem = random_problem(seed, classes=9)
+    usual, _ = cheapest_trees(problem)
+    if any(root not in usual for root in problem.roots):
+        return
+    draft = Draft(problem, usual)
+    before, marks = draft.selection(), []
+    for node, name in enumerate(problem.node_class):
+        if draft.is_used(name):
+            marks.append((draft.mark(), draft.selection()))
+            draft.switch(name, node)
+            assert draft.cost == pytest.approx(draft.selection().cost)
+    for mark, selection in reversed(marks):
+        draft.undo(mark)
+        assert draft.selection() == selection
+        assert draft.cost == pytest.approx(selection.cost)
+    assert draft.selection() == before
+
+
+def test_where_the_time_is_over_the_start_is_kept_and_the_bound_is_true() -> None:
+    problem = merged(3)
+    usual, _ = cheapest_trees(problem)
+    start = Selection.of(problem, usual)
+    found = cheapest_exact(problem, limit_s=0.0, start=start)
+    assert found.selection == start
+    assert found.solves == 0
+    assert not found.is_optimal
+    assert found.bound <= 11.0
+
+
+def test_where_the_steps_are_used_up_it_is_said() -> None:
+    found = cheapest_dag(merged(3), most_steps=1)
+    assert not found.is_done
+    assert found.selection.cost == 30.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_other_selections_are_cheap_and_unlike_each_other(seed: int) -> None:
+    problem = random_problem(seed)
+    best = best_of_all(problem)
+    if best == math.inf:
+        return
+    found = cheap_selections(problem, 4)
+    assert 1 <= len(found) <= 4
+    costly = [frozenset(node for node in each.nodes if problem.cost[node]) for each in found]
+    assert len(set(costly)) == len(found)
+    assert [each.cost for each in found] == sorted(each.cost for each in found)
+    assert found[0].cost <= cheapest_dag(problem).selection.cost
+    for each in found:
+        again = Selection.of(problem, each.choice(problem))
+        assert {*again.nodes} == {*each.nodes}
+        assert again.cost == pytest.approx(each.cost)
+
+
+def test_the_second_best_is_found() -> None:
+    costs = [selection.cost for selection in cheap_selections(merged(2), 3)]
+    assert costs[:2] == [11.0, 20.0]

@@ -1,0 +1,48 @@
+"""A preset small enough for brute force, and its enumeration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tensorwright.rewriting.generate.enumerate.checkpoint import WorkFolder
+from tensorwright.rewriting.generate.enumerate.enumerate import (
+    Enumeration,
+    enumerate_terms,
+    run_of,
+)
+from tensorwright.rewriting.generate.preset import Application, Preset, data, weights
+
+TINY = Preset(
+    "tiny",
+    (*data("x", 2, (2, 3)), *weights("w", 1, (3, 3)), *weights("s", 1, (), first=0)),
+    (
+        Application("matmul", ranks=(2,)),
+        Application("ewadd"),
+        Application("ewmul"),
+        Application("scalar_mul"),
+        Application("relu", ranks=(2,)),
+        Application("transpose", (1, 0)),
+        Application("concat", (0,)),
+        Application("split0", (0,)),
+        Application("split1", (0,)),
+        Application("eye", (3,)),
+    ),
+)
+
+
+def enumerated(
+    path: Path, max_operators: int, *, workers: int = 1, resume: bool = False
+) -> Enumeration:
+    """The enumeration of the tiny preset, kept in a folder."""
+    folder = WorkFolder(path, run_of(TINY, max_operators, 0), resume=resume)
+    return enumerate_terms(TINY, max_operators, folder, workers=workers)
+
+
+def facts(found: Enumeration) -> dict[str, bytes]:
+    """All that was found, for comparing bit by bit."""
+    arrays = {f"table_{name}": column for name, column in found.table.columns().items()}
+    for name in ("code", "place", "a", "b", "key"):
+        arrays[f"equal_{name}"] = getattr(found.equal.batch, name)
+    arrays["of"] = found.equal.of
+    numbers = repr((found.graphs, found.two_outputs, found.applications)).encode()
+    return {name: column.tobytes() for name, column in arrays.items()} | {"numbers": numbers}

@@ -1,0 +1,107 @@
+"""The rules that ship: readable, current, proved, and true of numbers."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from tensorwright.rewriting import (
+    Rule,
+    evaluate_terms,
+    operator_names,
+    parse_rule,
+    rule_text,
+)
+from tensorwright.rewriting.generate import generate_rules, presets_of
+from tensorwright.rewriting.library import (
+    head_of,
+    library_text,
+    load_library,
+    read_library,
+    shipped_path,
+)
+from tensorwright.rewriting.prove import (
+    Problem,
+    Proved,
+    problems_of,
+    prove,
+    sample_shapes,
+    stamp_of,
+)
+from tensorwright.rewriting.prune import rule_set, subsuming_rules
+
+LIBRARY = load_library()
+SAMPLE = random.Random(4).sample(LIBRARY, min(6, len(LIBRARY)))
+_POSITIVE = frozenset({"ewdiv", "batch_norm"})
+
+
+def test_the_file_is_what_its_rules_say() -> None:
+    text = shipped_path().read_text(encoding="utf-8")
+    assert library_text(head_of(text.splitlines()), LIBRARY) == text
+    assert read_library(text.splitlines()) == LIBRARY
+    assert len(LIBRARY) >= 100
+
+
+def test_names_are_names_of_one_rule() -> None:
+    names = [each.rule.name for each in LIBRARY]
+    assert all(names)
+    assert len(set(names)) == len(names)
+    for each in LIBRARY:
+        assert each.origin
+        assert parse_rule(rule_text(each.rule)) == each.rule
+
+
+def test_stamps_are_those_of_the_axioms_and_the_prover() -> None:
+    """If not, `tensorwright rules generate --shipped -o FILE` writes the file anew."""
+    assert {each.rule.stamp for each in LIBRARY} == {stamp_of()}
+
+
+@pytest.mark.parametrize("rule", [each.rule for each in SAMPLE], ids=lambda rule: rule.name)
+def test_a_sample_is_proved_again(rule: Rule) -> None:
+    outcome = prove(rule)
+    assert isinstance(outcome, Proved), str(outcome)
+
+
+def test_small_candidates_follow_from_what_ships() -> None:
+    """Fewer rules, same power: all that is found with two operators, and is true, is rewritten."""
+    shipped = rule_set(each.rule for each in LIBRARY)
+    part = presets_of("taso")[0].name
+    found = [rule for rule in generate_rules(part, 2).rules if "x1" in rule_text(rule)]
+    assert len(found) >= 30
+    assert [rule_text(rule) for rule in found if subsuming_rules(rule, shipped) is None] == []
+
+
+def random_inputs(problem: Problem, seed: int, count: int) -> Iterator[dict[str, np.ndarray]]:
+    """Float64 inputs at shapes that satisfy the condition; what is divided by is positive."""
+    rule = problem.rule
+    generator = np.random.default_rng(seed)
+    operators = operator_names(*rule.left, *rule.right)
+    for shapes in islice(sample_shapes(problem, seed, largest=5), count):
+        values = {name: generator.standard_normal(shape) for name, shape in shapes.items()}
+        if operators & _POSITIVE:
+            values = {name: np.abs(value) + 0.5 for name, value in values.items()}
+        yield values
+
+
+@pytest.mark.parametrize("rule", [each.rule for each in LIBRARY], ids=lambda rule: rule.name)
+def test_both_sides_are_equal_in_numbers(rule: Rule) -> None:
+    """At the lowest and the highest ranks, two shapes in all."""
+    problems = problems_of(rule)
+    chosen = (problems[0], problems[-1]) if len(problems) > 1 else problems
+    seed = zlib.crc32(rule_text(rule).encode())
+    tried = 0
+    for problem in chosen:
+        for inputs in random_inputs(problem, seed, 2 // len(chosen)):
+            values = evaluate_terms((*rule.left, *rule.right), inputs)
+            count = len(rule.left)
+            for left, right in zip(values[:count], values[count:], strict=True):
+                assert np.isfinite(left).all()
+                scale = np.abs(left).max(initial=1e-300)
+                assert np.abs(left - right).max(initial=0.0) <= 1e-9 * scale
+            tried += 1
+    assert tried

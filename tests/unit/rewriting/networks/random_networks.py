@@ -1,0 +1,100 @@
+"""Small random networks of matrices and images, and what they compute in f64."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from tensorwright.base import DType
+from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.ops import Array
+
+_FUNCTIONS = ("relu", "tanh", "sigmoid", "exp", "gelu", "neg")
+_PAIRS = ("add", "mul", "sub")
+
+
+def random_matrices(seed: int, steps: int = 9) -> Graph:
+    """Products that share factors, sums, functions, parts and joins of matrices."""
+    draw = random.Random(seed)
+    b = GraphBuilder(f"matrices_{seed}")
+    values = [b.input("x", (4, 6)), b.input("y", (4, 6))]
+    for _ in range(steps):
+        kind = draw.choice(("product", "product", "product", "pair", "function", "join", "part"))
+        one = draw.choice(values[-6:])
+        rows, columns = b.shape_of(one)
+        if kind == "product":
+            w = b.constant(_weights(draw, columns, draw.choice((6, 6, 4))))
+            made = b.add("matmul", one, w)
+            if draw.random() < 0.4:
+                made = b.add("add", made, b.constant(_weights(draw, b.shape_of(made)[1])))
+        elif kind == "pair":
+            others = [each for each in values if b.shape_of(each) == (rows, columns)]
+            made = b.add(draw.choice(_PAIRS), one, draw.choice(others))
+        elif kind == "function":
+            made = b.add(draw.choice(_FUNCTIONS), one)
+        elif kind == "join":
+            others = [each for each in values if b.shape_of(each)[0] == rows]
+            made = b.add("concat", one, draw.choice(others), draw.choice(others), axis=1)
+        else:
+            made = b.add("slice", one, axes=(1,), starts=(1,), ends=(max(2, columns - 1),))
+        values.append(made)
+    return b.finish(tuple(dict.fromkeys(values[-3:])))
+
+
+def random_images(seed: int, steps: int = 8) -> Graph:
+    """Convolutions that share images, with and without bias and groups, pools, sums and joins."""
+    draw = random.Random(seed)
+    b = GraphBuilder(f"images_{seed}")
+    values = [b.input("x", (1, 4, 6, 6)), b.input("y", (1, 4, 6, 6))]
+    for _ in range(steps):
+        kind = draw.choice(("conv", "conv", "conv", "pool", "pair", "function", "join", "split"))
+        one = draw.choice(values[-5:])
+        channels = b.shape_of(one)[1]
+        if kind == "conv":
+            size, groups = draw.choice((1, 3, 3)), draw.choice((1, 1, 2))
+            groups = groups if channels % groups == 0 else 1
+            kernel = _weights(draw, 4, channels // groups, size, size)
+            bias = [b.constant(_weights(draw, 4))] if draw.random() < 0.4 else []
+            pads = (size // 2,) * 4
+            made = b.add("conv", one, b.constant(kernel), *bias, pads=pads, groups=groups)
+        elif kind == "pool":
+            name = draw.choice(("max_pool", "average_pool"))
+            counts = {"count_include_pad": True} if name == "average_pool" else {}
+            made = b.add(name, one, kernel=(3, 3), pads=(1, 1, 1, 1), **counts)
+        elif kind == "pair":
+            others = [each for each in values if b.shape_of(each) == b.shape_of(one)]
+            made = b.add(draw.choice(_PAIRS), one, draw.choice(others))
+        elif kind == "function":
+            made = b.add(draw.choice(_FUNCTIONS[:3]), one)
+        elif kind == "join":
+            made = b.add("concat", one, draw.choice(values), axis=1)
+        else:
+            half = channels // 2
+            values += b.apply("split", (one,), sizes=(half, channels - half), axis=1)
+            continue
+        values.append(made)
+    return b.finish(tuple(dict.fromkeys(values[-3:])))
+
+
+def _weights(draw: random.Random, *shape: int) -> Array:
+    drawn = np.random.default_rng(draw.randrange(1 << 30)).standard_normal(shape)
+    return (drawn / np.sqrt(max(1, np.prod(shape[1:])))).astype(np.float32)
+
+
+def in_double(graph: Graph, seed: int = 0) -> list[Array]:
+    """What a network computes of random numbers, its constants and its arithmetic in f64."""
+    source = np.random.default_rng(seed)
+    b = GraphBuilder(graph.name)
+    for name in graph.inputs:
+        b.input(name, graph.types[name].shape, DType.F64)
+    for name, array in graph.constants.items():
+        b.constant(array.astype(np.float64) if graph.types[name].dtype.is_float else array, name)
+    for node in graph.nodes:
+        attributes = {
+            name: DType.F64 if value is DType.F32 else value for name, value in node.attributes
+        }
+        b.apply(node.operator, node.inputs, node.outputs, **attributes)
+    double = b.finish(graph.outputs)
+    drawn = {name: source.standard_normal(graph.types[name].shape) for name in graph.inputs}
+    return list(interpret(double, drawn).values())

@@ -1,0 +1,198 @@
+"""Networks as terms: read, rewritten, chosen and written they compute the same."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from tests.unit.rewriting.networks.random_networks import (
+    in_double,
+    random_images,
+    random_matrices,
+)
+
+from tensorwright.base import DType
+from tensorwright.graph import Graph, GraphBuilder, interpret, simplify
+from tensorwright.rewriting import parse_rules
+from tensorwright.rewriting.egraph import BudgetSpent, Saturated
+from tensorwright.rewriting.extraction import cheap_selections, cheapest_dag
+from tensorwright.rewriting.library import load_library
+from tensorwright.rewriting.networks import (
+    Network,
+    NetworkExtraction,
+    NetworkRules,
+    Roofline,
+    SaturationLimits,
+    chosen_outputs,
+    network_rules,
+    read_network,
+    saturate_network,
+    steps_between,
+    write_network,
+    write_outline,
+)
+from tensorwright.zoo import build, random_inputs
+
+RULES = network_rules(each.rule for each in load_library())
+MERGE = next(each.rule for each in load_library() if each.rule.name == "merge-matmuls")
+
+
+def weights(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    drawn = np.random.default_rng(sum(shape)).standard_normal(shape)
+    return (drawn / np.sqrt(shape[-1])).astype(np.float32)
+
+
+def chosen(network: Network) -> Graph:
+    extraction = NetworkExtraction(network, Roofline())
+    return write_network(network, extraction.choice(cheapest_dag(extraction.problem).selection))
+
+
+def mixed() -> Graph:
+    """Operators with counterparts of all kinds, and some without."""
+    b = GraphBuilder("mixed")
+    x, ids = b.input("x", (2, 5, 8)), b.input("ids", (2, 5), DType.I64)
+    x = b.add("add", x, b.add("gather", b.constant(weights(11, 8)), ids))
+    y = b.add("add", b.add("matmul", x, b.constant(weights(8, 12))), b.constant(weights(12)))
+    parts = b.apply("split", (y,), sizes=(4, 3, 5), axis=2)
+    joined = b.add("concat", parts[2], parts[0], parts[1], axis=2)
+    scaled = b.add("mul", joined, b.constant(np.float32([0.5])))
+    turned = b.add("transpose", scaled, perm=(0, 2, 1))
+    scores = b.add("softmax", b.add("matmul", scaled, turned))
+    rows = b.add("reshape", scores, shape=(10, 5))
+    last = b.add("gemm", rows, b.constant(weights(7, 5)), b.constant(weights(7)), trans_b=True)
+    top, places = b.apply("topk", (last,), k=2)
+    same = b.add("identity", top)
+    return b.finish((same, places, "ids", b.add("relu", last)))
+
+
+@pytest.mark.parametrize("name", ["squeezenet", "nasrnn", "taso_bert", "mobilenet_v2"])
+def test_what_is_not_rewritten_is_written_with_the_same_operators(name: str) -> None:
+    graph = simplify(build(name))
+    network = read_network(graph)
+    extraction = NetworkExtraction(network, Roofline())
+    selection = cheapest_dag(extraction.problem).selection
+    back = simplify(write_outline(network, extraction.choice(selection)))
+    own, its = (Counter(node.operator for node in each.nodes) for each in (graph, back))
+    assert own == its
+    assert (graph.inputs, graph.outputs) == (back.inputs, back.outputs)
+    assert graph.output_types == back.output_types
+
+
+def test_every_operator_can_be_read() -> None:
+    graph = simplify(mixed())
+    back = chosen(read_network(graph))
+    assert (graph.inputs, graph.outputs) == (back.inputs, back.outputs)
+    inputs = random_inputs(graph)
+    for want, found in zip(
+        interpret(graph, inputs).values(), interpret(back, inputs).values(), strict=True
+    ):
+        np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("draw", [random_matrices, random_images], ids=["matrices", "images"])
+@pytest.mark.parametrize("seed", range(25))
+def test_rewritten_networks_compute_the_same(draw: type[object], seed: int) -> None:
+    graph = simplify(draw(seed))  # type: ignore[arg-type, call-arg]
+    limits = random.Random(seed)
+    network = read_network(graph)
+    saturate_network(
+        network,
+        RULES,
+        SaturationLimits(limits.randrange(3), limits.randrange(1, 4), limits.choice((300, 1500))),
+    )
+    extraction = NetworkExtraction(network, Roofline(1e9, 1e9))
+    want = in_double(graph)
+    for selection in cheap_selections(extraction.problem, 3):
+        back = write_network(network, extraction.choice(selection))
+        assert back.outputs == graph.outputs
+        for one, other in zip(in_double(back), want, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(other).max())
+
+
+def shared_products(count: int) -> Graph:
+    """Products of one matrix with several, each an output."""
+    b = GraphBuilder("shared")
+    x = b.input("x", (8, 16))
+    return b.finish(tuple(b.add("matmul", x, b.constant(weights(16, 4 + n))) for n in range(count)))
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 8])
+def test_groups_are_merged_by_neighbours_and_by_chain(count: int) -> None:
+    network = read_network(shared_products(count), with_proofs=True)
+    only = NetworkRules((), network_rules([MERGE]).merges)
+    found = saturate_network(network, only, SaturationLimits(merges=1, rounds=0))
+    products = network.terms.with_operator("matmul")
+    widths = sorted(network.terms.data(name).shape[1] for name in products)
+    own = [4 + n for n in range(count)]
+    pairs = [one + other for one, other in pairwise(own)]
+    chain = [sum(own[:n]) for n in range(3, count + 1)]
+    assert widths == sorted([*own, *pairs, *chain])
+    extraction = NetworkExtraction(network, Roofline(start_s=1.0))
+    choice = extraction.choice(cheapest_dag(extraction.problem).selection)
+    graph = simplify(write_network(network, choice))
+    assert [node.operator for node in graph.nodes].count("matmul") == 1
+    steps = steps_between(found, chosen_outputs(network, choice))
+    assert {step.rewrite.name for step in steps} == {"merge-matmuls"}
+
+
+def test_the_steps_are_those_that_the_outputs_need() -> None:
+    b = GraphBuilder("chain")
+    x = b.input("x", (8, 16))
+    y = b.add("matmul", b.add("matmul", x, b.constant(weights(16, 64))), b.constant(weights(64, 4)))
+    graph = b.finish((y, b.add("relu", b.add("relu", x))))
+    network = read_network(graph, with_proofs=True)
+    found = saturate_network(network, RULES)
+    extraction = NetworkExtraction(network, Roofline(1e6, 1e6))
+    choice = extraction.choice(cheapest_dag(extraction.problem).selection)
+    back = simplify(write_network(network, choice))
+    assert sorted(node.operator for node in back.nodes) == ["matmul", "relu"]
+    steps = steps_between(found, chosen_outputs(network, choice))
+    assert {step.rewrite.name for step in steps} == {"associativity", "relu-relu-to-relu"}
+
+
+def test_constants_are_not_rewritten() -> None:
+    b = GraphBuilder("constants")
+    x = b.input("x", (4, 4))
+    w = b.add("relu", b.add("relu", b.constant(weights(4, 4))))
+    network = read_network(b.finish((b.add("matmul", x, w),)))
+    before = len(network.terms)
+    assert isinstance(saturate_network(network, RULES).stop, Saturated)
+    assert len(network.terms) == before
+
+
+def test_exact_rules_keep_the_order_of_sums() -> None:
+    exact = network_rules((each.rule for each in load_library()), is_exact=True)
+    names = {each.name for each in exact.plain}
+    assert "associativity" not in names
+    assert "relu-relu-to-relu" in names
+    assert len(exact.plain) < len(RULES.plain)
+
+
+def test_terms_are_not_moved_there_and_back() -> None:
+    (rule,) = parse_rules(
+        ["twice: reshape[x.0*x.1](reshape[x.1, x.0](?x)) == reshape[x.0*x.1](?x)"]
+    )
+    (rewrite,) = network_rules([rule]).plain
+    assert [len(trigger.patterns) for trigger in rewrite.triggers] == [1]
+    assert rewrite.triggers[0].patterns[0].term == rule.left[0]
+
+
+def test_limits_are_named() -> None:
+    network = read_network(simplify(build("taso_bert")))
+    stop = saturate_network(network, RULES, SaturationLimits(nodes=300)).stop
+    assert isinstance(stop, BudgetSpent)
+    assert stop.limit == "nodes"
+    network = read_network(simplify(build("taso_bert")))
+    stop = saturate_network(network, RULES, SaturationLimits(seconds=0)).stop
+    assert isinstance(stop, BudgetSpent)
+    assert stop.limit == "seconds"
+
+
+def test_merges_share_a_tensor() -> None:
+    for one, other in combinations(RULES.merges, 2):
+        assert one.rewrite.name != other.rewrite.name
+    for merge in RULES.merges:
+        assert set(merge.shared) & set(merge.root.variables.tensors)

@@ -1,0 +1,178 @@
+"""Known rules are proved, by saturation and by Z3; wrong ones are refuted by examples that hold."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensorwright.rewriting import evaluate_terms
+from tensorwright.rewriting.axioms import load_axioms
+from tensorwright.rewriting.library import listed_rules
+from tensorwright.rewriting.prove import (
+    Proved,
+    Refuted,
+    Unknown,
+    consistency,
+    missing_properties,
+    problems_of,
+    prove,
+    prove_all,
+    stamp_of,
+    stamped,
+)
+from tensorwright.rewriting.prove.explain import instances_of
+from tensorwright.rewriting.prove.sampling import holds_at
+from tensorwright.rewriting.prove.saturate import saturate
+from tensorwright.rewriting.prove.smt import prove_with_z3
+from tensorwright.rewriting.terms import Rule, input_names
+from tensorwright.rewriting.text import parse_rule, parse_rules, rule_text, term_text
+
+FOLDER = Path(__file__).parent
+
+
+def rules_in(name: str) -> tuple[Rule, ...]:
+    return parse_rules((FOLDER / name).read_text(encoding="utf-8").splitlines())
+
+
+@pytest.mark.parametrize("rule", listed_rules("known"), ids=lambda rule: rule.name)
+def test_a_substitution_of_the_literature_is_proved(rule: Rule) -> None:
+    outcome = prove(rule)
+    assert isinstance(outcome, Proved), str(outcome)
+    assert outcome.axioms
+    assert outcome.resources > 0
+    for left, right, chain in zip(rule.left, rule.right, outcome.chains, strict=True):
+        ends = (chain[0].before, chain[-1].after)  # sizes are written as what they equal
+        assert set(input_names(*ends)) == set(input_names(left, right))
+        assert all(a.after == b.before for a, b in pairwise(chain))
+
+
+def test_there_are_many_wrong_rules_of_each_kind() -> None:
+    kinds = (FOLDER / "wrong.txt").read_text(encoding="utf-8").split("\n## ")[1:]
+    counts = {kind.splitlines()[0]: len(parse_rules(kind.splitlines()[1:])) for kind in kinds}
+    assert len(counts) == 8
+    assert min(counts.values()) >= 8, counts
+    assert sum(counts.values()) == len(rules_in("wrong.txt")) >= 60
+
+
+@pytest.mark.parametrize("rule", rules_in("wrong.txt"), ids=rule_text)
+def test_a_wrong_rule_is_refuted_by_an_example_that_holds(rule: Rule) -> None:
+    outcome = prove(rule)
+    assert isinstance(outcome, Refuted), str(outcome)
+    assert outcome.counterexample.is_valid()
+    inputs = dict(outcome.counterexample.inputs)
+    assert all(
+        holds_at(fact, {name: a.shape for name, a in inputs.items()}) for fact in rule.condition
+    )
+    values = evaluate_terms((*rule.left, *rule.right), inputs)
+    pairs = list(zip(values[: len(rule.left)], values[len(rule.left) :], strict=True))
+    assert any(a.shape != b.shape or not np.allclose(a, b, equal_nan=True) for a, b in pairs)
+    left, right = pairs[outcome.counterexample.root]
+    np.testing.assert_array_equal(left, outcome.counterexample.left)
+    np.testing.assert_array_equal(right, outcome.counterexample.right)
+
+
+def test_the_axioms_prove_no_false_goal() -> None:
+    assert consistency(load_axioms()) == ()
+
+
+def test_shapes_matter() -> None:
+    """Merging two grouped convolutions is false; with one group it is true."""
+    sides = (
+        "conv2d[1, 1, same, none](?x, concat[0](?y, ?z)) == "
+        "concat[1](conv2d[1, 1, same, none](?x, ?y), conv2d[1, 1, same, none](?x, ?z))"
+    )
+    assert isinstance(prove(parse_rule(sides)), Refuted)
+    assert isinstance(prove(parse_rule(f"{sides} if x.1 = y.1")), Proved)
+
+
+def test_shapes_between_two_steps_are_known_to_fit() -> None:
+    rule = parse_rule(
+        "conv2d[1, 1, same, none](conv2d[2, 2, valid, none](?x, ?v), ?w) == "
+        "conv2d[2, 2, valid, none](conv2d[1, 1, valid, none](?x, ?v), ?w) if w.2 = 1 and w.3 = 1"
+    )
+    outcome = prove(rule)
+    assert isinstance(outcome, Proved)
+    assert outcome.axioms == ("conv-1x1-padding", "conv-1x1-stride")
+
+
+def test_a_proved_rule_says_in_its_line_whether_floats_may_differ() -> None:
+    rules = {rule.name: rule for rule in listed_rules("known")}
+    lines = {}
+    for name in ("associativity", "split-of-concat"):
+        outcome = prove(rules[name])
+        assert isinstance(outcome, Proved)
+        lines[name] = rule_text(stamped(outcome))
+        assert parse_rule(lines[name]) == stamped(outcome)
+    assert lines["associativity"].endswith(f"[{stamp_of()}, reassociating]")
+    assert lines["split-of-concat"].endswith(f"[{stamp_of()}]")
+
+
+def test_z3_proves_from_instances_what_it_does_not_from_axioms() -> None:
+    """Four groups merged into two, the kernel cut into quarters."""
+    rules = {rule.name: rule for rule in listed_rules("known")}
+    (problem,) = problems_of(rules["merge-groups-4-to-2"])
+    found = saturate(problem, load_axioms())
+    assert found is not None
+    answer = prove_with_z3(problem, instances_of(found), rlimit=100_000)
+    assert answer.is_proved, answer.reason
+    assert "group-merge" in answer.core
+
+
+def test_what_no_axiom_says_is_unknown() -> None:
+    outcome = prove(parse_rule("tanh(relu(?x)) == relu(tanh(?x)) if rank(x) = 1"))
+    assert isinstance(outcome, Unknown)
+    assert "axioms say nothing more" in outcome.reason
+
+
+def test_a_divisor_that_is_always_zero_proves_nothing() -> None:
+    nothing = "ewdiv(?y, ewsub(?x, ?x)) == ewdiv(?z, ewsub(?x, ?x)) if rank(x) = 1"
+    outcome = prove(parse_rule(nothing))
+    assert isinstance(outcome, Unknown)
+    assert "divisor" in outcome.reason
+    assert isinstance(prove(parse_rule("ewdiv(ewmul(?x, ?y), ?y) == ?x if rank(x) = 1")), Proved)
+
+
+def test_sides_that_never_fit_are_unknown() -> None:
+    outcome = prove(parse_rule("matmul(?x, ?x) == relu(?x) if rank(x) = 1"))
+    assert isinstance(outcome, Unknown)
+    assert "well-typed" in outcome.reason
+
+
+def test_the_answer_is_the_same_again() -> None:
+    rule = listed_rules("known")[0]
+    assert prove(rule) == prove(rule)
+
+
+def test_many_rules_in_processes() -> None:
+    rules = (
+        parse_rule("relu(relu(?x)) == relu(?x) if rank(x) = 2"),
+        parse_rule("relu(?x) == ?x if rank(x) = 2"),
+    )
+    found = dict(prove_all(rules, workers=1))
+    assert isinstance(found[0], Proved)
+    assert isinstance(found[1], Refuted)
+
+
+def test_the_stamp_follows_the_axioms() -> None:
+    axioms = load_axioms()
+    assert stamp_of(axioms) == stamp_of(axioms[::-1])
+    assert stamp_of(axioms) != stamp_of(axioms[1:])
+
+
+def test_unproved_candidates_are_grouped_by_what_they_lack() -> None:
+    """All three lack that tanh and relu commute."""
+    rules = parse_rules(
+        [
+            "tanh(relu(?x)) == relu(tanh(?x)) if rank(x) = 2",
+            "exp(tanh(relu(?x))) == exp(relu(tanh(?x))) if rank(x) = 2",
+            "tanh(relu(matmul(?x, ?y))) == relu(tanh(matmul(?x, ?y))) if rank(x) = 2",
+            "relu(?x) == ?x if rank(x) = 2",
+        ]
+    )
+    groups = missing_properties(rules)
+    texts = [(term_text(g.rule.left[0]), len(g.candidates)) for g in groups]
+    assert texts[0][0] == "tanh(relu(?x1))"
+    assert sum(count for _, count in texts) == 3

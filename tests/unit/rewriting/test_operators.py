@@ -1,0 +1,299 @@
+"""Operators of rewriting: what they mean, for which shapes, and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from tensorwright.base import UsageError
+from tensorwright.rewriting.dims import Dim, Extent, atoms_of, value_of
+from tensorwright.rewriting.meaning import (
+    evaluate_terms,
+    infer,
+    infer_shapes,
+    instantiate,
+    symbolic_shape,
+)
+from tensorwright.rewriting.operators import OPERATORS, operator_named
+from tensorwright.rewriting.shapes import IllTyped, Needs
+from tensorwright.rewriting.terms import Apply, Input
+from tensorwright.rewriting.text import parse_term
+
+
+def value(text, **shapes):
+    """A term at random inputs, and these inputs as tensors of PyTorch."""
+    generator = np.random.default_rng(4)
+    inputs = {name: generator.standard_normal(shape) for name, shape in shapes.items()}
+    (found,) = evaluate_terms([parse_term(text)], inputs)
+    return found, *(torch.from_numpy(np.asarray(each)) for each in inputs.values())
+
+
+def same(found, wanted):
+    wanted = np.asarray(wanted)
+    assert found.shape == wanted.shape
+    assert np.allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_products():
+    found, x, y = value("matmul(?x, ?y)", x=(2, 3, 4), y=(2, 4, 5))
+    same(found, x @ y)
+
+
+@pytest.mark.parametrize("name", ["relu", "exp", "sigmoid", "tanh"])
+def test_functions_of_elements(name):
+    found, x = value(f"{name}(?x)", x=(2, 3))
+    same(found, getattr(torch, name)(x))
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [("ewadd", "add"), ("ewsub", "sub"), ("ewmul", "mul"), ("ewdiv", "div")],
+)
+def test_functions_of_two_tensors(name, function):
+    found, x, y = value(f"{name}(?x, ?y)", x=(2, 3), y=(2, 3))
+    same(found, getattr(torch, function)(x, y))
+
+
+def test_a_number_times_a_tensor():
+    found, x, s = value("scalar_mul(?x, ?s)", x=(2, 3), s=())
+    same(found, x * s)
+
+
+def test_joining_and_taking_apart():
+    found, x, y = value("concat[1](?x, ?y)", x=(2, 3), y=(2, 1))
+    same(found, torch.cat([x, y], 1))
+    found, x = value("split0[1, 2](?x)", x=(2, 5))
+    same(found, x[:, :2])
+    found, x = value("split1[1, 2](?x)", x=(2, 5))
+    same(found, x[:, 2:])
+
+
+def test_movement():
+    found, x = value("transpose[2, 0, 1](?x)", x=(2, 3, 4))
+    same(found, x.permute(2, 0, 1))
+    found, x = value("reshape[6, 4](?x)", x=(2, 3, 4))
+    same(found, x.reshape(6, 4))
+    found, x = value("broadcast[2, 3](?x)", x=(2, 1))
+    same(found, x.expand(2, 3))
+    found, x = value("slice[1, 1, 3](?x)", x=(2, 5))
+    same(found, x[:, 1:3])
+    found, x = value("pad[1, 1, 2](?x)", x=(2, 3))
+    same(found, functional.pad(x, (1, 2)))
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_convolution(groups):
+    found, x, w = value(
+        "conv2d[1, 1, same, none](?x, ?w)", x=(2, 4, 5, 6), w=(8, 4 // groups, 3, 3)
+    )
+    same(found, functional.conv2d(x, w, padding=1, groups=groups))
+    found, x, w = value(
+        "conv2d[2, 1, valid, relu](?x, ?w)", x=(2, 4, 5, 6), w=(8, 4 // groups, 3, 2)
+    )
+    same(found, functional.conv2d(x, w, stride=(2, 1), groups=groups).relu())
+
+
+def test_padding_of_same_puts_the_odd_element_last():
+    found, x, w = value("conv2d[2, 2, same, none](?x, ?w)", x=(1, 1, 4, 5), w=(1, 1, 3, 3))
+    same(found, functional.conv2d(functional.pad(x, (1, 1, 0, 1)), w, stride=2))
+    found, x, w = value("conv2d[1, 1, same, none](?x, ?w)", x=(1, 1, 4, 4), w=(1, 1, 2, 2))
+    same(found, functional.conv2d(functional.pad(x, (0, 1, 0, 1)), w))
+
+
+def test_pooling():
+    found, x = value("max_pool[3, 3, 2, 2, valid](?x)", x=(2, 2, 5, 5))
+    same(found, functional.max_pool2d(x, 3, 2))
+    found, x = value("max_pool[3, 3, 1, 1, same](?x)", x=(2, 2, 5, 5))
+    same(found, functional.max_pool2d(x, 3, 1, padding=1))
+    found, x = value("avg_pool[3, 3, 1, 1, same](?x)", x=(2, 2, 5, 5))
+    same(found, functional.avg_pool2d(x, 3, 1, padding=1))  # padding counts
+
+
+@pytest.mark.parametrize("own", [(1, 1), (1, 3), (3, 1), (2, 2), (3, 2)])
+def test_enlarged_kernels_do_the_same(own):
+    (plain,), (large,) = (
+        evaluate_terms(
+            [parse_term(text)],
+            {
+                "x": np.arange(25.0).reshape(1, 1, 5, 5),
+                "w": np.arange(1.0, 1 + np.prod(own)).reshape(1, 1, *own),
+            },
+        )
+        for text in (
+            "conv2d[1, 1, same, none](?x, ?w)",
+            "conv2d[1, 1, same, none](?x, enlarge[4, 5](?w))",
+        )
+    )
+    same(plain, large)
+
+
+def test_constants():
+    same(value("ones[2, 3]()")[0], np.ones((2, 3)))
+    same(value("eye[3]()")[0], np.eye(3))
+    same(value("pool_kernel[2, 3, 3]()")[0], np.full((2, 1, 3, 3), 1 / 9))
+    found, x = value("conv2d[1, 1, same, none](?x, identity_kernel[3, 2, 4]())", x=(2, 3, 5, 5))
+    same(found, x)
+
+
+def test_reductions_keep_the_dimension():
+    found, x = value("reduce_sum[1](?x)", x=(2, 3, 4))
+    same(found, x.sum(1, keepdim=True))
+    found, x = value("reduce_mean[0](?x)", x=(2, 3, 4))
+    same(found, x.mean(0, keepdim=True))
+
+
+def test_normalisation():
+    inputs = {name: np.random.default_rng(1).random(3) + 0.5 for name in "sbmv"}
+    x = np.random.default_rng(2).standard_normal((2, 3, 4))
+    (found,) = evaluate_terms([parse_term("batch_norm(?x, ?s, ?b, ?m, ?v)")], {"x": x, **inputs})
+    scale, bias, mean, variance = (torch.from_numpy(each) for each in inputs.values())
+    same(found, functional.batch_norm(torch.from_numpy(x), mean, variance, scale, bias, eps=1e-5))
+
+
+REFUSED = (
+    ("matmul(?x, ?y)", ((2, 3), (4, 5)), "3 is not 4"),
+    ("matmul(?x, ?y)", ((2, 3), (3,)), "unequal ranks"),
+    ("matmul(?x, ?y)", ((2, 2, 3), (3, 3, 2)), "2 is not 3"),
+    ("ewadd(?x, ?y)", ((2, 3), (1, 3)), "2 is not 1"),
+    ("ewmul(?x, ?y)", ((2, 3), (3,)), "ranks differ"),
+    ("scalar_mul(?x, ?y)", ((2, 3), (1,)), "rank 1"),
+    ("transpose[0, 0](?x)", ((2, 3),), "no permutation"),
+    ("concat[2](?x, ?y)", ((2, 3), (2, 3)), "no dimension 2"),
+    ("concat[0](?x, ?y)", ((2, 3), (2, 4)), "3 is not 4"),
+    ("concat[0](?x, ?y)", ((2, 3), (2, 3, 1)), "ranks differ"),
+    ("split0[1, 3](?x)", ((2, 3),), "3 is less than 4"),
+    ("split1[1, 0](?x)", ((2, 3),), "0 is less than 1"),
+    ("conv2d[1, 1, same, none](?x, ?y)", ((1, 3, 4, 4), (2, 2, 3, 3)), "2 does not divide 3"),
+    ("conv2d[1, 1, same, none](?x, ?y)", ((1, 4, 4, 4), (3, 2, 3, 3)), "2 does not divide 3"),
+    ("conv2d[1, 1, valid, none](?x, ?y)", ((1, 1, 2, 4), (1, 1, 3, 3)), "2 is less than 3"),
+    ("conv2d[0, 1, same, none](?x, ?y)", ((1, 1, 2, 4), (1, 1, 3, 3)), "a stride below 1"),
+    ("conv2d[1, 1, full, none](?x, ?y)", ((1, 1, 4, 4), (1, 1, 3, 3)), "padding 'full'"),
+    ("conv2d[1, 1, same](?x, ?y)", ((1, 1, 4, 4), (1, 1, 3, 3)), "takes 4 parameters, not 3"),
+    ("max_pool[3, 3, 1, 1, valid](?x)", ((1, 1, 2, 4),), "2 is less than 3"),
+    ("avg_pool[0, 3, 1, 1, same](?x)", ((1, 1, 2, 4),), "a kernel or stride below 1"),
+    ("enlarge[3, 3](?x)", ((1, 1, 4, 3),), "3 is less than 4"),
+    ("reshape[5](?x)", ((2, 3),), "5 is not 6"),
+    ("broadcast[2, 3](?x)", ((2, 2),), "2 (is not 1|cannot be stretched)"),
+    ("broadcast[2, 3](?x)", ((3,),), "rank 1"),
+    ("slice[0, 1, 1](?x)", ((3,),), "1 is less than 2"),
+    ("slice[0, 0, 4](?x)", ((3,),), "3 is less than 4"),
+    ("reduce_sum[1](?x)", ((3,),), "no dimension 1"),
+    ("ones[0]()", (), "0 is less than 1"),
+    ("ones[same]()", (), "does not know size 'same'"),
+    ("relu(?x, ?y)", ((2,), (2,)), "takes 1 arguments"),
+    ("relu[1](?x)", ((2,),), "takes 0 parameters, not 1"),
+    ("concat[x.0](?x, ?y)", ((1, 3), (1, 3)), None),
+)
+
+
+@pytest.mark.parametrize(("text", "shapes", "reason"), REFUSED)
+def test_what_does_not_fit_is_refused(text, shapes, reason):
+    named = dict(zip("xy", shapes, strict=False))
+    term = parse_term(text)
+    if reason is None:  # an axis is a number, but for sizes that are computed first
+        with pytest.raises(IllTyped, match="axis of concat cannot be"):
+            infer([term], named)
+        return
+    with pytest.raises(IllTyped, match=reason):
+        infer_shapes([term], named)
+
+
+def test_unknown_operators_name_the_nearest():
+    with pytest.raises(UsageError) as caught:
+        operator_named("conv2")
+    assert "conv2d" in caught.value.remedy
+    with pytest.raises(UsageError) as caught:
+        operator_named("qqqqqq")
+    assert "matmul" in caught.value.remedy
+
+
+def test_names_are_distinct():
+    names = [operator.name for operator in OPERATORS]
+    assert len(set(names)) == len(names) == 29
+
+
+SYMBOLIC = (
+    ("matmul(?x, ?y)", (2, 2)),
+    ("conv2d[2, 1, same, none](?x, ?y)", (4, 4)),
+    ("conv2d[1, 2, valid, relu](?x, ?y)", (4, 4)),
+    ("concat[1](?x, ?y)", (2, 2)),
+    ("split1[0, y.0](concat[0](?x, ?y))", (2, 2)),
+    ("max_pool[3, 2, 2, 1, valid](?x)", (4,)),
+    ("reshape[x.0*x.1](?x)", (2,)),
+    ("slice[0, 1, x.0](?x)", (2,)),
+    ("pad[0, y.0, 1](?x)", (2, 1)),
+    ("reduce_mean[1](ewadd(?x, ?y))", (3, 3)),
+)
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(st.sampled_from(SYMBOLIC), st.lists(st.integers(1, 5), min_size=8, max_size=8))
+def test_symbolic_shapes_are_the_concrete_ones(case, extents):
+    """What the shape rules say of expressions, with numbers put in, is what they say of numbers."""
+    text, ranks = case
+    term = parse_term(text)
+    symbolic = {name: symbolic_shape(name, rank) for name, rank in zip("xy", ranks, strict=False)}
+    numbers = iter(extents)
+    concrete = {
+        name: tuple(next(numbers) for _ in range(rank))
+        for name, rank in zip("xy", ranks, strict=False)
+    }
+    values = {Extent(n, axis): e for n, shape in concrete.items() for axis, e in enumerate(shape)}
+    typing = infer([term], symbolic)
+    try:
+        (shape,) = infer_shapes([term], concrete)
+    except IllTyped:
+        assert any(not _holds(fact, values) for fact in typing.facts)
+        return
+    assert all(_holds(fact, values) for fact in typing.facts)
+    assert tuple(value_of(each, values) for each in typing.shapes[0]) == shape
+    inputs = {name: np.ones(own) for name, own in concrete.items()}
+    assert evaluate_terms([term], inputs)[0].shape == shape
+
+
+def _holds(fact, values):
+    parts = [value_of(getattr(fact, name), values) for name in type(fact).__slots__]
+    match type(fact).__name__:
+        case "Equal":
+            return parts[0] == parts[1]
+        case "AtLeast":
+            return parts[0] >= parts[1]
+        case _:
+            return parts[1] % parts[0] == 0
+
+
+def test_a_dimension_is_stretched_from_1_or_stays():
+    term = parse_term("broadcast[x.0, y.0](?x)")
+    assert infer_shapes([term], {"x": (2, 1), "y": (3,)}) == ((2, 3),)
+    assert infer_shapes([term], {"x": (2, 3), "y": (3,)}) == ((2, 3),)
+    with pytest.raises(IllTyped):
+        infer_shapes([term], {"x": (2, 2), "y": (3,)})
+    typing = infer([term], {"x": symbolic_shape("x", 2), "y": symbolic_shape("y", 1)})
+    assert [str(each) for each in typing.shapes[0]] == ["x.0", "y.0"]
+
+
+def test_sizes_are_computed_from_shapes():
+    term = parse_term("split0[0, y.0 // 2](?x)")
+    found = instantiate(term, {"x": (4,), "y": (6,)})
+    assert found == Apply("split0", (0, 3), (Input("x"),))
+    with pytest.raises(IllTyped, match=r"no extent y\.1"):
+        instantiate(parse_term("ones[y.1]()"), {"y": (6,)})
+    with pytest.raises(IllTyped, match="input x has no shape"):
+        infer([term], {"y": (6,)})
+
+
+def test_needs_keep_what_cannot_be_decided_each_once():
+    size = Dim.of(Extent("x", 0))
+    needs = Needs()
+    for _ in range(2):
+        needs.equal(size, 4)
+        needs.at_least(size, 1)
+        needs.divides(2, size)
+        needs.divides(1, size)
+        needs.equal(size, size)
+    assert len(needs.facts) == 3
+    assert {extent for fact in needs.facts for extent in atoms_of(size)} == {Extent("x", 0)}

@@ -1,0 +1,59 @@
+"""The search for a faster graph, from Python and from the command line."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import tensorwright
+from tensorwright.base import MachineError, override
+from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.zoo import random_inputs
+
+
+def chain_of_products(width: int = 512) -> Graph:
+    """Two products that are one, of constants that are multiplied before."""
+    b = GraphBuilder("chain")
+    x = b.input("x", (64, 16))
+    y = b.add("matmul", x, b.constant(_weights(16, width)), output="wide")
+    return b.finish(
+        (b.add("relu", b.add("matmul", y, b.constant(_weights(width, 16))), output="y"),)
+    )
+
+
+def _weights(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    drawn = np.random.default_rng(sum(shape)).standard_normal(shape)
+    return (drawn / np.sqrt(shape[0])).astype(np.float32)
+
+
+def test_a_faster_graph_is_found_and_says_by_which_rules() -> None:
+    graph = chain_of_products()
+    found = tensorwright.rewrite(graph, seconds=5)
+    assert found.is_changed
+    assert [node.operator for node in found.graph.nodes] == ["matmul", "relu"]
+    assert (found.graph.inputs, found.graph.outputs) == (("x",), ("y",))
+    assert set(found.rules) == {"associativity"}
+    assert found.after_s < found.before_s
+    inputs = random_inputs(graph)
+    want, got = interpret(graph, inputs)["y"], interpret(found.graph, inputs)["y"]
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    onnx.checker.check_model(found.onnx, full_check=True)
+
+
+def test_a_graph_stays_where_nothing_is_faster() -> None:
+    b = GraphBuilder("one")
+    graph = b.finish((b.add("softmax", b.input("x", (4, 8))),))
+    found = tensorwright.rewrite(graph, seconds=1)
+    assert not found.is_changed
+    assert found.graph is found.source
+    assert not found.rules
+
+
+def test_exact_searches_keep_the_order_of_sums() -> None:
+    assert not tensorwright.rewrite(chain_of_products(), exact=True, seconds=5).is_changed
+
+
+def test_without_a_model_of_times_nothing_is_searched() -> None:
+    with override(default_schedule="rule"), pytest.raises(MachineError, match="no model"):
+        tensorwright.rewrite(chain_of_products())
