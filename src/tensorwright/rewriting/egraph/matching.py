@@ -80,6 +80,13 @@ class Matcher(Generic[Data]):
         start = ((_FREE,) * len(variables.tensors), (-1,) * len(variables.params), ())
         return [Match(*each) for each in self._node(pattern.node, variables, name, start)]
 
+    def bindings(self, pattern: NodePattern, variables: Variables, head: Head) -> Bindings | None:
+        """What the parameters of a pattern bind at a head; None where they do not fit."""
+        key = (pattern.number, head)
+        if key not in self._bindings:
+            self._bindings[key] = self._bind_params(pattern, variables, head)
+        return self._bindings[key]
+
     def _class(
         self, pattern: NodePattern, variables: Variables, name: Id, partial: Partial
     ) -> list[Partial]:
@@ -92,11 +99,7 @@ class Matcher(Generic[Data]):
         self, pattern: NodePattern, variables: Variables, name: Id, partial: Partial
     ) -> list[Partial]:
         graph = self._graph
-        head = graph.head_of(name)
-        key = (pattern.number, head)
-        if key not in self._bindings:
-            self._bindings[key] = self._bind_params(pattern, variables, head)
-        bindings = self._bindings[key]
+        bindings = self.bindings(pattern, variables, graph.head_of(name))
         if bindings is None:
             return []
         nodes, values, sizes = partial

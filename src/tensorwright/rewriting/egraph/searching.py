@@ -18,6 +18,9 @@ from tensorwright.rewriting.egraph.analysis import Data
 from tensorwright.rewriting.egraph.egraph import EGraph, Id
 from tensorwright.rewriting.egraph.matching import Match, Matcher
 from tensorwright.rewriting.egraph.patterns import Rewrite, RootPattern, Trigger
+from tensorwright.rewriting.egraph.tables import Found, Tables
+
+_MANY = 1000  # nodes, from which on tables pay
 
 Bound: TypeAlias = dict[str, int]
 """What variables stand for by name: classes, and numbers of parameter values."""
@@ -46,6 +49,8 @@ class GraphIndex(Generic[Data]):
         self._fresh: dict[tuple[int, int, Id], bool] = {}
         self._options: dict[RootPattern, list[Option]] = {}
         self._by_operator: dict[str, tuple[Id, ...]] = {}
+        self._found: dict[RootPattern, Found[Data]] = {}
+        self._tables: Tables[Data] | None = None
 
     def with_operator(self, operator: str) -> tuple[Id, ...]:
         """The nodes of an operator that rewrites are tried at, one of each congruent set."""
@@ -57,6 +62,17 @@ class GraphIndex(Generic[Data]):
                 found = tuple(name for name in found if is_open(data(name)))
             self._by_operator[operator] = found
         return self._by_operator[operator]
+
+    def found(self, pattern: RootPattern) -> Found[Data] | None:
+        """All matches of a pattern, by joins of tables; None where there are few nodes."""
+        if len(self.graph) < _MANY:
+            return None
+        self._keep_up()
+        if self._tables is None:
+            self._tables = Tables(self.graph, self.matcher, self._is_open)
+        if pattern not in self._found:
+            self._found[pattern] = self._tables.find(pattern)
+        return self._found[pattern]
 
     def is_fresh(self, name: Id, depth: int, since: int) -> bool:
         """Whether a node came since then, or a class so many levels below it has changed."""
@@ -91,11 +107,19 @@ class GraphIndex(Generic[Data]):
                     self.graph.find(name),
                     dict(zip(names, (*match.nodes, *match.values), strict=True)),
                 )
-                for name in self.with_operator(pattern.node.operator)
-                for match in self.matcher.at(pattern, name)
+                for name, match in self._all(pattern)
                 if self.matcher.sizes_agree(variables, match)
             ]
         return self._options[pattern]
+
+    def _all(self, pattern: RootPattern) -> Iterator[tuple[Id, Match]]:
+        found = self.found(pattern)
+        if found is not None:
+            yield from found.since(0)
+            return
+        for name in self.with_operator(pattern.node.operator):
+            for match in self.matcher.at(pattern, name):
+                yield name, match
 
     def _keep_up(self) -> None:
         if self._version != self.graph.version:
@@ -103,6 +127,8 @@ class GraphIndex(Generic[Data]):
             self._fresh.clear()
             self._options.clear()
             self._by_operator.clear()
+            self._found.clear()
+            self._tables = None
 
 
 class Search(ABC, Generic[Data]):
@@ -132,22 +158,29 @@ class RootSearch(Search[Data]):
 
     def matches(self, limit: int) -> list[Match]:
         """New matches; those beyond the limit are found the next time."""
-        index, (pattern,) = self._index, self._patterns
         matches: list[Match] = []
-        for name in index.with_operator(pattern.node.operator):
-            if not index.is_fresh(name, pattern.depth, self._since):
+        for match in self._candidates():
+            if match in self._done:
                 continue
-            for match in index.matcher.at(pattern, name):
-                if match in self._done:
-                    continue
-                self._done.add(match)
-                matches.append(match)
-                if len(matches) >= limit:
-                    self.is_cut = True
-                    return matches
+            self._done.add(match)
+            matches.append(match)
+            if len(matches) >= limit:
+                self.is_cut = True
+                return matches
         self.is_cut = False
-        self._since = index.graph.clock + 1
+        self._since = self._index.graph.clock + 1
         return matches
+
+    def _candidates(self) -> Iterator[Match]:
+        """The matches of which a part came since the last look, and maybe others."""
+        index, (pattern,) = self._index, self._patterns
+        found = index.found(pattern)
+        if found is not None:
+            yield from (match for _, match in found.since(self._since))
+            return
+        for name in index.with_operator(pattern.node.operator):
+            if index.is_fresh(name, pattern.depth, self._since):
+                yield from index.matcher.at(pattern, name)
 
 
 class JoinSearch(Search[Data]):

@@ -1,68 +1,63 @@
 """Several cheap selections that are unlike each other: of which the true cost is asked.
 
 Costs of nodes are estimates, so the cheapest selection need not be the fastest program.  Others are
-found by taking away, each time, one choice of the cheapest and improving what is left.  Selections
-that differ only in nodes that cost nothing count as one.
+found by letting a class, each time, keep another node than that of the cheapest and improving the
+rest.  Selections whose nodes cost the same, one by one, count as one: sums in another order, say.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 
-from tensorwright.rewriting.extraction.cheapest_trees import cheapest_trees
 from tensorwright.rewriting.extraction.draft import Draft
-from tensorwright.rewriting.extraction.local_search import cheapest_dag
+from tensorwright.rewriting.extraction.local_search import LocalSearcher
 from tensorwright.rewriting.extraction.problem import ExtractionProblem, Selection
 
-_TRIES = 4  # for each selection that is wanted
+_TRIES = 8  # for each selection that is wanted
+_ALIKE = 1e-6  # of the whole: costs that differ by less are the same
 
 
 def cheap_selections(problem: ExtractionProblem, count: int) -> tuple[Selection, ...]:
-    """Up to so many selections, the cheapest first, no two with the same nodes of some cost.
+    """Up to so many selections, the cheapest first, no two whose nodes cost the same.
 
     Raises:  ValueError where a root has no finite term.
     """
-    first = cheapest_dag(problem).selection
-    found = {_costly(problem, first): first}
-    for name, node, start in islice(_next_steps(problem, first), _TRIES * count):
-        other = cheapest_dag(_with_only(problem, name, node), start).selection
-        found.setdefault(_costly(problem, other), other)
+    searcher = LocalSearcher(problem)
+    first = searcher.improve().selection
+    unit = _ALIKE * max(first.cost, 1e-30)
+    found = {_costs(problem, first, unit): first}
+    starts = list(islice(_next_steps(searcher.draft, first), _TRIES * count))
+    for name, start in starts:
+        other = searcher.improve(start, name).selection
+        found.setdefault(_costs(problem, other, unit), other)
     return tuple(sorted(found.values(), key=lambda each: (each.cost, each.nodes))[:count])
 
 
-def _costly(problem: ExtractionProblem, selection: Selection) -> frozenset[int]:
-    return frozenset(node for node in selection.nodes if problem.cost[node])
+def _costs(problem: ExtractionProblem, selection: Selection, unit: float) -> tuple[int, ...]:
+    """What the nodes cost, in ascending order; those that cost nothing do not count."""
+    return tuple(sorted(filter(None, (round(problem.cost[n] / unit) for n in selection.nodes))))
 
 
-def _next_steps(
-    problem: ExtractionProblem, best: Selection
-) -> Iterator[tuple[int, int, Selection]]:
-    """The other nodes of the classes in use, with what is selected then: those that add least to
-    the cost first.
+def _next_steps(draft: Draft, best: Selection) -> Iterator[tuple[int, Selection]]:
+    """Selections in which a class in use has another node, those that add least to the cost first;
+    not those that change no cost.
     """
-    usual, _ = cheapest_trees(problem)
-    draft = Draft(problem, usual, best)
+    problem = draft.problem
+    draft.begin(best)
+    own_cost = draft.cost
+    least = _ALIKE * max(own_cost, 1e-30)
     costs: list[tuple[float, int, int]] = []
     for name, own in best.choice(problem).items():
         for node in problem.nodes_of(name):
             mark = draft.mark()
             if node != own and math.isfinite(problem.cost[node]) and draft.switch(name, node):
-                costs.append((draft.cost, name, node))
+                if abs(draft.cost - own_cost) > least:
+                    costs.append((draft.cost, name, node))
                 draft.undo(mark)
     for _, name, node in sorted(costs):
         mark = draft.mark()
         draft.switch(name, node)
-        yield name, node, draft.selection()
+        yield name, draft.selection()
         draft.undo(mark)
-
-
-def _with_only(problem: ExtractionProblem, name: int, node: int) -> ExtractionProblem:
-    """The problem in which a class has one node."""
-    cost = list(problem.cost)
-    for other in problem.nodes_of(name):
-        if other != node:
-            cost[other] = math.inf
-    return replace(problem, cost=tuple(cost))

@@ -45,15 +45,19 @@ class Draft:
         self, problem: ExtractionProblem, usual: Choice, start: Selection | None = None
     ) -> None:
         self.problem = problem
-        self.cost = 0.0
-        self.steps = 0
         self._usual = usual
-        self._node: dict[int, int] = {**usual, **(start.choice(problem) if start else {})}
-        self._uses: dict[int, int] = dict.fromkeys(self._node, 0)
         self._below = tuple(problem.below(node) for node in range(len(problem.cost)))
         self._cycle = cyclic_parts(problem)
+        self.begin(start)
+
+    def begin(self, start: Selection | None = None) -> None:
+        """Begin again with a selection, or what the usual nodes give."""
+        self.cost = 0.0
+        self.steps = 0
+        self._node = {**self._usual, **(start.choice(self.problem) if start else {})}
+        self._uses = dict.fromkeys(self._node, 0)
         self._done: list[_Switched] = []
-        self._acquire(problem.roots)
+        self._acquire(self.problem.roots)
 
     def node(self, name: int) -> int:
         """The node of a class."""

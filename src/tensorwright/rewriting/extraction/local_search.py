@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tensorwright.rewriting.extraction.cheapest_trees import cheapest_trees
 from tensorwright.rewriting.extraction.draft import Draft
-from tensorwright.rewriting.extraction.problem import Choice, ExtractionProblem, Selection
+from tensorwright.rewriting.extraction.problem import ExtractionProblem, Selection
 
 _LEAST_GAIN = 1e-9  # of the whole: less is rounding
 
@@ -42,29 +42,25 @@ def cheapest_dag(
     most_steps   classes looked at
     Raises:  ValueError where a root has no finite term.
     """
-    usual, _ = cheapest_trees(problem)
-    for root in problem.roots:
-        if root not in usual:
-            raise ValueError(f"class {root} has no term of finite cost")
-    draft = Draft(problem, usual, start)
-    search = _Search(problem, draft, usual, most_steps)
-    rounds = 0
-    is_better = True
-    while is_better and not search.is_spent():
-        rounds += 1
-        is_better = search.one_round()
-    return LocalSearch(draft.selection(), rounds, draft.steps, not is_better)
+    return LocalSearcher(problem, most_steps).improve(start)
 
 
-class _Search:
-    """The steps of one search."""
+class LocalSearcher:
+    """Searches in one problem; what it finds out about it serves all of them.
 
-    def __init__(
-        self, problem: ExtractionProblem, draft: Draft, usual: Choice, most_steps: int
-    ) -> None:
+    draft        that of the last search          most_steps   of each
+    Raises:  ValueError where a root has no finite term.
+    """
+
+    def __init__(self, problem: ExtractionProblem, most_steps: int = 20_000_000) -> None:
+        usual, _ = cheapest_trees(problem)
+        for root in problem.roots:
+            if root not in usual:
+                raise ValueError(f"class {root} has no term of finite cost")
+        self.draft = Draft(problem, usual)
         self._problem = problem
-        self._draft = draft
         self._most_steps = most_steps
+        self._fixed = -1
         self._above: dict[int, list[tuple[int, int]]] = {name: [] for name in usual}
         for node, name in enumerate(problem.node_class):
             below = problem.below(node)
@@ -76,28 +72,42 @@ class _Search:
                 for each in below:
                     self._above[each].append((name, node))
 
+    def improve(self, start: Selection | None = None, fixed: int = -1) -> LocalSearch:
+        """Improve a selection.
+
+        fixed   a class that keeps its node; then only single classes take other nodes
+        """
+        self.draft.begin(start)
+        self._fixed = fixed
+        rounds = 0
+        is_better = True
+        while is_better and not self.is_spent():
+            rounds += 1
+            is_better = self.one_round()
+        return LocalSearch(self.draft.selection(), rounds, self.draft.steps, not is_better)
+
     def is_spent(self) -> bool:
         """Whether the steps are used up."""
-        return self._draft.steps >= self._most_steps
+        return self.draft.steps >= self._most_steps
 
     def one_round(self) -> bool:
         """Try every step once; whether one gained."""
         is_better = False
-        for name in sorted(self._draft.used()):
+        for name in sorted(self.draft.used()):
             if self.is_spent():
                 return is_better
             is_better |= self._best_node(name)
-        for name in sorted(self._above):
+        for name in sorted(self._above) if self._fixed < 0 else ():
             if self.is_spent():
                 return is_better
-            if not self._draft.is_used(name):
+            if not self.draft.is_used(name):
                 is_better |= self._put_to_use(name)
         return is_better
 
     def _best_node(self, name: int) -> bool:
         """Let a class take the node with which the whole is the cheapest."""
-        draft = self._draft
-        if not draft.is_used(name):
+        draft = self.draft
+        if name == self._fixed or not draft.is_used(name):
             return False
         best, own = draft.cost - self._least(), draft.node(name)
         winner = own
@@ -117,10 +127,10 @@ class _Search:
 
     def _put_to_use(self, name: int) -> bool:
         """Let all classes that can use a class do so, if they gain together."""
-        draft = self._draft
+        draft = self.draft
         users: dict[int, int] = {}
         for user, node in self._above[name]:
-            if draft.is_used(user) and draft.node(user) != node:
+            if user != self._fixed and draft.is_used(user) and draft.node(user) != node:
                 users.setdefault(user, node)
         if len(users) < 2:
             return False  # one alone is a step of the other kind
@@ -135,4 +145,4 @@ class _Search:
         return False
 
     def _least(self) -> float:
-        return _LEAST_GAIN * max(1e-30, self._draft.cost)
+        return _LEAST_GAIN * max(1e-30, self.draft.cost)
