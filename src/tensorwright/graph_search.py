@@ -18,13 +18,13 @@ from types import MappingProxyType
 
 import onnx
 
-from tensorwright.base import MachineError, Target, UsageError
+from tensorwright.base import InternalError, MachineError, Target, UsageError
 from tensorwright.graph import Graph, load_onnx, simplify, to_onnx
 from tensorwright.pipeline import Model, Shapes, open_pricing, parse_target
-from tensorwright.rewriting import Rule
+from tensorwright.rewriting import Rule, parse_rule, rule_text
 from tensorwright.rewriting.egraph import StopReason
 from tensorwright.rewriting.extraction import Selection, cheap_selections
-from tensorwright.rewriting.library import load_library
+from tensorwright.rewriting.library import load_library, load_schemas
 from tensorwright.rewriting.networks import (
     Certificate,
     NetworkExtraction,
@@ -41,6 +41,7 @@ from tensorwright.rewriting.networks import (
     write_network,
     write_outline,
 )
+from tensorwright.rewriting.prove import Proved, prove
 
 DEFAULT_SECONDS = 10.0
 _CANDIDATES = 4
@@ -115,8 +116,9 @@ def rewrite(
         )
     prices = ProgramPrices(machine, pricing)
     source = simplify(model if isinstance(model, Graph) else load_onnx(model, input_shapes))
-    proved = {each.rule.name: each.rule for each in load_library()}
-    rules = network_rules(proved.values(), is_exact=exact)
+    listed = (*(each.rule for each in load_library()), *load_schemas())
+    known = {rule.name: rule for rule in listed}
+    rules = network_rules(known.values(), is_exact=exact)
     network = read_network(source, with_proofs=True)
     saturation = saturate_network(network, rules, SaturationLimits(seconds=seconds))
     extraction = NetworkExtraction(network, prices)
@@ -127,9 +129,10 @@ def rewrite(
         after_s = before_s
     elif best is not None:
         choice = extraction.choice(best)
-        graph = simplify(write_network(network, choice))
         outputs = chosen_outputs(network, choice)
-        certificate = without_spare_steps(certify(saturation, outputs, proved), source)
+        certificate = without_spare_steps(certify(saturation, outputs, known), source)
+        _prove_instances(certificate)
+        graph = simplify(write_network(network, choice))
         used = MappingProxyType(certificate.rule_counts)
     unknown = float("nan")
     return Rewritten(
@@ -143,6 +146,18 @@ def rewrite(
         len(network.terms),
         time.monotonic() - start,
     )
+
+
+def _prove_instances(certificate: Certificate) -> None:
+    """Prove the instances of schemas that were applied: the other rules are proved when they ship.
+
+    Raises:  InternalError where one is not proved.
+    """
+    shipped = {rule_text(each.rule) for each in load_library()}
+    for text in certificate.rules.values():
+        if text not in shipped and not isinstance(prove(parse_rule(text), confirm=False), Proved):
+            reason = "an instance of a schema is not proved"
+            raise InternalError(stage="rewrite", where=f"rule {text}", reason=reason)
 
 
 def _cheapest(

@@ -11,6 +11,7 @@ from tensorwright.rewriting.library.files import (
     library_text,
     listed_rules,
     load_library,
+    load_schemas,
     read_library,
     shipped_path,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "library_text",
     "listed_rules",
     "load_library",
+    "load_schemas",
     "read_library",
     "shipped_path",
     "stages_of",

@@ -25,13 +25,22 @@ from typing import Any, NoReturn
 from tensorwright.base import UsageError
 from tensorwright.graph import Graph
 from tensorwright.rewriting.dims import Dim
-from tensorwright.rewriting.egraph import INPUT, Id, Scope, Value, is_parameter_variable
+from tensorwright.rewriting.egraph import (
+    INPUT,
+    Application,
+    Id,
+    Scope,
+    Value,
+    is_parameter_variable,
+    variables_of,
+)
 from tensorwright.rewriting.networks.network_analysis import TensorData
 from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.read import Network, read_network
 from tensorwright.rewriting.networks.saturate import NetworkSaturation
 from tensorwright.rewriting.networks.steps import steps_between
 from tensorwright.rewriting.networks.write import write_network
+from tensorwright.rewriting.prove import concrete_rule
 from tensorwright.rewriting.prune import with_size_variables
 from tensorwright.rewriting.terms import Input, Param, Rule, Term
 from tensorwright.rewriting.text import parse_rule, rule_text
@@ -99,6 +108,7 @@ def certify(
     """
     terms = saturation.network.terms
     steps = steps_between(saturation, outputs)
+    told = [_instance_of(rules[step.rewrite.name], step) for step in steps]
     needed: set[Id] = set()
     stack = [*outputs, *(node for step in steps for node in step.nodes.values())]
     while stack:
@@ -116,18 +126,30 @@ def certify(
         tuple(listed),
         tuple(
             CertifiedStep(
-                step.rewrite.name,
-                {name: number[node] for name, node in step.nodes.items()},
-                {
-                    name: _plain(value if isinstance(value, tuple) else (value,))
-                    for name, value in step.params.items()
-                },
+                rule.name, {name: number[node] for name, node in step.nodes.items()}, params
             )
-            for step in steps
+            for step, (rule, params) in zip(steps, told, strict=True)
         ),
-        {step.rewrite.name: rule_text(rules[step.rewrite.name]) for step in steps},
+        {rule.name: rule_text(rule) for rule, _ in told},
         tuple(number[name] for name in outputs),
     )
+
+
+def _instance_of(rule: Rule, step: Application) -> tuple[Rule, dict[str, tuple[int | str, ...]]]:
+    """The rule with the parameters that it was applied with, under a name of its own; and what
+    other variables stood for: those that sizes became.
+    """
+    values = {
+        name: _plain(value if isinstance(value, tuple) else (value,))
+        for name, value in step.params.items()
+    }
+    own = {name for name in values if name in variables_of(*rule.left, *rule.right)}
+    if not own:
+        return rule, values
+    words = [str(word) for name in sorted(own) for word in values[name]]
+    found = concrete_rule(rule, {name: values[name] for name in own})
+    others = {name: value for name, value in values.items() if name not in own}
+    return replace(found, name="-".join((rule.name, *words))), others
 
 
 def _plain(params: tuple[Param, ...]) -> tuple[int | str, ...]:

@@ -22,6 +22,7 @@ from tensorwright.graph import Node
 from tensorwright.ops import TensorType, automatic_pads
 from tensorwright.rewriting.egraph import Id
 from tensorwright.rewriting.networks.term_builder import TermBuilder
+from tensorwright.rewriting.operators import holds_elements, padding_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +114,15 @@ def _window(
     node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]
 ) -> tuple[int, int, str] | None:
     """Strides and padding of a window over rows and columns; None where rules have no such."""
-    if len(shape) != 4 or any(step != 1 for step in node.ints("dilations")):
+    if len(shape) != 4:
         return None
     strides = node.ints("strides") or (1, 1)
+    steps = node.ints("dilations") or (1, 1)
     pads = node.ints("pads") or (0, 0, 0, 0)
     for mode, word in (("VALID", "valid"), ("SAME_UPPER", "same")):
-        if pads == automatic_pads(mode, shape[2:], kernel, strides, (1, 1)):
+        if steps == (1, 1) and pads == automatic_pads(mode, shape[2:], kernel, strides, (1, 1)):
             return strides[0], strides[1], word
-    return None
+    return strides[0], strides[1], padding_word(pads, steps)
 
 
 def _pool(operator: str) -> Counterpart:
@@ -129,6 +131,10 @@ def _pool(operator: str) -> Counterpart:
         kernel = node.ints("kernel")
         window = _window(node, terms.shape(x), kernel)
         if window is None or node.integer("ceil_mode"):
+            return None
+        if any(step != 1 for step in node.ints("dilations")):
+            return None
+        if not holds_elements(window[2], kernel):
             return None
         if operator == "avg_pool" and any(node.ints("pads")) and not _counts_padding(node):
             return None

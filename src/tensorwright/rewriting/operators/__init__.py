@@ -9,9 +9,11 @@
     split0[axis, at](x) split1[axis, at](x)     before `at`, from `at` on
     conv2d[stride_h, stride_w, padding, activation](x, w)
                                           x (n, c, h, w), w (oc, c/groups, kh, kw); groups follow
-                                          from the shapes; padding same | valid, activation none |
-                                          relu; `same` gives ceil(h / stride) rows, the odd element
-                                          of the padding last
+                                          from the shapes; padding same | valid | p1_1_1_1 (rows
+                                          above, columns left, rows below, columns right), maybe
+                                          with _d2_2 (steps between taps); activation none | relu;
+                                          `same` gives ceil(h / stride) rows, the odd element of the
+                                          padding last
     max_pool avg_pool [kernel_h, kernel_w, stride_h, stride_w, padding](x)
                                           avg_pool divides by kernel_h*kernel_w: padding counts
     enlarge[kernel_h, kernel_w](w)        zeros around a kernel, its centre stays the centre
@@ -54,7 +56,7 @@ from tensorwright.rewriting.operators.operator import (
     StructureKind,
 )
 from tensorwright.rewriting.operators.split_points import SplitPoints, no_split_points
-from tensorwright.rewriting.operators.windows import STRIDES
+from tensorwright.rewriting.operators.windows import STRIDES, holds_elements, padding_word
 from tensorwright.rewriting.terms import Term, applications
 
 __all__ = [
@@ -69,9 +71,11 @@ __all__ = [
     "SplitPoints",
     "StructureKind",
     "arguments_of",
+    "holds_elements",
     "no_split_points",
     "operator_count",
     "operator_named",
+    "padding_word",
 ]
 
 OPERATORS: tuple[RewriteOperator, ...] = (

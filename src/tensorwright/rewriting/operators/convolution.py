@@ -22,10 +22,11 @@ from tensorwright.rewriting.operators.operator import (
 )
 from tensorwright.rewriting.operators.split_points import Points, SplitPoints
 from tensorwright.rewriting.operators.windows import (
-    PADDING,
     STRIDES,
+    TAPS,
     kept_by_windows,
     pads_of,
+    steps_of,
     window_extent,
 )
 from tensorwright.rewriting.shapes import Needs, Params, Shapes
@@ -41,8 +42,7 @@ def _conv_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     groups = x[1] // w[1]
     needs.divides(groups, w[0])
     rows, columns = (
-        window_extent(x[at], w[at], stride, padding, needs)
-        for at, stride in zip((2, 3), strides, strict=True)
+        window_extent(x[at + 2], w[at + 2], strides[at], padding, at, needs) for at in (0, 1)
     )
     return (x[0], w[0], rows, columns)
 
@@ -51,7 +51,8 @@ def _conv(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     x, w = shapes
     strides = (number(params[0]), number(params[1]))
     pads = pads_of(params[2], x, w[2:], strides)
-    conv = Step("conv", {"strides": strides, "pads": pads, "groups": x[1] // w[1]})
+    window = {"strides": strides, "pads": pads, "dilations": steps_of(params[2])}
+    conv = Step("conv", {**window, "groups": x[1] // w[1]})
     return (conv, Step("relu", {})) if params[3] == "relu" else (conv,)
 
 
@@ -88,7 +89,7 @@ OPERATORS = (
     RewriteOperator(
         "conv2d",
         (TENSOR, ArgumentRole.KERNEL),
-        (*STRIDES, PADDING, _ACTIVATION),
+        (*STRIDES, TAPS, _ACTIVATION),
         _conv_shape,
         _conv,
         StructureKind.CONVOLUTION,

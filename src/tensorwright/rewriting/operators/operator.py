@@ -7,6 +7,7 @@ operator_named("relu")       the record: prover, generator and pruning ask it, n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -37,6 +38,7 @@ class Parameter:
     """A parameter.
 
     words     the words it may be; empty for a number
+    form      a regular expression of other words that it may be; samples   some of these
     size      what it is likely to be, if it may be a size over the inputs' extents; None if it is
               a number only
     repeats   whether it takes all parameters that are left
@@ -46,6 +48,8 @@ class Parameter:
     words: tuple[str, ...] = ()
     size: SizeGuess | None = None
     repeats: bool = False
+    form: str = ""
+    samples: tuple[str, ...] = ()
 
     @property
     def is_size(self) -> bool:
@@ -139,7 +143,7 @@ class RewriteOperator:
             raise IllTyped(f"{self.name} takes {least} parameters, not {len(params)}")
         for param, wanted in zip(params, self.kinds_of(params), strict=True):
             if isinstance(param, str):
-                if param not in wanted.words:
+                if param not in wanted.words and not re.fullmatch(wanted.form, param):
                     raise IllTyped(f"{self.name} does not know {wanted.name} {param!r}")
             elif wanted.words or not (isinstance(param, int) or wanted.is_size):
                 raise IllTyped(f"{wanted.name} of {self.name} cannot be {param}")

@@ -22,6 +22,7 @@ from tensorwright.rewriting.operators.windows import (
     KERNEL,
     PADDING,
     STRIDES,
+    holds_elements,
     kept_by_windows,
     pads_of,
     window_extent,
@@ -42,8 +43,9 @@ def _shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     kernel, strides = _windows(params)
     needs.hold(min(*kernel, *strides) >= 1, "a kernel or stride below 1")
     rows, columns = (
-        window_extent(x[at + 2], kernel[at], strides[at], params[4], needs) for at in (0, 1)
+        window_extent(x[at + 2], kernel[at], strides[at], params[4], at, needs) for at in (0, 1)
     )
+    needs.hold(holds_elements(params[4], kernel), "a window without an element")
     return (x[0], x[1], rows, columns)
 
 

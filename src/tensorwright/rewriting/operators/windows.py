@@ -1,11 +1,19 @@
 """Windows that move over rows and columns: what convolution and pooling share.
 
-window_extent(9, 3, 2, "same", needs)      5: ceil(9 / 2)
-window_extent(9, 3, 2, "valid", needs)     4: whole windows
-kept_by_windows                            images and channels may be split as before, planes not
+window_extent(9, 3, 2, "same", 0, needs)          5: ceil(9 / 2)
+window_extent(9, 3, 2, "valid", 0, needs)         4: whole windows
+window_extent(9, 3, 2, "p1_1_1_1", 0, needs)      5: of 11 rows, one more on each side
+kept_by_windows                                   images and channels may be split, planes not
+
+A padding is a word: `same`, `valid`, or p with the rows above, the columns on the left, the rows
+below and the columns on the right; of a convolution maybe with the steps between taps behind it, as
+in p2_2_2_2_d2_2.
 """
 
 from __future__ import annotations
+
+import re
+from dataclasses import dataclass
 
 from tensorwright.ops import automatic_pads
 from tensorwright.rewriting.dims import Size
@@ -14,21 +22,79 @@ from tensorwright.rewriting.operators.split_points import Points, SplitPoints
 from tensorwright.rewriting.shapes import Needs, Params, Shapes
 from tensorwright.rewriting.terms import Param
 
-PADDING = Parameter("padding", words=("same", "valid"))
+_EXPLICIT = r"p\d+_\d+_\d+_\d+"
+PADDING = Parameter(
+    "padding", words=("same", "valid"), form=_EXPLICIT, samples=("p1_1_1_1", "p0_1_1_0")
+)
+TAPS = Parameter(
+    "padding",
+    words=("same", "valid"),
+    form=rf"{_EXPLICIT}(_d[1-9]\d*_[1-9]\d*)?",
+    samples=("p1_1_1_1", "p0_1_2_0", "p1_0_2_2_d2_1"),
+)
 STRIDES = (Parameter("stride_h"), Parameter("stride_w"))
 KERNEL = (Parameter("kernel_h"), Parameter("kernel_w"))
 
 
-def window_extent(extent: Size, kernel: Size, stride: int, padding: Param, needs: Needs) -> Size:
-    """Rows of the result: ceil(extent / stride) for `same`, whole windows for `valid`."""
+@dataclass(frozen=True, slots=True)
+class _Explicit:
+    """Of rows and columns: before, after, steps between taps."""
+
+    before: IntShape
+    after: IntShape
+    steps: IntShape
+
+
+def _explicit(padding: Param) -> _Explicit | None:
+    """What a word says; None for `same` and `valid`."""
+    found = tuple(map(int, re.findall(r"\d+", str(padding))))
+    if not found:
+        return None
+    return _Explicit(found[:2], found[2:4], found[4:] or (1, 1))
+
+
+def padding_word(pads: IntShape, steps: IntShape) -> str:
+    """The word for explicit padding: all begins, then all ends; and for the steps between taps."""
+    word = "p" + "_".join(map(str, pads))
+    return word if steps == (1, 1) else f"{word}_d{steps[0]}_{steps[1]}"
+
+
+def window_extent(
+    extent: Size, kernel: Size, stride: int, padding: Param, place: int, needs: Needs
+) -> Size:
+    """Rows (place 0) or columns (1) of the result: ceil(extent / stride) for `same`, else whole
+    windows.
+    """
     if padding == "same":
         return (extent + stride - 1) // stride
+    told = _explicit(padding)
+    if told is not None:
+        extent = extent + told.before[place] + told.after[place]
+        kernel = (kernel - 1) * told.steps[place] + 1
     needs.at_least(extent, kernel)
     return (extent - kernel) // stride + 1
 
 
+def holds_elements(padding: Param, kernel: IntShape) -> bool:
+    """Whether each window of a pool has elements: less is padded than a window has."""
+    told = _explicit(padding)
+    return told is None or all(
+        max(before, after) < size
+        for before, after, size in zip(told.before, told.after, kernel, strict=True)
+    )
+
+
+def steps_of(padding: Param) -> IntShape:
+    """The steps between the taps of a window, as `ops` takes them."""
+    told = _explicit(padding)
+    return (1, 1) if told is None else told.steps
+
+
 def pads_of(padding: Param, x: IntShape, kernel: IntShape, strides: IntShape) -> IntShape:
     """The padding of rows and columns of (n, c, h, w), as `ops` takes it."""
+    told = _explicit(padding)
+    if told is not None:
+        return (*told.before, *told.after)
     mode = "SAME_UPPER" if padding == "same" else "VALID"
     return automatic_pads(mode, x[2:], kernel, strides, (1, 1))
 

@@ -4,6 +4,7 @@
 """
 
 from tensorwright.rewriting.prove.conditions import conditioned, least_condition
+from tensorwright.rewriting.prove.instances import concrete_rule
 from tensorwright.rewriting.prove.outcome import Outcome, Proved, Refuted, Unknown
 from tensorwright.rewriting.prove.problem import Problem, problems_of
 from tensorwright.rewriting.prove.prover import prove, prove_all, stamp_of, stamped
@@ -37,6 +38,7 @@ __all__ = [
     "Unknown",
     "Validation",
     "check_axioms",
+    "concrete_rule",
     "conditioned",
     "consistency",
     "derivable",

@@ -198,7 +198,7 @@ def _random_value(
     parameter: Parameter, chance: random.Random, is_last: bool, largest: int
 ) -> tuple[Param, ...]:
     if parameter.words:
-        return (chance.choice(parameter.words),)
+        return (chance.choice((*parameter.words, *parameter.samples)),)
     if parameter.repeats and parameter.is_size:
         count = chance.randint(1, 4) if is_last else 1
         return tuple(chance.randint(1, largest) for _ in range(count))
