@@ -45,7 +45,7 @@ from tensorwright.rewriting.prove import Proved, prove
 
 DEFAULT_SECONDS = 10.0
 _CANDIDATES = 4
-_LEAST_GAIN = 1.02
+_LEAST_GAIN = 1.05
 """A graph is changed where the other is expected to be so many times as fast: predictions err."""
 
 
