@@ -21,6 +21,8 @@ _COLUMNS = (
 )
 _LONGEST_LABEL = 44
 _MOST_VIEWS = 6
+_SURELY_ABOVE = 1.05  # of the roofline: peak and bandwidths are measured, too
+_WINOGRAD = "Winograd's algorithm takes fewer operations than are counted, those of the sum"
 _ORDERS = ("time", "run")
 _GROUPS = ("step", "workload")
 
@@ -68,7 +70,8 @@ def command(
 
     share is of the time of the whole network. GFLOP/s and GB/s count what a step must do at least.
     roofline is the least time that this machine allows, by its measured peak and bandwidths, over
-    the time taken.
+    the time taken. It counts the operations of the sum that a convolution is; by Winograd's
+    algorithm it takes fewer, and less time than that.
 
     Example: tensorwright profile light:resnet50 --top 15 --trace resnet50.json
     """
@@ -113,6 +116,9 @@ def summary_lines(report: Profile) -> list[str]:
         f"machine: {report.ceilings.flops_per_s / 1e9:.0f} GFLOP/s; {levels} GB/s",
         f"limited by: {bottlenecks}",
     ]
+    above = sum(step.roofline_share > _SURELY_ABOVE for step in report.steps)
+    if above:
+        lines.append(f"above 100%: {_count(above, 'step')}; {_WINOGRAD}")
     if report.views:
         names = [f"{view.output} ({view.operator})" for view in report.views]
         more = ", ..." if len(names) > _MOST_VIEWS else ""

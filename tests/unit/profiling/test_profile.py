@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.unit.runtime.networks import CHAIN, COUNT, HOSTED, SIZE, executable
 
 import tensorwright
 from tensorwright.base import InputError, ModelError, UsageError
+from tensorwright.cli.profile import summary_lines
 from tensorwright.expr import compute, placeholder
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.profiling import (
@@ -69,6 +71,16 @@ def test_the_sum_of_the_steps_and_what_is_left(report: Profile) -> None:
     assert report.outside_s == pytest.approx(
         report.entering_s + report.fluctuation_s + report.unexplained_s
     )
+
+
+def test_steps_above_the_roofline_are_explained(report: Profile) -> None:
+    assert not any("above 100%" in line for line in summary_lines(report))
+    first, *others = report.steps
+    least_s = first.bounds.roofline_s
+    assert least_s > 0
+    faster = replace(report, steps=(replace(first, time_s=least_s / 2), *others))
+    (line,) = (each for each in summary_lines(faster) if "above 100%" in each)
+    assert "above 100%: 1 step; Winograd's algorithm" in line
 
 
 def test_runs_in_which_some_step_is_always_slow() -> None:
