@@ -18,11 +18,11 @@ from types import MappingProxyType
 
 import onnx
 
-from tensorwright.base import InternalError, MachineError, Target, UsageError
+from tensorwright.base import MachineError, Target, UsageError
 from tensorwright.graph import Graph, load_onnx, simplify, to_onnx
 from tensorwright.pipeline import Model, Shapes, open_pricing, parse_target
 from tensorwright.rewriting import Rule, parse_rule, rule_text
-from tensorwright.rewriting.egraph import StopReason
+from tensorwright.rewriting.egraph import Id, StopReason
 from tensorwright.rewriting.extraction import Selection, cheap_selections
 from tensorwright.rewriting.library import load_library, load_schemas
 from tensorwright.rewriting.networks import (
@@ -125,15 +125,13 @@ def rewrite(
     before_s = prices.seconds_of(source)
     best, after_s = _cheapest(saturation, extraction, prices)
     graph, used, certificate = source, MappingProxyType[str, int]({}), None
-    if before_s is None or after_s is None or before_s < _LEAST_GAIN * after_s:
-        after_s = before_s
-    elif best is not None:
+    if best is not None and before_s is not None and after_s is not None:
         choice = extraction.choice(best)
-        outputs = chosen_outputs(network, choice)
-        certificate = without_spare_steps(certify(saturation, outputs, known), source)
-        _prove_instances(certificate)
-        graph = simplify(write_network(network, choice))
-        used = MappingProxyType(certificate.rule_counts)
+        certificate = _certificate(saturation, choice, known, before_s / after_s)
+        if certificate is not None:
+            graph = simplify(write_network(network, choice))
+            used = MappingProxyType(certificate.rule_counts)
+    after_s = before_s if graph is source else after_s
     unknown = float("nan")
     return Rewritten(
         source,
@@ -148,16 +146,24 @@ def rewrite(
     )
 
 
-def _prove_instances(certificate: Certificate) -> None:
-    """Prove the instances of schemas that were applied: the other rules are proved when they ship.
-
-    Raises:  InternalError where one is not proved.
+def _certificate(
+    saturation: NetworkSaturation,
+    choice: Mapping[Id, Id],
+    known: Mapping[str, Rule],
+    gain: float,
+) -> Certificate | None:
+    """Why a choice computes the same; None where it gains too little, or an instance of a schema
+    that it needs is not proved: the other rules are proved when they ship.
     """
+    if gain < _LEAST_GAIN:
+        return None
+    outputs = chosen_outputs(saturation.network, choice)
+    found = certify(saturation, outputs, known)
+    found = without_spare_steps(found, saturation.network.graph)
     shipped = {rule_text(each.rule) for each in load_library()}
-    for text in certificate.rules.values():
-        if text not in shipped and not isinstance(prove(parse_rule(text), confirm=False), Proved):
-            reason = "an instance of a schema is not proved"
-            raise InternalError(stage="rewrite", where=f"rule {text}", reason=reason)
+    instances = (parse_rule(text) for text in found.rules.values() if text not in shipped)
+    are_proved = all(isinstance(prove(rule, confirm=False), Proved) for rule in instances)
+    return found if are_proved else None
 
 
 def _cheapest(

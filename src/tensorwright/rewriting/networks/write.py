@@ -134,7 +134,7 @@ class _Writer:
         args = tuple(self._tensors[self._leader(each)] for each in self._read_by(node))
         wish = self._wish(name)
         if self._is_outlined(node):
-            return self._builder.constant(_numbers(self._terms.data(node)))
+            return self._builder.constant(_numbers(self._terms.data(node), node))
         if operator == INPUT:
             known = str(params[0])
             return self._constant(known) if known in self._source.constants else known
@@ -303,8 +303,12 @@ def _axis(params: tuple[Param, ...]) -> int:
     return axis
 
 
-def _numbers(data: TensorData) -> Array:
-    """A constant in the place of another: neither zero nor one, where that takes no memory."""
+def _numbers(data: TensorData, mark: int) -> Array:
+    """A constant in the place of another, unlike all others: equal ones would be taken for one."""
     if data.elements > _FEW or not data.dtype.is_float:
-        return np.zeros(data.shape, data.dtype.numpy)  # pages that nobody writes to take none
-    return np.full(data.shape, 0.5, data.dtype.numpy)
+        found = np.zeros(data.shape, data.dtype.numpy)  # pages that nobody writes to take none
+    else:
+        found = np.full(data.shape, 0.5, data.dtype.numpy)
+    if data.dtype.is_float and data.elements:
+        found.reshape(-1)[0] = 2.0 + mark
+    return found

@@ -112,6 +112,19 @@ def test_rewritten_networks_compute_the_same(draw: type[object], seed: int) -> N
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(other).max())
 
 
+def test_constants_of_an_outline_are_told_apart() -> None:
+    """Convolutions with equal weights would be one, and cost half."""
+    b = GraphBuilder("alike")
+    x = b.input("x", (8, 300))
+    products = [b.add("matmul", x, b.constant(weights(300, 300) + n)) for n in range(2)]
+    small = [b.add("mul", y, b.constant(weights(300) + n)) for n, y in enumerate(products)]
+    network = read_network(b.finish((b.add("add", *small),)))
+    extraction = NetworkExtraction(network, Roofline())
+    choice = extraction.choice(cheapest_dag(extraction.problem).selection)
+    outline = simplify(write_outline(network, choice))
+    assert [node.operator for node in outline.nodes].count("matmul") == 2
+
+
 def shared_products(count: int) -> Graph:
     """Products of one matrix with several, each an output."""
     b = GraphBuilder("shared")
