@@ -129,9 +129,10 @@ class Runner(Generic[Data]):
         """
         is_changed = False
         for merge in merges:
+            merged = set(map(self.graph.find, self._merged))
             groups: dict[tuple[int, ...], dict[Id, Bound]] = {}
             for leader, bound in self._index.options(merge.root):
-                if self.graph.find(leader) not in map(self.graph.find, self._merged):
+                if leader not in merged:
                     key = tuple(bound[name] for name in merge.shared)
                     groups.setdefault(key, {}).setdefault(leader, bound)
             for group in groups.values():
@@ -164,11 +165,11 @@ class Runner(Generic[Data]):
         bound = {**{merge.second[name]: value for name, value in other.items()}, **one}
         nodes = tuple(Id(bound[name]) for name in rewrite.variables.tensors)
         match = Match(nodes, tuple(bound[name] for name in rewrite.variables.params), ())
-        self._apply(rewrite, match)
-        data = tuple(map(self.graph.data_number, nodes))
-        scope = self._matcher.scope(rewrite.variables, match)
-        if self._plans.get((rewrite.number, match.values, (), data)) is None:
+        if self._planned(rewrite, match) is None:
             return None
+        self._apply(rewrite, match)
+        scope = self._matcher.scope(rewrite.variables, match)
+        data = tuple(map(self.graph.data_number, nodes))
         template = self._template(merge.merged, scope, data)
         name = None if template is None else self._build(template[0], match)
         if name is None:
@@ -206,11 +207,7 @@ class Runner(Generic[Data]):
 
     def _apply(self, rewrite: Rewrite, match: Match) -> bool:
         """Make equal what a rewrite says is; whether anything changed."""
-        data = tuple(map(self.graph.data_number, match.nodes))
-        key = (rewrite.number, match.values, match.sizes, data)
-        if key not in self._plans:
-            self._plans[key] = self._plan(rewrite, match, data)
-        plan = self._plans[key]
+        plan = self._planned(rewrite, match)
         if plan is None:
             return False
         built = [(self._build(left, match), self._build(right, match)) for left, right in plan]
@@ -224,6 +221,14 @@ class Runner(Generic[Data]):
                 self.applications.append(Application(rewrite, nodes, params, left, right))
                 is_changed = True
         return is_changed
+
+    def _planned(self, rewrite: Rewrite, match: Match) -> Plan | None:
+        """As `_plan`, found out once."""
+        data = tuple(map(self.graph.data_number, match.nodes))
+        key = (rewrite.number, match.values, match.sizes, data)
+        if key not in self._plans:
+            self._plans[key] = self._plan(rewrite, match, data)
+        return self._plans[key]
 
     def _plan(self, rewrite: Rewrite, match: Match, data: tuple[int, ...]) -> Plan | None:
         """What is to be built for some values and data: the same for all nodes that have them.

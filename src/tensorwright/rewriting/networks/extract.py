@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tensorwright.rewriting.egraph import Id
 from tensorwright.rewriting.extraction import ExtractionProblem, Selection
+from tensorwright.rewriting.networks.network_analysis import TypedOperator
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts
 from tensorwright.rewriting.networks.read import Network
 
@@ -27,8 +28,8 @@ class NetworkExtraction:
             own = numbers.setdefault(terms.find(name), len(numbers))
             operator, params = terms.parts(terms.head_of(name))
             args = tuple(terms.data(each) for each in children)
-            seconds = costs.seconds(operator, params, args, terms.data(name))
-            nodes.append((own, seconds, below))
+            use = TypedOperator(operator, params, args, terms.data(name))
+            nodes.append((own, costs.seconds(use), below))
         self._leaders = {number: leader for leader, number in numbers.items()}
         roots = [numbers[terms.find(root)] for root in network.outputs]
         self.problem = ExtractionProblem.of(nodes, roots)

@@ -17,6 +17,7 @@ from tensorwright.rewriting.dims import Extent, Size, atoms_of, value_of
 from tensorwright.rewriting.egraph import INPUT, Scope, Value
 from tensorwright.rewriting.networks.opaque import CALL, OpaqueOperators
 from tensorwright.rewriting.operators import operator_named
+from tensorwright.rewriting.prove import MAX_RANK
 from tensorwright.rewriting.shapes import IllTyped, Needs
 from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param, Rank
 
@@ -43,10 +44,27 @@ class TensorData:
         return self.elements * self.dtype.size_bytes
 
 
+@dataclass(frozen=True, slots=True)
+class TypedOperator:
+    """An operator with parameters at arguments of some types."""
+
+    operator: str
+    params: tuple[Param, ...]
+    args: tuple[TensorData, ...]
+    result: TensorData
+
+
+def has_rules(data: TensorData) -> bool:
+    """Whether rules speak of such a tensor."""
+    has_elements = min(data.shape, default=1) > 0
+    return data.dtype is DType.F32 and len(data.shape) <= MAX_RANK and has_elements
+
+
 class NetworkAnalysis:
     """The data of terms over the inputs and constants of a network.
 
-    Rules speak of numbers in f32: no term that they make has other elements.
+    Rules speak of numbers in f32, and are proved for tensors of up to `MAX_RANK` dimensions: no
+    term of theirs has others.
     """
 
     def __init__(self, inputs: Mapping[str, TensorData], opaque: OpaqueOperators) -> None:
@@ -67,10 +85,9 @@ class NetworkAnalysis:
             if types is None or output >= len(types):
                 return None
             return TensorData(types[output].shape, types[output].dtype, is_constant)
-        if any(arg.dtype is not DType.F32 for arg in args):
-            return None
         shape = self._shape(operator, params, args)
-        return None if shape is None else TensorData(shape, DType.F32, is_constant)
+        made = None if shape is None else TensorData(shape, DType.F32, is_constant)
+        return made if made is not None and all(map(has_rules, (*args, made))) else None
 
     def _shape(
         self, operator: str, params: tuple[Param, ...], args: tuple[TensorData, ...]
@@ -83,7 +100,7 @@ class NetworkAnalysis:
         except (IllTyped, ZeroDivisionError):
             return None
         numbers = tuple(extent for extent in shape if isinstance(extent, int))
-        return numbers if len(numbers) == len(shape) and min(numbers, default=1) >= 1 else None
+        return numbers if len(numbers) == len(shape) else None
 
     def merge(self, kept: TensorData, lost: TensorData) -> TensorData:
         """Either: they are equal; what equals a constant is one."""

@@ -14,25 +14,17 @@ from math import prod
 from typing import Protocol
 
 from tensorwright.rewriting.egraph import INPUT
-from tensorwright.rewriting.networks.network_analysis import TensorData
-from tensorwright.rewriting.terms import Param
+from tensorwright.rewriting.networks.network_analysis import TypedOperator
+from tensorwright.rewriting.operators import PAIRS, PARTS
 
 _FREE = frozenset({INPUT, "reshape", "broadcast"})
 _JOINED = frozenset({"relu", "exp", "sigmoid", "tanh", "scalar_mul"})
-_PARTS = frozenset({"split0", "split1", "slice"})
-_PAIRS = frozenset({"ewadd", "ewmul", "ewsub", "ewdiv"})
 
 
 class OperatorCosts(Protocol):
     """Says what single operators cost."""
 
-    def seconds(
-        self,
-        operator: str,
-        params: tuple[Param, ...],
-        args: tuple[TensorData, ...],
-        result: TensorData,
-    ) -> float:
+    def seconds(self, use: TypedOperator) -> float:
         """Seconds of an application; nothing where all of it is constant."""
         ...
 
@@ -47,32 +39,27 @@ class Roofline:
     bytes_per_s: float = 4e10
     start_s: float = 1e-6
 
-    def seconds(
-        self,
-        operator: str,
-        params: tuple[Param, ...],
-        args: tuple[TensorData, ...],
-        result: TensorData,
-    ) -> float:
+    def seconds(self, use: TypedOperator) -> float:
         """What an application costs; nothing where all of it is constant."""
+        operator, args, result = use.operator, use.args, use.result
         if result.is_constant or operator in _FREE or all(arg.is_constant for arg in args):
             return 0.0
         if operator in _JOINED:
             return self.start_s / 10
-        moved = sum(arg.bytes for arg in args) + result.bytes
-        if operator in _PAIRS:  # the smaller operand, or a second activation, is read besides
+        if operator in PAIRS:  # the smaller operand, or a second activation, is read besides
             return self.start_s / 10 + min(arg.bytes for arg in args) / self.bytes_per_s
-        if operator in _PARTS:  # most are read where they lie
+        if operator in PARTS:  # most are read where they lie
             return self.start_s / 10 + result.bytes / self.bytes_per_s / 4
-        work_s = _operations(operator, params, args, result) / self.operations_per_s
-        return self.start_s + max(work_s, moved / self.bytes_per_s)
+        moved = sum(arg.bytes for arg in args) + result.bytes
+        return self.start_s + max(
+            _operations(use) / self.operations_per_s, moved / self.bytes_per_s
+        )
 
 
-def _operations(
-    operator: str, params: tuple[Param, ...], args: tuple[TensorData, ...], result: TensorData
-) -> int:
+def _operations(use: TypedOperator) -> int:
     """The operations of an application; a multiply-add is two."""
-    match operator:
+    params, args, result = use.params, use.args, use.result
+    match use.operator:
         case "conv2d":
             return 2 * result.elements * prod(args[1].shape[1:])
         case "matmul":

@@ -2,7 +2,7 @@
 times of these summed.
 
     prices.seconds_of(graph)                             all kernels of a network
-    prices.seconds("matmul", (), (x, w), y)              the kernels of one operator alone
+    prices.seconds(TypedOperator("matmul", (), (x, w), y))   the kernels of one operator alone
 
 None of the searches over graphs before this one priced what will run: TASO and TENSAT add up the
 times of operators, each measured alone, and so miss what fusion and layouts change.
@@ -25,10 +25,9 @@ from tensorwright.graph import (
     partition,
     simplify,
 )
-from tensorwright.rewriting.networks.network_analysis import TensorData
+from tensorwright.rewriting.networks.network_analysis import TypedOperator
 from tensorwright.rewriting.networks.operator_costs import Roofline
 from tensorwright.rewriting.operators import operator_named
-from tensorwright.rewriting.terms import Param
 
 _ANCHORS = frozenset({"conv2d", "matmul", "max_pool", "avg_pool"})
 
@@ -43,7 +42,7 @@ class ProgramPrices:
     target: Target
     pricing: Pricing
     roofline: Roofline = field(default_factory=Roofline)
-    _operators: dict[tuple[object, ...], float] = field(default_factory=dict)
+    _operators: dict[TypedOperator, float] = field(default_factory=dict)
 
     def seconds_of(self, graph: Graph) -> float | None:
         """Seconds of a simplified network on this machine; None where a workload has no price."""
@@ -59,33 +58,27 @@ class ProgramPrices:
                 total += seconds + self.pricing.step_seconds()
         return total
 
-    def seconds(
-        self,
-        operator: str,
-        params: tuple[Param, ...],
-        args: tuple[TensorData, ...],
-        result: TensorData,
-    ) -> float:
+    def seconds(self, use: TypedOperator) -> float:
         """Seconds of an application of an operator; nothing where all of it is constant."""
-        quick = self.roofline.seconds(operator, params, args, result)
-        if operator not in _ANCHORS or not quick:
+        quick = self.roofline.seconds(use)
+        if use.operator not in _ANCHORS or not quick:
             return quick
-        key = (operator, params, args)
-        if key not in self._operators:
-            found = self.seconds_of(_network_of(operator, params, args))
-            self._operators[key] = quick if found is None else found
-        return self._operators[key]
+        if use not in self._operators:
+            found = self.seconds_of(_network_of(use))
+            self._operators[use] = quick if found is None else found
+        return self._operators[use]
 
 
-def _network_of(operator: str, params: tuple[Param, ...], args: tuple[TensorData, ...]) -> Graph:
+def _network_of(use: TypedOperator) -> Graph:
     """A network of one operator; its constants are zeros."""
-    b = GraphBuilder(operator)
+    b, args = GraphBuilder(use.operator), use.args
     names = tuple(
         b.constant(np.zeros(arg.shape, arg.dtype.numpy), f"w{place}")
         if arg.is_constant
         else b.input(f"x{place}", arg.shape, arg.dtype)
         for place, arg in enumerate(args)
     )
-    for step in operator_named(operator).meaning(params, tuple(arg.shape for arg in args)):
+    shapes = tuple(arg.shape for arg in args)
+    for step in operator_named(use.operator).meaning(use.params, shapes):
         names = b.apply(step.operator, names, **step.attributes)[:1]
     return simplify(b.finish(names))

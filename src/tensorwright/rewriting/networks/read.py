@@ -3,9 +3,9 @@
     network = read_network(graph)
     network.terms.term(network.outputs["y"])          relu(conv2d[1, 1, same, none](?x, ?w))
 
-Every graph can be read: an operator without a counterpart in the language of rules, and one whose
-elements are not f32, is called as it is.  A tensor that several operators read is one node: shared
-parts stay shared.
+Every graph can be read: an operator without a counterpart in the language of rules, and one at
+tensors of which rules do not speak, is called as it is.  A tensor that several operators read is
+one node: shared parts stay shared.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tensorwright.base import DType
-from tensorwright.graph import Graph, Node
+from tensorwright.graph import Graph
 from tensorwright.rewriting.egraph import EGraph, Id
 from tensorwright.rewriting.networks.counterparts import COUNTERPARTS, Application
-from tensorwright.rewriting.networks.network_analysis import NetworkAnalysis, TensorData
+from tensorwright.rewriting.networks.network_analysis import NetworkAnalysis, TensorData, has_rules
 from tensorwright.rewriting.networks.opaque import OpaqueOperators
 from tensorwright.rewriting.networks.term_builder import TermBuilder
 
@@ -65,16 +64,11 @@ def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
 
 def _terms_of(builder: TermBuilder, opaque: OpaqueOperators, found: Application) -> tuple[Id, ...]:
     counterpart = COUNTERPARTS.get(found.node.operator)
-    data = (builder.terms.data(arg).dtype for arg in found.args)
-    if counterpart is not None and all(dtype is DType.F32 for dtype in data) and _is_regular(found):
+    data = [builder.terms.data(arg) for arg in found.args]
+    data += [TensorData(type_.shape, type_.dtype) for type_ in found.types]
+    if counterpart is not None and all(map(has_rules, data)):
         terms = counterpart(builder, found)
         if terms is not None:
             return terms
-    node: Node = found.node
-    word = opaque.word(node.operator, node.attributes)
+    word = opaque.word(found.node.operator, found.node.attributes)
     return tuple(builder.call(word, place, found.args) for place in range(len(found.types)))
-
-
-def _is_regular(found: Application) -> bool:
-    """Whether all outputs have elements at all: rules speak of extents from 1 on."""
-    return all(min(type_.shape, default=1) >= 1 for type_ in found.types)

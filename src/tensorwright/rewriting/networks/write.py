@@ -27,15 +27,13 @@ from tensorwright.rewriting.egraph import INPUT, Id
 from tensorwright.rewriting.networks.network_analysis import TensorData
 from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.read import Network
-from tensorwright.rewriting.operators import operator_named
+from tensorwright.rewriting.operators import PAIRS, PARTS, operator_named
 from tensorwright.rewriting.terms import Param
 
 Choice = Mapping[Id, Id]
 """The node that is taken for each class, by its leader."""
 
 _FEW = 1 << 14  # elements
-_PAIRS = frozenset({"ewadd", "ewsub", "ewmul", "ewdiv"})
-_PARTS = frozenset({"split0", "split1", "slice"})
 
 
 def write_network(network: Network, choice: Choice) -> Graph:
@@ -73,10 +71,8 @@ class _Writer:
         for name in graph.inputs:
             type_ = graph.types[name]
             self._builder.input(name, type_.shape, type_.dtype)
-        made = [name for name in graph.types if name not in (*graph.inputs, *graph.constants)]
-        for name in (*graph.outputs, *made):
-            if name in self._network.nodes:
-                self._wishes.setdefault(self._leader(self._network.nodes[name]), name)
+        for name in (*graph.outputs, *graph.producers()):
+            self._wishes.setdefault(self._leader(self._network.nodes[name]), name)
         for leader in self._in_order():
             self._tensors[leader] = self._write(leader)
         return self._builder.finish([self._output(name) for name in graph.outputs])
@@ -115,11 +111,11 @@ class _Writer:
         if self._is_outlined(node):
             return ()
         operator, params = self._parts(node)
-        if operator in _PAIRS:
+        if operator in PAIRS:
             return self._operands(node)
         if operator == "concat":
             return tuple(self._joined(node, params[0]))
-        if operator in _PARTS:
+        if operator in PARTS:
             return (self._part(node)[0],)
         if operator == "reshape":
             return self._rows(node) or self._terms.children(node)
@@ -142,7 +138,7 @@ class _Writer:
             return self._call(node, args)
         if operator == "concat":
             return self._builder.apply("concat", args, wish, axis=_axis(params))[0]
-        if operator in _PARTS:
+        if operator in PARTS:
             _, axis, start, stop = self._part(node)
             cut = {"axes": (axis,), "starts": (start,), "ends": (stop,)}
             return self._builder.apply("slice", args, wish, **cut)[0]
@@ -150,7 +146,7 @@ class _Writer:
             left, right = (self._unturned(child)[1] for child in self._terms.children(node))
             if left or right:
                 return self._builder.apply("gemm", args, wish, trans_a=left, trans_b=right)[0]
-        if len(args) > len(self._terms.children(node)):
+        if operator == "reshape" and self._rows(node):
             return self._builder.apply("matmul", args, wish)[0]
         shapes = tuple(self._terms.data(child).shape for child in self._terms.children(node))
         steps = operator_named(operator).meaning(params, shapes)
@@ -264,7 +260,7 @@ class _Writer:
         axis, start, stop = self._cut(node)
         (source,) = self._terms.children(node)
         below = self._node(self._leader(source))
-        while self._parts(below)[0] in _PARTS and self._cut(below)[0] == axis:
+        while self._parts(below)[0] in PARTS and self._cut(below)[0] == axis:
             before = self._cut(below)[1]
             start, stop = start + before, stop + before
             (source,) = self._terms.children(below)

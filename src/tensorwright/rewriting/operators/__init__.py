@@ -46,6 +46,8 @@ from tensorwright.rewriting.operators import (
     pooling,
     reduction,
 )
+from tensorwright.rewriting.operators.elementwise import PAIRS
+from tensorwright.rewriting.operators.joining import PARTS
 from tensorwright.rewriting.operators.operator import (
     AXIS,
     ArgumentRole,
@@ -62,6 +64,8 @@ from tensorwright.rewriting.terms import Term, applications
 __all__ = [
     "AXIS",
     "OPERATORS",
+    "PAIRS",
+    "PARTS",
     "STRIDES",
     "ArgumentRole",
     "IntShape",

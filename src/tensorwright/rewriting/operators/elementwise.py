@@ -44,6 +44,9 @@ def _function(name: str) -> RewriteOperator:
     return RewriteOperator(name, (TENSOR,), (), _same_shape, plain(name), kind, first_points)
 
 
+PAIRS = frozenset({"ewadd", "ewmul", "ewsub", "ewdiv"})
+"""The operators of two elements at the same place."""
+
 OPERATORS = (
     _pair("ewadd", "add", StructureKind.GATHER, commutes=True),
     _pair("ewmul", "mul", StructureKind.BILINEAR, commutes=True),

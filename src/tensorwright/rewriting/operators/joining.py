@@ -101,6 +101,9 @@ def _split(
     )
 
 
+PARTS = frozenset({"split0", "split1", "slice"})
+"""The operators whose result is a part of the argument along one dimension."""
+
 OPERATORS = (
     RewriteOperator(
         "concat",

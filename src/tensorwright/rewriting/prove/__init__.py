@@ -6,7 +6,7 @@
 from tensorwright.rewriting.prove.conditions import conditioned, least_condition
 from tensorwright.rewriting.prove.instances import concrete_rule
 from tensorwright.rewriting.prove.outcome import Outcome, Proved, Refuted, Unknown
-from tensorwright.rewriting.prove.problem import Problem, problems_of
+from tensorwright.rewriting.prove.problem import MAX_RANK, Problem, problems_of
 from tensorwright.rewriting.prove.prover import prove, prove_all, stamp_of, stamped
 from tensorwright.rewriting.prove.refute import Counterexample, refute
 from tensorwright.rewriting.prove.sampling import sample_shapes
@@ -25,6 +25,7 @@ from tensorwright.rewriting.prove.validation.validate import (
 __all__ = [
     "FALSE_GOALS",
     "FULL",
+    "MAX_RANK",
     "QUICK",
     "Budget",
     "Checked",

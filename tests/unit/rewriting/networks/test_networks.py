@@ -166,6 +166,27 @@ def test_the_steps_are_those_that_the_outputs_need() -> None:
     assert {step.rewrite.name for step in steps} == {"associativity", "relu-relu-to-relu"}
 
 
+def test_rules_speak_of_as_many_dimensions_as_they_are_proved_for() -> None:
+    b = GraphBuilder("deep")
+    x = b.input("x", (2, 1, 3, 2, 2))
+    y = b.add("relu", b.add("relu", x))
+    flat = b.add("relu", b.add("relu", b.add("reshape", y, shape=(2, 12))))
+    graph = b.finish((b.add("concat", flat, flat, axis=1), y))
+    network = read_network(graph)
+    saturate_network(network, RULES)
+    back = chosen(network)
+    assert [node.operator for node in back.nodes].count("relu") == 3  # the second pair became one
+    for name in network.terms.nodes():
+        operator = network.terms.parts(network.terms.head_of(name))[0]
+        if len(network.terms.data(name).shape) > 4:
+            assert operator in ("?", "call")
+    inputs = random_inputs(graph)
+    for want, found in zip(
+        interpret(graph, inputs).values(), interpret(back, inputs).values(), strict=True
+    ):
+        np.testing.assert_array_equal(found, want)
+
+
 def test_constants_are_not_rewritten() -> None:
     b = GraphBuilder("constants")
     x = b.input("x", (4, 4))

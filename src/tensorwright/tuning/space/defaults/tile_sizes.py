@@ -127,12 +127,12 @@ _WINDOW_ROWS = 7
 
 
 def window_tile(columns: int, rows: int, target: Target, block: int = 0) -> tuple[int, int, int]:
-    """The register tile (vectors, rows, second rows) of windows that are read past a border.
+    """The register tile (vectors, rows, second rows) of windows that share nothing, written out.
 
-    The tiles at the border evaluate conditions, so a tile is small, but two vectors wide where
-    there are two: a cache line is then used whole with the one that is fetched with it.  A short
-    row is one tile, whose conditions along it are decided when it is unrolled.  Sums take half of
-    the registers: what neighbours share is held in others.
+    Tiles at a border that is not padded evaluate conditions, so a tile is small, but two vectors
+    wide where there are two: a cache line is then used whole with the one that is fetched with it.
+    A short row is one tile, whose conditions along it are decided when it is unrolled.  Sums take
+    half of the registers: what neighbours share is held in others.
 
     block   so many rows belong together, as for `row_sizes`
     """
