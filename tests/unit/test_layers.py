@@ -40,7 +40,8 @@ ROOMS = {
     "registry catalogue",
     "peers": "process competitors comparison",
     "rewriting": "dims terms assumptions shapes operators text egraph extraction axioms meaning "
-    "prove prune generate library networks",
+    "prove prune generate library networks backtracking",
+    "rewriting.backtracking": "draft_graph moves search network_search",
     "rewriting.extraction": "problem cheapest_trees draft local_search alternatives reduction "
     "exact serialized",
     "rewriting.generate": "preset fingerprint parallel enumerate candidates generalize presets "

@@ -32,7 +32,7 @@ from tensorwright.graph.partition import (
 from tensorwright.graph.passes import PASSES, simplify, simplify_with_report
 from tensorwright.graph.physical import physical_shape, to_physical, to_plain
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
-from tensorwright.graph.rename import rename_tensors
+from tensorwright.graph.rename import are_alike, rename_tensors
 from tensorwright.graph.text_file import load_text, save_text
 from tensorwright.graph.verify import verify
 from tensorwright.graph.workload import (
@@ -59,6 +59,7 @@ __all__ = [
     "Pricing",
     "Program",
     "Workload",
+    "are_alike",
     "as_program",
     "build_workload",
     "check_constants",

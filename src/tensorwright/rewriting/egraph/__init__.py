@@ -6,11 +6,14 @@ axioms, and of shapes only what an analysis (`shape_analysis.py`) says.
 """
 
 from tensorwright.rewriting.egraph.analysis import Analysis, Scope, Value
-from tensorwright.rewriting.egraph.egraph import INPUT, EGraph, Id
+from tensorwright.rewriting.egraph.egraph import INPUT, EGraph, Head, Id
 from tensorwright.rewriting.egraph.explanation import Chain, Step, chain_between, used_applications
+from tensorwright.rewriting.egraph.matching import Match, Matcher
 from tensorwright.rewriting.egraph.merging import Merge, merges_among
 from tensorwright.rewriting.egraph.patterns import (
+    NodePattern,
     Rewrite,
+    RootPattern,
     is_parameter_variable,
     rewrite_of,
     variables_of,
@@ -21,9 +24,11 @@ from tensorwright.rewriting.egraph.saturation import (
     Goal,
     GoalReached,
     Limits,
+    Plan,
     Runner,
     Saturated,
     StopReason,
+    Template,
 )
 from tensorwright.rewriting.egraph.shape_analysis import ShapeAnalysis
 
@@ -36,16 +41,23 @@ __all__ = [
     "EGraph",
     "Goal",
     "GoalReached",
+    "Head",
     "Id",
     "Limits",
+    "Match",
+    "Matcher",
     "Merge",
+    "NodePattern",
+    "Plan",
     "Rewrite",
+    "RootPattern",
     "Runner",
     "Saturated",
     "Scope",
     "ShapeAnalysis",
     "Step",
     "StopReason",
+    "Template",
     "Value",
     "chain_between",
     "is_parameter_variable",

@@ -62,16 +62,24 @@ class Matcher(Generic[Data]):
         """What the parameter variables stand for, by name."""
         return dict(zip(variables.params, map(self.value, match.values), strict=True))
 
-    def scope(self, variables: Variables, match: Match) -> Scope[Data]:
-        """What the variables stand for, tensor variables for the data of their classes."""
-        data = map(self._graph.data, match.nodes)
-        return Scope(self.values(variables, match), dict(zip(variables.tensors, data, strict=True)))
+    def scope(
+        self, variables: Variables, match: Match, data: tuple[int, ...] | None = None
+    ) -> Scope[Data]:
+        """What the variables stand for, tensor variables for the data of their classes.
 
-    def sizes_agree(self, variables: Variables, match: Match) -> bool:
+        data   the numbers of those, where the nodes are not of this graph
+        """
+        numbers = map(self._graph.data_number, match.nodes) if data is None else data
+        known = dict(zip(variables.tensors, map(self._graph.data_at, numbers), strict=True))
+        return Scope(self.values(variables, match), known)
+
+    def sizes_agree(
+        self, variables: Variables, match: Match, data: tuple[int, ...] | None = None
+    ) -> bool:
         """Whether the sizes in the pattern are what stands in their place."""
         if not match.sizes:
             return True
-        scope = self.scope(variables, match)
+        scope = self.scope(variables, match, data)
         return all(self._graph.analysis.size(size, scope) == param for size, param in match.sizes)
 
     def at(self, pattern: RootPattern, name: Id) -> list[Match]:

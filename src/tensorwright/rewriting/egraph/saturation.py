@@ -88,6 +88,7 @@ class Runner(Generic[Data]):
 
     is_open       whether rewrites are tried at a class with these data; everywhere where None
     applications  the reasons of the graph's unions, by their numbers
+    matcher       that of the graph
     """
 
     def __init__(
@@ -99,8 +100,8 @@ class Runner(Generic[Data]):
         self.graph = graph
         self.limits = limits
         self.applications: list[Application] = []
-        self._matcher = Matcher(graph)
-        self._index = GraphIndex(graph, self._matcher, is_open)
+        self.matcher = Matcher(graph)
+        self._index = GraphIndex(graph, self.matcher, is_open)
         self._plans: dict[tuple[object, ...], Plan | None] = {}
         self._merged: set[Id] = set()
 
@@ -165,10 +166,10 @@ class Runner(Generic[Data]):
         bound = {**{merge.second[name]: value for name, value in other.items()}, **one}
         nodes = tuple(Id(bound[name]) for name in rewrite.variables.tensors)
         match = Match(nodes, tuple(bound[name] for name in rewrite.variables.params), ())
-        if self._planned(rewrite, match) is None:
+        if self.planned(rewrite, match) is None:
             return None
-        self._apply(rewrite, match)
-        scope = self._matcher.scope(rewrite.variables, match)
+        self.apply(rewrite, match)
+        scope = self.matcher.scope(rewrite.variables, match)
         data = tuple(map(self.graph.data_number, nodes))
         template = self._template(merge.merged, scope, data)
         name = None if template is None else self._build(template[0], match)
@@ -176,7 +177,7 @@ class Runner(Generic[Data]):
             return None
         self._merged.add(name)
         variables = merge.root.variables
-        found = self._matcher.at(merge.root, name)
+        found = self.matcher.at(merge.root, name)
         names = (*variables.tensors, *variables.params)
         return dict(zip(names, (*found[0].nodes, *found[0].values), strict=True)) if found else None
 
@@ -198,16 +199,16 @@ class Runner(Generic[Data]):
             for rewrite, matches in found:
                 has_one_root = len(rewrite.left) == 1
                 for match in matches:
-                    is_changed |= self._apply(rewrite, match)
+                    is_changed |= self.apply(rewrite, match)
                     if not has_one_root and self._is_full():  # one match adds many nodes
                         return True
                 if self._is_full() or self._is_reached(goal):
                     return True
         return is_changed
 
-    def _apply(self, rewrite: Rewrite, match: Match) -> bool:
+    def apply(self, rewrite: Rewrite, match: Match) -> bool:
         """Make equal what a rewrite says is; whether anything changed."""
-        plan = self._planned(rewrite, match)
+        plan = self.planned(rewrite, match)
         if plan is None:
             return False
         built = [(self._build(left, match), self._build(right, match)) for left, right in plan]
@@ -217,28 +218,31 @@ class Runner(Generic[Data]):
                 continue
             if self.graph.union(left, right, len(self.applications)):
                 nodes = dict(zip(rewrite.variables.tensors, match.nodes, strict=True))
-                params = self._matcher.values(rewrite.variables, match)
+                params = self.matcher.values(rewrite.variables, match)
                 self.applications.append(Application(rewrite, nodes, params, left, right))
                 is_changed = True
         return is_changed
 
-    def _planned(self, rewrite: Rewrite, match: Match) -> Plan | None:
-        """As `_plan`, found out once."""
-        data = tuple(map(self.graph.data_number, match.nodes))
+    def planned(
+        self, rewrite: Rewrite, match: Match, data: tuple[int, ...] | None = None
+    ) -> Plan | None:
+        """What is to be built for a match; None where the condition is not known to hold, or a side
+        may be ill-typed.  Found out once for all nodes that have the same data.
+
+        data   the numbers of those, where the nodes are not of this graph
+        """
+        if data is None:
+            data = tuple(map(self.graph.data_number, match.nodes))
         key = (rewrite.number, match.values, match.sizes, data)
         if key not in self._plans:
             self._plans[key] = self._plan(rewrite, match, data)
         return self._plans[key]
 
     def _plan(self, rewrite: Rewrite, match: Match, data: tuple[int, ...]) -> Plan | None:
-        """What is to be built for some values and data: the same for all nodes that have them.
-
-        None where the condition is not known to hold, or a side may be ill-typed.
-        """
         analysis = self.graph.analysis
-        if not self._matcher.sizes_agree(rewrite.variables, match):
+        if not self.matcher.sizes_agree(rewrite.variables, match, data):
             return None
-        scope = self._matcher.scope(rewrite.variables, match)
+        scope = self.matcher.scope(rewrite.variables, match, data)
         if not all(analysis.holds(fact, scope) for fact in rewrite.rule.condition):
             return None
         plan: list[tuple[Template, Template]] = []

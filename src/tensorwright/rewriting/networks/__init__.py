@@ -13,7 +13,11 @@ from tensorwright.rewriting.networks.certificate import (
     without_spare_steps,
 )
 from tensorwright.rewriting.networks.extract import NetworkExtraction
-from tensorwright.rewriting.networks.network_analysis import NetworkAnalysis, TensorData
+from tensorwright.rewriting.networks.network_analysis import (
+    NetworkAnalysis,
+    TensorData,
+    TypedOperator,
+)
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
 from tensorwright.rewriting.networks.program_prices import ProgramPrices
 from tensorwright.rewriting.networks.read import Network, read_network
@@ -22,6 +26,7 @@ from tensorwright.rewriting.networks.saturate import (
     NetworkSaturation,
     SaturationLimits,
     saturate_network,
+    unsaturated,
 )
 from tensorwright.rewriting.networks.steps import chosen_outputs, steps_between
 from tensorwright.rewriting.networks.write import write_network, write_outline
@@ -38,6 +43,7 @@ __all__ = [
     "Roofline",
     "SaturationLimits",
     "TensorData",
+    "TypedOperator",
     "certify",
     "chosen_outputs",
     "network_rules",
@@ -47,6 +53,7 @@ __all__ = [
     "replay",
     "saturate_network",
     "steps_between",
+    "unsaturated",
     "without_spare_steps",
     "write_network",
     "write_outline",

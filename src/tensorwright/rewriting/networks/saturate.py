@@ -48,9 +48,19 @@ def saturate_network(
 ) -> NetworkSaturation:
     """Make terms of a network equal that rules say are."""
     limits = limits or SaturationLimits()
-    one = Limits(rounds=1, nodes=limits.nodes, matches=limits.matches)
-    runner = Runner(network.terms, one, lambda data: not data.is_constant)
+    runner = _runner(network, limits)
     return NetworkSaturation(network, runner, _saturate(runner, rules, limits))
+
+
+def unsaturated(network: Network) -> NetworkSaturation:
+    """A network to which no rule was applied: for searches that apply them one by one."""
+    nodes = len(network.terms)
+    return NetworkSaturation(network, _runner(network, SaturationLimits()), Saturated(0, nodes))
+
+
+def _runner(network: Network, limits: SaturationLimits) -> Runner[TensorData]:
+    one = Limits(rounds=1, nodes=limits.nodes, matches=limits.matches)
+    return Runner(network.terms, one, lambda data: not data.is_constant)
 
 
 def _saturate(

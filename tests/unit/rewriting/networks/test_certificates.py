@@ -7,7 +7,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from tests.unit.rewriting.networks.random_networks import random_images, random_matrices
+from tests.unit.rewriting.networks.random_networks import random_matrices
 
 from tensorwright.base import UsageError
 from tensorwright.graph import Graph, GraphBuilder, load_onnx, simplify, to_onnx
@@ -61,16 +61,6 @@ def example() -> tuple[Graph, Certificate]:
     found = without_spare_steps(longest, graph)
     assert 3 < len(found.steps) <= len(longest.steps)
     return graph, found
-
-
-@pytest.mark.parametrize("draw", [random_matrices, random_images], ids=["matrices", "images"])
-@pytest.mark.parametrize("seed", range(15))
-def test_certificates_hold(draw: type[Graph], seed: int) -> None:
-    graph = simplify(draw(seed))  # type: ignore[call-arg, arg-type]
-    for result, certificate in certified(graph, seed):
-        read = parse_certificate(certificate.to_json(), "test")
-        assert read == certificate
-        assert str(simplify(replay(read, read_network(graph), is_proved))) == str(result)
 
 
 def test_the_file_of_the_result_is_compared() -> None:

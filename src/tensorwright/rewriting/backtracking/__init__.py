@@ -1,0 +1,13 @@
+"""Backtracking search over graphs, after TASO.  Read `search.py` first.
+
+`draft_graph.py` is a graph that is changed step by step, `moves.py` says where rules can change it
+and what that gains, `network_search.py` reads a network and hands back what was found as terms.
+"""
+
+from tensorwright.rewriting.backtracking.network_search import (
+    BacktrackedNetwork,
+    backtrack_network,
+)
+from tensorwright.rewriting.backtracking.search import BacktrackingLimits
+
+__all__ = ["BacktrackedNetwork", "BacktrackingLimits", "backtrack_network"]

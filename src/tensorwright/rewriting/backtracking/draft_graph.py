@@ -1,0 +1,188 @@
+"""A graph that is changed by rules: each state of the search has one.
+
+    place 3: matmul(1, 2)          place 4: relu(3)           place 5: ewadd(4, 0)
+    replace(4, sigmoid, (3,))      place 4 is sigmoid(3) now; 5 is not touched
+    redirect(4, 3)                 5 is ewadd(3, 0); 4 is gone, since nobody reads it
+
+A place holds an application over other places, and is what the tensor is known as while rules
+change what computes it.  No two places hold the same: where a change would make two alike, one of
+them goes.  A change costs what it touches, and a copy that of a few dictionaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from tensorwright.rewriting.egraph import Head
+
+
+class PlacedNode(NamedTuple):
+    """What a place holds.
+
+    head      the operator with its parameters          children   the places that it reads
+    data      the number of what is known of the tensor
+    mark      a number of the tensor, the same in all graphs in which it was first computed alike
+    cost      what it costs
+    """
+
+    head: Head
+    children: tuple[int, ...]
+    data: int
+    mark: int
+    cost: float
+
+
+class DraftGraph:
+    """Places, who reads them, and the sum of their costs.
+
+    changed    places that are new or hold something else than in the graph that was copied
+    gone       those that it had besides
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[int, PlacedNode] = {}
+        self.readers: dict[int, frozenset[int]] = {}
+        self.roots: tuple[int, ...] = ()
+        self.cost = 0.0
+        self.key = 0
+        self.changed: set[int] = set()
+        self.gone: set[int] = set()
+        self._alike: dict[tuple[int, ...], int] = {}
+        self._next = 0
+
+    def copy(self) -> DraftGraph:
+        """Another graph, alike, in which nothing has changed yet."""
+        other = DraftGraph()
+        other.nodes, other.readers = self.nodes.copy(), self.readers.copy()
+        other.roots, other.cost, other.key = self.roots, self.cost, self.key
+        other._alike, other._next = self._alike.copy(), self._next
+        return other
+
+    def add(self, node: PlacedNode) -> int:
+        """The place that holds a node; a new one where none does."""
+        held = (node.head, *node.children)
+        place = self._alike.get(held)
+        if place is None:
+            place = self._next
+            self._next += 1
+            self.readers[place] = frozenset()
+            self._hold(place, node)
+        return place
+
+    def place_of(self, head: Head, children: Iterable[int]) -> int | None:
+        """The place that holds a head over some places."""
+        return self._alike.get((head, *children))
+
+    def finish(self, roots: Iterable[int]) -> None:
+        """Say which places are the outputs; what they do not need goes."""
+        self.roots = tuple(roots)
+        for place in sorted(self.nodes, reverse=True):
+            self._let_go(place)
+
+    def replace(self, place: int, node: PlacedNode) -> None:
+        """Let a place hold another node, which does not need the place itself."""
+        twin = self._alike.get((node.head, *node.children))
+        if twin is not None:
+            self.redirect(place, twin)
+            return
+        before = self.nodes[place]
+        self._release(place)
+        self._hold(place, node._replace(mark=before.mark))
+        for child in before.children:
+            self._let_go(child)
+
+    def redirect(self, place: int, other: int) -> None:
+        """Let all who read a place read another, which does not need it."""
+        if place == other:
+            return
+        if place in self.roots:
+            self.roots = tuple(other if root == place else root for root in self.roots)
+        for reader in sorted(self.readers[place]):
+            if reader not in self.nodes or place not in self.nodes[reader].children:
+                continue  # it went when another reader was found to be alike
+            node = self.nodes[reader]
+            children = tuple(other if child == place else child for child in node.children)
+            twin = self._alike.get((node.head, *children))
+            if twin is not None:
+                self.redirect(reader, twin)
+                continue
+            self._release(reader)
+            self._hold(reader, node._replace(children=children))
+        self._let_go(place)
+
+    def needs(
+        self, places: Iterable[int], wanted: frozenset[int], turns: Mapping[int, int]
+    ) -> bool:
+        """Whether some places are, or read through others, one of those that are wanted.
+
+        turns   the number of each place in an order like `in_order`
+        """
+        first = min(turns[place] for place in wanted)
+        stack = [place for place in places if turns[place] >= first]
+        seen = set(stack)
+        while stack:
+            place = stack.pop()
+            if place in wanted:
+                return True
+            for child in self.nodes[place].children:
+                if turns[child] >= first and child not in seen:
+                    seen.add(child)
+                    stack.append(child)
+        return False
+
+    def in_order(self) -> Iterator[int]:
+        """All places, each after those that it reads."""
+        done: set[int] = set()
+        opened: set[int] = set()
+        stack = [(root, False) for root in reversed(self.roots)]
+        while stack:
+            place, is_ready = stack.pop()
+            if place in done:
+                continue
+            if is_ready:
+                done.add(place)
+                yield place
+                continue
+            assert place not in opened, "a graph has no loops"
+            opened.add(place)
+            stack.append((place, True))
+            below = self.nodes[place].children
+            stack += [(child, False) for child in reversed(below) if child not in done]
+
+    def _hold(self, place: int, node: PlacedNode) -> None:
+        self.nodes[place] = node
+        self._alike[(node.head, *node.children)] = place
+        self.cost += node.cost
+        self.key ^= self._number(node)
+        self.changed.add(place)
+        self.gone.discard(place)
+        for child in node.children:
+            self.readers[child] |= {place}
+
+    def _release(self, place: int) -> None:
+        """Take what a place holds away from it."""
+        node = self.nodes[place]
+        del self._alike[(node.head, *node.children)]
+        self.cost -= node.cost
+        self.key ^= self._number(node)
+        for child in node.children:
+            self.readers[child] -= {place}
+
+    def _let_go(self, place: int) -> None:
+        """Forget a place that nobody reads, and what only it read."""
+        stack = [place]
+        while stack:
+            name = stack.pop()
+            if name not in self.nodes or self.readers[name] or name in self.roots:
+                continue
+            below = self.nodes[name].children
+            self._release(name)
+            del self.nodes[name], self.readers[name]
+            self.gone.add(name)
+            self.changed.discard(name)
+            stack += below
+
+    def _number(self, node: PlacedNode) -> int:
+        marks = tuple(self.nodes[child].mark for child in node.children)
+        return hash((node.mark, node.head, marks))

@@ -1,0 +1,395 @@
+"""Where rules can change a graph, and by how much its cost would change.
+
+    graph     4: ewadd(3, 2)    3: ewmul(0, 1)    2: ewmul(0, 5)
+    rule      ewadd(ewmul(?x, ?y), ewmul(?x, ?z)) == ewmul(?x, ewadd(?y, ?z))
+    move      at 4, with x = 0, y = 1, z = 5: one operator less
+
+A graph has one node for each tensor, so a pattern matches at a place in one way, up to the order of
+operands: an operator that a rule says is commutative is tried with both, and the move says at which
+places they were swapped.  So no move only swaps operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from tensorwright.rewriting.backtracking.draft_graph import DraftGraph, PlacedNode
+from tensorwright.rewriting.egraph import (
+    EGraph,
+    Head,
+    Id,
+    Match,
+    Matcher,
+    Merge,
+    NodePattern,
+    Plan,
+    Rewrite,
+    RootPattern,
+    Runner,
+    Template,
+)
+from tensorwright.rewriting.terms import Apply, Input
+
+Prices = Callable[[Head, tuple[int, ...], int], float]
+"""What a head costs at arguments with these data, which give those."""
+
+
+class Move(NamedTuple):
+    """An instance of a rewrite in a graph.
+
+    match    what its variables stand for; nodes are places
+    roots    the places that change                  side   which side of the rule they become
+    swaps    places of which the operands were swapped to match
+    """
+
+    rewrite: Rewrite
+    match: Match
+    roots: tuple[int, ...]
+    side: int
+    swaps: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A match of a pattern at a place, by itself or as a root of a merge.
+
+    height   how many levels below the place the pattern reaches
+    """
+
+    move: Move
+    merge: Merge | None
+    height: int
+
+
+class Change(NamedTuple):
+    """What a move does to the cost of a graph.
+
+    cost      what is added
+    promise   of what it reads no more and others still read, the part of the cost that falls to it:
+              when the last of them has gone, so is the cost
+
+    Source:  Mishchenko, Chatterjee, Brayton, FPGA 2006, section 3 (area flow).
+    """
+
+    cost: float
+    promise: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A pattern to look for, and the rewrite that it triggers."""
+
+    pattern: RootPattern
+    rewrite: Rewrite
+    side: int
+    merge: Merge | None
+    height: int
+
+
+class Moves:
+    """Looks for moves in graphs whose heads and data are those of an e-graph.
+
+    prices, is_open   what heads cost; whether moves are made at places with some data
+    commutative   the rewrite that swaps the operands of an operator, by its name
+    height        how far below a place a change may give or take a match there
+    """
+
+    def __init__(
+        self,
+        runner: Runner[Any],
+        plain: Iterable[Rewrite],
+        merges: Iterable[Merge],
+        prices: Prices,
+        is_open: Callable[[int], bool],
+    ) -> None:
+        listed = list(plain)
+        self.commutative = {_swapped(each): each for each in listed if _swapped(each)}
+        self._runner = runner
+        self._terms: EGraph[Any] = runner.graph
+        self._matcher: Matcher[Any] = runner.matcher
+        self._prices = prices
+        self._is_open = is_open
+        self._by_operator: dict[str, list[_Entry]] = {}
+        self._pairs: dict[tuple[Found, Found], Move | None] = {}
+        self._by_head: dict[Head, list[_Entry]] = {}
+        for rewrite in listed:
+            if not _swapped(rewrite):
+                self._enter(rewrite)
+        for merge in merges:
+            entry = _Entry(merge.root, merge.rewrite, 1, merge, _height(merge.root.node))
+            self._by_operator.setdefault(merge.root.node.operator, []).append(entry)
+        entries = [each for some in self._by_operator.values() for each in some]
+        self.height = max((entry.height for entry in entries), default=0)
+
+    def _enter(self, rewrite: Rewrite) -> None:
+        for trigger in rewrite.triggers:
+            (pattern,) = trigger.patterns
+            sides = (rewrite.rule.left[0], rewrite.rule.right[0])
+            if pattern.term in sides:
+                side = 1 - sides.index(pattern.term)
+                entry = _Entry(pattern, rewrite, side, None, _height(pattern.node))
+                self._by_operator.setdefault(pattern.node.operator, []).append(entry)
+
+    def at(self, graph: DraftGraph, place: int, least: int = 0) -> Iterator[Found]:
+        """The matches at a place of patterns that reach so many levels below it at least."""
+        if not self._is_open(graph.nodes[place].data):
+            return
+        for entry in self._entries(graph.nodes[place].head):
+            if entry.height < least:
+                continue
+            for match, swaps in self._matches(graph, entry.pattern, place):
+                move = Move(entry.rewrite, match, (place,), entry.side, swaps)
+                yield Found(move, entry.merge, entry.height)
+
+    def pairs(self, graph: DraftGraph, members: Iterable[Found], most: int) -> Iterator[Move]:
+        """The moves that merge two of some matches of merges, so many of a group at most."""
+        groups: dict[tuple[object, ...], list[Found]] = {}
+        for member in members:
+            assert member.merge is not None, "only roots of merges are paired"
+            bound = _bound(member)
+            shared = tuple(bound[name] for name in member.merge.shared)
+            groups.setdefault((member.merge.rewrite.number, *shared), []).append(member)
+        turns = {place: turn for turn, place in enumerate(graph.in_order())} if groups else {}
+        for group in groups.values():
+            count = 0
+            for one, other in combinations(group, 2):
+                move = self._pair(one, other)
+                if move is not None and not graph.needs(
+                    move.match.nodes, frozenset(move.roots), turns
+                ):
+                    yield move
+                    count += 1
+                if count >= most:
+                    break
+
+    def _pair(self, one: Found, other: Found) -> Move | None:
+        """The move that merges two matches; found out once."""
+        if (one, other) not in self._pairs:
+            self._pairs[one, other] = _merged(one, other)
+        return self._pairs[one, other]
+
+    def change(self, graph: DraftGraph, move: Move) -> Change | None:
+        """What a move would do to the cost of a graph, but for what becomes alike above it; None
+        where it cannot be made, or what changes would read itself.
+        """
+        plan = self._plan(graph, move)
+        if plan is None:
+            return None
+        added, read = self._added(graph, move, plan)
+        if not read.isdisjoint(move.roots):
+            return None  # relu(?x) == relu(relu(?x)): it would read itself
+        gone = set(move.roots)
+        lost = sum(graph.nodes[place].cost for place in move.roots)
+        stack = [child for place in move.roots for child in graph.nodes[place].children]
+        shared: dict[int, int] = {}
+        while stack:
+            name = stack.pop()
+            if name in gone or name in read or name in graph.roots:
+                continue
+            if graph.readers[name] <= gone:
+                shared.pop(name, None)
+                gone.add(name)
+                lost += graph.nodes[name].cost
+                stack += graph.nodes[name].children
+            else:
+                shared[name] = len(graph.readers[name])
+        promise = sum(graph.nodes[name].cost / count for name, count in shared.items())
+        return Change(added - lost, promise)
+
+    def _added(self, graph: DraftGraph, move: Move, plan: Plan) -> tuple[float, set[int]]:
+        """What new nodes of a move cost, and the places that they read."""
+        total = 0.0
+        read: set[int] = set()
+        done: dict[Template, tuple[int | None, int]] = {}
+
+        def visit(template: Template) -> tuple[int | None, int]:
+            nonlocal total
+            if isinstance(template, int):
+                place = int(move.match.nodes[template])
+                return place, graph.nodes[place].data
+            if template in done:
+                return done[template]
+            head, args = template
+            below = [visit(arg) for arg in args]
+            places = [place for place, _ in below]
+            found = graph.place_of(head, [each for each in places if each is not None])
+            read.update(place for place in places if place is not None)
+            if found is not None and None not in places:
+                done[template] = found, graph.nodes[found].data
+                return done[template]
+            data = self._made(head, tuple(number for _, number in below))
+            total += self._prices(head, tuple(number for _, number in below), data)
+            done[template] = None, data
+            return done[template]
+
+        for pair in plan:
+            place, _ = visit(pair[move.side])
+            if place is not None:
+                read.add(place)
+        return total, read
+
+    def make(self, graph: DraftGraph, move: Move) -> DraftGraph | None:
+        """The graph after a move; None where it cannot be made."""
+        plan = self._plan(graph, move)
+        if plan is None:
+            return None
+        made = graph.copy()
+        for root, pair in zip(move.roots, plan, strict=True):
+            if root not in made.nodes:
+                return None
+            template = pair[move.side]
+            if isinstance(template, int):
+                made.redirect(root, int(move.match.nodes[template]))
+                continue
+            made.replace(root, self._node(made, move, template))
+        return made
+
+    def _node(self, graph: DraftGraph, move: Move, template: Template) -> PlacedNode:
+        """What a template holds at its top; places are added for what is below."""
+        assert not isinstance(template, int), "a variable is a place already"
+        head, args = template
+        places = tuple(
+            int(move.match.nodes[arg])
+            if isinstance(arg, int)
+            else graph.add(self._node(graph, move, arg))
+            for arg in args
+        )
+        return self.placed(graph, head, places)
+
+    def placed(
+        self, graph: DraftGraph, head: Head, places: tuple[int, ...], data: int | None = None
+    ) -> PlacedNode:
+        """The node of a head over some places; its data are made from theirs if not given."""
+        below = tuple(graph.nodes[place].data for place in places)
+        data = self._made(head, below) if data is None else data
+        mark = hash((head, *(graph.nodes[place].mark for place in places)))
+        return PlacedNode(head, places, data, mark, self._prices(head, below, data))
+
+    def _made(self, head: Head, data: tuple[int, ...]) -> int:
+        made = self._terms.made(head, data)
+        assert made is not None, "a plan has well-typed terms only"
+        return made
+
+    def _plan(self, graph: DraftGraph, move: Move) -> Plan | None:
+        data = tuple(graph.nodes[int(place)].data for place in move.match.nodes)
+        return self._runner.planned(move.rewrite, move.match, data)
+
+    def _entries(self, head: Head) -> Sequence[_Entry]:
+        """What may match at a head, by its parameters."""
+        found = self._by_head.get(head)
+        if found is None:
+            operator, _ = self._terms.parts(head)
+            found = self._by_head[head] = [
+                entry
+                for entry in self._by_operator.get(operator, ())
+                if self._matcher.bindings(entry.pattern.node, entry.pattern.variables, head)
+                is not None
+            ]
+        return found
+
+    def _matches(
+        self, graph: DraftGraph, pattern: RootPattern, place: int
+    ) -> Iterator[tuple[Match, tuple[int, ...]]]:
+        variables = pattern.variables
+        start = Match(
+            (Id(-1),) * len(variables.tensors),
+            (-1,) * len(variables.params),
+            (),
+        )
+        return self._below(graph, pattern, pattern.node, place, (start, ()))
+
+    def _below(
+        self,
+        graph: DraftGraph,
+        root: RootPattern,
+        pattern: NodePattern,
+        place: int,
+        partial: tuple[Match, tuple[int, ...]],
+    ) -> Iterator[tuple[Match, tuple[int, ...]]]:
+        """The ways in which a place is an instance of a pattern, given what is bound."""
+        node = graph.nodes[place]
+        found = self._matcher.bindings(pattern, root.variables, node.head)
+        if found is None:
+            return
+        match, swaps = partial
+        values = match.values
+        for at, value in found[0]:
+            if values[at] < 0:
+                values = (*values[:at], value, *values[at + 1 :])
+            elif values[at] != value:
+                return
+        match = Match(match.nodes, values, match.sizes + found[1])
+        yield from self._args(graph, root, pattern.args, node.children, (match, swaps))
+        if pattern.operator in self.commutative and node.children[0] != node.children[1]:
+            turned = (node.children[1], node.children[0])
+            yield from self._args(graph, root, pattern.args, turned, (match, (*swaps, place)))
+
+    def _args(
+        self,
+        graph: DraftGraph,
+        root: RootPattern,
+        args: Sequence[int | NodePattern],
+        places: Sequence[int],
+        partial: tuple[Match, tuple[int, ...]],
+    ) -> Iterator[tuple[Match, tuple[int, ...]]]:
+        if not args:
+            yield partial
+            return
+        arg, place = args[0], places[0]
+        if not isinstance(arg, int):
+            for each in self._below(graph, root, arg, place, partial):
+                yield from self._args(graph, root, args[1:], places[1:], each)
+            return
+        match, swaps = partial
+        if match.nodes[arg] == -1:
+            nodes = (*match.nodes[:arg], Id(place), *match.nodes[arg + 1 :])
+            match = match._replace(nodes=nodes)
+        elif match.nodes[arg] != place:
+            return
+        yield from self._args(graph, root, args[1:], places[1:], (match, swaps))
+
+
+def _height(pattern: NodePattern) -> int:
+    """How many levels of places a pattern reaches below its own; variables are none."""
+    below = [_height(arg) + 1 for arg in pattern.args if not isinstance(arg, int)]
+    return max(below, default=0)
+
+
+def _merged(one: Found, other: Found) -> Move | None:
+    merge = one.merge
+    assert merge is not None, "only roots of merges are paired"
+    if one.move.roots == other.move.roots:
+        return None
+    renamed = {merge.second[name]: value for name, value in _bound(other).items()}
+    bound = {**renamed, **_bound(one)}
+    variables = merge.rewrite.variables
+    match = Match(
+        tuple(Id(bound[name]) for name in variables.tensors),
+        tuple(bound[name] for name in variables.params),
+        (),
+    )
+    roots = (*one.move.roots, *other.move.roots)
+    return Move(merge.rewrite, match, roots, 1, (*one.move.swaps, *other.move.swaps))
+
+
+def _bound(found: Found) -> Mapping[str, int]:
+    """What the variables of a merge's root stand for, by name."""
+    assert found.merge is not None, "only roots of merges are paired"
+    variables, match = found.merge.root.variables, found.move.match
+    names = (*variables.tensors, *variables.params)
+    return dict(zip(names, (*match.nodes, *match.values), strict=True))
+
+
+def _swapped(rewrite: Rewrite) -> str:
+    """The operator of which a rule says that its operands may be swapped; "" for another rule."""
+    (left, *more), (right, *_) = rewrite.rule.left, rewrite.rule.right
+    if more or not isinstance(left, Apply) or not isinstance(right, Apply):
+        return ""
+    if len(left.args) != 2 or not all(isinstance(arg, Input) for arg in left.args) or left.params:
+        return ""
+    is_one = (left.operator, left.params) == (right.operator, right.params)
+    is_swap = left.args == right.args[::-1] and left.args[0] != left.args[1]
+    return left.operator if is_one and is_swap else ""

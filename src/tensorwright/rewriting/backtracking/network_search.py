@@ -1,0 +1,187 @@
+"""Backtracking search over a network: its terms as a graph, and what was found as terms again.
+
+The search does not touch the e-graph.  Of the graphs that it hands back, the moves that led to them
+are made in the e-graph as applications of rules, so that these can be certified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tensorwright.rewriting.backtracking.draft_graph import DraftGraph, PlacedNode
+from tensorwright.rewriting.backtracking.moves import Move, Moves
+from tensorwright.rewriting.backtracking.search import (
+    BacktrackingLimits,
+    Visited,
+    backtrack,
+)
+from tensorwright.rewriting.egraph import Head, Id, Match, Rewrite, Runner, StopReason
+from tensorwright.rewriting.networks import (
+    Network,
+    NetworkRules,
+    NetworkSaturation,
+    OperatorCosts,
+    TypedOperator,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BacktrackedNetwork:
+    """What a search found.
+
+    choices   of the cheapest graphs, the cheapest first: the node that is taken for each class
+    costs     what the operators of each cost together, in seconds
+    stop      why it ended           seen   graphs that were made
+    """
+
+    choices: tuple[Mapping[Id, Id], ...]
+    costs: tuple[float, ...]
+    stop: StopReason
+    seen: int
+
+
+def backtrack_network(
+    found: NetworkSaturation,
+    rules: NetworkRules,
+    costs: OperatorCosts,
+    limits: BacktrackingLimits | None = None,
+    outputs: tuple[Id, ...] | None = None,
+) -> BacktrackedNetwork:
+    """Search for cheaper graphs than that of some outputs; the network's own if none are given.
+
+    found   a network; what is found is made equal in its e-graph
+    """
+    network, runner = found.network, found.runner
+    moves = Moves(runner, rules.plain, rules.merges, _prices(network, costs), _is_open(network))
+    start, terms = _started(network, moves, outputs or network.outputs)
+    searched = backtrack(start, moves, limits or BacktrackingLimits())
+    choices: list[Mapping[Id, Id]] = []
+    kept: list[float] = []
+    for each in searched.best:
+        choice = _applied(network, runner, moves, start, terms, each)
+        if choice is not None:
+            choices.append(choice)
+            kept.append(each.cost)
+    return BacktrackedNetwork(tuple(choices), tuple(kept), searched.stop, searched.seen)
+
+
+def _prices(
+    network: Network, costs: OperatorCosts
+) -> Callable[[Head, tuple[int, ...], int], float]:
+    """What a head costs at arguments with some data, asked for once."""
+    terms = network.terms
+    known: dict[tuple[int, ...], float] = {}
+
+    def price(head: Head, below: tuple[int, ...], own: int) -> float:
+        key = (head, *below)
+        if key not in known:
+            operator, params = terms.parts(head)
+            args = tuple(map(terms.data_at, below))
+            known[key] = costs.seconds(TypedOperator(operator, params, args, terms.data_at(own)))
+        return known[key]
+
+    return price
+
+
+def _is_open(network: Network) -> Callable[[int], bool]:
+    """What is constant is computed once: rules gain nothing there."""
+    return lambda data: not network.terms.data_at(data).is_constant
+
+
+def _started(
+    network: Network, moves: Moves, outputs: tuple[Id, ...]
+) -> tuple[DraftGraph, dict[int, Id]]:
+    """The graph of some outputs, and the node that each place stands for."""
+    terms, graph = network.terms, DraftGraph()
+    places: dict[Id, int] = {}
+    for name in _in_order(network, outputs):
+        children = tuple(places[child] for child in terms.children(name))
+        head = terms.head_of(name)
+        node = moves.placed(graph, head, children, terms.data_number(name))
+        places[name] = graph.add(node)
+    graph.finish(places[name] for name in outputs)
+    graph.changed.clear()
+    named = {place: name for name, place in places.items()}
+    return graph, named
+
+
+def _in_order(network: Network, outputs: tuple[Id, ...]) -> Iterator[Id]:
+    """The nodes that some nodes are written over, and they, arguments first."""
+    done: set[Id] = set()
+    stack = [(name, False) for name in reversed(outputs)]
+    while stack:
+        name, is_ready = stack.pop()
+        if name in done:
+            continue
+        if is_ready:
+            done.add(name)
+            yield name
+            continue
+        stack.append((name, True))
+        below = network.terms.children(name)
+        stack += [(child, False) for child in reversed(below) if child not in done]
+
+
+def _applied(
+    network: Network,
+    runner: Runner[Any],
+    moves: Moves,
+    start: DraftGraph,
+    terms: Mapping[int, Id],
+    found: Visited,
+) -> Mapping[Id, Id] | None:
+    """Make the moves that led to a graph in the e-graph, and choose its nodes; None where the
+    e-graph does not follow.
+    """
+    graph, named = start, dict(terms)
+    for move in found.moves():
+        _apply(runner, moves, graph, named, move)
+        after = moves.make(graph, move)
+        if after is None:
+            return None
+        for place in after.in_order():
+            if place not in named:
+                made = _written(network, named, after.nodes[place])
+                if made is None:
+                    return None
+                named[place] = made
+        graph = after
+    choice: dict[Id, Id] = {}
+    for place in graph.in_order():
+        made = _written(network, named, graph.nodes[place])
+        if made is None or not network.terms.are_equal(made, named[place]):
+            return None
+        choice.setdefault(network.terms.find(made), made)
+    roots = tuple(network.terms.find(named[root]) for root in graph.roots)
+    return choice if roots == tuple(map(network.terms.find, network.outputs)) else None
+
+
+def _apply(
+    runner: Runner[Any], moves: Moves, graph: DraftGraph, named: Mapping[int, Id], move: Move
+) -> None:
+    """Make the terms of a move equal; first those at which operands are swapped."""
+    for place in move.swaps:
+        node = graph.nodes[place]
+        operator, _ = runner.graph.parts(node.head)
+        swap = moves.commutative[operator]
+        below = tuple(named[child] for child in node.children)
+        runner.apply(swap, Match(_by_variable(swap, below), (), ()))
+    nodes = tuple(named[place] for place in move.match.nodes)
+    runner.apply(move.rewrite, Match(nodes, move.match.values, move.match.sizes))
+
+
+def _by_variable(swap: Rewrite, operands: tuple[Id, ...]) -> tuple[Id, ...]:
+    """Operands in the order of the variables of a rule that swaps them."""
+    (left,) = swap.left
+    assert not isinstance(left, int), "both sides are applications"
+    pairs = zip(left.args, operands, strict=True)
+    return tuple(
+        node for _, node in sorted((at, node) for at, node in pairs if isinstance(at, int))
+    )
+
+
+def _written(network: Network, named: Mapping[int, Id], node: PlacedNode) -> Id | None:
+    """The node of the e-graph for what a place holds."""
+    return network.terms.put(node.head, tuple(named[child] for child in node.children))

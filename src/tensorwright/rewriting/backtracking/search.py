@@ -1,0 +1,251 @@
+"""Backtracking search: the cheapest graph seen is changed by one rule at a time, and given up when
+nothing near it is cheaper.
+
+    queue    graphs with the moves that are left to them, by the cost that the best of these gives
+    step     the best move of all is made; what was seen before counts for nothing
+    alpha    a move is made only if what it leads to costs less than alpha times the best
+    patience moves that gain nothing count as if they cost a little, less where they go on with what
+             the move before began: else the search would drown in graphs that cost the same
+    promise  first comes what makes a costly node lose a reader: with the last one it goes
+
+The graph after a move shares all with the one before but what the move touched: only there are
+matches looked for again and gains counted again.
+
+Source:  Jia et al., TASO, SOSP 2019, section 5 (Algorithm 2).  There, all moves of a graph are made
+         when it is taken from the queue; here each waits for its turn.  Patience and promise are
+         ours.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from dataclasses import dataclass, field
+
+from tensorwright.rewriting.backtracking.draft_graph import DraftGraph
+from tensorwright.rewriting.backtracking.moves import Change, Found, Move, Moves
+from tensorwright.rewriting.egraph import BudgetSpent, Saturated, StopReason
+
+_LEAST = 1e-9  # of the cost: less is rounding
+_NEXT = 1 / 24  # of what alpha allows: a move that gains nothing, and goes on with the one before
+_ELSEWHERE = 1 / 6  # and one that does not
+
+
+@dataclass(frozen=True, slots=True)
+class BacktrackingLimits:
+    """When a search ends, and what it does not try.
+
+    alpha    moves to what costs as many times the best are not made
+    graphs   that are made                       seconds   until no further is made
+    pairs    of a group that a merge is tried at
+    keep     graphs that are handed back         open      that wait for further moves
+    """
+
+    alpha: float = 1.05
+    graphs: int = 20_000
+    seconds: float = 10.0
+    pairs: int = 64
+    keep: int = 4
+    open: int = 400
+
+
+@dataclass(eq=False, slots=True)
+class Visited:
+    """A graph that was made.
+
+    cost           of its nodes together         waited    what moves that gained nothing count for
+    before, move   what it was made from, and how; None for the first
+    found          the matches at each place, once it is taken from the queue
+    changes        what moves do to the cost
+    order          moves and what they count for, the best first; the next to be tried is `turn`
+    """
+
+    graph: DraftGraph
+    cost: float
+    waited: float = 0.0
+    before: Visited | None = None
+    move: Move | None = None
+    depth: int = 0
+    found: dict[int, tuple[Found, ...]] = field(default_factory=dict)
+    changes: dict[Move, Change] = field(default_factory=dict)
+    order: list[tuple[float, Move]] = field(default_factory=list)
+    turn: int = 0
+
+    @property
+    def near(self) -> frozenset[int]:
+        """The places that the last move read or changed."""
+        return frozenset((*self.move.match.nodes, *self.move.roots) if self.move else ())
+
+    def close(self) -> None:
+        """Forget all but how it was made: no further move will be."""
+        self.graph = DraftGraph()
+        self.found, self.changes, self.order = {}, {}, []
+
+    def moves(self) -> tuple[Move, ...]:
+        """The moves that lead to it, the first one first."""
+        found: list[Move] = []
+        here = self
+        while here.before is not None and here.move is not None:
+            found.append(here.move)
+            here = here.before
+        return tuple(reversed(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Backtracked:
+    """What a search found.
+
+    best    the cheapest graphs, no two of the same cost, the cheapest first
+    stop    why it ended: nothing left, or a limit by its name
+    seen    graphs that were made
+    """
+
+    best: tuple[Visited, ...]
+    stop: StopReason
+    seen: int
+
+
+def backtrack(start: DraftGraph, moves: Moves, limits: BacktrackingLimits) -> Backtracked:
+    """Search for cheaper graphs, from one on."""
+    return _Search(start, moves, limits).run()
+
+
+class _Search:
+    """Mutable, for one search: the queue, what was seen, and the best."""
+
+    def __init__(self, start: DraftGraph, moves: Moves, limits: BacktrackingLimits) -> None:
+        self._moves = moves
+        self._limits = limits
+        self._seen = {start.key}
+        self._first = Visited(start.copy(), start.cost)
+        self._best: dict[int, Visited] = {}
+        self._least = start.cost
+        self._unit = max(1e-30, _LEAST * start.cost)
+        self._queue: list[tuple[float, int, int, Visited]] = []
+        self._count = 0
+
+    def run(self) -> Backtracked:
+        end = time.monotonic() + self._limits.seconds
+        self._keep(self._first)
+        self._open(self._first)
+        limit = ""
+        while self._queue:
+            if self._count >= self._limits.graphs:
+                limit = "graphs"
+            elif time.monotonic() > end:
+                limit = "seconds"
+            if limit:
+                break
+            self._step()
+        best = tuple(sorted(self._best.values(), key=lambda each: (each.cost, each.depth)))
+        stop: StopReason = (
+            BudgetSpent(limit, self._count, len(self._seen))
+            if limit
+            else Saturated(self._count, len(self._seen))
+        )
+        return Backtracked(best, stop, len(self._seen))
+
+    def _step(self) -> None:
+        """Make the best move of the queue."""
+        cost, _, _, own = heapq.heappop(self._queue)
+        if cost >= self._limits.alpha * self._least:
+            self._queue.clear()  # all others cost more
+            return
+        graph, (_, move) = own.graph, own.order[own.turn]
+        waited = own.waited + self._waiting(own, move)
+        own.turn += 1
+        self._wait(own)
+        made = self._moves.make(graph, move)
+        if made is None or made.key in self._seen:
+            return
+        self._seen.add(made.key)
+        if made.cost < self._least - self._unit:
+            waited = 0.0
+        if made.cost + waited >= self._limits.alpha * self._least:
+            return
+        found = Visited(made, made.cost, waited, own, move, own.depth + 1)
+        self._keep(found)
+        self._open(found)
+
+    def _keep(self, found: Visited) -> None:
+        """Remember a graph if it is one of the cheapest."""
+        self._least = min(self._least, found.cost)
+        name = round(found.cost / self._unit)
+        self._best.setdefault(name, found)
+        if len(self._best) > self._limits.keep:
+            del self._best[max(self._best)]
+
+    def _open(self, own: Visited) -> None:
+        """Look for the moves of a graph: those of the one before, and those near what changed."""
+        graph, before = own.graph, own.before
+        touched = dict.fromkeys(graph.nodes, 0) if before is None else self._above(graph)
+        if before is not None:
+            own.found, own.changes = before.found.copy(), before.changes.copy()
+        for place in graph.gone:
+            for found in own.found.pop(place, ()):
+                own.changes.pop(found.move, None)
+        for place, distance in sorted(touched.items()):
+            known = own.found.pop(place, ())
+            for found in known:
+                if found.height >= distance:
+                    own.changes.pop(found.move, None)
+            fresh = tuple(self._moves.at(graph, place, distance))
+            listed = (*(each for each in known if each.height < distance), *fresh)
+            if listed:
+                own.found[place] = listed
+            for found in fresh:
+                if found.merge is None:
+                    self._enter(own, found.move)
+        merges = {move for move in own.changes if len(move.roots) > 1}
+        members = [each for some in own.found.values() for each in some if each.merge is not None]
+        for move in self._moves.pairs(graph, members, self._limits.pairs):
+            merges.discard(move)
+            if move not in own.changes:
+                self._enter(own, move)
+        for move in merges:  # those that are no more, or would make a loop now
+            del own.changes[move]
+        own.order = [
+            (change.cost + self._waiting(own, move) - change.promise, move)
+            for move, change in own.changes.items()
+        ]
+        own.order.sort(key=lambda entry: entry[0])
+        self._wait(own)
+
+    def _enter(self, own: Visited, move: Move) -> None:
+        change = self._moves.change(own.graph, move)
+        if change is not None:
+            own.changes[move] = change
+
+    def _waiting(self, own: Visited, move: Move) -> float:
+        """What a move that gains nothing counts for."""
+        if own.changes[move].cost < -self._unit:
+            return 0.0
+        near = own.near
+        goes_on = not near.isdisjoint(move.match.nodes) or not near.isdisjoint(move.roots)
+        margin = (self._limits.alpha - 1) * self._least
+        return margin * (_NEXT if goes_on else _ELSEWHERE)
+
+    def _above(self, graph: DraftGraph) -> dict[int, int]:
+        """The places at which matches may have come or gone, and how far above what changed."""
+        touched = dict.fromkeys(graph.changed, 0)
+        edge = set(graph.changed)
+        for distance in range(1, self._moves.height + 1):
+            above = {reader for place in edge for reader in graph.readers[place]}
+            edge = above.difference(touched)
+            touched.update(dict.fromkeys(edge, distance))
+        return touched
+
+    def _wait(self, own: Visited) -> None:
+        """Put a graph into the queue for its next move, if it has one."""
+        if own.turn >= len(own.order):
+            own.close()
+            return
+        counted, _ = own.order[own.turn]
+        self._count += 1
+        expected = own.cost + own.waited + counted
+        heapq.heappush(self._queue, (expected, own.depth, self._count, own))
+        if len(self._queue) > 2 * self._limits.open:  # the worse half is given up
+            self._queue.sort()
+            for *_, worse in self._queue[self._limits.open :]:
+                worse.close()
+            del self._queue[self._limits.open :]
