@@ -46,7 +46,8 @@ ROOMS = {
     "rewriting.generate": "preset fingerprint parallel enumerate candidates generalize presets "
     "generate",
     "rewriting.networks": "opaque network_analysis term_builder counterparts read write "
-    "operator_costs program_prices extract rules saturate steps certificate",
+    "operator_costs program_prices extract rules saturate steps certificate "
+    "certificate_text",
     "rewriting.prove": "problem sampling refute outcome instances saturate explain prover "
     "conditions validation",
     "runtime": "buffers plan container native executable",

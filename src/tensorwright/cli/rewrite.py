@@ -16,11 +16,11 @@ from tensorwright.cli.arguments.options import (
     shapes_option,
 )
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.graph import Graph, save_onnx
+from tensorwright.graph import Graph, save_onnx, simplify
 from tensorwright.graph_search import DEFAULT_SECONDS, Rewritten, check_certificate, rewrite
 from tensorwright.rewriting import parse_rule, rule_text
 from tensorwright.rewriting.egraph import BudgetSpent
-from tensorwright.rewriting.networks import read_certificate
+from tensorwright.rewriting.networks import Certificate, explain_certificate, read_certificate
 from tensorwright.rewriting.prove import Proved, prove_all
 
 
@@ -43,6 +43,7 @@ from tensorwright.rewriting.prove import Proved, prove_all
 @click.option(
     "--exact", is_flag=True, help="Without rules under which floats are added in another order."
 )
+@click.option("--explain", is_flag=True, help="Show which rule was applied to what, step by step.")
 @machine_options
 @shapes_option
 @seed_option
@@ -53,6 +54,7 @@ def command(
     check: str | None,
     seconds: float,
     exact: bool,
+    explain: bool,
     target: Target,
     threads: int | None,
     input_shapes: Shapes | None,
@@ -63,14 +65,18 @@ def command(
     Candidates are priced as this compiler would run them. Names, shapes and order of inputs and
     outputs stay; weights are folded. Where nothing faster is found, the model is written as it is,
     simplified. With --check nothing is searched: exits with 1 if the certificate does not hold.
+    --explain shows each step with its rule, and what the variables of the rule stand for.
 
-    Example: tensorwright rewrite model.onnx -o better.onnx
+    Example: tensorwright rewrite model.onnx -o better.onnx --explain
              tensorwright rewrite --check better.certificate.json model.onnx better.onnx
     """
     if check is not None:
         if result is None or output is not None:
             raise click.UsageError("--check needs MODEL and RESULT, and writes nothing.")
-        _check(check, read_graph(model, input_shapes, seed), read_graph(result))
+        source = read_graph(model, input_shapes, seed)
+        certificate = _check(check, source, read_graph(result))
+        if explain:
+            click.echo(str(explain_certificate(certificate, simplify(source))))
         return
     if output is None or result is not None:
         raise click.UsageError("give -o OUT, or --check CERTIFICATE with MODEL and RESULT.")
@@ -84,9 +90,11 @@ def command(
         write_atomically(beside, found.certificate.to_json())
     for line in _report(output, found):
         click.echo(line)
+    if explain and found.certificate is not None:
+        click.echo(str(explain_certificate(found.certificate, found.source)))
 
 
-def _check(name: str, source: Graph, result: Graph) -> None:
+def _check(name: str, source: Graph, result: Graph) -> Certificate:
     """Prove the rules of a certificate and replay its steps."""
     certificate = read_certificate(Path(name))
     rules = [parse_rule(line) for line in certificate.rules.values()]
@@ -102,6 +110,7 @@ def _check(name: str, source: Graph, result: Graph) -> None:
         sys.exit(1)
     steps = len(certificate.steps)
     click.echo(f"{name} holds: {len(rules)} rules proved, {steps} steps replayed")
+    return certificate
 
 
 def _report(output: str, found: Rewritten) -> list[str]:

@@ -43,6 +43,19 @@ def test_a_model_is_rewritten(invoke: Invoke, products: Path, tmp_path: Path) ->
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
 
 
+def test_steps_are_explained(invoke: Invoke, products: Path, tmp_path: Path) -> None:
+    better, options = tmp_path / "better.onnx", ("--seconds", 5, "--threads", 1)
+    result = invoke("rewrite", products, "-o", better, "--explain", *options)
+    assert result.exit_code == 0, result.output
+    told = result.stdout[result.stdout.index("1  associativity\n") :]
+    assert "?x1 = ?x : f32(64, 16)\n" in told
+    assert ": f32(512, 16), constant\n" in told
+    certificate = better.with_suffix(".certificate.json")
+    checked = invoke("rewrite", "--check", certificate, products, better, "--explain")
+    assert checked.exit_code == 0, checked.output
+    assert checked.stdout.endswith(told)
+
+
 def test_a_model_that_stays_is_written_and_said_so(
     invoke: Invoke, products: Path, tmp_path: Path
 ) -> None:

@@ -12,6 +12,12 @@ from tensorwright.rewriting.networks.certificate import (
     replay,
     without_spare_steps,
 )
+from tensorwright.rewriting.networks.certificate_text import (
+    Binding,
+    ExplainedCertificate,
+    ExplainedStep,
+    explain_certificate,
+)
 from tensorwright.rewriting.networks.extract import NetworkExtraction
 from tensorwright.rewriting.networks.network_analysis import NetworkAnalysis, TensorData
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
@@ -27,7 +33,10 @@ from tensorwright.rewriting.networks.steps import chosen_outputs, steps_between
 from tensorwright.rewriting.networks.write import write_network, write_outline
 
 __all__ = [
+    "Binding",
     "Certificate",
+    "ExplainedCertificate",
+    "ExplainedStep",
     "Network",
     "NetworkAnalysis",
     "NetworkExtraction",
@@ -40,6 +49,7 @@ __all__ = [
     "TensorData",
     "certify",
     "chosen_outputs",
+    "explain_certificate",
     "network_rules",
     "parse_certificate",
     "read_certificate",
