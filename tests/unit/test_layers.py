@@ -33,7 +33,8 @@ ROOMS = {
     "codegen": "analysis source llvm c",
     "codegen.llvm": "math text intrinsics memory operations",
     "expr": "index condition traversal bounds value tensor simplify evaluation intrinsics",
-    "graph": "printing graph infer workload partition layout onnx_import onnx_export passes",
+    "graph": "printing graph infer workload partition layout onnx_import onnx_export passes "
+    "drawing",
     "graph.onnx_import": "call tensors converters importer",
     "loop": "ir traversal passes lowering",
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "

@@ -16,6 +16,7 @@ from tensorwright.cli.arguments.options import (
     shapes_option,
 )
 from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.arguments.picture import read_picture, write_picture
 from tensorwright.graph import Graph, save_onnx, simplify
 from tensorwright.graph_search import DEFAULT_SECONDS, Rewritten, check_certificate, rewrite
 from tensorwright.rewriting import parse_rule, rule_text
@@ -44,6 +45,12 @@ from tensorwright.rewriting.prove import Proved, prove_all
     "--exact", is_flag=True, help="Without rules under which floats are added in another order."
 )
 @click.option("--explain", is_flag=True, help="Show which rule was applied to what, step by step.")
+@click.option(
+    "--picture",
+    callback=read_picture,
+    metavar="FILE.svg",
+    help="Draw both graphs, what differs in colour, with Graphviz; text where that is missing.",
+)
 @machine_options
 @shapes_option
 @seed_option
@@ -55,6 +62,7 @@ def command(
     seconds: float,
     exact: bool,
     explain: bool,
+    picture: Path | None,
     target: Target,
     threads: int | None,
     input_shapes: Shapes | None,
@@ -65,18 +73,21 @@ def command(
     Candidates are priced as this compiler would run them. Names, shapes and order of inputs and
     outputs stay; weights are folded. Where nothing faster is found, the model is written as it is,
     simplified. With --check nothing is searched: exits with 1 if the certificate does not hold.
-    --explain shows each step with its rule, and what the variables of the rule stand for.
+    --explain shows each step with its rule, and what the variables of the rule stand for;
+    --picture draws both graphs.
 
     Example: tensorwright rewrite model.onnx -o better.onnx --explain
              tensorwright rewrite --check better.certificate.json model.onnx better.onnx
     """
+    if picture is not None:
+        check_writable(picture)
     if check is not None:
         if result is None or output is not None:
             raise click.UsageError("--check needs MODEL and RESULT, and writes nothing.")
         source = read_graph(model, input_shapes, seed)
-        certificate = _check(check, source, read_graph(result))
-        if explain:
-            click.echo(str(explain_certificate(certificate, simplify(source))))
+        better = read_graph(result)
+        certificate = _check(check, source, better)
+        _show(certificate, simplify(source), simplify(better), explain, picture)
         return
     if output is None or result is not None:
         raise click.UsageError("give -o OUT, or --check CERTIFICATE with MODEL and RESULT.")
@@ -90,8 +101,21 @@ def command(
         write_atomically(beside, found.certificate.to_json())
     for line in _report(output, found):
         click.echo(line)
-    if explain and found.certificate is not None:
-        click.echo(str(explain_certificate(found.certificate, found.source)))
+    _show(found.certificate, found.source, found.graph, explain, picture)
+
+
+def _show(
+    certificate: Certificate | None,
+    source: Graph,
+    better: Graph,
+    explain: bool,
+    picture: Path | None,
+) -> None:
+    """What else was asked for: the steps in words, both graphs as a picture."""
+    if explain and certificate is not None:
+        click.echo(str(explain_certificate(certificate, source)))
+    if picture is not None:
+        click.echo(write_picture(picture, source, better))
 
 
 def _check(name: str, source: Graph, result: Graph) -> Certificate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def products(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     x = b.input("x", (64, 16))
     for rows, columns in ((16, 512), (512, 16)):
         weights = source.standard_normal((rows, columns)) / np.sqrt(rows)
-        x = b.add("matmul", x, b.constant(weights.astype(np.float32)))
+        x = b.add("matmul", x, b.constant(weights.astype(np.float32)), output=f"wide{columns}")
     path = tmp_path / "products.onnx"
     save_onnx(b.finish((b.add("relu", x, output="y"),)), path)
     return path
@@ -56,6 +57,43 @@ def test_steps_are_explained(invoke: Invoke, products: Path, tmp_path: Path) -> 
     assert checked.stdout.endswith(told)
 
 
+DRAWS = """#!/bin/sh
+grep -q 'subgraph cluster_after' || { echo "no such graph" >&2; exit 1; }
+echo "<svg of $1>"
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "name", "text"),
+    [
+        (DRAWS, "picture.svg", "both graphs, what differs in colour"),
+        ("#!/bin/sh\necho too large >&2\nexit 3\n", "picture.txt", "dot failed: too large"),
+        ("", "picture.txt", "Graphviz's dot is not installed"),
+    ],
+)
+def test_a_picture_is_drawn_or_written(
+    invoke: Invoke,
+    products: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    name: str,
+    text: str,
+) -> None:
+    program = tmp_path / "dot"
+    program.write_text(script)
+    program.chmod(0o755)
+    module = importlib.import_module("tensorwright.cli.arguments.picture")
+    monkeypatch.setattr(module.shutil, "which", lambda _: str(program) if script else None)
+    better, picture = tmp_path / "better.onnx", tmp_path / "picture.svg"
+    result = invoke("rewrite", products, "-o", better, "--picture", picture, "--threads", 1)
+    assert result.exit_code == 0, result.output
+    assert f"{tmp_path / name}: " in result.stdout
+    assert text in result.stdout
+    drawn = (tmp_path / name).read_text()
+    assert drawn == "<svg of -Tsvg>\n" if script == DRAWS else "\n  - wide512 = matmul" in drawn
+
+
 def test_a_model_that_stays_is_written_and_said_so(
     invoke: Invoke, products: Path, tmp_path: Path
 ) -> None:
@@ -71,6 +109,8 @@ def test_a_model_that_stays_is_written_and_said_so(
     [
         (("-o", "missing/folder/out.onnx"), "missing"),
         (("-o", "out.onnx", "--seconds", "-1"), "-1"),
+        (("-o", "out.onnx", "--picture", "missing/folder/graphs.svg"), "missing"),
+        (("-o", "out.onnx", "--picture", "graphs.png"), "name it FILE.svg"),
         (("-o", "out.onnx", "--target", "z80"), "z80"),
     ],
 )
