@@ -44,6 +44,15 @@ from tensorwright.rewriting.prove import Proved, prove_all
 @click.option(
     "--exact", is_flag=True, help="Without rules under which floats are added in another order."
 )
+@click.option(
+    "--rules",
+    "rule_files",
+    multiple=True,
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Rules of your own beside those that ship; each is proved first. May be repeated.",
+)
+@click.option("--trust", is_flag=True, help="Believe rules of FILE with the stamp of this prover.")
 @click.option("--explain", is_flag=True, help="Show which rule was applied to what, step by step.")
 @click.option(
     "--picture",
@@ -61,6 +70,8 @@ def command(
     check: str | None,
     seconds: float,
     exact: bool,
+    rule_files: tuple[str, ...],
+    trust: bool,
     explain: bool,
     picture: Path | None,
     target: Target,
@@ -84,6 +95,8 @@ def command(
     if check is not None:
         if result is None or output is not None:
             raise click.UsageError("--check needs MODEL and RESULT, and writes nothing.")
+        if rule_files:
+            raise click.UsageError("--check proves the rules of the certificate: no --rules.")
         source = read_graph(model, input_shapes, seed)
         better = read_graph(result)
         certificate = _check(check, source, better)
@@ -91,11 +104,21 @@ def command(
         return
     if output is None or result is not None:
         raise click.UsageError("give -o OUT, or --check CERTIFICATE with MODEL and RESULT.")
+    if trust and not rule_files:
+        raise click.UsageError("--trust is about the files of --rules: name one.")
     beside = Path(output).with_suffix(".certificate.json")
     check_writable(output)
     check_writable(str(beside))
     graph = read_graph(model, input_shapes, seed)
-    found = rewrite(graph, target=target, threads=threads, seconds=seconds, exact=exact)
+    found = rewrite(
+        graph,
+        target=target,
+        threads=threads,
+        seconds=seconds,
+        exact=exact,
+        rules=[Path(each) for each in rule_files],
+        trust=trust,
+    )
     save_onnx(found.graph, output)
     if found.certificate is not None:
         write_atomically(beside, found.certificate.to_json())
