@@ -30,6 +30,7 @@ ROOMS = {
     # only what stands before them. All folders are named, modules need not be.
     "build": "backend kernel assemble c_library",
     "cli": "arguments bench pretrain rules",
+    "cli.bench": "machine same_run network_runs rewriting",
     "codegen": "analysis source llvm c",
     "codegen.llvm": "math text intrinsics memory operations",
     "expr": "index condition traversal bounds value tensor simplify evaluation intrinsics",

@@ -20,7 +20,7 @@ from tensorwright.rewriting.networks.certificate_text import (
 )
 from tensorwright.rewriting.networks.extract import NetworkExtraction
 from tensorwright.rewriting.networks.network_analysis import NetworkAnalysis, TensorData
-from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
+from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline, operator_seconds
 from tensorwright.rewriting.networks.program_prices import ProgramPrices
 from tensorwright.rewriting.networks.read import Network, read_network
 from tensorwright.rewriting.networks.rules import NetworkRules, network_rules
@@ -51,6 +51,7 @@ __all__ = [
     "chosen_outputs",
     "explain_certificate",
     "network_rules",
+    "operator_seconds",
     "parse_certificate",
     "read_certificate",
     "read_network",
