@@ -30,7 +30,7 @@ from tensorwright.zoo import repeated_blocks
 
 COMMAND = importlib.import_module("tensorwright.cli.bench.rewriting.command")
 RUNS = importlib.import_module("tensorwright.cli.bench.rewriting.runs")
-FOUND = Searched(10, 8, {"merge": 2}, 1.5, 1000, 2000, 99, "rounds", 4.0, 2.0, 6.0, 4.0, True)
+FOUND = Searched(10, 8, {"merge": 2}, 1.5, 1.2, 1000, 2000, 99, "rounds", 4.0, 2.0, 6.0, 4.0, True)
 ROW = RewriteRow("one", FOUND, Measured(8.0, 2.0), Measured(3.0, 6.0), 1e-6)
 
 
@@ -141,7 +141,7 @@ def test_the_table() -> None:
     text = console.file.getvalue()  # type: ignore[attr-defined]
     lines = [line.split() for line in text.splitlines()]
     assert lines[1] == (
-        "one 10 > 8 2 1.5 0 99 rounds 2.00 1.50 8 > 2 4.00 3 > 6 0.50 1.0e-06".split()
+        "one 10 > 8 2 1.5 1.2 0 99 rounds 2.00 1.50 8 > 2 4.00 3 > 6 0.50 1.0e-06".split()
     )
     assert "one: merge 2" in text
     assert "two: it crashed" in text
@@ -149,8 +149,8 @@ def test_the_table() -> None:
 
 
 def test_growth_says_with_which_power_the_seconds_grow() -> None:
-    small = growth_row(replace(FOUND, nodes_before=100, search_s=1.0), None)
-    large = growth_row(replace(FOUND, nodes_before=200, search_s=4.0), small)
+    small = growth_row(replace(FOUND, nodes_before=100, cpu_s=1.0), None)
+    large = growth_row(replace(FOUND, nodes_before=200, cpu_s=4.0), small)
     assert small.exponent is None
     assert large.exponent == pytest.approx(2.0)
     assert large.gain == pytest.approx(1.5)
@@ -171,6 +171,8 @@ def test_growth_searches_repeated_blocks(
     rows = [GrowthRow(**row) for row in json.loads(path.read_text())["rows"]]
     assert [row.operators for row in rows] == [8, 16]
     assert rows[1].exponent is not None
+    assert [row.steps for row in rows] == [2, 4]
+    assert min(row.gain or 0.0 for row in rows) > 1.2
     assert "of n log n" in result.stdout
 
 

@@ -1,10 +1,10 @@
 """Networks of any length, to see how the cost of a search grows: one block over and over.
 
-    x ---> conv 3x3 -> relu --.
-      '--> conv 3x3 -> relu --+-> concat -> conv 1x1 -> add x -> relu ->
+    x --> matmul w ---------------.
+      '-> matmul a --> matmul b --+-> add -> relu -> matmul v -> add x -> relu ->
 
-The block is a residual one with two branches (after Szegedy et al., Inception-v4, AAAI 2017), small
-enough that thousands of operators fit; its two convolutions of one image can be made one.
+The block is a residual one with a low-rank adapter beside its first product (Hu et al., LoRA, ICLR
+2022) that nobody has merged: x w + (x a) b is x (w + a b), one product for three.
 """
 
 from __future__ import annotations
@@ -15,16 +15,23 @@ from tensorwright.zoo.architectures.layers import Layers
 OPERATORS = 8
 """Of one block."""
 
-_CHANNELS = 8
-_EXTENT = 14
+_ROWS, _WIDTH, _RANK = 32, 64, 8
 
 
 def repeated_blocks(operators: int, seed: int = 0) -> Graph:
-    """image (1, 8, 14, 14) -> an image like it, by about so many operators; at least one block."""
+    """rows (32, 64) -> rows like them, by about so many operators; at least one block."""
     net = Layers(f"repeated_{operators}", seed)
-    x = net.input("image", (1, _CHANNELS, _EXTENT, _EXTENT))
-    for _ in range(max(1, round(operators / OPERATORS))):
-        branches = [net.add("relu", net.conv(x, _CHANNELS, (3, 3), pad=1)) for _ in range(2)]
-        joined = net.conv(net.add("concat", *branches, axis=1), _CHANNELS, (1, 1), gain=0.1)
-        x = net.add("relu", net.add("add", joined, x))
+    x = net.input("rows", (_ROWS, _WIDTH))
+    for place in range(max(1, round(operators / OPERATORS))):
+        x = _block(net, x, f"block_{place}")
     return net.finish(x)
+
+
+def _block(net: Layers, x: str, name: str) -> str:
+    def product(rows: str, role: str, inputs: int, outputs: int) -> str:
+        weight = net.weight(name, role, (inputs, outputs), inputs**-0.5 / 2)
+        return net.add("matmul", rows, weight)
+
+    adapter = product(product(x, "a", _WIDTH, _RANK), "b", _RANK, _WIDTH)
+    hidden = net.add("relu", net.add("add", product(x, "w", _WIDTH, _WIDTH), adapter))
+    return net.add("relu", net.add("add", product(hidden, "v", _WIDTH, _WIDTH), x))

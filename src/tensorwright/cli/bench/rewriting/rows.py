@@ -22,7 +22,7 @@ class Searched:
 
     nodes_before, nodes_after   operators of the simplified network and of its rewriting
     rules                       how often each was applied on the way
-    search_s                    seconds
+    search_s, cpu_s             seconds that passed, and those of all cores together
     loaded_bytes, peak_bytes    the most memory of its process, when the network was read and at
                                 the end of the search
     egraph_nodes, stop          of the e-graph, and what ended its growth
@@ -34,6 +34,7 @@ class Searched:
     nodes_after: int
     rules: Mapping[str, int]
     search_s: float
+    cpu_s: float
     loaded_bytes: int
     peak_bytes: int
     egraph_nodes: int
@@ -150,6 +151,7 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "nodes": "operators before and after",
         "steps": "applications of rules that the rewriting needs",
         "search s": "",
+        "CPU s": "of all cores together",
         "MB": "peak memory of the search's process",
         "e-graph": "its nodes",
         "ended by": "what ended its growth",
@@ -193,6 +195,7 @@ def _cells(row: RewriteRow) -> tuple[str, ...]:
         f"{found.nodes_before} > {found.nodes_after}",
         str(sum(found.rules.values())),
         f"{found.search_s:.1f}",
+        f"{found.cpu_s:.1f}",
         f"{found.peak_bytes / 1e6:.0f}",
         str(found.egraph_nodes),
         found.stop,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,7 +134,7 @@ def search_model(model: str, plan: Plan, folder: Path) -> Searched:
 
 def search_graph(graph: Graph, plan: Plan) -> tuple[Rewritten, Searched]:
     """Rewrite a network, and say what that took in this process."""
-    loaded_bytes = peak_memory_bytes()
+    loaded_bytes, start_s = peak_memory_bytes(), time.process_time()
     found = rewrite(
         graph,
         target=plan.target,
@@ -141,7 +142,7 @@ def search_graph(graph: Graph, plan: Plan) -> tuple[Rewritten, Searched]:
         seconds=plan.seconds,
         exact=plan.is_exact,
     )
-    peak_bytes = peak_memory_bytes()
+    cpu_s, peak_bytes = time.process_time() - start_s, peak_memory_bytes()
     pricing = open_pricing(plan.target, plan.threads)
     assert pricing is not None, "rewriting has asked it"
     prices = ProgramPrices(plan.target, pricing)
@@ -151,6 +152,7 @@ def search_graph(graph: Graph, plan: Plan) -> tuple[Rewritten, Searched]:
         nodes_after=len(found.graph.nodes),
         rules=dict(found.rules),
         search_s=found.seconds,
+        cpu_s=cpu_s,
         loaded_bytes=loaded_bytes,
         peak_bytes=peak_bytes,
         egraph_nodes=found.nodes,
