@@ -12,8 +12,10 @@ The graph that came in is one of the candidates: what is not expected to be fast
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from types import MappingProxyType
 
 import onnx
@@ -24,10 +26,11 @@ from tensorwright.pipeline import Model, Shapes, open_pricing, parse_target
 from tensorwright.rewriting import Rule, parse_rule, rule_text
 from tensorwright.rewriting.egraph import Id, StopReason
 from tensorwright.rewriting.extraction import Selection, cheap_selections
-from tensorwright.rewriting.library import load_library, load_schemas
+from tensorwright.rewriting.library import load_library, load_schemas, read_own_rules
 from tensorwright.rewriting.networks import (
     Certificate,
     NetworkExtraction,
+    NetworkRules,
     NetworkSaturation,
     ProgramPrices,
     SaturationLimits,
@@ -93,6 +96,8 @@ def rewrite(
     input_shapes: Shapes | None = None,
     seconds: float = DEFAULT_SECONDS,
     exact: bool = False,
+    rules: Sequence[str | PathLike[str]] = (),
+    trust: bool = False,
 ) -> Rewritten:
     """Look for a graph that computes the same, faster.
 
@@ -100,10 +105,15 @@ def rewrite(
     input_shapes      shapes of inputs that the model leaves open: rules ask what extents are
     seconds           after so many no further round of rules is begun
     exact             without rules whose proof holds over the reals and not over floats
+    rules             of your own beside those that ship: files, and texts, which have a `==`; each
+                      is proved before it is used
+    trust             believe those of them that carry the stamp of this prover
 
     Source:  Jia et al., TASO, SOSP 2019; Yang et al., TENSAT, MLSys 2021.
-    Raises:  MachineError without a model of times for the target, and what importing raises.
+    Raises:  MachineError without a model of times for the target; UsageError that names file and
+             line for a rule that is not proved; and what importing raises.
     """
+    own = read_own_rules(rules, is_trusted=trust)
     start = time.monotonic()
     machine = parse_target(target)
     pricing = open_pricing(machine, threads)
@@ -116,11 +126,12 @@ def rewrite(
         )
     prices = ProgramPrices(machine, pricing)
     source = simplify(model if isinstance(model, Graph) else load_onnx(model, input_shapes))
-    listed = (*(each.rule for each in load_library()), *load_schemas())
+    listed = (*(each.rule for each in load_library()), *load_schemas(), *own)
     known = {rule.name: rule for rule in listed}
-    rules = network_rules(known.values(), is_exact=exact)
+    tried = network_rules(known.values(), is_exact=exact)
+    _warn_of_idle(own, tried)
     network = read_network(source, with_proofs=True)
-    saturation = saturate_network(network, rules, SaturationLimits(seconds=seconds))
+    saturation = saturate_network(network, tried, SaturationLimits(seconds=seconds))
     extraction = NetworkExtraction(network, prices)
     before_s = prices.seconds_of(source)
     best, after_s = _cheapest(saturation, extraction, prices)
@@ -153,17 +164,27 @@ def _certificate(
     gain: float,
 ) -> Certificate | None:
     """Why a choice computes the same; None where it gains too little, or an instance of a schema
-    that it needs is not proved: the other rules are proved when they ship.
+    that it needs is not proved: the other rules are proved when they ship, or were read.
     """
     if gain < _LEAST_GAIN:
         return None
     outputs = chosen_outputs(saturation.network, choice)
     found = certify(saturation, outputs, known)
     found = without_spare_steps(found, saturation.network.graph)
-    shipped = {rule_text(each.rule) for each in load_library()}
-    instances = (parse_rule(text) for text in found.rules.values() if text not in shipped)
+    proved = {rule_text(rule) for rule in known.values()}
+    instances = (parse_rule(text) for text in found.rules.values() if text not in proved)
     are_proved = all(isinstance(prove(rule, confirm=False), Proved) for rule in instances)
     return found if are_proved else None
+
+
+def _warn_of_idle(own: Sequence[Rule], tried: NetworkRules) -> None:
+    """Say which rules of the user's own can change no network."""
+    rewrites = (*tried.plain, *(merge.rewrite for merge in tried.merges))
+    used = {rewrite.name for rewrite in rewrites}
+    for rule in own:
+        if rule.name not in used:
+            reason = "it only moves elements, has several roots, or is left out by `exact`"
+            warnings.warn(f"rule {rule.name} is never tried: {reason}", stacklevel=3)
 
 
 def _cheapest(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import onnx
 import pytest
@@ -9,7 +11,11 @@ import pytest
 import tensorwright
 from tensorwright.base import MachineError, override
 from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.rewriting import parse_rule
+from tensorwright.rewriting.networks import NetworkRules
 from tensorwright.zoo import random_inputs
+
+MODULE = importlib.import_module("tensorwright.graph_search")
 
 
 def chain_of_products(width: int = 512) -> Graph:
@@ -52,6 +58,14 @@ def test_a_graph_stays_where_nothing_is_faster() -> None:
 
 def test_exact_searches_keep_the_order_of_sums() -> None:
     assert not tensorwright.rewrite(chain_of_products(), exact=True, seconds=5).is_changed
+
+
+def test_a_rule_that_is_never_tried_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = parse_rule("there-and-back: transpose[1, 0](transpose[1, 0](relu(?x))) == relu(?x)")
+    monkeypatch.setattr(MODULE, "read_own_rules", lambda *_, is_trusted: (rule,))
+    monkeypatch.setattr(MODULE, "network_rules", lambda *_, is_exact: NetworkRules((), ()))
+    with pytest.warns(UserWarning, match="rule there-and-back is never tried"):
+        tensorwright.rewrite(chain_of_products(), rules=["mine.rules"], seconds=0)
 
 
 def test_without_a_model_of_times_nothing_is_searched() -> None:

@@ -30,10 +30,12 @@ ROOMS = {
     # only what stands before them. All folders are named, modules need not be.
     "build": "backend kernel assemble c_library",
     "cli": "arguments bench pretrain rules",
+    "cli.bench": "machine same_run network_runs rewriting",
     "codegen": "analysis source llvm c",
     "codegen.llvm": "math text intrinsics memory operations",
     "expr": "index condition traversal bounds value tensor simplify evaluation intrinsics",
-    "graph": "printing graph infer workload partition layout onnx_import onnx_export passes",
+    "graph": "printing graph infer workload partition layout onnx_import onnx_export passes "
+    "drawing",
     "graph.onnx_import": "call tensors converters importer",
     "loop": "ir traversal passes lowering",
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
@@ -47,7 +49,8 @@ ROOMS = {
     "rewriting.generate": "preset fingerprint parallel enumerate candidates generalize presets "
     "generate",
     "rewriting.networks": "opaque network_analysis term_builder counterparts read write "
-    "operator_costs program_prices extract rules saturate steps certificate",
+    "operator_costs program_prices extract rules saturate steps certificate "
+    "certificate_text",
     "rewriting.prove": "problem sampling refute outcome instances saturate explain prover "
     "conditions validation",
     "runtime": "buffers plan container native executable",

@@ -32,7 +32,7 @@ from tensorwright.base.knobs import (
     override,
 )
 from tensorwright.base.machine import Cache, read_caches, read_text
-from tensorwright.base.memory import check_fits, physical_memory_bytes
+from tensorwright.base.memory import check_fits, peak_memory_bytes, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
 from tensorwright.base.printer import HERE, Printer
 from tensorwright.base.sources import source_digest
@@ -80,6 +80,7 @@ __all__ = [
     "make_folder",
     "output_error",
     "override",
+    "peak_memory_bytes",
     "physical_memory_bytes",
     "read_caches",
     "read_text",

@@ -16,11 +16,12 @@ from tensorwright.cli.arguments.options import (
     shapes_option,
 )
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.graph import Graph, save_onnx
+from tensorwright.cli.arguments.picture import read_picture, write_picture
+from tensorwright.graph import Graph, save_onnx, simplify
 from tensorwright.graph_search import DEFAULT_SECONDS, Rewritten, check_certificate, rewrite
 from tensorwright.rewriting import parse_rule, rule_text
 from tensorwright.rewriting.egraph import BudgetSpent
-from tensorwright.rewriting.networks import read_certificate
+from tensorwright.rewriting.networks import Certificate, explain_certificate, read_certificate
 from tensorwright.rewriting.prove import Proved, prove_all
 
 
@@ -43,6 +44,22 @@ from tensorwright.rewriting.prove import Proved, prove_all
 @click.option(
     "--exact", is_flag=True, help="Without rules under which floats are added in another order."
 )
+@click.option(
+    "--rules",
+    "rule_files",
+    multiple=True,
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Rules of your own beside those that ship; each is proved first. May be repeated.",
+)
+@click.option("--trust", is_flag=True, help="Believe rules of FILE with the stamp of this prover.")
+@click.option("--explain", is_flag=True, help="Show which rule was applied to what, step by step.")
+@click.option(
+    "--picture",
+    callback=read_picture,
+    metavar="FILE.svg",
+    help="Draw both graphs, what differs in colour, with Graphviz; text where that is missing.",
+)
 @machine_options
 @shapes_option
 @seed_option
@@ -53,6 +70,10 @@ def command(
     check: str | None,
     seconds: float,
     exact: bool,
+    rule_files: tuple[str, ...],
+    trust: bool,
+    explain: bool,
+    picture: Path | None,
     target: Target,
     threads: int | None,
     input_shapes: Shapes | None,
@@ -63,30 +84,64 @@ def command(
     Candidates are priced as this compiler would run them. Names, shapes and order of inputs and
     outputs stay; weights are folded. Where nothing faster is found, the model is written as it is,
     simplified. With --check nothing is searched: exits with 1 if the certificate does not hold.
+    --explain shows each step with its rule, and what the variables of the rule stand for;
+    --picture draws both graphs.
 
-    Example: tensorwright rewrite model.onnx -o better.onnx
+    Example: tensorwright rewrite model.onnx -o better.onnx --explain
              tensorwright rewrite --check better.certificate.json model.onnx better.onnx
     """
+    if picture is not None:
+        check_writable(picture)
     if check is not None:
         if result is None or output is not None:
             raise click.UsageError("--check needs MODEL and RESULT, and writes nothing.")
-        _check(check, read_graph(model, input_shapes, seed), read_graph(result))
+        if rule_files:
+            raise click.UsageError("--check proves the rules of the certificate: no --rules.")
+        source = read_graph(model, input_shapes, seed)
+        better = read_graph(result)
+        certificate = _check(check, source, better)
+        _show(certificate, simplify(source), simplify(better), explain, picture)
         return
     if output is None or result is not None:
         raise click.UsageError("give -o OUT, or --check CERTIFICATE with MODEL and RESULT.")
+    if trust and not rule_files:
+        raise click.UsageError("--trust is about the files of --rules: name one.")
     beside = Path(output).with_suffix(".certificate.json")
     check_writable(output)
     check_writable(str(beside))
     graph = read_graph(model, input_shapes, seed)
-    found = rewrite(graph, target=target, threads=threads, seconds=seconds, exact=exact)
+    found = rewrite(
+        graph,
+        target=target,
+        threads=threads,
+        seconds=seconds,
+        exact=exact,
+        rules=[Path(each) for each in rule_files],
+        trust=trust,
+    )
     save_onnx(found.graph, output)
     if found.certificate is not None:
         write_atomically(beside, found.certificate.to_json())
     for line in _report(output, found):
         click.echo(line)
+    _show(found.certificate, found.source, found.graph, explain, picture)
 
 
-def _check(name: str, source: Graph, result: Graph) -> None:
+def _show(
+    certificate: Certificate | None,
+    source: Graph,
+    better: Graph,
+    explain: bool,
+    picture: Path | None,
+) -> None:
+    """What else was asked for: the steps in words, both graphs as a picture."""
+    if explain and certificate is not None:
+        click.echo(str(explain_certificate(certificate, source)))
+    if picture is not None:
+        click.echo(write_picture(picture, source, better))
+
+
+def _check(name: str, source: Graph, result: Graph) -> Certificate:
     """Prove the rules of a certificate and replay its steps."""
     certificate = read_certificate(Path(name))
     rules = [parse_rule(line) for line in certificate.rules.values()]
@@ -102,6 +157,7 @@ def _check(name: str, source: Graph, result: Graph) -> None:
         sys.exit(1)
     steps = len(certificate.steps)
     click.echo(f"{name} holds: {len(rules)} rules proved, {steps} steps replayed")
+    return certificate
 
 
 def _report(output: str, found: Rewritten) -> list[str]:

@@ -43,7 +43,8 @@ from tensorwright.peers.comparison.rotation import (
     ratio,
     rotate,
 )
-from tensorwright.peers.comparison.tables import print_table
+from tensorwright.peers.comparison.tables import print_line, print_table, write_objects
+from tensorwright.peers.comparison.versions import Versions, compare_versions
 from tensorwright.peers.competitors.tuning_curve import (
     CurvePoint,
     read_curve,
@@ -78,13 +79,16 @@ __all__ = [
     "Rival",
     "RivalPlan",
     "Timing",
+    "Versions",
     "choose_copies",
     "compare_case",
     "compare_model",
+    "compare_versions",
     "find_kind",
     "make_row",
     "max_rel_error",
     "needed_flops",
+    "print_line",
     "print_op_rows",
     "print_rows",
     "print_table",
@@ -96,6 +100,7 @@ __all__ = [
     "rotate",
     "seconds_to_reach",
     "summarise_rows",
+    "write_objects",
     "write_op_rows",
     "write_rows",
 ]

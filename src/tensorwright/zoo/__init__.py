@@ -6,6 +6,7 @@ of the modules in `wild/`. `operator_suite.py` lists single operators and `opera
 says what they mean.
 """
 
+from tensorwright.zoo.architectures.repeated import repeated_blocks
 from tensorwright.zoo.light import LIGHT_MODELS, load_light
 from tensorwright.zoo.networks import TASO, ZOO, build, random_inputs
 from tensorwright.zoo.operator_families import operator_program
@@ -48,6 +49,7 @@ __all__ = [
     "operator_cases",
     "operator_program",
     "random_inputs",
+    "repeated_blocks",
     "residual_convolutions",
     "workload_arrays",
 ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tensorwright
-from tensorwright.base import MachineError, check_fits, physical_memory_bytes
+from tensorwright.base import MachineError, check_fits, peak_memory_bytes, physical_memory_bytes
 from tensorwright.expr import placeholder
 from tensorwright.graph import GraphBuilder
 from tensorwright.ops import operator
+from tensorwright.processes import Child, Done, Job
 
 TEBI = 1 << 40
 
@@ -16,6 +18,20 @@ TEBI = 1 << 40
 def test_tensors_that_fit_pass() -> None:
     check_fits({})
     check_fits({"x": physical_memory_bytes() // 2, "y": 1})
+
+
+def test_the_peak_is_that_of_this_process_alone() -> None:
+    """A process that is started by one with much memory begins small."""
+    before = peak_memory_bytes()
+    block = np.ones(before // 8 + (8 << 20))
+    peak = peak_memory_bytes()
+    assert peak >= before + (32 << 20)
+    assert block.nbytes <= peak
+    child = Child()
+    outcome = child.do(Job(peak_memory_bytes), 60)
+    child.close()
+    assert isinstance(outcome, Done)
+    assert 0 < outcome.value < peak
 
 
 def test_the_largest_is_named() -> None:

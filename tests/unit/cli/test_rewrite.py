@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from click.testing import Result
 
 from tensorwright.graph import GraphBuilder, interpret, load_onnx, save_onnx
+from tensorwright.rewriting.prove import stamp_of
 from tensorwright.zoo import random_inputs
 
 Invoke = Callable[..., Result]
@@ -24,7 +26,7 @@ def products(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     x = b.input("x", (64, 16))
     for rows, columns in ((16, 512), (512, 16)):
         weights = source.standard_normal((rows, columns)) / np.sqrt(rows)
-        x = b.add("matmul", x, b.constant(weights.astype(np.float32)))
+        x = b.add("matmul", x, b.constant(weights.astype(np.float32)), output=f"wide{columns}")
     path = tmp_path / "products.onnx"
     save_onnx(b.finish((b.add("relu", x, output="y"),)), path)
     return path
@@ -43,6 +45,103 @@ def test_a_model_is_rewritten(invoke: Invoke, products: Path, tmp_path: Path) ->
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
 
 
+def test_steps_are_explained(invoke: Invoke, products: Path, tmp_path: Path) -> None:
+    better, options = tmp_path / "better.onnx", ("--seconds", 5, "--threads", 1)
+    result = invoke("rewrite", products, "-o", better, "--explain", *options)
+    assert result.exit_code == 0, result.output
+    told = result.stdout[result.stdout.index("1  associativity\n") :]
+    assert "?x1 = ?x : f32(64, 16)\n" in told
+    assert ": f32(512, 16), constant\n" in told
+    certificate = better.with_suffix(".certificate.json")
+    checked = invoke("rewrite", "--check", certificate, products, better, "--explain")
+    assert checked.exit_code == 0, checked.output
+    assert checked.stdout.endswith(told)
+
+
+THREE = "matmul(matmul(matmul(?x, ?a), ?b), ?c) == matmul(?x, matmul(?a, matmul(?b, ?c)))"
+
+
+def test_rules_of_ones_own_are_used_and_proved_by_a_check(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one round of rules associativity alone does not bring three weights together."""
+    monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "model")
+    model, better, rules = (tmp_path / name for name in ("m.onnx", "better.onnx", "mine.rules"))
+    b = GraphBuilder("three")
+    x = b.input("x", (64, 16))
+    for rows, columns in ((16, 512), (512, 512), (512, 16)):
+        weights = np.random.default_rng(rows).standard_normal((rows, columns)) / np.sqrt(rows)
+        x = b.add("matmul", x, b.constant(weights.astype(np.float32)))
+    save_onnx(b.finish((x,)), model)
+    rules.write_text(f"# of my own\n\nthree-products: {THREE}\n")
+    words = ("rewrite", model, "-o", better, "--seconds", 0, "--threads", 1)
+    result = invoke(*words, "--rules", rules)
+    assert result.exit_code == 0, result.output
+    assert "3 operators became 1" in result.stdout
+    assert "three-products: 1" in result.stdout
+    checked = invoke("rewrite", "--check", better.with_suffix(".certificate.json"), model, better)
+    assert checked.exit_code == 0, checked.output
+    assert "1 rules proved, 1 steps replayed" in checked.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("false: matmul(?x, ?y) == matmul(?y, ?x)  [{stamp}]", "the rule is false"),
+        ("relu(?x) == relu(", "a name is expected"),
+        ("relu(?x)", "there is no =="),
+    ],
+)
+def test_a_rule_that_is_not_proved_is_named_with_its_line(
+    invoke: Invoke, products: Path, tmp_path: Path, line: str, text: str
+) -> None:
+    rules = tmp_path / "mine.rules"
+    rules.write_text(f"# a comment\n{line.format(stamp=stamp_of())}\n")
+    result = invoke("rewrite", products, "-o", tmp_path / "o.onnx", "--rules", rules)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"UsageError: file {rules}, line 2")
+    assert text in result.stderr.splitlines()[0]
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "o.onnx").exists()
+
+
+DRAWS = """#!/bin/sh
+grep -q 'subgraph cluster_after' || { echo "no such graph" >&2; exit 1; }
+echo "<svg of $1>"
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "name", "text"),
+    [
+        (DRAWS, "picture.svg", "both graphs, what differs in colour"),
+        ("#!/bin/sh\necho too large >&2\nexit 3\n", "picture.txt", "dot failed: too large"),
+        ("", "picture.txt", "Graphviz's dot is not installed"),
+    ],
+)
+def test_a_picture_is_drawn_or_written(
+    invoke: Invoke,
+    products: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    name: str,
+    text: str,
+) -> None:
+    program = tmp_path / "dot"
+    program.write_text(script)
+    program.chmod(0o755)
+    module = importlib.import_module("tensorwright.cli.arguments.picture")
+    monkeypatch.setattr(module.shutil, "which", lambda _: str(program) if script else None)
+    better, picture = tmp_path / "better.onnx", tmp_path / "picture.svg"
+    result = invoke("rewrite", products, "-o", better, "--picture", picture, "--threads", 1)
+    assert result.exit_code == 0, result.output
+    assert f"{tmp_path / name}: " in result.stdout
+    assert text in result.stdout
+    drawn = (tmp_path / name).read_text()
+    assert drawn == "<svg of -Tsvg>\n" if script == DRAWS else "\n  - wide512 = matmul" in drawn
+
+
 def test_a_model_that_stays_is_written_and_said_so(
     invoke: Invoke, products: Path, tmp_path: Path
 ) -> None:
@@ -58,7 +157,12 @@ def test_a_model_that_stays_is_written_and_said_so(
     [
         (("-o", "missing/folder/out.onnx"), "missing"),
         (("-o", "out.onnx", "--seconds", "-1"), "-1"),
+        (("-o", "out.onnx", "--picture", "missing/folder/graphs.svg"), "missing"),
+        (("-o", "out.onnx", "--picture", "graphs.png"), "name it FILE.svg"),
         (("-o", "out.onnx", "--target", "z80"), "z80"),
+        (("-o", "out.onnx", "--trust"), "--rules: name one"),
+        (("-o", "out.onnx", "--rules", "no.rules"), "no.rules: No such file"),
+        (("r.onnx", "--check", "c.json", "--rules", "my.rules"), "no --rules"),
     ],
 )
 def test_what_cannot_be_is_refused_first(

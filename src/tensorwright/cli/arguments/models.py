@@ -17,13 +17,19 @@ _NAMES = {"light": LIGHT_MODELS, "zoo": (*ZOO, *TASO), "wild": WILD}
 KINDS = tuple(_NAMES)
 PAPER = "paper"
 _OF_PAPER = ("resnet50", "mobilenet_v2", "resnet3d_18", "dcgan", "bert_base")
-_OF_ZOO = {"zoo": ZOO, PAPER: _OF_PAPER, "taso": TASO}
+REWRITING = "rewriting"
+_OF_REWRITING = (
+    *TASO,
+    *("bert_base", "resnet50", "resnext50", "inception_v3", "squeezenet", "vgg19", "mobilenet_v2"),
+)
+_OF_ZOO = {"zoo": ZOO, PAPER: _OF_PAPER, "taso": TASO, REWRITING: _OF_REWRITING}
 SUITES = tuple(dict.fromkeys((*KINDS, *_OF_ZOO)))
 
 
 def suite(name: str) -> tuple[str, ...]:
     """The MODEL arguments of a suite; "paper" are the networks that Ansor was measured with, "taso"
-    those that TASO was, as its examples define them.
+    those that TASO was, as its examples define them, "rewriting" those of TASO and TENSAT, on which
+    searches over graphs are compared.
     """
     if name in _OF_ZOO:
         return tuple(f"zoo:{each}" for each in _OF_ZOO[name])

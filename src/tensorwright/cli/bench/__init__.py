@@ -1,6 +1,7 @@
 """`tensorwright bench`: this and other runtimes, side by side.
 
-One file per command. A new one is a module with a `command`, and a line in COMMANDS.
+One file per command, a folder where it needs several. A new one is a module with a `command`, and
+a line in COMMANDS.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from tensorwright.cli.bench.costmodel import command as costmodel
 from tensorwright.cli.bench.models import command as models
 from tensorwright.cli.bench.ops import command as ops
 from tensorwright.cli.bench.random_workloads import command as random
+from tensorwright.cli.bench.rewriting import command as rewriting
 from tensorwright.cli.bench.scoring import command as scoring
 from tensorwright.cli.bench.zero import command as zero
 
-COMMANDS: tuple[click.Command, ...] = (models, ops, costmodel, scoring, random, zero)
+COMMANDS: tuple[click.Command, ...] = (models, rewriting, ops, costmodel, scoring, random, zero)
 
 command = click.Group(
     name="bench",

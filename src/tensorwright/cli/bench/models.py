@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import MachineError, Target, UsageError
+from tensorwright.base import MachineError, Target
 from tensorwright.cli.arguments.models import PAPER, SUITES, Shapes, check_model, row_name, suite
 from tensorwright.cli.arguments.options import (
     Minutes,
@@ -25,6 +25,7 @@ from tensorwright.cli.arguments.options import (
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright.cli.bench.network_runs import Plan, bench_model
+from tensorwright.cli.bench.same_run import check_same_run
 from tensorwright.peers import BenchRow, find_kind, print_rows, read_rows, write_rows
 from tensorwright.pipeline import opened
 from tensorwright.records import MemoryStore
@@ -145,14 +146,7 @@ def _kept_rows(path: str, head: Mapping[str, object]) -> list[BenchRow]:
     Raises:  UsageError if that was not this machine, target and way of measuring.
     """
     before, rows = read_rows(path)
-    for name in _SAME_RUN if before else ():
-        if before.get(name) != head[name]:
-            raise UsageError(
-                stage="bench",
-                where=f"file {path}",
-                reason=f"its rows have {name} {before.get(name)}, this run has {head[name]}",
-                remedy="name another file, or leave --resume out",
-            )
+    check_same_run(path, before, head, _SAME_RUN)
     return [row for row in rows if not row.failure]
 
 

@@ -60,12 +60,12 @@ def _compare(model: str, plan: Plan, store: RecordStore, folder: Path) -> BenchR
     inputs = random_inputs(graph, plan.seed)
     shown = show_logits(proto)
     theirs = folder / "model.onnx"
-    _save(proto, theirs)
+    save_proto(proto, theirs)
     row = _run(model, graph, theirs, inputs, plan, store)
     if shown is None or row.max_rel_error is None:
         return row
     del graph, proto
-    _save(shown.model, theirs)
+    save_proto(shown.model, theirs)
     graph = load_onnx(shown.model, plan.shapes)
     first = next((each.peer for each in row.peers if not each.failure), plan.peers[0])
     check = replace(plan, rounds=0, peers=(first,), minutes=None)
@@ -134,6 +134,6 @@ def _tune(name: str, parts: Partition, plan: Plan, store: RecordStore) -> None:
         raise KeyboardInterrupt
 
 
-def _save(proto: onnx.ModelProto, path: Path) -> None:
+def save_proto(proto: onnx.ModelProto, path: Path) -> None:
     """Write a model; one above 2 GiB with its weights beside it."""
     onnx.save(proto, path, save_as_external_data=proto.ByteSize() > 1 << 30)

@@ -6,7 +6,13 @@ from pathlib import Path
 
 from tensorwright.base import UsageError, did_you_mean
 from tensorwright.rewriting import Rule
-from tensorwright.rewriting.library import LibraryRule, head_of, read_library, shipped_path
+from tensorwright.rewriting.library import (
+    LibraryRule,
+    head_of,
+    read_library,
+    rule_lines,
+    shipped_path,
+)
 
 
 def read_rules(path: Path | None) -> tuple[LibraryRule, ...]:
@@ -26,13 +32,7 @@ def read_head(path: Path | None) -> tuple[str, ...]:
 
 
 def _lines(path: Path | None) -> list[str]:
-    file = shipped_path() if path is None else path
-    try:
-        return file.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UsageError(stage="rules", where=str(file), reason=str(error.strerror)) from error
-    except UnicodeDecodeError as error:
-        raise UsageError(stage="rules", where=str(file), reason="it is no text") from error
+    return rule_lines(shipped_path() if path is None else path)
 
 
 def named_rule(name: str, path: Path | None) -> Rule:

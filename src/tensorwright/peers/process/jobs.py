@@ -37,8 +37,13 @@ def check() -> Arrays:
 
 
 def time(number: int, repeat: int) -> tuple[float, ...]:
+    """As `time_calls`, of the competitor."""
+    return time_calls(_held[0], number, repeat)
+
+
+def time_calls(peer: Peer, number: int, repeat: int) -> tuple[float, ...]:
     """Seconds per `Peer.call`: `repeat` samples, each the mean of `number` calls."""
-    call = _held[0].call
+    call = peer.call
     seconds = []
     gc.disable()
     try:

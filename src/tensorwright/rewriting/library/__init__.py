@@ -13,8 +13,10 @@ from tensorwright.rewriting.library.files import (
     load_library,
     load_schemas,
     read_library,
+    rule_lines,
     shipped_path,
 )
+from tensorwright.rewriting.library.own_rules import read_own_rules
 
 __all__ = [
     "LibraryRule",
@@ -25,6 +27,8 @@ __all__ = [
     "load_library",
     "load_schemas",
     "read_library",
+    "read_own_rules",
+    "rule_lines",
     "shipped_path",
     "stages_of",
 ]

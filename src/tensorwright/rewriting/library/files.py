@@ -13,6 +13,7 @@ from functools import cache
 from itertools import groupby, takewhile
 from pathlib import Path
 
+from tensorwright.base import UsageError
 from tensorwright.rewriting.terms import Rule
 from tensorwright.rewriting.text import parse_rule, parse_rules, rule_text
 
@@ -48,6 +49,16 @@ def listed_rules(name: str) -> tuple[Rule, ...]:
     """The rules of a file that is written by hand, `constants`, `known` or `schemas`."""
     path = Path(__file__).parent / f"{name}.rules"
     return parse_rules(path.read_text(encoding="utf-8").splitlines())
+
+
+def rule_lines(path: Path) -> list[str]:
+    """The lines of a file of rules.  Raises: UsageError where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise UsageError(stage="rules", where=str(path), reason=str(error.strerror)) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(stage="rules", where=str(path), reason="it is no text") from error
 
 
 def read_library(lines: Iterable[str]) -> tuple[LibraryRule, ...]:

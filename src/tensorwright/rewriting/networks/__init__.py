@@ -12,13 +12,19 @@ from tensorwright.rewriting.networks.certificate import (
     replay,
     without_spare_steps,
 )
+from tensorwright.rewriting.networks.certificate_text import (
+    Binding,
+    ExplainedCertificate,
+    ExplainedStep,
+    explain_certificate,
+)
 from tensorwright.rewriting.networks.extract import NetworkExtraction
 from tensorwright.rewriting.networks.network_analysis import (
     NetworkAnalysis,
     TensorData,
     TypedOperator,
 )
-from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
+from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline, operator_seconds
 from tensorwright.rewriting.networks.program_prices import ProgramPrices
 from tensorwright.rewriting.networks.read import Network, read_network
 from tensorwright.rewriting.networks.rules import NetworkRules, network_rules
@@ -32,7 +38,10 @@ from tensorwright.rewriting.networks.steps import chosen_outputs, steps_between
 from tensorwright.rewriting.networks.write import write_network, write_outline
 
 __all__ = [
+    "Binding",
     "Certificate",
+    "ExplainedCertificate",
+    "ExplainedStep",
     "Network",
     "NetworkAnalysis",
     "NetworkExtraction",
@@ -46,7 +55,9 @@ __all__ = [
     "TypedOperator",
     "certify",
     "chosen_outputs",
+    "explain_certificate",
     "network_rules",
+    "operator_seconds",
     "parse_certificate",
     "read_certificate",
     "read_network",

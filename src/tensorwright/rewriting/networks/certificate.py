@@ -243,6 +243,30 @@ def replay(certificate: Certificate, network: Network, is_proved: Callable[[Rule
     return _Replay(certificate, network, is_proved).graph()
 
 
+def write_terms(certificate: Certificate, network: Network) -> tuple[Id, ...]:
+    """The terms of a certificate among those of the network that was just read.
+
+    Raises:  UsageError for one that is not well-typed.
+    """
+    written: list[Id] = []
+    for place, term in enumerate(certificate.terms):
+        where = f"term {place}, {term.operator}"
+        if any(not 0 <= arg < place for arg in term.args):
+            _refuse(where, "its arguments do not stand before it")
+        kinds = tuple(map(type, term.params))
+        if kinds != {INPUT: (str,), CALL: (str, int)}.get(term.operator, kinds):
+            _refuse(where, f"its parameters cannot be {list(term.params)}")
+        head = network.terms.head(term.operator, term.params)
+        try:
+            made = network.terms.put(head, tuple(written[arg] for arg in term.args))
+        except (UsageError, KeyError) as error:
+            _refuse(where, f"there is no such operator: {error}")
+        if made is None:
+            _refuse(where, "it cannot be applied to its arguments")
+        written.append(made)
+    return tuple(written)
+
+
 class _Replay:
     def __init__(
         self, certificate: Certificate, network: Network, is_proved: Callable[[Rule], bool]
@@ -251,11 +275,9 @@ class _Replay:
         self._network = network
         self._terms = network.terms
         self._is_proved = is_proved
-        self._ids: list[Id] = []
+        self._ids = write_terms(certificate, network)
 
     def graph(self) -> Graph:
-        for place, term in enumerate(self._certificate.terms):
-            self._ids.append(self._written(place, term))
         rules = {name: self._rule(name, text) for name, text in self._certificate.rules.items()}
         for place, step in enumerate(self._certificate.steps):
             self._apply(f"step {place}, {step.rule}", step, rules)
@@ -268,22 +290,6 @@ class _Replay:
             if not self._terms.are_equal(source, self._term(place, f"output {name}")):
                 _refuse(f"output {name}", "the steps do not show that it is the same")
         return write_network(self._network, self._choice())
-
-    def _written(self, place: int, term: CertifiedTerm) -> Id:
-        where = f"term {place}, {term.operator}"
-        if any(not 0 <= arg < place for arg in term.args):
-            _refuse(where, "its arguments do not stand before it")
-        kinds = tuple(map(type, term.params))
-        if kinds != {INPUT: (str,), CALL: (str, int)}.get(term.operator, kinds):
-            _refuse(where, f"its parameters cannot be {list(term.params)}")
-        head = self._terms.head(term.operator, term.params)
-        try:
-            made = self._terms.put(head, tuple(self._ids[arg] for arg in term.args))
-        except (UsageError, KeyError) as error:
-            _refuse(where, f"there is no such operator: {error}")
-        if made is None:
-            _refuse(where, "it cannot be applied to its arguments")
-        return made
 
     def _rule(self, name: str, text: str) -> Rule:
         rule = parse_rule(text)

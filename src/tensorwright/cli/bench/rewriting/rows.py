@@ -1,0 +1,216 @@
+"""The rows of `bench rewrite`: what a search over graphs made of a network; table and file."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from rich.console import Console
+
+from tensorwright.base import InputError
+from tensorwright.peers import print_line, print_table, write_objects
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a search found, and what it took.
+
+    nodes_before, nodes_after   operators of the simplified network and of its rewriting
+    rules                       how often each was applied on the way
+    search_s, cpu_s             seconds that passed, and those of all cores together
+    loaded_bytes, peak_bytes    the most memory of its process, when the network was read and at
+                                the end of the search
+    egraph_nodes, stop          of the e-graph, and what ended its growth
+    operators_*_s, programs_*_s what both are expected to take: operators alone and summed, and as
+                                the programs that will run; None where a workload has no price
+    """
+
+    nodes_before: int
+    nodes_after: int
+    rules: Mapping[str, int]
+    search_s: float
+    cpu_s: float
+    loaded_bytes: int
+    peak_bytes: int
+    egraph_nodes: int
+    stop: str
+    operators_before_s: float
+    operators_after_s: float
+    programs_before_s: float | None
+    programs_after_s: float | None
+    is_changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Milliseconds of a network before and after in one runtime; None for what was not measured."""
+
+    before_ms: float | None = None
+    after_ms: float | None = None
+    failure: str = ""
+
+    @property
+    def gain(self) -> float | None:
+        """How many times as fast it is after."""
+        return over(self.before_ms, self.after_ms)
+
+
+NOTHING = Measured()
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteRow:
+    """A network: its search, and what was measured before and after.
+
+    max_rel_error   largest difference of an output after from the same before, in any runtime, over
+                    the largest number of that output
+    """
+
+    model: str
+    searched: Searched | None = None
+    ours: Measured = NOTHING
+    peer: Measured = NOTHING
+    max_rel_error: float | None = None
+    failure: str = ""
+
+    def to_data(self) -> dict[str, object]:
+        """The row for JSON, with the gains."""
+        data = asdict(self)
+        data["ours"]["gain"], data["peer"]["gain"] = self.ours.gain, self.peer.gain
+        return data
+
+
+def over(part: float | None, whole: float | None) -> float | None:
+    """A ratio; None where a side is not known."""
+    return None if part is None or not whole else part / whole
+
+
+def row_of(data: Mapping[str, Any]) -> RewriteRow:
+    """The row of `RewriteRow.to_data`."""
+    parts = dict(data)
+    for name in ("ours", "peer"):
+        parts[name] = Measured(**{k: v for k, v in parts[name].items() if k != "gain"})
+    if parts["searched"] is not None:
+        parts["searched"] = Searched(**parts["searched"])
+    return RewriteRow(**parts)
+
+
+def write_rewrite(path: str, rows: Sequence[RewriteRow], head: Mapping[str, object]) -> None:
+    """Keep the rows, whole or not at all.  Raises: OutputError."""
+    means = {name: mean for name, (mean, _) in gains_of(rows).items()}
+    write_objects(path, {**head, "means": means}, [row.to_data() for row in rows])
+
+
+def read_rewrite(path: str) -> tuple[dict[str, Any], tuple[RewriteRow, ...]]:
+    """What `write_rewrite` wrote; nothing where there is no file.
+
+    Raises:  InputError for a file of another kind.
+    """
+    if not Path(path).exists():
+        return {}, ()
+    try:
+        head = json.loads(Path(path).read_text())
+        return head, tuple(map(row_of, head.pop("rows")))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(
+            stage="bench",
+            where=f"file {path}",
+            reason=f"it has no rows of bench rewrite: {error}",
+            remedy="name another file, or leave --resume out",
+        ) from error
+
+
+def gains_of(rows: Sequence[RewriteRow]) -> dict[str, tuple[float, int]]:
+    """The geometric mean of each gain over the rows that changed, and of how many rows."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        if row.searched is not None and row.searched.is_changed:
+            for name, gain in _gains(row, row.searched):
+                if gain:
+                    found.setdefault(name, []).append(gain)
+    return {name: (statistics.geometric_mean(gains), len(gains)) for name, gains in found.items()}
+
+
+def _gains(row: RewriteRow, searched: Searched) -> Iterator[tuple[str, float | None]]:
+    yield "operators", over(searched.operators_before_s, searched.operators_after_s)
+    yield "programs", over(searched.programs_before_s, searched.programs_after_s)
+    yield "ours", row.ours.gain
+    yield "peer", row.peer.gain
+
+
+# Showing
+
+COLUMNS: Mapping[str, str] = MappingProxyType(
+    {
+        "model": "",
+        "nodes": "operators before and after",
+        "steps": "applications of rules that the rewriting needs",
+        "search s": "",
+        "CPU s": "of all cores together",
+        "MB": "peak memory of the search's process",
+        "e-graph": "its nodes",
+        "ended by": "what ended its growth",
+        "operators": "gain by the costs of single operators",
+        "programs": "gain by the prices of programs",
+        "ours ms": "before and after, measured",
+        "ours": "measured gain",
+        "peer ms": "",
+        "peer": "",
+        "error": "largest difference of an output over its largest number",
+    }
+)
+
+
+def print_rewrite(rows: Sequence[RewriteRow], peer: str, console: Console | None = None) -> None:
+    """Print the rows, the rules that each used, and the means."""
+    console = console or Console()
+    columns = tuple(name.replace("peer", peer) for name in COLUMNS)
+    print_table(columns, [_cells(row) for row in rows], console)
+    for row in rows:
+        used = {} if row.searched is None else row.searched.rules
+        if used:
+            named = ", ".join(f"{name} {count}" for name, count in used.items())
+            print_line(f"{row.model}: {named}", console)
+        for failure in filter(None, (row.failure, row.ours.failure, row.peer.failure)):
+            print_line(f"{row.model}: {failure}", console)
+    for name, (mean, count) in gains_of(rows).items():
+        what = {"ours": "measured", "peer": f"measured in {peer}"}.get(name, f"by {name}")
+        print_line(f"{what}: {mean:.2f} times as fast, the mean of {count} that changed", console)
+
+
+def _cells(row: RewriteRow) -> tuple[str, ...]:
+    error = "-" if row.max_rel_error is None else f"{row.max_rel_error:.1e}"
+    times = (_pair(row.ours), _ratio(row.ours.gain), _pair(row.peer), _ratio(row.peer.gain))
+    found = row.searched
+    if found is None:
+        return (row.model, *("-" for _ in range(len(COLUMNS) - 1)))
+    gains = dict(_gains(row, found))
+    return (
+        row.model,
+        f"{found.nodes_before} > {found.nodes_after}",
+        str(sum(found.rules.values())),
+        f"{found.search_s:.1f}",
+        f"{found.cpu_s:.1f}",
+        f"{found.peak_bytes / 1e6:.0f}",
+        str(found.egraph_nodes),
+        found.stop,
+        _ratio(gains["operators"]),
+        _ratio(gains["programs"]),
+        *times,
+        error,
+    )
+
+
+def _pair(measured: Measured) -> str:
+    if measured.before_ms is None or measured.after_ms is None:
+        return "-"
+    return f"{measured.before_ms:.3g} > {measured.after_ms:.3g}"
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

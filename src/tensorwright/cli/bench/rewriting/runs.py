@@ -1,0 +1,187 @@
+"""One network of `bench rewrite`: searched in a process of its own, compiled before and after,
+timed in turns.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from tensorwright.base import (
+    InternalError,
+    MachineError,
+    Target,
+    TensorwrightError,
+    peak_memory_bytes,
+)
+from tensorwright.cli.arguments.models import Shapes, read_graph, read_proto, row_name
+from tensorwright.cli.bench.network_runs import save_proto
+from tensorwright.cli.bench.rewriting.rows import Measured, RewriteRow, Searched
+from tensorwright.graph import Graph, load_onnx, save_onnx
+from tensorwright.graph_search import Rewritten, rewrite
+from tensorwright.peers import Arrays, Versions, compare_versions, max_rel_error
+from tensorwright.pipeline import finish, open_pricing, opened, prepare
+from tensorwright.processes import Child, Done, Job, Raised
+from tensorwright.records import MemoryStore
+from tensorwright.rewriting.egraph import BudgetSpent
+from tensorwright.rewriting.networks import ProgramPrices, operator_seconds
+from tensorwright.zoo import random_inputs
+
+PEER = "onnxruntime"
+_SEARCH_LIMIT_S = 4 * 3600.0
+_RUN_LIMIT_S = 120.0
+_BEFORE, _AFTER = "before", "after"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How networks are searched and measured.
+
+    seconds   of a search, see `rewrite`      rounds    of the rotation; 0 does not time
+    is_tuned  whether schedules on record are used, those of the store at `records`
+    """
+
+    target: Target
+    threads: int
+    seed: int
+    seconds: float
+    rounds: int = 11
+    is_exact: bool = False
+    is_tuned: bool = False
+    records: Path | None = None
+    shapes: Shapes | None = None
+
+
+def bench_rewriting(model: str, plan: Plan) -> RewriteRow:
+    """The row of a network; whatever goes wrong with it is in the row."""
+    name = row_name(model)
+    try:
+        with tempfile.TemporaryDirectory(prefix="tensorwright-bench-") as folder:
+            return _row(name, model, plan, Path(folder))
+    except TensorwrightError as error:
+        return RewriteRow(name, failure=f"{type(error).__name__}: {error.message()}")
+
+
+def _row(name: str, model: str, plan: Plan, folder: Path) -> RewriteRow:
+    found = in_own_process(search_model, model, plan, folder)
+    try:
+        inputs = in_own_process(build_versions, model, plan, folder, found.is_changed)
+    except TensorwrightError as error:
+        return RewriteRow(name, found, failure=f"{type(error).__name__}: {error.message()}")
+    words = (_BEFORE, _AFTER) if found.is_changed else (_BEFORE,)
+    ours, our_outputs = _compare("ours", [folder / f"{each}.tw" for each in words], inputs, plan)
+    peer, outputs = _compare(PEER, [folder / f"{each}.onnx" for each in words], inputs, plan)
+    every = (*our_outputs, *outputs)
+    reference = (outputs or our_outputs)[:1]
+    apart = max((max_rel_error(each, reference[0]) for each in every), default=None)
+    return RewriteRow(name, found, ours, peer, apart)
+
+
+def _compare(
+    kind: str, paths: list[Path], inputs: Arrays, plan: Plan
+) -> tuple[Measured, tuple[Arrays, ...]]:
+    """Times and outputs of a runtime; of a network that did not change both times are one."""
+    try:
+        found: Versions = compare_versions(
+            kind,
+            [str(path) for path in paths],
+            inputs,
+            plan.threads,
+            target=plan.target,
+            rounds=plan.rounds,
+            limit_s=_RUN_LIMIT_S,
+        )
+    except MachineError as error:  # it is not installed, or failed
+        return Measured(failure=error.message().splitlines()[0]), ()
+    if not found.times_s:
+        return Measured(), found.outputs
+    return Measured(found.times_s[0] * 1e3, found.times_s[-1] * 1e3), found.outputs
+
+
+def in_own_process(function: Callable[..., T], *arguments: object) -> T:
+    """Call a function in a fresh process, whose memory is that of the function alone.
+
+    Raises:  what the function raises; InternalError where the process ends or hangs.
+    """
+    child = Child()
+    try:
+        outcome = child.do(Job(function, arguments), _SEARCH_LIMIT_S)
+    finally:
+        child.close()
+    if isinstance(outcome, Done):
+        value: T = outcome.value
+        return value
+    if isinstance(outcome, Raised) and outcome.error is not None:
+        raise outcome.error
+    raise InternalError(stage="bench", where=function.__name__, reason=str(outcome))
+
+
+def search_model(model: str, plan: Plan, folder: Path) -> Searched:
+    """Rewrite a network, and keep it as a file if it changed.  Runs in a process of its own."""
+    graph = read_graph(model, plan.shapes, plan.seed)
+    found, searched = search_graph(graph, plan)
+    if found.is_changed:
+        save_onnx(found.graph, folder / f"{_AFTER}.onnx")
+    return searched
+
+
+def search_graph(graph: Graph, plan: Plan) -> tuple[Rewritten, Searched]:
+    """Rewrite a network, and say what that took in this process."""
+    loaded_bytes, start_s = peak_memory_bytes(), time.process_time()
+    found = rewrite(
+        graph,
+        target=plan.target,
+        threads=plan.threads,
+        seconds=plan.seconds,
+        exact=plan.is_exact,
+    )
+    cpu_s, peak_bytes = time.process_time() - start_s, peak_memory_bytes()
+    pricing = open_pricing(plan.target, plan.threads)
+    assert pricing is not None, "rewriting has asked it"
+    prices = ProgramPrices(plan.target, pricing)
+    before_s = operator_seconds(found.source, prices)
+    searched = Searched(
+        nodes_before=len(found.source.nodes),
+        nodes_after=len(found.graph.nodes),
+        rules=dict(found.rules),
+        search_s=found.seconds,
+        cpu_s=cpu_s,
+        loaded_bytes=loaded_bytes,
+        peak_bytes=peak_bytes,
+        egraph_nodes=found.nodes,
+        stop=found.stop.limit if isinstance(found.stop, BudgetSpent) else "saturated",
+        operators_before_s=before_s,
+        operators_after_s=operator_seconds(found.graph, prices) if found.is_changed else before_s,
+        programs_before_s=_known(found.before_s),
+        programs_after_s=_known(found.after_s),
+        is_changed=found.is_changed,
+    )
+    return found, searched
+
+
+def _known(seconds: float) -> float | None:
+    return None if math.isnan(seconds) else seconds
+
+
+def build_versions(model: str, plan: Plan, folder: Path, is_changed: bool) -> Arrays:
+    """Write the files that are timed, and draw inputs.  Runs in a process of its own."""
+    graph = read_graph(model, plan.shapes, plan.seed)
+    save_proto(read_proto(model, plan.shapes, plan.seed), folder / f"{_BEFORE}.onnx")
+    _compile(graph, plan, folder / f"{_BEFORE}.tw")
+    if is_changed:
+        after = load_onnx(str(folder / f"{_AFTER}.onnx"))
+        _compile(after, plan, folder / f"{_AFTER}.tw")
+    return random_inputs(graph, plan.seed)
+
+
+def _compile(graph: Graph, plan: Plan, path: Path) -> None:
+    parts = prepare(graph, plan.target, threads=plan.threads)
+    with opened(plan.records) if plan.is_tuned else MemoryStore() as store:
+        finish(parts, plan.target, plan.threads, store).save(path)

@@ -1,0 +1,112 @@
+"""What two graphs have in common, and the parts of them that are worth a look.
+
+    before, after = compare_graphs(one, other)
+    before.changed         places of the nodes that the other graph does not have
+    before.shown           places of the nodes to show: all, or those around what changed
+    before.left_out        the others, in groups that hang together
+
+Nodes are alike where they apply one operator with the same attributes to like tensors.  Inputs are
+alike by name, constants by value; what two nodes of different kinds make is taken for alike where
+it has one name and type, as a rewriting keeps the names of tensors that it does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.printing import digest
+
+MOST_SHOWN = 60
+"""Of a graph with more nodes only what is near a change is shown."""
+
+_NEAR = 2  # nodes between a change and the last that is shown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Excerpt:
+    """A graph, and which of its nodes, by place, changed, are shown and are left out."""
+
+    graph: Graph
+    changed: frozenset[int]
+    shown: tuple[int, ...]
+    left_out: tuple[tuple[int, ...], ...]
+
+
+def compare_graphs(before: Graph, after: Graph, most: int = MOST_SHOWN) -> tuple[Excerpt, Excerpt]:
+    """Excerpts of two graphs: all nodes where there are at most so many, else what is near a
+    change.
+    """
+    values = _constants(before)
+    places = {_key(node, values): place for place, node in enumerate(before.nodes)}
+    alike = _constants(after)
+    added: set[int] = set()
+    kept: set[int] = set()
+    for place, node in enumerate(after.nodes):
+        twin = places.get(_key(node, alike))
+        if twin is None:
+            added.add(place)
+            names = [name if _has(before, after, name) else ("new", name) for name in node.outputs]
+            alike.update(zip(node.outputs, names, strict=True))
+        else:
+            kept.add(twin)
+            alike.update(zip(node.outputs, before.nodes[twin].outputs, strict=True))
+    removed = set(range(len(before.nodes))) - kept
+    return _excerpt(before, removed, most), _excerpt(after, added, most)
+
+
+def _constants(graph: Graph) -> dict[str, Hashable]:
+    """What stands for each constant: its value."""
+    return {name: ("constant", digest(array)) for name, array in graph.constants.items()}
+
+
+def _key(node: Node, alike: dict[str, Hashable]) -> Hashable:
+    inputs = tuple(alike.get(name, name) for name in node.inputs)
+    return node.operator, node.attributes, inputs, len(node.outputs)
+
+
+def _has(before: Graph, after: Graph, name: str) -> bool:
+    return before.types.get(name) == after.types[name]
+
+
+def _excerpt(graph: Graph, changed: Iterable[int], most: int) -> Excerpt:
+    marked = frozenset(changed)
+    count = len(graph.nodes)
+    if count <= most:
+        return Excerpt(graph, marked, tuple(range(count)), ())
+    beside = _neighbours(graph)
+    shown = set(marked)
+    for _ in range(_NEAR):
+        shown |= {other for place in shown for other in beside[place]}
+    return Excerpt(graph, marked, tuple(sorted(shown)), _groups(beside, shown))
+
+
+def _neighbours(graph: Graph) -> list[set[int]]:
+    """The places of the nodes that write what each reads, or read what it writes."""
+    beside: list[set[int]] = [set() for _ in graph.nodes]
+    writers: dict[str, int] = {}
+    for place, node in enumerate(graph.nodes):
+        for writer in {writers[name] for name in node.inputs if name in writers}:
+            beside[place].add(writer)
+            beside[writer].add(place)
+        writers.update(dict.fromkeys(node.outputs, place))
+    return beside
+
+
+def _groups(beside: list[set[int]], shown: set[int]) -> tuple[tuple[int, ...], ...]:
+    """Nodes that are not shown, in groups that hang together, by their first."""
+    seen = set(shown)
+    groups: list[tuple[int, ...]] = []
+    for first in range(len(beside)):
+        if first in seen:
+            continue
+        seen.add(first)
+        group, stack = [first], [first]
+        while stack:
+            fresh = beside[stack.pop()] - seen
+            seen |= fresh
+            group += fresh
+            stack += fresh
+        groups.append(tuple(sorted(group)))
+    return tuple(groups)

@@ -1,0 +1,145 @@
+"""Rules of the user's own: files and texts, of which only what is proved is used.
+
+    read_own_rules(["mine.rules", "matmul(?x, relu(?w)) == ..."])    proved rules, or an error
+
+Rules that ship are proved when they ship.  These are proved when they are read, whatever stamp they
+carry: a file can be edited.  Who trusts a file may have those of its rules believed that carry the
+stamp of these axioms and this prover; the others are proved all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+from tensorwright.base import UsageError
+from tensorwright.rewriting.egraph import is_parameter_variable
+from tensorwright.rewriting.library.files import load_library, load_schemas, rule_lines
+from tensorwright.rewriting.prove import (
+    Outcome,
+    Proved,
+    Refuted,
+    problems_of,
+    prove_all,
+    stamp_of,
+    stamped,
+)
+from tensorwright.rewriting.terms import Rule, applications, canonical_rule
+from tensorwright.rewriting.text import parse_rule, rule_text
+
+_MOST_WORKERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A rule and where it stands."""
+
+    rule: Rule
+    where: str
+
+
+def read_own_rules(
+    sources: Sequence[str | os.PathLike[str]], *, is_trusted: bool = False
+) -> tuple[Rule, ...]:
+    """The rules of files, or of texts, which have a `==`; without those that ship anyway.
+
+    Each has a name of its own: one that is missing or taken is made from the name of its file.
+    is_trusted   whether a rule with the stamp of this prover is believed
+
+    Raises:  UsageError that names file and line for what cannot be read, is refuted or unknown;
+             MachineError where a proof is needed and Z3 is not installed.
+    """
+    shipped = {_meaning(each.rule) for each in load_library()}
+    listed = [
+        _checked(each)
+        for source in sources
+        for each in _listed(source)
+        if _meaning(each.rule) not in shipped
+    ]
+    believed = [is_trusted and each.rule.stamp == stamp_of() for each in listed]
+    unproved = [each for each, is_known in zip(listed, believed, strict=True) if not is_known]
+    proved = iter(_proved(unproved))
+    rules = [
+        each.rule if is_known else next(proved)
+        for each, is_known in zip(listed, believed, strict=True)
+    ]
+    return tuple(_named(rules))
+
+
+def _listed(source: str | os.PathLike[str]) -> Iterator[_Listed]:
+    text = os.fspath(source)
+    if isinstance(source, str) and "==" in text:
+        yield _Listed(parse_rule(text), f"rule {text!r}")
+        return
+    stem = re.sub(r"\W", "-", Path(text).stem)
+    for number, line in enumerate(rule_lines(Path(text)), 1):
+        if line.strip() and not line.strip().startswith("#"):
+            where = f"file {text}, line {number}"
+            try:
+                rule = parse_rule(line)
+            except UsageError as error:
+                raise error.at(f"{where}, {error.where}") from None
+            yield _Listed(replace(rule, name=rule.name or f"own-{stem}-{number}"), where)
+
+
+def _meaning(rule: Rule) -> str:
+    """What a rule says, whatever its name, its stamp and its variables are called."""
+    return rule_text(canonical_rule(replace(rule, name="", stamp="", reassociating=False)))
+
+
+def _checked(each: _Listed) -> _Listed:
+    """Refuse what is no rule of operators that there are, or speaks of all parameters at once."""
+    for use in applications(*each.rule.left, *each.rule.right):
+        if any(is_parameter_variable(param) for param in use.params):
+            raise UsageError(
+                stage="rules",
+                where=each.where,
+                reason=f"a parameter of {use.operator} is a variable, so it cannot be proved",
+                remedy="write the rule for the parameters that you need, one line each",
+            )
+    try:
+        problems_of(each.rule)
+    except UsageError as error:
+        raise error.at(f"{each.where}, {error.where}") from None
+    return each
+
+
+def _proved(listed: Sequence[_Listed]) -> list[Rule]:
+    """The rules with their stamps.  Raises: UsageError for the first that is not proved."""
+    if not listed:
+        return []
+    found = dict(prove_all([each.rule for each in listed], min(_MOST_WORKERS, len(listed))))
+    rules = []
+    for place, each in enumerate(listed):
+        outcome = found[place]
+        if not isinstance(outcome, Proved):
+            _refuse(each, outcome)
+        rules.append(stamped(outcome))
+    return rules
+
+
+def _refuse(each: _Listed, outcome: Outcome) -> NoReturn:
+    if isinstance(outcome, Refuted):
+        reason = "the rule is false: there are inputs for which its sides differ"
+    else:
+        reason = f"the rule is not proved: {str(outcome).splitlines()[0]}"
+    text = rule_text(replace(each.rule, name="", stamp="", reassociating=False))
+    remedy = f"tensorwright rules check {text!r} says more"
+    raise UsageError(stage="rules", where=each.where, reason=reason, remedy=remedy)
+
+
+def _named(rules: Sequence[Rule]) -> Iterator[Rule]:
+    """The rules, each with a name that no other has, those that ship included."""
+    taken = {"", *(each.rule.name for each in load_library())}
+    taken |= {rule.name for rule in load_schemas()}
+    for rule in rules:
+        name, number = rule.name or "own", 2
+        while name in taken:
+            name = f"{rule.name or 'own'}-{number}"
+            number += 1
+        taken.add(name)
+        yield replace(rule, name=name)

@@ -1,0 +1,141 @@
+"""Certificates for people: which rule was applied to what, a step after the other.
+
+    1  associativity
+       matmul(?x1, matmul(?x2, ?x3)) == matmul(matmul(?x1, ?x2), ?x3)  [reassociating]
+       ?x1 = ?x : f32(64, 16)
+       ?x2 = ?w : f32(16, 512), constant
+
+A tensor of the network that came in goes by its name; of another term the outermost operators are
+shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tensorwright.graph import Graph
+from tensorwright.rewriting.egraph import INPUT
+from tensorwright.rewriting.networks.certificate import Certificate, CertifiedStep, write_terms
+from tensorwright.rewriting.networks.network_analysis import TensorData
+from tensorwright.rewriting.networks.opaque import CALL
+from tensorwright.rewriting.networks.read import read_network
+
+_DEPTH = 2  # operators shown inside each other
+_CUT = "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a variable of a rule stands for: a term and its type, or parameters, which have none."""
+
+    variable: str
+    text: str
+    data: TensorData | None = None
+
+    def __str__(self) -> str:
+        if self.data is None:
+            return f"{self.variable} = {self.text}"
+        return f"?{self.variable} = {self.text} : {_type_text(self.data)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedStep:
+    """A rule, its text, and what its variables stand for."""
+
+    rule: str
+    text: str
+    bindings: tuple[Binding, ...]
+
+    def __str__(self) -> str:
+        return "\n".join((self.rule, self.text, *map(str, self.bindings)))
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedCertificate:
+    """The steps from a network to another, and what the outputs of the other are."""
+
+    steps: tuple[ExplainedStep, ...]
+    outputs: tuple[Binding, ...]
+
+    def __str__(self) -> str:
+        width = len(str(len(self.steps)))
+        lines: list[str] = []
+        for place, step in enumerate(self.steps, 1):
+            first, *rest = str(step).splitlines()
+            lines.append(f"{place:>{width}}  {first}")
+            lines += [f"{'':{width}}  {line}" for line in rest]
+        return "\n".join([*lines, *(f"so {each}" for each in self.outputs)])
+
+
+def explain_certificate(certificate: Certificate, graph: Graph) -> ExplainedCertificate:
+    """Say what a certificate does, for the simplified network that it starts from.
+
+    Raises:  UsageError for terms that this network does not have.
+    """
+    return _Explainer(certificate, graph).explained()
+
+
+class _Explainer:
+    def __init__(self, certificate: Certificate, graph: Graph) -> None:
+        self._certificate = certificate
+        self._graph = graph
+        network = read_network(graph)
+        self._opaque = network.opaque
+        names: dict[int, str] = {}
+        for name, node in network.nodes.items():
+            names.setdefault(node, name)
+        ids = write_terms(certificate, network)
+        self._names = [names.get(each, "") for each in ids]
+        self._data = [network.terms.data(each) for each in ids]
+
+    def explained(self) -> ExplainedCertificate:
+        steps = tuple(map(self._step, self._certificate.steps))
+        outputs = tuple(
+            Binding(name, self._applied(place, _DEPTH + 1), self._data[place])
+            for name, place in zip(self._graph.outputs, self._certificate.outputs, strict=True)
+        )
+        return ExplainedCertificate(steps, outputs)
+
+    def _step(self, step: CertifiedStep) -> ExplainedStep:
+        rule = self._certificate.rules[step.rule]
+        return ExplainedStep(
+            step.rule, rule.removeprefix(f"{step.rule}: "), tuple(self._bindings(step))
+        )
+
+    def _bindings(self, step: CertifiedStep) -> Iterator[Binding]:
+        for name, place in sorted(step.tensors.items()):
+            yield Binding(name, self._term(place), self._data[place])
+        for name, words in sorted(step.params.items()):
+            yield Binding(name, ", ".join(map(str, words)))
+
+    def _term(self, place: int) -> str:
+        """A term for a line of its own: a tensor that was there says what makes it."""
+        name = self._names[place]
+        if not name:
+            return self._applied(place, _DEPTH)
+        if self._certificate.terms[place].operator == INPUT:
+            return f"?{name}"
+        return f"?{name} = {self._applied(place, 1)}"
+
+    def _applied(self, place: int, depth: int) -> str:
+        """An operator at its arguments; so many operators inside each other."""
+        term = self._certificate.terms[place]
+        operator, params = term.operator, list(map(str, term.params))
+        if operator == INPUT:
+            return f"?{params[0]}"
+        if operator == CALL:
+            operator, params = self._opaque.kind(params[0])[0], []
+        listed = f"[{', '.join(params)}]" if params else ""
+        args = ", ".join(self._argument(each, depth - 1) for each in term.args)
+        return f"{operator}{listed}({args})"
+
+    def _argument(self, place: int, depth: int) -> str:
+        if self._names[place]:
+            return f"?{self._names[place]}"
+        return self._applied(place, depth) if depth else _CUT
+
+
+def _type_text(data: TensorData) -> str:
+    shape = ", ".join(map(str, data.shape))
+    return f"{data.dtype}({shape})" + (", constant" if data.is_constant else "")

@@ -1,0 +1,209 @@
+"""`tensorwright bench rewrite`: rows of a tiny network, their file, what is refused."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from tests.unit.cli.conftest import Invoke
+
+from tensorwright.base import InputError, MachineError
+from tensorwright.cli.arguments.models import suite
+from tensorwright.cli.bench.rewriting.growth import GrowthRow, growth_row, print_growth
+from tensorwright.cli.bench.rewriting.rows import (
+    Measured,
+    RewriteRow,
+    Searched,
+    gains_of,
+    print_rewrite,
+    read_rewrite,
+    write_rewrite,
+)
+from tensorwright.graph import GraphBuilder, save_onnx, simplify
+from tensorwright.zoo import repeated_blocks
+
+COMMAND = importlib.import_module("tensorwright.cli.bench.rewriting.command")
+RUNS = importlib.import_module("tensorwright.cli.bench.rewriting.runs")
+FOUND = Searched(10, 8, {"merge": 2}, 1.5, 1.2, 1000, 2000, 99, "rounds", 4.0, 2.0, 6.0, 4.0, True)
+ROW = RewriteRow("one", FOUND, Measured(8.0, 2.0), Measured(3.0, 6.0), 1e-6)
+
+
+@pytest.fixture
+def products(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two products that are one, of constants; programs are priced by the time model."""
+    monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "model")
+    b = GraphBuilder("products")
+    x = b.input("x", (64, 16))
+    for rows, columns in ((16, 512), (512, 16)):
+        weights = np.random.default_rng(0).standard_normal((rows, columns)) / np.sqrt(rows)
+        x = b.add("matmul", x, b.constant(weights.astype(np.float32)))
+    path = tmp_path / "products.onnx"
+    save_onnx(b.finish((b.add("relu", x, output="y"),)), path)
+    return path
+
+
+@pytest.mark.target
+def test_a_tiny_network_from_end_to_end(
+    invoke: Invoke, products: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.json"
+    words = ("bench", "rewrite", products, "--rounds", 1, "--threads", 1, "--json", path)
+    result = invoke(*words)
+    assert result.exit_code == 0, result.output
+    assert "products: 3 operators became 2, " in result.stderr
+    assert "products: associativity 1" in result.stdout
+    found = json.loads(path.read_text())
+    (row,) = found["rows"]
+    searched = row["searched"]
+    assert (searched["nodes_before"], searched["nodes_after"]) == (3, 2)
+    assert searched["rules"] == {"associativity": 1}
+    assert 0 < searched["loaded_bytes"] <= searched["peak_bytes"]
+    assert searched["operators_before_s"] > searched["operators_after_s"] > 0
+    assert searched["programs_before_s"] > searched["programs_after_s"] > 0
+    for runtime in ("ours", "peer"):
+        times = row[runtime]
+        assert times["gain"] == pytest.approx(times["before_ms"] / times["after_ms"])
+        assert times["failure"] == ""
+    assert 0 < row["max_rel_error"] < 1e-4
+    assert row["failure"] == ""
+    assert found["means"]["ours"] == pytest.approx(row["ours"]["gain"])
+
+    monkeypatch.setattr(COMMAND, "bench_rewriting", lambda *_: pytest.fail("the row is there"))
+    again = invoke(*words, "--resume")
+    assert again.exit_code == 0, again.output
+    assert "products" in again.stdout
+    other = invoke(*words, "--resume", "--seed", 1)
+    assert other.exit_code == 2
+    assert "its rows have seed 0, this run has 1" in other.stderr
+
+
+@pytest.mark.target
+def test_without_the_peer_our_times_stay(
+    invoke: Invoke, products: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compare(kind: str, *arguments: object, **options: object) -> object:
+        if kind == "onnxruntime":
+            raise MachineError(stage="peers", where="peer onnxruntime", reason="not installed")
+        return compare_versions(kind, *arguments, **options)
+
+    compare_versions = RUNS.compare_versions
+    monkeypatch.setattr(RUNS, "compare_versions", compare)
+    path = tmp_path / "rows.json"
+    words = ("--exact", "--rounds", 1, "--threads", 1, "--json", path)
+    result = invoke("bench", "rewrite", products, *words)
+    assert result.exit_code == 0, result.output
+    assert "products: peer onnxruntime: not installed" in result.stdout
+    (row,) = json.loads(path.read_text())["rows"]
+    assert not row["searched"]["is_changed"]
+    assert row["ours"]["gain"] == 1.0
+    assert row["peer"]["before_ms"] is None
+
+
+def test_a_model_that_fails_is_a_row(invoke: Invoke, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(b"no model")
+    result = invoke("bench", "rewrite", broken, "--threads", 1)
+    assert result.exit_code == 0, result.output
+    assert "broken: ModelError: " in result.stdout
+    assert "Traceback" not in result.output
+
+
+def test_rows_come_back_from_their_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "rows.json")
+    rows = (ROW, RewriteRow("two", failure="it crashed"), replace(ROW, peer=Measured(failure="x")))
+    write_rewrite(path, rows, {"seed": 0})
+    head, found = read_rewrite(path)
+    assert found == rows
+    assert head["seed"] == 0
+    assert head["means"] == pytest.approx({"operators": 2, "programs": 1.5, "ours": 4, "peer": 0.5})
+    assert read_rewrite(str(tmp_path / "none.json")) == ({}, ())
+    (tmp_path / "other.json").write_text('{"rows": [{"model": 1}]}')
+    with pytest.raises(InputError, match="no rows of bench rewrite"):
+        read_rewrite(str(tmp_path / "other.json"))
+
+
+def test_means_are_of_networks_that_changed() -> None:
+    same = replace(ROW, searched=replace(FOUND, is_changed=False), ours=Measured(1.0, 1.0))
+    double = replace(ROW, ours=Measured(2.0, 2.0))
+    assert gains_of([ROW, same, double])["ours"] == (pytest.approx(2.0), 2)
+    assert gains_of([same]) == {}
+
+
+def test_the_table() -> None:
+    console = Console(file=io.StringIO(), width=300)
+    print_rewrite([ROW, RewriteRow("two", failure="it crashed")], "onnxruntime", console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[1] == (
+        "one 10 > 8 2 1.5 1.2 0 99 rounds 2.00 1.50 8 > 2 4.00 3 > 6 0.50 1.0e-06".split()
+    )
+    assert "one: merge 2" in text
+    assert "two: it crashed" in text
+    assert "measured: 4.00 times as fast, the mean of 1 that changed" in text
+
+
+def test_growth_says_with_which_power_the_seconds_grow() -> None:
+    small = growth_row(replace(FOUND, nodes_before=100, cpu_s=1.0), None)
+    large = growth_row(replace(FOUND, nodes_before=200, cpu_s=4.0), small)
+    assert small.exponent is None
+    assert large.exponent == pytest.approx(2.0)
+    assert large.gain == pytest.approx(1.5)
+    console = Console(file=io.StringIO(), width=300)
+    print_growth([small, large], console)
+    last = console.file.getvalue().splitlines()[2].split()  # type: ignore[attr-defined]
+    assert last[-2:] == ["2.00", "1.20"]
+
+
+def test_growth_searches_repeated_blocks(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "model")
+    path = tmp_path / "growth.json"
+    words = ("--size", 16, "--size", 8, "--threads", 1, "--json", path)
+    result = invoke("bench", "rewrite", "--growth", *words)
+    assert result.exit_code == 0, result.output
+    rows = [GrowthRow(**row) for row in json.loads(path.read_text())["rows"]]
+    assert [row.operators for row in rows] == [8, 16]
+    assert rows[1].exponent is not None
+    assert [row.steps for row in rows] == [2, 4]
+    assert min(row.gain or 0.0 for row in rows) > 1.2
+    assert "of n log n" in result.stdout
+
+
+@pytest.mark.parametrize("operators", [1, 100, 400])
+def test_repeated_blocks_have_so_many_operators(operators: int) -> None:
+    graph = repeated_blocks(operators)
+    assert abs(len(graph.nodes) - operators) <= 7
+    assert len(simplify(graph).nodes) == len(graph.nodes)
+    assert str(graph) == str(repeated_blocks(operators))
+
+
+def test_the_usual_suite_is_that_of_the_searches_before_this_one() -> None:
+    names = suite("rewriting")
+    assert len(set(names)) == len(names)
+    assert {"zoo:nasrnn", "zoo:taso_bert", "zoo:vgg19", "zoo:bert_base"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--growth", "zoo:vgg19"), "--growth has networks of its own"),
+        (("--size", 8), "--size is for --growth"),
+        (("zoo:vgg19", "--resume"), "name it with --json"),
+        (("zoo:nobody",), "no such network"),
+        (("zoo:vgg19", "--json", "missing/rows.json"), "missing"),
+    ],
+)
+def test_what_cannot_be_is_refused_first(
+    invoke: Invoke, words: tuple[object, ...], text: str
+) -> None:
+    result = invoke("bench", "rewrite", *words)
+    assert result.exit_code in (2, 8)
+    assert text in result.output
+    assert "Traceback" not in result.output
