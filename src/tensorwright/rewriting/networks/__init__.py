@@ -18,13 +18,13 @@ from tensorwright.rewriting.networks.certificate_text import (
     ExplainedStep,
     explain_certificate,
 )
-from tensorwright.rewriting.networks.extract import NetworkExtraction
+from tensorwright.rewriting.networks.extract import NetworkExtraction, operator_seconds
 from tensorwright.rewriting.networks.network_analysis import (
     NetworkAnalysis,
     TensorData,
     TypedOperator,
 )
-from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline, operator_seconds
+from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
 from tensorwright.rewriting.networks.program_prices import ProgramPrices
 from tensorwright.rewriting.networks.read import Network, read_network
 from tensorwright.rewriting.networks.rules import NetworkRules, network_rules

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Protocol
 
-from tensorwright.graph import Graph
 from tensorwright.rewriting.egraph import INPUT
 from tensorwright.rewriting.networks.network_analysis import TypedOperator
-from tensorwright.rewriting.networks.read import read_network
 from tensorwright.rewriting.operators import PAIRS, PARTS
 
 _FREE = frozenset({INPUT, "reshape", "broadcast"})
@@ -56,22 +54,6 @@ class Roofline:
         return self.start_s + max(
             _operations(use) / self.operations_per_s, moved / self.bytes_per_s
         )
-
-
-def operator_seconds(graph: Graph, costs: OperatorCosts) -> float:
-    """What the operators of a simplified network cost, each alone: the sum that TASO lowers."""
-    network = read_network(graph)
-    terms, total = network.terms, 0.0
-    stack, seen = list(network.outputs), set(network.outputs)
-    while stack:
-        name = stack.pop()
-        operator, params = terms.parts(terms.head_of(name))
-        children = terms.children(name)
-        args = tuple(map(terms.data, children))
-        total += costs.seconds(TypedOperator(operator, params, args, terms.data(name)))
-        stack += dict.fromkeys(each for each in children if each not in seen)
-        seen.update(children)
-    return total
 
 
 def _operations(use: TypedOperator) -> int:

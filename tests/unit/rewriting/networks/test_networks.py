@@ -18,19 +18,16 @@ from tensorwright.rewriting.networks import (
     Network,
     NetworkExtraction,
     NetworkRules,
-    OperatorCosts,
     Roofline,
     SaturationLimits,
     chosen_outputs,
     network_rules,
-    operator_seconds,
     read_network,
     saturate_network,
     steps_between,
     write_network,
     write_outline,
 )
-from tensorwright.rewriting.networks.network_analysis import TypedOperator
 from tensorwright.zoo import build, random_inputs
 
 RULES = network_rules(each.rule for each in load_library())
@@ -207,18 +204,3 @@ def test_merges_share_a_tensor() -> None:
         assert one.rewrite.name != other.rewrite.name
     for merge in RULES.merges:
         assert set(merge.shared) & set(merge.root.variables.tensors)
-
-
-def test_the_costs_of_operators_are_summed_each_once() -> None:
-    """Of what is used alone: the last part of a split is not."""
-    b = GraphBuilder("shared")
-    h = b.add("relu", b.input("x", (4, 6)))
-    parts = b.apply("split", (h,), sizes=(2, 2, 2), axis=1)
-    graph = b.finish((b.add("add", b.add("exp", parts[0]), b.add("tanh", parts[0])),))
-
-    class Counts(Roofline):
-        def seconds(self, use: TypedOperator) -> float:
-            return 0.0 if use.operator == "?" else 1.0
-
-    costs: OperatorCosts = Counts()
-    assert operator_seconds(graph, costs) == 5  # relu, split, exp, tanh, add
