@@ -99,6 +99,7 @@ def test_without_the_peer_our_times_stay(
     result = invoke("bench", "rewrite", products, *words)
     assert result.exit_code == 0, result.output
     assert "products: peer onnxruntime: not installed" in result.stdout
+    assert "products: 3 operators stay as they are" in result.stderr
     (row,) = json.loads(path.read_text())["rows"]
     assert not row["searched"]["is_changed"]
     assert row["ours"]["gain"] == 1.0

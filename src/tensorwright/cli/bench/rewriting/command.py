@@ -174,8 +174,9 @@ def _note(row: RewriteRow, left: int, each_s: float) -> None:
     told = row.failure.splitlines()[0] if row.failure else ""
     if row.searched is not None:
         found = row.searched
-        told = f"{found.nodes_before} operators became {found.nodes_after}, {found.search_s:.1f} s"
-        if row.ours.gain is not None:
+        became = f"became {found.nodes_after}" if found.is_changed else "stay as they are"
+        told = f"{found.nodes_before} operators {became}, {found.search_s:.1f} s"
+        if found.is_changed and row.ours.gain is not None:
             told += f", measured {row.ours.gain:.2f} times as fast"
         told += f", {row.failure.splitlines()[0]}" if row.failure else ""
     rest = f"; {left} left, {left * each_s / 60:.0f} minutes" if left else ""
