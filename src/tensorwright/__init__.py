@@ -29,7 +29,7 @@ _PUBLIC = {
     "TensorwrightError": "tensorwright.base",
     "compile": "tensorwright.pipeline",
     "load": "tensorwright.runtime",
-    "optimize": "tensorwright.search",
+    "optimize": "tensorwright.joint_search",
     "override": "tensorwright.base",
     "profile": "tensorwright.profiling",
     "program": "tensorwright.graph",

@@ -1,12 +1,12 @@
 """The search for a faster graph: proved rules applied to a network, candidates priced as programs.
 
     read       rewriting.networks.read_network        Graph           terms in an e-graph
-    saturate   rewriting.networks.saturate_network    proved rules    more terms are equal
-    extract    rewriting.extraction                   e-graph         selections by operator costs
-    price      rewriting.networks.ProgramPrices       selections      seconds of their kernels
-    write      rewriting.networks.write_network       the best        Graph
+    search     rewriting.find_candidates              proved rules    graphs, priced as programs
+    certify    rewriting.networks.certify             the cheapest    why they compute the same
+    write      rewriting.networks.write_network       the cheapest    Graph
+    measure    runtime.seconds_in_turns               Executables     the fastest
 
-The graph that came in is one of the candidates: what is not expected to be faster is not changed.
+The graph that came in is one of the candidates: what is not faster is not changed.
 """
 
 from __future__ import annotations
@@ -20,36 +20,79 @@ from types import MappingProxyType
 
 import onnx
 
-from tensorwright.base import MachineError, Target, UsageError
+from tensorwright.base import MachineError, Target, UsageError, detect_target
 from tensorwright.graph import Graph, are_alike, load_onnx, simplify, to_onnx
-from tensorwright.pipeline import Model, Shapes, open_pricing, parse_target
+from tensorwright.pipeline import (
+    Model,
+    Records,
+    Shapes,
+    finish,
+    open_pricing,
+    opened,
+    parse_target,
+    prepare,
+)
+from tensorwright.processes import never
 from tensorwright.rewriting import Rule, parse_rule, rule_text
-from tensorwright.rewriting.egraph import Id, StopReason
-from tensorwright.rewriting.extraction import Selection, cheap_selections
+from tensorwright.rewriting.candidates import (
+    Candidates,
+    CandidateSearch,
+    CostKind,
+    SearchKind,
+    find_candidates,
+)
+from tensorwright.rewriting.egraph import BudgetSpent, Id, StopReason
 from tensorwright.rewriting.library import load_library, load_schemas, read_own_rules
 from tensorwright.rewriting.networks import (
     Certificate,
-    NetworkExtraction,
     NetworkRules,
     NetworkSaturation,
     ProgramPrices,
-    SaturationLimits,
     certify,
     chosen_outputs,
     network_rules,
+    operator_seconds,
     read_network,
     replay,
-    saturate_network,
     without_spare_steps,
     write_network,
-    write_outline,
 )
 from tensorwright.rewriting.prove import Proved, prove
+from tensorwright.runtime import Executable, seconds_in_turns
+from tensorwright.tuning.session import make_network_inputs
 
-DEFAULT_SECONDS = 10.0
-_CANDIDATES = 4
-_LEAST_GAIN = 1.05
+MOST_SECONDS = 10.0
+_LEAST_SECONDS = 1.0
+_OPERATOR_S = 0.008  # for each operator of the network
+_EXPECTED_GAIN = 1.05
 """A graph is changed where the other is expected to be so many times as fast: predictions err."""
+_TRIED_GAIN = 1.005
+"""It is tried where the other is expected to be so many times as fast ..."""
+_MEASURED_GAIN = 1.01
+"""... and changed where it is so many times as fast as that was: less is noise."""
+_TRIED = 2
+_TURNS = 40
+_TURNS_S = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What executables of the source and of the most promising graphs took, in turns.
+
+    before_s   of the source      after_s   of the fastest of the others
+    """
+
+    before_s: float
+    after_s: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Written:
+    """A candidate as a graph, with what it is expected to take and why it computes the same."""
+
+    graph: Graph
+    after_s: float
+    certificate: Certificate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,8 +103,9 @@ class Rewritten:
     before_s, after_s   what their kernels are expected to take
     rules      how often each rule was applied on the way
     certificate   which rules show that both graphs are equal; None where nothing changed
-    stop       why saturation ended                     nodes   of the e-graph
-    seconds    of the search
+    trial      what was measured; None where nothing was expected to gain, or was to be measured
+    stops      why each search ended                    nodes   of the e-graph
+    graphs     that backtracking made                   seconds   of the search, without the trial
     """
 
     source: Graph
@@ -70,14 +114,25 @@ class Rewritten:
     after_s: float
     rules: Mapping[str, int]
     certificate: Certificate | None
-    stop: StopReason
+    trial: Trial | None
+    stops: Mapping[SearchKind, StopReason]
     nodes: int
+    graphs: int
     seconds: float
 
     @property
     def is_changed(self) -> bool:
         """Whether another graph than the one that came in is expected to be faster."""
         return self.graph is not self.source
+
+    @property
+    def stop_text(self) -> str:
+        """Why each search ended, in words: a limit by its name, or that nothing was left."""
+        words = {
+            kind: stop.limit if isinstance(stop, BudgetSpent) else "nothing left"
+            for kind, stop in self.stops.items()
+        }
+        return ", ".join(f"{kind.value}: {word}" for kind, word in words.items())
 
     @property
     def onnx(self) -> onnx.ModelProto:
@@ -94,28 +149,81 @@ def rewrite(
     target: str | Target | None = None,
     threads: int | None = None,
     input_shapes: Shapes | None = None,
-    seconds: float = DEFAULT_SECONDS,
+    seconds: float | None = None,
     exact: bool = False,
     rules: Sequence[str | PathLike[str]] = (),
     trust: bool = False,
+    search: SearchKind | str = SearchKind.BOTH,
+    cost: CostKind | str = CostKind.PROGRAMS,
+    measure: bool = True,
+    records: Records | None = None,
+    should_stop: Callable[[], bool] = never,
 ) -> Rewritten:
     """Look for a graph that computes the same, faster.
 
     target, threads   of the machine that it shall be fast on; as for `compile`
     input_shapes      shapes of inputs that the model leaves open: rules ask what extents are
-    seconds           after so many no further round of rules is begun
+    seconds           for the search; what was found by then is priced and measured after it; 1 to
+                      10 s, by the size of the network, where None
     exact             without rules whose proof holds over the reals and not over floats
     rules             of your own beside those that ship: files, and texts, which have a `==`; each
                       is proved before it is used
     trust             believe those of them that carry the stamp of this prover
+    search            "saturate", "backtrack" or "both"
+    cost              by what graphs are ranked: "programs", or the sum of their operators, "ops"
+    measure           run the best few and the model in turns, on this machine, before one is kept
+    records           where measured schedules are looked up for that; the default store where None
+    should_stop       ends the search; of what was found by then the best is kept, unmeasured
 
     Source:  Jia et al., TASO, SOSP 2019; Yang et al., TENSAT, MLSys 2021.
     Raises:  MachineError without a model of times for the target; UsageError that names file and
              line for a rule that is not proved; and what importing raises.
     """
+    kinds = SearchKind(search), CostKind(cost)
     own = read_own_rules(rules, is_trusted=trust)
     start = time.monotonic()
     machine = parse_target(target)
+    prices = _open_prices(machine, threads)
+    source = simplify(model if isinstance(model, Graph) else load_onnx(model, input_shapes))
+    listed = (*(each.rule for each in load_library()), *load_schemas(), *own)
+    known = {rule.name: rule for rule in listed}
+    tried = network_rules(known.values(), is_exact=exact)
+    _warn_of_idle(own, tried)
+    network = read_network(source, with_proofs=True)
+    how = CandidateSearch(*kinds, usual_seconds(source) if seconds is None else seconds)
+    found = find_candidates(network, tried, prices, how, should_stop)
+    before_s = prices.seconds_of(source)
+    can_run = measure and not machine.missing_on(detect_target())
+    least = _TRIED_GAIN if can_run and not should_stop() else _EXPECTED_GAIN
+    written = _written(found, known, _gains(source, found, prices, how, before_s), least)
+    searched_s = time.monotonic() - start
+    trial, best = None, written[0] if written else None
+    if written and can_run and not should_stop():
+        trial, best = _tried(source, written, machine, threads, records)
+    certificate = None if best is None else without_spare_steps(best.certificate, source)
+    unknown = float("nan")
+    before_s = unknown if before_s is None else before_s
+    return Rewritten(
+        source,
+        source if best is None else best.graph,
+        before_s,
+        before_s if best is None else best.after_s,
+        MappingProxyType({} if certificate is None else certificate.rule_counts),
+        certificate,
+        trial,
+        found.stops,
+        len(network.terms),
+        found.graphs,
+        searched_s,
+    )
+
+
+def usual_seconds(graph: Graph) -> float:
+    """How long a graph is looked for where nothing is said."""
+    return min(MOST_SECONDS, max(_LEAST_SECONDS, _OPERATOR_S * len(graph.nodes)))
+
+
+def _open_prices(machine: Target, threads: int | None) -> ProgramPrices:
     pricing = open_pricing(machine, threads)
     if pricing is None:
         raise MachineError(
@@ -124,57 +232,80 @@ def rewrite(
             reason="no model says what programs take on it",
             remedy="set the knob default_schedule to model",
         )
-    prices = ProgramPrices(machine, pricing)
-    source = simplify(model if isinstance(model, Graph) else load_onnx(model, input_shapes))
-    listed = (*(each.rule for each in load_library()), *load_schemas(), *own)
-    known = {rule.name: rule for rule in listed}
-    tried = network_rules(known.values(), is_exact=exact)
-    _warn_of_idle(own, tried)
-    network = read_network(source, with_proofs=True)
-    saturation = saturate_network(network, tried, SaturationLimits(seconds=seconds))
-    extraction = NetworkExtraction(network, prices)
-    before_s = prices.seconds_of(source)
-    best, after_s = _cheapest(saturation, extraction, prices)
-    graph, used, certificate = source, MappingProxyType[str, int]({}), None
-    if best is not None and before_s is not None and after_s is not None:
-        choice = extraction.choice(best)
-        certificate = _certificate(saturation, choice, known, before_s / after_s)
+    return ProgramPrices(machine, pricing)
+
+
+def _gains(
+    source: Graph,
+    found: Candidates,
+    prices: ProgramPrices,
+    how: CandidateSearch,
+    before_s: float | None,
+) -> list[float]:
+    """How many times as fast as the source each candidate is expected to be; 0 if unknown."""
+    if how.cost is CostKind.OPERATORS:
+        operators_s = operator_seconds(source, prices)
+        return [operators_s / max(1e-30, each.operators_s) for each in found.found]
+    return [
+        before_s / each.programs_s if before_s and each.programs_s else 0.0 for each in found.found
+    ]
+
+
+def _written(
+    found: Candidates, known: Mapping[str, Rule], gains: Sequence[float], least: float
+) -> list[_Written]:
+    """The most promising candidates as graphs, those that gain the most first."""
+    written: list[_Written] = []
+    for candidate, gain in zip(found.found, gains, strict=True):
+        if gain < least or len(written) == _TRIED:
+            continue
+        certificate = _certificate(found.saturation, candidate.choice, known)
         if certificate is not None:
-            graph = simplify(write_network(network, choice))
-            used = MappingProxyType(certificate.rule_counts)
-    after_s = before_s if graph is source else after_s
-    unknown = float("nan")
-    return Rewritten(
-        source,
-        graph,
-        unknown if before_s is None else before_s,
-        unknown if after_s is None else after_s,
-        used,
-        certificate,
-        saturation.stop,
-        len(network.terms),
-        time.monotonic() - start,
-    )
+            graph = simplify(write_network(found.saturation.network, candidate.choice))
+            after_s = candidate.programs_s or float("nan")
+            written.append(_Written(graph, after_s, certificate))
+    return written
 
 
 def _certificate(
-    saturation: NetworkSaturation,
-    choice: Mapping[Id, Id],
-    known: Mapping[str, Rule],
-    gain: float,
+    saturation: NetworkSaturation, choice: Mapping[Id, Id], known: Mapping[str, Rule]
 ) -> Certificate | None:
-    """Why a choice computes the same; None where it gains too little, or an instance of a schema
-    that it needs is not proved: the other rules are proved when they ship, or were read.
+    """Why a choice computes the same; None where an instance of a schema that it needs is not
+    proved: the other rules are proved when they ship, or were read.
     """
-    if gain < _LEAST_GAIN:
-        return None
     outputs = chosen_outputs(saturation.network, choice)
     found = certify(saturation, outputs, known)
-    found = without_spare_steps(found, saturation.network.graph)
     proved = {rule_text(rule) for rule in known.values()}
     instances = (parse_rule(text) for text in found.rules.values() if text not in proved)
     are_proved = all(isinstance(prove(rule, confirm=False), Proved) for rule in instances)
     return found if are_proved else None
+
+
+def _tried(
+    source: Graph,
+    written: Sequence[_Written],
+    machine: Target,
+    threads: int | None,
+    records: Records | None,
+) -> tuple[Trial, _Written | None]:
+    """Run the source and others in turns; the fastest of these, None where that is the source.
+
+    Of two that are as fast it is the one before: that which is expected to gain more.
+    """
+    executables: list[Executable] = []
+    with opened(records) as store:
+        for graph in (source, *(each.graph for each in written)):
+            parts = prepare(graph, machine, threads=threads)
+            executables.append(finish(parts, machine, threads, store))
+    inputs = make_network_inputs(parts)
+    times = seconds_in_turns(executables, inputs, rounds=_TURNS, limit_s=_TURNS_S)
+    assert times is not None, "nobody stops it"
+    before_s, (after_s, *others) = times[0], times[1:]
+    best = written[0]
+    for each, taken_s in zip(written[1:], others, strict=True):
+        if after_s > _MEASURED_GAIN * taken_s:
+            best, after_s = each, taken_s
+    return Trial(before_s, after_s), best if before_s > _MEASURED_GAIN * after_s else None
 
 
 def _warn_of_idle(own: Sequence[Rule], tried: NetworkRules) -> None:
@@ -185,20 +316,6 @@ def _warn_of_idle(own: Sequence[Rule], tried: NetworkRules) -> None:
         if rule.name not in used:
             reason = "it only moves elements, has several roots, or is left out by `exact`"
             warnings.warn(f"rule {rule.name} is never tried: {reason}", stacklevel=3)
-
-
-def _cheapest(
-    saturation: NetworkSaturation, extraction: NetworkExtraction, prices: ProgramPrices
-) -> tuple[Selection | None, float | None]:
-    """Of a few selections that operator costs like, the one whose program is the cheapest."""
-    best: Selection | None = None
-    best_s: float | None = None
-    for selection in cheap_selections(extraction.problem, _CANDIDATES):
-        outline = simplify(write_outline(saturation.network, extraction.choice(selection)))
-        found_s = prices.seconds_of(outline)
-        if found_s is not None and (best_s is None or found_s < best_s):
-            best, best_s = selection, found_s
-    return best, best_s
 
 
 def check_certificate(

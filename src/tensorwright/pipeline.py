@@ -3,6 +3,7 @@
     stage        what does it                                  from                to
     import       graph.load_onnx                               model               Graph
     simplify     graph.simplify                                Graph               Graph
+    rewrite      kept_graph, where one was found               Graph               Graph
     lay out      graph.choose_layouts                          Graph               Graph
     partition    graph.partition, by PredictedPrices           Graph               Partition
     schedule     records.best_trace, Predictor.best            Workload            Trace
@@ -13,13 +14,14 @@
     compile      Backend.compile                               Source              Kernel
     assemble     build.assemble                                Partition, Kernels  Executable
 
-`prepare` is the first four, `choose` the fifth, for each workload; the four after it are `build`,
-through its cache.  `search.py` puts a search for better schedules in between.
+`prepare` is what comes before schedules but for rewriting, `choose` finds these; the four after it
+are `build`, through its cache.  `search.py` puts a search for better schedules in between.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,8 +70,10 @@ from tensorwright.records import (
     best_trace,
     detect_hardware,
     load_choice,
+    load_rewriting,
     load_thread_limits,
     open_store,
+    save_rewriting,
 )
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import Trace, format_trace, state_of, uses_algorithm
@@ -79,6 +83,10 @@ from tensorwright.tuning.space import default_trace
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
 Shapes: TypeAlias = Mapping[str, Sequence[int]]
 Records: TypeAlias = RecordStore | str | os.PathLike[str]
+
+
+_ITSELF = "null"
+_FOLLOWING = "tensorwright.kept_graphs"
 
 
 class Source(StrEnum):
@@ -129,7 +137,8 @@ def compile(
     on_kernel     told (schedule, number, count) before each kernel is built
 
     Workloads without a record get the schedule that the time model expects to be the fastest, or
-    the one by rule (knob `default_schedule`).
+    the one by rule (knob `default_schedule`).  A network for which `optimize` found a faster graph
+    is compiled as that, from the same records.
     Raises:  ModelError, UnsupportedError, ScheduleError, MachineError, UsageError.
     """
     machine = parse_target(target)
@@ -138,7 +147,9 @@ def compile(
         if workload is not None:
             return compile_program(workload, machine, threads, store, constants, trace)
         _refuse_for_models(trace, constants)
-        parts = prepare(cast(Model, model), machine, input_shapes, threads)
+        graph = import_graph(cast(Model, model), input_shapes)
+        graph = kept_graph(store, graph, machine, threads) or graph
+        parts = prepare(graph, machine, threads=threads)
         return finish(parts, machine, threads, store, on_kernel)
 
 
@@ -155,11 +166,42 @@ def prepare(
 
     Raises:  MachineError if its tensors cannot fit into memory, and what importing raises.
     """
+    graph = import_graph(model, input_shapes)
+    pricing = open_pricing(target, threads)
+    laid_out = choose_layouts(graph, target, pricing)
+    return check_memory(partition(laid_out, pricing=pricing))
+
+
+def import_graph(model: Model, input_shapes: Shapes | None = None) -> Graph:
+    """Import and simplify.  Raises: what importing raises."""
     graph = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
     dump("graph", "imported", graph.__str__)
-    pricing = open_pricing(target, threads)
-    laid_out = choose_layouts(simplify(graph), target, pricing)
-    return check_memory(partition(laid_out, pricing=pricing))
+    return simplify(graph)
+
+
+def keep_graph(
+    store: RecordStore, source: Graph, target: Target, threads: int | None, certificate: str
+) -> None:
+    """Keep why a faster graph computes what a simplified network does; "" where there is none.
+
+    certificate   as JSON
+    """
+    hardware, count = detect_hardware().fingerprint, usable_threads(threads)
+    save_rewriting(store, source, target, hardware, count, certificate or _ITSELF)
+
+
+def kept_graph(
+    store: RecordStore, source: Graph, target: Target, threads: int | None
+) -> Graph | None:
+    """What was kept for a simplified network: a faster graph, or itself; None where nothing was, or
+    this version cannot follow it.
+    """
+    hardware, count = detect_hardware().fingerprint, usable_threads(threads)
+    text = load_rewriting(store, source, target, hardware, count)
+    if text is None or text == _ITSELF:
+        return None if text is None else source
+    followed: Graph | None = importlib.import_module(_FOLLOWING).follow(text, source)
+    return followed
 
 
 def open_pricing(target: Target, threads: int | None) -> Pricing | None:

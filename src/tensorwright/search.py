@@ -12,15 +12,11 @@ from dataclasses import replace
 from tensorwright.base import Target, UsageError, override
 from tensorwright.graph import Constants, Partition, Program, as_program, check_constants
 from tensorwright.pipeline import (
-    Model,
     Records,
-    Shapes,
     choose_untuned,
     compile_program,
-    finish,
     opened,
     parse_target,
-    prepare,
 )
 from tensorwright.records import NetworkChoice, RecordStore, detect_hardware, save_choice
 from tensorwright.runtime import Executable, usable_threads
@@ -47,34 +43,6 @@ _NETWORK_SHARE = 0.12  # of the minutes at most, for the comparison inside the n
 _NETWORK_S = 3.0
 _NETWORK_PER_WORKLOAD_S = 0.4
 _LEAST_SHARE = 0.02  # of the minutes, for that comparison, even if they are spent
-
-
-def optimize(
-    model: Model,
-    *,
-    minutes: float | None = None,
-    trials: int | None = None,
-    target: str | Target | None = None,
-    threads: int | None = None,
-    records: Records | None = None,
-    input_shapes: Shapes | None = None,
-    seed: int | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> Executable:
-    """Tune a model on this machine and compile it with the best schedules found.
-
-    minutes, trials   the budget: whichever is spent first; 10 minutes where both are None
-    records           where every measurement is kept; the default store where None
-    callbacks         told of the progress; `tuning.session.choose_callbacks` makes the usual ones
-    The other arguments are those of `compile`.
-    Raises:  as `compile`, and RecordError for a store that cannot be used.
-    """
-    machine = parse_target(target)
-    parts = prepare(model, machine, input_shapes, threads)
-    with opened(records, create=True) as store:
-        how = Search(Budget(minutes, trials), seed, tuple(callbacks))
-        search(parts, setting_of(machine, threads), store, how)
-        return finish(parts, machine, threads, store)
 
 
 def tune(

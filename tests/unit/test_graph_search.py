@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 import tensorwright
+from tensorwright import graph_search
 from tensorwright.base import MachineError, override
 from tensorwright.graph import Graph, GraphBuilder, interpret
 from tensorwright.rewriting import parse_rule
@@ -35,7 +36,7 @@ def _weights(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
 
 def test_a_faster_graph_is_found_and_says_by_which_rules() -> None:
     graph = chain_of_products()
-    found = tensorwright.rewrite(graph, seconds=5)
+    found = tensorwright.rewrite(graph, measure=False)
     assert found.is_changed
     assert [node.operator for node in found.graph.nodes] == ["matmul", "relu"]
     assert (found.graph.inputs, found.graph.outputs) == (("x",), ("y",))
@@ -71,3 +72,25 @@ def test_a_rule_that_is_never_tried_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 def test_without_a_model_of_times_nothing_is_searched() -> None:
     with override(default_schedule="rule"), pytest.raises(MachineError, match="no model"):
         tensorwright.rewrite(chain_of_products())
+
+
+@pytest.mark.parametrize(("after_s", "is_kept"), [(1.0, True), (1.995, False), (3.0, False)])
+def test_what_is_measured_decides(
+    after_s: float, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def timed(executables: list[object], *_: object, **__: object) -> list[float]:
+        return [2.0, *[after_s] * (len(executables) - 1)]
+
+    monkeypatch.setattr(graph_search, "seconds_in_turns", timed)
+    found = tensorwright.rewrite(chain_of_products())
+    assert found.is_changed == is_kept
+    assert found.trial == graph_search.Trial(2.0, after_s)
+    assert (found.certificate is not None) == is_kept
+    assert (found.after_s < found.before_s) == is_kept
+
+
+def test_an_interrupt_keeps_the_best_so_far() -> None:
+    asked = iter((False, False, False))
+    found = tensorwright.rewrite(chain_of_products(), should_stop=lambda: next(asked, True))
+    assert found.trial is None
+    assert "interrupt" in found.stop_text

@@ -42,8 +42,9 @@ ROOMS = {
     "registry catalogue",
     "peers": "process competitors comparison",
     "rewriting": "dims terms assumptions shapes operators text egraph extraction axioms meaning "
-    "prove prune generate library networks backtracking",
+    "prove prune generate library networks backtracking candidates",
     "rewriting.backtracking": "draft_graph moves search network_search",
+    "rewriting.candidates": "kinds search",
     "rewriting.extraction": "problem cheapest_trees draft local_search alternatives reduction "
     "exact serialized",
     "rewriting.generate": "preset fingerprint parallel enumerate candidates generalize presets "
@@ -53,7 +54,7 @@ ROOMS = {
     "certificate_text",
     "rewriting.prove": "problem sampling refute outcome instances saturate explain prover "
     "conditions validation",
-    "runtime": "buffers plan container native executable",
+    "runtime": "buffers plan container native executable turns",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
     "tuning": "space features measuring models time_model task strategies selection "
     "datasets pretraining task_scheduling session comparison",

@@ -39,9 +39,9 @@ def command(
     """
     if emit == "executable":
         check_writable(output)
-    parts = how.prepare(model)
     chosen: list[Scheduled] = []
     with opened(how.records) as store:
+        parts = how.prepare(model, store)
         if emit == "c":
             example, name = random_inputs(parts.graph, how.seed), short_name(model)
             folder = Path(output)

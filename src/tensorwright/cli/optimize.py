@@ -16,10 +16,10 @@ from tensorwright.cli.arguments.options import budget_options, model_argument, o
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
 from tensorwright.cli.summary import ending, print_untuned, print_workloads
-from tensorwright.pipeline import finish, opened
+from tensorwright.joint_search import search_jointly
+from tensorwright.pipeline import opened
 from tensorwright.records import default_path
 from tensorwright.runtime import Executable
-from tensorwright.search import search, setting_of
 from tensorwright.tuning.session import Budget, Search, choose_callbacks
 
 
@@ -28,6 +28,12 @@ from tensorwright.tuning.session import Budget, Search, choose_callbacks
 @output_option
 @compile_options
 @budget_options
+@click.option(
+    "--rewrite/--no-rewrite",
+    default=True,
+    show_default=True,
+    help="Look for a faster graph first, by proved rules.",
+)
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def command(
@@ -37,32 +43,46 @@ def command(
     how: Compilation,
     minutes: float | None,
     trials: int | None,
+    rewrite: bool,
     quiet: bool,
 ) -> None:
-    """Tune a model on this machine, compile it with the best schedules found, save it.
+    """Tune a model on this machine, compile it with the best graph and schedules found, save it.
 
+    At most a tenth of the time goes into the search for a graph, which `rewrite` shows by itself;
+    what is found is kept beside the records, where it was the faster in the end.
     Every measurement is kept in the record store. Interrupt with Ctrl-C whenever you like: OUT is
     written from the best so far, and the same command goes on where this one stopped.
 
     Example: tensorwright optimize model.onnx -o model.tw --minutes 10
     """
     check_writable(output)
-    parts = how.prepare(model)
+    source = how.read(model)
     again = resume_command(ctx.meta.get(ARGUMENTS, ()))
     with opened(how.records, create=True) as store:
         try:
             wanted = Search(Budget(minutes, trials), how.seed, choose_callbacks(quiet))
-            result = search(parts, setting_of(how.target, how.threads), store, wanted)
-            if result.is_interrupted:
-                click.echo(f"stopped; writing {output} from the best so far ...", err=True)
-            executable = finish(parts, how.target, how.threads, store)
+            found = search_jointly(
+                source,
+                how.target,
+                how.threads,
+                store,
+                wanted,
+                rewrite=rewrite,
+                on_interrupt=lambda: click.echo(
+                    f"stopped; writing {output} from the best so far ...", err=True
+                ),
+            )
         except KeyboardInterrupt:
             click.echo(f"{output} is not written; to go on:\n  {again}", err=True)
             raise
-    _save(executable, output, model, how.records)
+    result = found.result
+    _save(found.executable, output, model, how.records)
     if not quiet:
         print_workloads(result.tasks)
     click.echo(f"{output}: {ending(result)}")
+    if found.graph is not source:
+        counts = f"{len(source.nodes)} operators became {len(found.graph.nodes)}"
+        click.echo(f"  rewritten: {counts}; --no-rewrite leaves them as they are")
     print_untuned(result)
     if result.is_interrupted:
         click.echo(f"{result.resume_text}\n  {again}", err=True)

@@ -18,11 +18,12 @@ from tensorwright.cli.arguments.options import (
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.picture import read_picture, write_picture
 from tensorwright.graph import Graph, save_onnx, simplify
-from tensorwright.graph_search import DEFAULT_SECONDS, Rewritten, check_certificate, rewrite
+from tensorwright.graph_search import Rewritten, check_certificate, rewrite
 from tensorwright.rewriting import parse_rule, rule_text
-from tensorwright.rewriting.egraph import BudgetSpent
+from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright.rewriting.networks import Certificate, explain_certificate, read_certificate
 from tensorwright.rewriting.prove import Proved, prove_all
+from tensorwright.tuning.session import Interrupt
 
 
 @click.command()
@@ -37,9 +38,8 @@ from tensorwright.rewriting.prove import Proved, prove_all
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, max=86_400),
-    default=DEFAULT_SECONDS,
-    show_default=True,
-    help="After so many no further round of rules is begun.",
+    help="For the search; 1 to 10 by the size of MODEL if not given. What was found by then is"
+    " priced and measured after it.",
 )
 @click.option(
     "--exact", is_flag=True, help="Without rules under which floats are added in another order."
@@ -53,6 +53,26 @@ from tensorwright.rewriting.prove import Proved, prove_all
     help="Rules of your own beside those that ship; each is proved first. May be repeated.",
 )
 @click.option("--trust", is_flag=True, help="Believe rules of FILE with the stamp of this prover.")
+@click.option(
+    "--search",
+    type=click.Choice([kind.value for kind in SearchKind]),
+    default=SearchKind.BOTH.value,
+    show_default=True,
+    help="Equality saturation, backtracking, or one after the other.",
+)
+@click.option(
+    "--cost",
+    type=click.Choice([kind.value for kind in CostKind]),
+    default=CostKind.PROGRAMS.value,
+    show_default=True,
+    help="Rank graphs by what their kernels take together, or by the sum of their operators.",
+)
+@click.option(
+    "--measure/--no-measure",
+    default=True,
+    show_default=True,
+    help="Run the best few and MODEL in turns before one is kept.",
+)
 @click.option("--explain", is_flag=True, help="Show which rule was applied to what, step by step.")
 @click.option(
     "--picture",
@@ -68,10 +88,13 @@ def command(
     result: str | None,
     output: str | None,
     check: str | None,
-    seconds: float,
+    seconds: float | None,
     exact: bool,
     rule_files: tuple[str, ...],
     trust: bool,
+    search: str,
+    cost: str,
+    measure: bool,
     explain: bool,
     picture: Path | None,
     target: Target,
@@ -81,9 +104,10 @@ def command(
 ) -> None:
     """Write a model as ONNX that computes the same, faster: rewritten by proved rules.
 
-    Candidates are priced as this compiler would run them. Names, shapes and order of inputs and
-    outputs stay; weights are folded. Where nothing faster is found, the model is written as it is,
-    simplified. With --check nothing is searched: exits with 1 if the certificate does not hold.
+    Candidates are priced as this compiler would run them, and the best few are run. Names, shapes
+    and order of inputs and outputs stay; weights are folded. Where nothing faster is found, the
+    model is written as it is, simplified. With --check nothing is searched: exits with 1 if the
+    certificate does not hold.
     --explain shows each step with its rule, and what the variables of the rule stand for;
     --picture draws both graphs.
 
@@ -110,15 +134,23 @@ def command(
     check_writable(output)
     check_writable(str(beside))
     graph = read_graph(model, input_shapes, seed)
-    found = rewrite(
-        graph,
-        target=target,
-        threads=threads,
-        seconds=seconds,
-        exact=exact,
-        rules=[Path(each) for each in rule_files],
-        trust=trust,
-    )
+    wish = Interrupt()
+    with wish.on_ctrl_c():
+        found = rewrite(
+            graph,
+            target=target,
+            threads=threads,
+            seconds=seconds,
+            exact=exact,
+            rules=[Path(each) for each in rule_files],
+            trust=trust,
+            search=search,
+            cost=cost,
+            measure=measure,
+            should_stop=lambda: wish.is_set,
+        )
+    if wish.is_set:
+        click.echo("stopped; the best so far is written", err=True)
     save_onnx(found.graph, output)
     if found.certificate is not None:
         write_atomically(beside, found.certificate.to_json())
@@ -161,12 +193,21 @@ def _check(name: str, source: Graph, result: Graph) -> Certificate:
 
 
 def _report(output: str, found: Rewritten) -> list[str]:
-    """What was done, and what it is expected to bring."""
-    spent = f", stopped by {found.stop.limit}" if isinstance(found.stop, BudgetSpent) else ""
-    searched = f"searched {found.seconds:.1f} s, {found.nodes} nodes of the e-graph{spent}"
-    nodes = f"{len(found.source.nodes)} operators"
+    """What was done, and what it brings."""
+    searched = (
+        f"searched {found.seconds:.1f} s: {found.nodes} nodes of the e-graph, {found.graphs} graphs"
+        f" by backtracking ({found.stop_text})"
+    )
+    nodes, trial = f"{len(found.source.nodes)} operators", found.trial
     if not found.is_changed:
-        return [f"{output}: {nodes}, not changed: nothing faster was found", f"  {searched}"]
+        reason = "nothing faster was found"
+        if trial is not None:
+            reason = (
+                f"the best of the others takes {trial.after_s / trial.before_s:.2f} of its time"
+            )
+        return [f"{output}: {nodes}, not changed: {reason}", f"  {searched}"]
     gain = f"expected to be {found.before_s / found.after_s:.2f} times as fast"
+    if trial is not None:
+        gain = f"{trial.before_s / trial.after_s:.2f} times as fast as before, measured in turns"
     lines = [f"{output}: {nodes} became {len(found.graph.nodes)}, {gain}", f"  {searched}"]
     return lines + [f"  {name}: {count}" for name, count in found.rules.items()]

@@ -16,6 +16,7 @@ from tensorwright.records.network_choice import (
     load_thread_limits,
     save_choice,
 )
+from tensorwright.records.network_rewriting import load_rewriting, save_rewriting
 from tensorwright.records.opening import default_path, open_store
 from tensorwright.records.ranking import Selection, rank
 from tensorwright.records.record import (
@@ -53,11 +54,13 @@ __all__ = [
     "from_line",
     "is_current",
     "load_choice",
+    "load_rewriting",
     "load_thread_limits",
     "now_utc",
     "open_store",
     "rank",
     "save_choice",
+    "save_rewriting",
     "to_line",
     "with_times",
 ]

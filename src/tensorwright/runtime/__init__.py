@@ -57,6 +57,7 @@ from tensorwright.runtime.plan.teams import (
     estimate_seconds,
     without_teams,
 )
+from tensorwright.runtime.turns import seconds_in_turns, typical_seconds
 
 __all__ = [
     "ALIGNMENT",
@@ -115,8 +116,10 @@ __all__ = [
     "plan_to_data",
     "random_array",
     "read_container",
+    "seconds_in_turns",
     "set_spin",
     "spans_of_step",
+    "typical_seconds",
     "usable_threads",
     "verify_plan",
     "without_teams",

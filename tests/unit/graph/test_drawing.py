@@ -114,6 +114,7 @@ def test_names_have_no_meaning_in_the_drawing() -> None:
     assert '"a\\"b\\nf32(2)"' in strings
     assert '"ends\\\\\\nf32(2)"' in strings
     assert '"bell?\\nf32(2)"' in strings
+    assert '"<b>&amp;amp;\\nf32(2)"' in strings
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")

@@ -17,8 +17,9 @@ from tensorwright.cli.arguments.options import (
     seed_option,
     shapes_option,
 )
-from tensorwright.graph import Partition
-from tensorwright.pipeline import Scheduled, finish, opened, prepare
+from tensorwright.graph import Graph, Partition, simplify
+from tensorwright.pipeline import Scheduled, finish, kept_graph, opened, prepare
+from tensorwright.records import RecordStore
 from tensorwright.runtime import Executable
 
 OnKernel = Callable[[Scheduled, int, int], None]
@@ -34,15 +35,25 @@ class Compilation:
     shapes: Shapes | None
     seed: int
 
-    def prepare(self, model: str) -> Partition:
-        """Import a MODEL argument, simplify it and cut it into workloads."""
-        graph = read_graph(model, self.shapes, self.seed)
+    def read(self, model: str) -> Graph:
+        """Import a MODEL argument and simplify it."""
+        return simplify(read_graph(model, self.shapes, self.seed))
+
+    def prepare(self, model: str, store: RecordStore | None = None) -> Partition:
+        """Import a MODEL argument, simplify it and cut it into workloads.
+
+        store   where a faster graph may have been kept for it
+        """
+        graph = self.read(model)
+        if store is not None:
+            graph = kept_graph(store, graph, self.target, self.threads) or graph
         return prepare(graph, self.target, threads=self.threads)
 
     def finish(self, model: str, on_kernel: OnKernel | None = None) -> Executable:
         """Compile a MODEL argument with the schedules on record."""
         with opened(self.records) as store:
-            return finish(self.prepare(model), self.target, self.threads, store, on_kernel)
+            parts = self.prepare(model, store)
+            return finish(parts, self.target, self.threads, store, on_kernel)
 
 
 def compile_options(function: Command) -> Command:

@@ -98,7 +98,11 @@ def _short(name: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string of the DOT language that shows this text: nothing in it has a meaning there."""
+    """A string of the DOT language that shows this text: nothing in it has a meaning there, neither
+    backslashes nor entities of HTML, which are read in plain strings, too.
+    """
     shown = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
-    escaped = shown.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    escaped = (
+        shown.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    )
     return f'"{escaped}"'

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tensorwright.processes import never
 from tensorwright.rewriting.backtracking.draft_graph import DraftGraph, PlacedNode
 from tensorwright.rewriting.backtracking.moves import Move, Moves
 from tensorwright.rewriting.backtracking.search import (
@@ -48,15 +49,17 @@ def backtrack_network(
     costs: OperatorCosts,
     limits: BacktrackingLimits | None = None,
     outputs: tuple[Id, ...] | None = None,
+    should_stop: Callable[[], bool] = never,
 ) -> BacktrackedNetwork:
     """Search for cheaper graphs than that of some outputs; the network's own if none are given.
 
-    found   a network; what is found is made equal in its e-graph
+    found         a network; what is found is made equal in its e-graph
+    should_stop   asked between graphs
     """
     network, runner = found.network, found.runner
     moves = Moves(runner, rules.plain, rules.merges, _prices(network, costs), _is_open(network))
     start, terms = _started(network, moves, outputs or network.outputs)
-    searched = backtrack(start, moves, limits or BacktrackingLimits())
+    searched = backtrack(start, moves, limits or BacktrackingLimits(), should_stop)
     choices: list[Mapping[Id, Id]] = []
     kept: list[float] = []
     for each in searched.best:

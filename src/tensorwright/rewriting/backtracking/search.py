@@ -20,8 +20,10 @@ from __future__ import annotations
 
 import heapq
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tensorwright.processes import never
 from tensorwright.rewriting.backtracking.draft_graph import DraftGraph
 from tensorwright.rewriting.backtracking.moves import Change, Found, Move, Moves
 from tensorwright.rewriting.egraph import BudgetSpent, Saturated, StopReason
@@ -105,9 +107,14 @@ class Backtracked:
     seen: int
 
 
-def backtrack(start: DraftGraph, moves: Moves, limits: BacktrackingLimits) -> Backtracked:
+def backtrack(
+    start: DraftGraph,
+    moves: Moves,
+    limits: BacktrackingLimits,
+    should_stop: Callable[[], bool] = never,
+) -> Backtracked:
     """Search for cheaper graphs, from one on."""
-    return _Search(start, moves, limits).run()
+    return _Search(start, moves, limits).run(should_stop)
 
 
 class _Search:
@@ -124,7 +131,7 @@ class _Search:
         self._queue: list[tuple[float, int, int, Visited]] = []
         self._count = 0
 
-    def run(self) -> Backtracked:
+    def run(self, should_stop: Callable[[], bool]) -> Backtracked:
         end = time.monotonic() + self._limits.seconds
         self._keep(self._first)
         self._open(self._first)
@@ -134,6 +141,8 @@ class _Search:
                 limit = "graphs"
             elif time.monotonic() > end:
                 limit = "seconds"
+            elif should_stop():
+                limit = "interrupt"
             if limit:
                 break
             self._step()

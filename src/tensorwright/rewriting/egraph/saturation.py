@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias
 
+from tensorwright.processes import never
 from tensorwright.rewriting.dims import Dim
 from tensorwright.rewriting.egraph.analysis import Data, Scope, Value
 from tensorwright.rewriting.egraph.egraph import EGraph, Head, Id
@@ -87,6 +88,7 @@ class Runner(Generic[Data]):
     """Applies rewrites to one graph, whose terms may come from anywhere.
 
     is_open       whether rewrites are tried at a class with these data; everywhere where None
+    should_stop   asked between rewrites; a round is not finished where it says so
     applications  the reasons of the graph's unions, by their numbers
     matcher       that of the graph
     """
@@ -96,9 +98,11 @@ class Runner(Generic[Data]):
         graph: EGraph[Data],
         limits: Limits,
         is_open: Callable[[Data], bool] | None = None,
+        should_stop: Callable[[], bool] = never,
     ) -> None:
         self.graph = graph
         self.limits = limits
+        self._should_stop = should_stop
         self.applications: list[Application] = []
         self.matcher = Matcher(graph)
         self._index = GraphIndex(graph, self.matcher, is_open)
@@ -130,6 +134,8 @@ class Runner(Generic[Data]):
         """
         is_changed = False
         for merge in merges:
+            if self._should_stop():
+                break
             merged = set(map(self.graph.find, self._merged))
             groups: dict[tuple[int, ...], dict[Id, Bound]] = {}
             for leader, bound in self._index.options(merge.root):
@@ -194,9 +200,15 @@ class Runner(Generic[Data]):
         """
         is_changed = False
         for phase in phases:
-            found = [(search.rewrite, search.matches(self.limits.matches)) for search in phase]
+            found: list[tuple[Rewrite, list[Match]]] = []
+            for search in phase:
+                if self._should_stop():
+                    break
+                found.append((search.rewrite, search.matches(self.limits.matches)))
             self.graph.clock += 1
             for rewrite, matches in found:
+                if self._should_stop():
+                    return True
                 has_one_root = len(rewrite.left) == 1
                 for match in matches:
                     is_changed |= self.apply(rewrite, match)

@@ -15,7 +15,7 @@ from tensorwright.rewriting.extraction.draft import Draft
 from tensorwright.rewriting.extraction.local_search import LocalSearcher
 from tensorwright.rewriting.extraction.problem import ExtractionProblem, Selection
 
-_TRIES = 8  # for each selection that is wanted
+_TRIES = 4  # for each selection that is wanted
 _ALIKE = 1e-6  # of the whole: costs that differ by less are the same
 
 
@@ -26,6 +26,8 @@ def cheap_selections(problem: ExtractionProblem, count: int) -> tuple[Selection,
     """
     searcher = LocalSearcher(problem)
     first = searcher.improve().selection
+    if count == 1:
+        return (first,)
     unit = _ALIKE * max(first.cost, 1e-30)
     found = {_costs(problem, first, unit): first}
     starts = list(islice(_next_steps(searcher.draft, first), _TRIES * count))

@@ -18,14 +18,18 @@ from tensorwright.rewriting.networks.certificate_text import (
     ExplainedStep,
     explain_certificate,
 )
-from tensorwright.rewriting.networks.extract import NetworkExtraction, operator_seconds
+from tensorwright.rewriting.networks.extract import (
+    Corrections,
+    NetworkExtraction,
+    operator_seconds,
+)
 from tensorwright.rewriting.networks.network_analysis import (
     NetworkAnalysis,
     TensorData,
     TypedOperator,
 )
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
-from tensorwright.rewriting.networks.program_prices import ProgramPrices
+from tensorwright.rewriting.networks.program_prices import PricedKernel, ProgramPrices
 from tensorwright.rewriting.networks.read import Network, read_network
 from tensorwright.rewriting.networks.rules import NetworkRules, network_rules
 from tensorwright.rewriting.networks.saturate import (
@@ -34,12 +38,13 @@ from tensorwright.rewriting.networks.saturate import (
     saturate_network,
     unsaturated,
 )
-from tensorwright.rewriting.networks.steps import chosen_outputs, steps_between
-from tensorwright.rewriting.networks.write import write_network, write_outline
+from tensorwright.rewriting.networks.steps import choice_of, chosen_outputs, steps_between
+from tensorwright.rewriting.networks.write import Outline, write_network, write_outline
 
 __all__ = [
     "Binding",
     "Certificate",
+    "Corrections",
     "ExplainedCertificate",
     "ExplainedStep",
     "Network",
@@ -48,12 +53,15 @@ __all__ = [
     "NetworkRules",
     "NetworkSaturation",
     "OperatorCosts",
+    "Outline",
+    "PricedKernel",
     "ProgramPrices",
     "Roofline",
     "SaturationLimits",
     "TensorData",
     "TypedOperator",
     "certify",
+    "choice_of",
     "chosen_outputs",
     "explain_certificate",
     "network_rules",

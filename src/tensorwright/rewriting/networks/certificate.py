@@ -45,7 +45,7 @@ from tensorwright.rewriting.prune import with_size_variables
 from tensorwright.rewriting.terms import Input, Param, Rule, Term
 from tensorwright.rewriting.text import parse_rule, rule_text
 
-_MOST_REPLAYED = 200_000  # steps and terms
+_MOST_REPLAYED = 30_000  # steps and terms
 FORMAT = "tensorwright rewriting certificate 1"
 
 

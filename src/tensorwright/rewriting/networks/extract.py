@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tensorwright.graph import Graph
 from tensorwright.rewriting.egraph import Id
 from tensorwright.rewriting.extraction import ExtractionProblem, Selection
 from tensorwright.rewriting.networks.network_analysis import TypedOperator
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts
+from tensorwright.rewriting.networks.program_prices import PricedKernel
 from tensorwright.rewriting.networks.read import Network, read_network
+from tensorwright.rewriting.networks.write import Choice, Outline
 
 
 class NetworkExtraction:
@@ -18,8 +20,11 @@ class NetworkExtraction:
     problem   classes and nodes are numbered from 0
     """
 
-    def __init__(self, network: Network, costs: OperatorCosts) -> None:
+    def __init__(
+        self, network: Network, costs: OperatorCosts, corrections: Corrections | None = None
+    ) -> None:
         terms = network.terms
+        known = {} if corrections is None else corrections.seconds
         self._ids = [name for name in terms.nodes() if _is_useful(network, name)]
         numbers: dict[Id, int] = {}
         nodes: list[tuple[int, float, tuple[int, ...]]] = []
@@ -29,8 +34,11 @@ class NetworkExtraction:
             own = numbers.setdefault(terms.find(name), len(numbers))
             operator, params = terms.parts(terms.head_of(name))
             args = tuple(terms.data(each) for each in children)
-            use = TypedOperator(operator, params, args, terms.data(name))
-            nodes.append((own, costs.seconds(use), below))
+            cost = known.get(_key(network, name))
+            if cost is None:
+                use = TypedOperator(operator, params, args, terms.data(name))
+                cost = costs.seconds(use)
+            nodes.append((own, cost, below))
         self._leaders = {number: leader for leader, number in numbers.items()}
         roots = [numbers[terms.find(root)] for root in network.outputs]
         self.problem = ExtractionProblem.of(nodes, roots)
@@ -41,6 +49,45 @@ class NetworkExtraction:
             self._leaders[number]: self._ids[node]
             for number, node in selection.choice(self.problem).items()
         }
+
+
+class Corrections:
+    """What nodes cost as parts of programs: the time of a kernel, spread over the nodes in it as
+    their own costs are.
+
+    Mutable: each program that is priced corrects the nodes that it was made of.
+
+    seconds   of nodes, by head and classes of the arguments
+    """
+
+    def __init__(self, network: Network, costs: OperatorCosts) -> None:
+        self.seconds: dict[tuple[int, ...], float] = {}
+        self._network = network
+        self._costs = costs
+
+    def add(self, choice: Choice, outline: Outline, kernels: Iterable[PricedKernel]) -> None:
+        """Correct the nodes of a choice by the kernels of its outline."""
+        for kernel in kernels:
+            leaders = [outline.classes[name] for name in kernel.tensors if name in outline.classes]
+            nodes = [choice[leader] for leader in dict.fromkeys(leaders) if leader in choice]
+            own = [self._own(node) for node in nodes]
+            total = sum(own)
+            for node, seconds in zip(nodes, own, strict=True) if total else ():
+                share = kernel.seconds * seconds / total
+                self.seconds[_key(self._network, node)] = share
+
+    def _own(self, node: Id) -> float:
+        """What a node costs alone."""
+        terms = self._network.terms
+        operator, params = terms.parts(terms.head_of(node))
+        args = tuple(map(terms.data, terms.children(node)))
+        return self._costs.seconds(TypedOperator(operator, params, args, terms.data(node)))
+
+
+def _key(network: Network, node: Id) -> tuple[int, ...]:
+    """What congruent nodes share."""
+    terms = network.terms
+    return (terms.head_of(node), *map(terms.find, terms.children(node)))
 
 
 def _is_useful(network: Network, name: Id) -> bool:

@@ -10,6 +10,7 @@ times of operators, each measured alone, and so miss what fusion and layouts cha
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,6 +33,14 @@ from tensorwright.rewriting.operators import operator_named
 _ANCHORS = frozenset({"conv2d", "matmul", "max_pool", "avg_pool"})
 
 
+@dataclass(frozen=True, slots=True)
+class PricedKernel:
+    """A step of a network: its seconds, and the tensors that it computes."""
+
+    seconds: float
+    tensors: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class ProgramPrices:
     """Prices by a model of times, each asked for once.
@@ -46,17 +55,23 @@ class ProgramPrices:
 
     def seconds_of(self, graph: Graph) -> float | None:
         """Seconds of a simplified network on this machine; None where a workload has no price."""
+        found = self.kernels_of(graph)
+        return None if found is None else math.fsum(each.seconds for each in found)
+
+    def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...] | None:
+        """What runs for a simplified network; None where a workload has no price."""
         laid_out = choose_layouts(graph, self.target, self.pricing)
-        total = 0.0
+        found: list[PricedKernel] = []
         for step in partition(laid_out, pricing=self.pricing).steps:
             if isinstance(step, HostCall):
-                total += self.pricing.step_seconds()
+                found.append(PricedKernel(self.pricing.step_seconds(), step.node.outputs))
             elif isinstance(step, KernelCall):
                 seconds = self.pricing.seconds_of(step.workload)
                 if seconds is None:
                     return None
-                total += seconds + self.pricing.step_seconds()
-        return total
+                names = tuple(name for node in step.nodes for name in node.outputs)
+                found.append(PricedKernel(seconds + self.pricing.step_seconds(), names))
+        return tuple(found)
 
     def seconds(self, use: TypedOperator) -> float:
         """Seconds of an application of an operator; nothing where all of it is constant."""

@@ -10,8 +10,10 @@ Source:  Yang et al., TENSAT, MLSys 2021, section 4 (k_multi).
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
+from tensorwright.processes import never
 from tensorwright.rewriting.egraph import BudgetSpent, Limits, Runner, Saturated, StopReason
 from tensorwright.rewriting.networks.network_analysis import TensorData
 from tensorwright.rewriting.networks.read import Network
@@ -23,7 +25,7 @@ class SaturationLimits:
     """When the saturation of a network stops.
 
     merges    rounds of merges                rounds    of rules of one root, before and after each
-    nodes     of the e-graph                  seconds   until no round is begun any more
+    nodes     of the e-graph                  seconds   until no rule is tried any more
     matches   of one rule in one round
     """
 
@@ -44,12 +46,26 @@ class NetworkSaturation:
 
 
 def saturate_network(
-    network: Network, rules: NetworkRules, limits: SaturationLimits | None = None
+    network: Network,
+    rules: NetworkRules,
+    limits: SaturationLimits | None = None,
+    should_stop: Callable[[], bool] = never,
 ) -> NetworkSaturation:
-    """Make terms of a network equal that rules say are."""
+    """Make terms of a network equal that rules say are.
+
+    should_stop   asked between rules
+    """
     limits = limits or SaturationLimits()
-    runner = _runner(network, limits)
-    return NetworkSaturation(network, runner, _saturate(runner, rules, limits))
+    end = time.monotonic() + limits.seconds
+
+    def is_over() -> bool:
+        return should_stop() or time.monotonic() > end
+
+    runner = _runner(network, limits, is_over)
+    stop = _saturate(runner, rules, limits, is_over)
+    if isinstance(stop, BudgetSpent) and stop.limit == "seconds" and should_stop():
+        stop = replace(stop, limit="interrupt")
+    return NetworkSaturation(network, runner, stop)
 
 
 def unsaturated(network: Network) -> NetworkSaturation:
@@ -58,15 +74,19 @@ def unsaturated(network: Network) -> NetworkSaturation:
     return NetworkSaturation(network, _runner(network, SaturationLimits()), Saturated(0, nodes))
 
 
-def _runner(network: Network, limits: SaturationLimits) -> Runner[TensorData]:
+def _runner(
+    network: Network, limits: SaturationLimits, is_over: Callable[[], bool] = never
+) -> Runner[TensorData]:
     one = Limits(rounds=1, nodes=limits.nodes, matches=limits.matches)
-    return Runner(network.terms, one, lambda data: not data.is_constant)
+    return Runner(network.terms, one, lambda data: not data.is_constant, is_over)
 
 
 def _saturate(
-    runner: Runner[TensorData], rules: NetworkRules, limits: SaturationLimits
+    runner: Runner[TensorData],
+    rules: NetworkRules,
+    limits: SaturationLimits,
+    is_over: Callable[[], bool],
 ) -> StopReason:
-    end = time.monotonic() + limits.seconds
     rounds = 0
     is_done = False
     for merging in range(limits.merges + 1):
@@ -76,7 +96,7 @@ def _saturate(
             stop = runner.run(rules.plain)
             if isinstance(stop, BudgetSpent) and stop.limit == "nodes":
                 return BudgetSpent("nodes", rounds, len(runner.graph))
-            if time.monotonic() > end:
+            if is_over():
                 return BudgetSpent("seconds", rounds, len(runner.graph))
             if isinstance(stop, Saturated):
                 break

@@ -9,6 +9,23 @@ from tensorwright.rewriting.networks.read import Network
 from tensorwright.rewriting.networks.saturate import NetworkSaturation
 
 
+def choice_of(network: Network, outputs: Sequence[Id]) -> dict[Id, Id]:
+    """The nodes over which some nodes are written, each for its class; of several the first."""
+    terms = network.terms
+    choice: dict[Id, Id] = {}
+    done: set[Id] = set()
+    stack = [(name, False) for name in reversed(outputs)]
+    while stack:
+        name, is_ready = stack.pop()
+        if is_ready:
+            choice.setdefault(terms.find(name), name)
+        elif name not in done:
+            done.add(name)
+            stack.append((name, True))
+            stack += [(child, False) for child in reversed(terms.children(name))]
+    return choice
+
+
 def chosen_outputs(network: Network, choice: Mapping[Id, Id]) -> tuple[Id, ...]:
     """The nodes of the outputs as they were chosen: the arguments of each are the chosen ones."""
     terms = network.terms

@@ -17,6 +17,8 @@ Names of inputs and outputs stay; what only constants lead to is folded by `simp
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -36,6 +38,17 @@ Choice = Mapping[Id, Id]
 _FEW = 1 << 14  # elements
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Outline:
+    """A network without its numbers.
+
+    classes   the leader of the class that each tensor is, where it has one
+    """
+
+    graph: Graph
+    classes: Mapping[str, Id]
+
+
 def write_network(network: Network, choice: Choice) -> Graph:
     """The graph of the chosen terms, with the inputs and outputs of the network.
 
@@ -44,11 +57,13 @@ def write_network(network: Network, choice: Choice) -> Graph:
     return _Writer(network, choice, has_values=True).graph()
 
 
-def write_outline(network: Network, choice: Choice) -> Graph:
+def write_outline(network: Network, choice: Choice) -> Outline:
     """As `write_network`, with numbers without meaning for all that is constant: enough to say what
     the graph costs, and written without computing anything.
     """
-    return _Writer(network, choice, has_values=False).graph()
+    writer = _Writer(network, choice, has_values=False)
+    graph = writer.graph()
+    return Outline(graph, MappingProxyType(writer.classes))
 
 
 class _Writer:
@@ -66,7 +81,13 @@ class _Writer:
         self._wishes: dict[Id, str] = {}
         self._count = 0
 
+    @property
+    def classes(self) -> dict[str, Id]:
+        """The class of each tensor."""
+        return {name: leader for leader, name in self._tensors.items()}
+
     def graph(self) -> Graph:
+        """Write all of it."""
         graph = self._source
         for name in graph.inputs:
             type_ = graph.types[name]

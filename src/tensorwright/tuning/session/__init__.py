@@ -1,7 +1,11 @@
 """A tuning session: rounds of proposing, building and measuring. Read `session.py` first."""
 
 from tensorwright.tuning.session.arguments import Budget, Parts, Search, Setting, TuneOptions
-from tensorwright.tuning.session.in_network import choose_in_network, options_of
+from tensorwright.tuning.session.in_network import (
+    choose_in_network,
+    make_network_inputs,
+    options_of,
+)
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.progress import (
     Callback,
@@ -34,6 +38,7 @@ __all__ = [
     "check_runs_here",
     "choose_callbacks",
     "choose_in_network",
+    "make_network_inputs",
     "options_of",
     "tune",
 ]

@@ -12,7 +12,6 @@ one is measured, and must win against the estimate.
 from __future__ import annotations
 
 import re
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -24,7 +23,7 @@ from tensorwright.graph import HostCall, KernelCall, Partition
 from tensorwright.ops import Array
 from tensorwright.processes import never
 from tensorwright.records import NetworkChoice, RecordStore
-from tensorwright.runtime import Executable, choose_teams
+from tensorwright.runtime import Executable, choose_teams, seconds_in_turns, typical_seconds
 from tensorwright.schedule import (
     ScheduleState,
     Workload,
@@ -38,6 +37,7 @@ _TOP = 24
 _WORST = 1.3  # times as slow as the best, alone: such a one does not win among others either
 _OTHERS = 2
 _ROUNDS = 12
+_TURNS = 4 * _ROUNDS
 _LEAST_GAIN = 0.015  # a schedule must be so much faster to replace the one that is best alone
 _MEMORY_SHARE = 0.3  # of the machine's, for constants in several packings
 _RUNS = 10  # of an executable at least, until it is known whether it is the best
@@ -93,7 +93,10 @@ def choose_in_network(
         if times[best].get(key, 0.0) < (1 - _LEAST_GAIN) * times[0].get(key, 0.0):
             chosen[key] = variants[best][key]
     rivals = [executables[0], make(chosen), *executables[1:]]
-    totals = _totals(rivals, inputs, started + _CHOSEN * limit_s, should_stop)
+    left_s = started + _CHOSEN * limit_s - time.monotonic()
+    totals = seconds_in_turns(
+        rivals, inputs, rounds=_TURNS, limit_s=left_s, should_stop=should_stop
+    )
     if totals is None:
         return None
     best = min(range(len(rivals)), key=lambda n: totals[n])
@@ -135,7 +138,10 @@ def choose_threads(
     limits = {key: int(alone.get(key, 0.0) <= everyone.get(key, 0.0)) for key in keys}
     numbered = {number: limits[key] for number, key in enumerate(keys)}
     chosen = program.with_plan(choose_teams(program.plan, limits=numbered))
-    totals = _totals([program, chosen], inputs, started + limit_s, should_stop)
+    left_s = started + limit_s - time.monotonic()
+    totals = seconds_in_turns(
+        [program, chosen], inputs, rounds=_TURNS, limit_s=left_s, should_stop=should_stop
+    )
     if totals is None:
         return None
     return tuple(sorted(limits.items())) if totals[1] < (1 - _LEAST_GAIN) * totals[0] else ()
@@ -228,34 +234,6 @@ def _step_times(
     for taken in samples:
         totals: dict[str, float] = {}
         for key, times in zip(keys, zip(*taken, strict=True), strict=False):  # copies come last
-            totals[key] = totals.get(key, 0.0) + _typical(times)
+            totals[key] = totals.get(key, 0.0) + typical_seconds(times)
         found.append(totals)
     return found
-
-
-def _totals(
-    executables: Sequence[Executable],
-    inputs: Mapping[str, Array],
-    deadline: float,
-    should_stop: Callable[[], bool],
-) -> list[float] | None:
-    """Seconds of one run of each, taking turns."""
-    runs = [executable.bind(dict(inputs)) for executable in executables]
-    samples: list[list[float]] = [[] for _ in runs]
-    for number in range(4 * _ROUNDS):
-        for run, taken in zip(runs, samples, strict=True):
-            if should_stop():
-                return None
-            run.run()
-            start = time.perf_counter()
-            run.run()
-            taken.append(time.perf_counter() - start)
-        if number and time.monotonic() > deadline:
-            break
-    return [_typical(taken) for taken in samples]
-
-
-def _typical(times: Sequence[float]) -> float:
-    """The median of the faster half: foreign load only ever adds time."""
-    ordered = sorted(times)
-    return statistics.median(ordered[: (len(ordered) + 1) // 2])

@@ -68,7 +68,7 @@ def test_what_is_not_rewritten_is_written_with_the_same_operators(name: str) -> 
     network = read_network(graph)
     extraction = NetworkExtraction(network, Roofline())
     selection = cheapest_dag(extraction.problem).selection
-    back = simplify(write_outline(network, extraction.choice(selection)))
+    back = simplify(write_outline(network, extraction.choice(selection)).graph)
     own, its = (Counter(node.operator for node in each.nodes) for each in (graph, back))
     assert own == its
     assert (graph.inputs, graph.outputs) == (back.inputs, back.outputs)
@@ -95,7 +95,7 @@ def test_constants_of_an_outline_are_told_apart() -> None:
     network = read_network(b.finish((b.add("add", *small),)))
     extraction = NetworkExtraction(network, Roofline())
     choice = extraction.choice(cheapest_dag(extraction.problem).selection)
-    outline = simplify(write_outline(network, choice))
+    outline = simplify(write_outline(network, choice).graph)
     assert [node.operator for node in outline.nodes].count("matmul") == 2
 
 

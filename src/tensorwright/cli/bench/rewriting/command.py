@@ -42,10 +42,22 @@ from tensorwright.cli.bench.rewriting.rows import (
 )
 from tensorwright.cli.bench.rewriting.runs import PEER, Plan, bench_rewriting, in_own_process
 from tensorwright.cli.bench.same_run import check_same_run
-from tensorwright.graph_search import DEFAULT_SECONDS
 from tensorwright.peers import write_objects
+from tensorwright.rewriting.candidates import CostKind, SearchKind
 
-_SAME_RUN = ("target", "threads", "fingerprint", "rounds", "seed", "seconds", "exact", "tuned")
+_SAME_RUN = (
+    "target",
+    "threads",
+    "fingerprint",
+    "rounds",
+    "seed",
+    "seconds",
+    "exact",
+    "search",
+    "cost",
+    "measures",
+    "tuned",
+)
 _MOST_SECONDS = 86_400
 
 
@@ -55,9 +67,22 @@ _MOST_SECONDS = 86_400
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, max=_MOST_SECONDS),
-    help=f"Of each search; {DEFAULT_SECONDS:g}, with --growth no limit if not given.",
+    help="Of each search; by the size of the network, with --growth no limit if not given.",
 )
 @click.option("--exact", is_flag=True, help="As for `rewrite`.")
+@click.option(
+    "--search",
+    type=click.Choice([kind.value for kind in SearchKind]),
+    default=SearchKind.BOTH.value,
+    help="As for `rewrite`.",
+)
+@click.option(
+    "--cost",
+    type=click.Choice([kind.value for kind in CostKind]),
+    default=CostKind.PROGRAMS.value,
+    help="As for `rewrite`.",
+)
+@click.option("--measure/--no-measure", default=True, help="As for `rewrite`.")
 @click.option(
     "--rounds", type=click.IntRange(min=0), default=11, help="Turns of each; 0 only checks."
 )
@@ -81,6 +106,9 @@ def command(
     suites: tuple[str, ...],
     seconds: float | None,
     exact: bool,
+    search: str,
+    cost: str,
+    measure: bool,
     rounds: int,
     tuned: bool,
     growth: bool,
@@ -110,7 +138,7 @@ def command(
         raise click.UsageError("--resume goes on with a file: name it with --json.")
     if json_path is not None:
         check_writable(json_path)
-    usual_s = _MOST_SECONDS if growth else DEFAULT_SECONDS
+    usual_s = _MOST_SECONDS if growth else None
     plan = Plan(
         target,
         threads_of(threads),
@@ -121,6 +149,9 @@ def command(
         tuned,
         records,
         input_shapes,
+        search,
+        cost,
+        measure,
     )
     if growth:
         _grow(sorted(set(sizes)) or list(SIZES), plan, json_path)
@@ -140,6 +171,9 @@ def _head(plan: Plan) -> dict[str, object]:
         "seconds": plan.seconds,
         "rounds": plan.rounds,
         "exact": plan.is_exact,
+        "search": plan.search,
+        "cost": plan.cost,
+        "measures": plan.measures,
         "tuned": plan.is_tuned,
     }
 

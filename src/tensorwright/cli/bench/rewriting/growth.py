@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 
 from tensorwright.cli.bench.rewriting.rows import Searched
 from tensorwright.cli.bench.rewriting.runs import Plan, search_graph
 from tensorwright.peers import print_line, print_table
+from tensorwright.rewriting.candidates import SearchKind
 from tensorwright.zoo import repeated_blocks
 
 SIZES = (100, 200, 400, 800, 1600, 3200)
@@ -37,7 +38,10 @@ class GrowthRow:
 
 
 def search_repeated(size: int, plan: Plan) -> Searched:
-    """Rewrite repeated blocks of about so many operators.  Runs in a process of its own."""
+    """Rewrite repeated blocks of about so many operators, by saturation, which ends by itself;
+    nothing is measured.  Runs in a process of its own.
+    """
+    plan = replace(plan, search=SearchKind.SATURATE, measures=False)
     return search_graph(repeated_blocks(size, plan.seed), plan)[1]
 
 

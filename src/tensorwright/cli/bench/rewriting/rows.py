@@ -28,6 +28,8 @@ class Searched:
     egraph_nodes, stop          of the e-graph, and what ended its growth
     operators_*_s, programs_*_s what both are expected to take: operators alone and summed, and as
                                 the programs that will run; None where a workload has no price
+    trial_gain                  how many times as fast the best of the others was when the search
+                                tried it; None where it tried none
     """
 
     nodes_before: int
@@ -44,6 +46,7 @@ class Searched:
     programs_before_s: float | None
     programs_after_s: float | None
     is_changed: bool
+    trial_gain: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

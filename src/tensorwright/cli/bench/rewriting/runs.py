@@ -28,7 +28,7 @@ from tensorwright.peers import Arrays, Versions, compare_versions, max_rel_error
 from tensorwright.pipeline import finish, open_pricing, opened, prepare
 from tensorwright.processes import Child, Done, Job, Raised
 from tensorwright.records import MemoryStore
-from tensorwright.rewriting.egraph import BudgetSpent
+from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright.rewriting.networks import ProgramPrices, operator_seconds
 from tensorwright.zoo import random_inputs
 
@@ -46,17 +46,21 @@ class Plan:
 
     seconds   of a search, see `rewrite`      rounds    of the rotation; 0 does not time
     is_tuned  whether schedules on record are used, those of the store at `records`
+    search, cost, measures   as `rewrite` calls them
     """
 
     target: Target
     threads: int
     seed: int
-    seconds: float
+    seconds: float | None
     rounds: int = 11
     is_exact: bool = False
     is_tuned: bool = False
     records: Path | None = None
     shapes: Shapes | None = None
+    search: str = SearchKind.BOTH
+    cost: str = CostKind.PROGRAMS
+    measures: bool = True
 
 
 def bench_rewriting(model: str, plan: Plan) -> RewriteRow:
@@ -141,6 +145,9 @@ def search_graph(graph: Graph, plan: Plan) -> tuple[Rewritten, Searched]:
         threads=plan.threads,
         seconds=plan.seconds,
         exact=plan.is_exact,
+        search=plan.search,
+        cost=plan.cost,
+        measure=plan.measures,
     )
     cpu_s, peak_bytes = time.process_time() - start_s, peak_memory_bytes()
     pricing = open_pricing(plan.target, plan.threads)
@@ -156,12 +163,13 @@ def search_graph(graph: Graph, plan: Plan) -> tuple[Rewritten, Searched]:
         loaded_bytes=loaded_bytes,
         peak_bytes=peak_bytes,
         egraph_nodes=found.nodes,
-        stop=found.stop.limit if isinstance(found.stop, BudgetSpent) else "saturated",
+        stop=found.stop_text,
         operators_before_s=before_s,
         operators_after_s=operator_seconds(found.graph, prices) if found.is_changed else before_s,
         programs_before_s=_known(found.before_s),
         programs_after_s=_known(found.after_s),
         is_changed=found.is_changed,
+        trial_gain=None if found.trial is None else found.trial.before_s / found.trial.after_s,
     )
     return found, searched
 

@@ -1,0 +1,73 @@
+"""What is asked of a search for graphs, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tensorwright.rewriting.egraph import Id, StopReason
+from tensorwright.rewriting.networks import NetworkSaturation, SaturationLimits
+
+
+class SearchKind(StrEnum):
+    """Which search looks for graphs."""
+
+    SATURATE = "saturate"
+    BACKTRACK = "backtrack"
+    BOTH = "both"
+
+
+class CostKind(StrEnum):
+    """By what graphs are ranked: the sum of their operators, or their programs."""
+
+    OPERATORS = "ops"
+    PROGRAMS = "programs"
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSearch:
+    """How graphs are looked for.
+
+    seconds   of both searches; the prices of programs come after
+    count     of graphs that each search hands on           alpha   of backtracking
+    priced    how many of these are priced as programs, the cheapest by operators first
+    asked     how often the e-graph is asked for a graph that is not priced yet
+    """
+
+    kind: SearchKind = SearchKind.BOTH
+    cost: CostKind = CostKind.PROGRAMS
+    seconds: float = 10.0
+    count: int = 4
+    alpha: float = 1.05
+    priced: int = 6
+    asked: int = 3
+    saturation: SaturationLimits = field(default_factory=SaturationLimits)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A graph that computes the same.
+
+    choice        the node that is taken for each class
+    operators_s   what its operators cost, each alone
+    programs_s    what its kernels cost together; None where they were not asked for or cannot be
+    """
+
+    choice: Mapping[Id, Id]
+    operators_s: float
+    programs_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """What was found, the cheapest first.
+
+    saturation   the e-graph that the choices are of
+    stops        why each search ended, by its name          graphs   that backtracking made
+    """
+
+    found: tuple[Candidate, ...]
+    saturation: NetworkSaturation
+    stops: Mapping[SearchKind, StopReason]
+    graphs: int = 0

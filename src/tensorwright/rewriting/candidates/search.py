@@ -1,0 +1,184 @@
+"""Graphs that may be faster than a network, by both searches, ranked by what their programs cost.
+
+    saturate     the cheapest selections of the e-graph            by costs of operators
+    backtrack    from the network on, and from the best selection  by costs of operators
+    price        each of these as programs; what kernels cost corrects the costs of the operators
+                 in them, and the e-graph is asked again, until it names a graph that is priced
+
+Both searches write to one e-graph, so that whatever they find can be certified.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from tensorwright.graph import simplify
+from tensorwright.processes import never
+from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
+from tensorwright.rewriting.candidates.kinds import (
+    Candidate,
+    Candidates,
+    CandidateSearch,
+    CostKind,
+    SearchKind,
+)
+from tensorwright.rewriting.egraph import Id, StopReason
+from tensorwright.rewriting.extraction import cheap_selections
+from tensorwright.rewriting.networks import (
+    Corrections,
+    Network,
+    NetworkExtraction,
+    NetworkRules,
+    ProgramPrices,
+    choice_of,
+    chosen_outputs,
+    saturate_network,
+    unsaturated,
+    write_outline,
+)
+
+
+def find_candidates(
+    network: Network,
+    rules: NetworkRules,
+    prices: ProgramPrices,
+    how: CandidateSearch,
+    should_stop: Callable[[], bool] = never,
+) -> Candidates:
+    """Look for graphs that are cheaper than a network; it is not among them.
+
+    should_stop   ends what is going on; what was found by then is handed back
+    """
+    search = _Search(network, rules, prices, how, should_stop)
+    search.run()
+    return search.candidates()
+
+
+class _Search:
+    """Mutable, for one network: what was found, what it costs, and when to end."""
+
+    def __init__(
+        self,
+        network: Network,
+        rules: NetworkRules,
+        prices: ProgramPrices,
+        how: CandidateSearch,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        self._network = network
+        self._rules = rules
+        self._prices = prices
+        self._how = how
+        self._should_stop = should_stop
+        self._end = time.monotonic() + how.seconds
+        self._stops: dict[SearchKind, StopReason] = {}
+        self._graphs = 0
+        self._corrections = Corrections(network, prices)
+        self._saturation = unsaturated(network)
+        self._priced_alike: set[tuple[tuple[str, str], ...]] = set()
+        self._found: dict[frozenset[tuple[int, ...]], Candidate] = {}
+
+    def run(self) -> None:
+        """Both searches, or one; then prices."""
+        kind = self._how.kind
+        best: Mapping[Id, Id] | None = None
+        if kind is not SearchKind.BACKTRACK:
+            best = self._saturate()
+        if kind is not SearchKind.SATURATE:
+            share = 0.5 if best else 1.0
+            self._backtrack(None, share)
+            if best is not None:
+                self._backtrack(best, 1.0)
+        if self._how.cost is CostKind.PROGRAMS:
+            self._price()
+
+    def candidates(self) -> Candidates:
+        """What was found, the cheapest first."""
+
+        def cost(each: Candidate) -> float:
+            if self._how.cost is CostKind.OPERATORS:
+                return each.operators_s
+            return float("inf") if each.programs_s is None else each.programs_s
+
+        found = tuple(sorted(self._found.values(), key=cost))
+        return Candidates(found, self._saturation, self._stops, self._graphs)
+
+    def _saturate(self) -> Mapping[Id, Id]:
+        half = self._how.seconds * (0.5 if self._how.kind is SearchKind.BOTH else 1.0)
+        limits = replace(self._how.saturation, seconds=min(half, self._how.saturation.seconds))
+        self._saturation = saturate_network(self._network, self._rules, limits, self._should_stop)
+        self._stops[SearchKind.SATURATE] = self._saturation.stop
+        choices = list(self._cheapest(self._how.count))
+        return choices[0]
+
+    def _cheapest(self, count: int) -> Iterable[Mapping[Id, Id]]:
+        """The cheapest selections of the e-graph, by the costs that are known."""
+        extraction = NetworkExtraction(self._network, self._prices, self._corrections)
+        for selection in cheap_selections(extraction.problem, count):
+            choice = extraction.choice(selection)
+            self._enter(choice, selection.cost)
+            yield choice
+
+    def _backtrack(self, start: Mapping[Id, Id] | None, share: float) -> None:
+        """Search for a share of the time that is left."""
+        limits = BacktrackingLimits(
+            self._how.alpha,
+            seconds=max(0.0, share * (self._end - time.monotonic())),
+            keep=self._how.count,
+        )
+        outputs = None if start is None else chosen_outputs(self._network, start)
+        found = backtrack_network(
+            self._saturation, self._rules, self._prices, limits, outputs, self._should_stop
+        )
+        self._stops[SearchKind.BACKTRACK] = found.stop
+        self._graphs += found.seen
+        for choice, cost in zip(found.choices, found.costs, strict=True):
+            self._enter(choice, cost)
+
+    def _price(self) -> None:
+        """Price what was found, and what the e-graph finds cheapest then.
+
+        The network itself is priced, too: its operators are corrected like those of the others.
+        """
+        self._priced(Candidate(choice_of(self._network, self._network.outputs), 0.0))
+        cheapest = sorted(self._found.items(), key=lambda each: each[1].operators_s)
+        for key, candidate in cheapest[: self._how.priced]:
+            self._found[key] = self._priced(candidate)
+        for _ in range(self._how.asked if self._how.kind is not SearchKind.BACKTRACK else 0):
+            count = len(self._found)
+            for _ in self._cheapest(1):
+                pass
+            if len(self._found) == count or self._should_stop():
+                return
+            key, candidate = list(self._found.items())[-1]
+            self._found[key] = self._priced(candidate)
+
+    def _priced(self, candidate: Candidate) -> Candidate:
+        """With the price of its program, which corrects the costs of its operators.
+
+        As it is where a graph of the same operators was priced: it is that in another order.
+        """
+        written = write_outline(self._network, candidate.choice)
+        graph = simplify(written.graph)
+        alike = tuple(
+            sorted((node.operator, str(graph.types[node.outputs[0]])) for node in graph.nodes)
+        )
+        if alike in self._priced_alike:
+            return candidate
+        self._priced_alike.add(alike)
+        kernels = self._prices.kernels_of(graph)
+        if kernels is None:
+            return candidate
+        self._corrections.add(candidate.choice, written, kernels)
+        return replace(candidate, programs_s=math.fsum(each.seconds for each in kernels))
+
+    def _enter(self, choice: Mapping[Id, Id], operators_s: float) -> None:
+        terms = self._network.terms
+        key = frozenset(
+            (terms.head_of(node), *map(terms.find, terms.children(node)))
+            for node in choice.values()
+        )
+        self._found.setdefault(key, Candidate(choice, operators_s))

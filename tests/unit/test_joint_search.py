@@ -1,0 +1,82 @@
+"""Graphs and loop nests searched within one budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.test_graph_search import chain_of_products
+
+import tensorwright
+from tensorwright import graph_search, joint_search, pipeline
+from tensorwright.base import Target
+from tensorwright.graph import interpret, simplify
+from tensorwright.pipeline import keep_graph, kept_graph
+from tensorwright.records import MemoryStore
+from tensorwright.zoo import random_inputs
+
+
+def rewriting_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is measured, the rewritten graph is faster: what the clock says is no test's matter.
+
+    The search puts the source first, the comparison of what was tuned puts it last.
+    """
+
+    def first_loses(executables: list[object], *_: object, **__: object) -> list[float]:
+        return [2.0, *[1.0] * (len(executables) - 1)]
+
+    monkeypatch.setattr(graph_search, "seconds_in_turns", first_loses)
+    monkeypatch.setattr(joint_search, "seconds_in_turns", lambda *_, **__: [1.0, 2.0])
+
+
+def test_the_graph_that_is_tuned_is_kept_and_compiled_from_then_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph, store = chain_of_products(), MemoryStore()
+    rewriting_wins(monkeypatch)
+    executable = tensorwright.optimize(graph, trials=8, records=store)
+    inputs = random_inputs(graph)
+    want = interpret(graph, inputs)["y"]
+    np.testing.assert_allclose(executable.run(inputs)["y"], want, rtol=1e-4, atol=1e-5)
+    kept = kept_graph(store, simplify(graph), Target.parse("native"), None)
+    assert kept is not None
+    assert [node.operator for node in kept.nodes] == ["matmul", "relu"]
+    compiled = tensorwright.compile(graph, records=store)
+    assert compiled.plan == executable.plan
+    monkeypatch.setattr(joint_search, "rewrite", None)  # another run does not search again
+    tensorwright.optimize(graph, trials=9, records=store)
+
+
+def test_without_rewriting_the_graph_stays() -> None:
+    graph, store = chain_of_products(), MemoryStore()
+    tensorwright.optimize(graph, trials=4, records=store, rewrite=False)
+    assert kept_graph(store, simplify(graph), Target.parse("native"), None) is None
+
+
+def test_a_graph_that_loses_as_tuned_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, store = chain_of_products(), MemoryStore()
+    rewriting_wins(monkeypatch)
+    monkeypatch.setattr(joint_search, "seconds_in_turns", lambda *_, **__: [2.0, 1.0])
+    found = joint_search.search_jointly(
+        simplify(graph), Target.parse("native"), None, store, joint_search.Search(trials(4))
+    )
+    assert [node.operator for node in found.graph.nodes] == ["matmul", "matmul", "relu"]
+    assert kept_graph(store, simplify(graph), Target.parse("native"), None) is not None
+    assert found.rewritten is not None
+    assert found.rewritten.is_changed
+
+
+def trials(count: int) -> joint_search.Budget:
+    return joint_search.Budget(None, count)
+
+
+@pytest.mark.parametrize("text", ["{}", '{"format": "of another version"}'])
+def test_what_cannot_be_followed_is_not_used(text: str, tmp_path: Path) -> None:
+    graph, store = simplify(chain_of_products()), MemoryStore()
+    target = Target.parse("native")
+    keep_graph(store, graph, target, None, text)
+    assert kept_graph(store, graph, target, None) is None
+    pipeline.compile(graph, records=store)
+    keep_graph(store, graph, target, None, "")
+    assert kept_graph(store, graph, target, None) is graph
