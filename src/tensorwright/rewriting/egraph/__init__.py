@@ -11,6 +11,7 @@ from tensorwright.rewriting.egraph.explanation import Chain, Step, chain_between
 from tensorwright.rewriting.egraph.merging import Merge, merges_among
 from tensorwright.rewriting.egraph.patterns import (
     Rewrite,
+    can_be_matched,
     is_parameter_variable,
     rewrite_of,
     variables_of,
@@ -47,6 +48,7 @@ __all__ = [
     "Step",
     "StopReason",
     "Value",
+    "can_be_matched",
     "chain_between",
     "is_parameter_variable",
     "merges_among",

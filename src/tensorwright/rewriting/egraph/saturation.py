@@ -23,7 +23,7 @@ from tensorwright.rewriting.egraph.matching import Match, Matcher
 from tensorwright.rewriting.egraph.merging import Merge
 from tensorwright.rewriting.egraph.patterns import Pattern, Rewrite
 from tensorwright.rewriting.egraph.searching import Bound, GraphIndex, Search, searches_for
-from tensorwright.rewriting.terms import Param
+from tensorwright.rewriting.terms import Param, Reordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,8 +282,13 @@ class Runner(Generic[Data]):
                     return None
                 replaced.append(size)
             elif isinstance(param, str) and param in scope.values:
-                value = scope.values[param]
-                replaced.extend(value if isinstance(value, tuple) else (value,))
+                replaced.extend(_listed(scope.values[param]))
+            elif isinstance(param, Reordered):
+                known = {name: _listed(scope.values[name]) for name in param.names}
+                found = param.value(known)
+                if found is None:
+                    return None
+                replaced.extend(found)
             else:
                 replaced.append(param)
         return tuple(replaced)
@@ -300,3 +305,7 @@ class Runner(Generic[Data]):
                 return None
             children.append(child)
         return self.graph.put(head, tuple(children))
+
+
+def _listed(value: Value) -> tuple[Param, ...]:
+    return value if isinstance(value, tuple) else (value,)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tensorwright.rewriting.assumptions import Assumptions
-from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
+from tensorwright.rewriting.dims import Dim, Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewriting.egraph.analysis import Scope, Value
 from tensorwright.rewriting.egraph.egraph import INPUT
 from tensorwright.rewriting.operators import operator_named
@@ -75,7 +75,7 @@ class ShapeAnalysis:
             if not extent.name.startswith("_"):
                 shape = scope.data.get(extent.name, ())
                 value = shape[extent.axis] if extent.axis < len(shape) else None
-            if value is None or isinstance(value, str | tuple):
+            if not isinstance(value, int | Dim):
                 return None
             extents[extent] = value
         try:

@@ -153,8 +153,9 @@ def _instance_of(rule: Rule, step: Application) -> tuple[Rule, dict[str, tuple[i
 
 
 def _plain(params: tuple[Param, ...]) -> tuple[int | str, ...]:
-    assert not any(isinstance(param, Dim) for param in params), "a network's sizes are numbers"
-    return tuple(param for param in params if not isinstance(param, Dim))
+    found = tuple(param for param in params if isinstance(param, int | str))
+    assert len(found) == len(params), "a network's sizes are numbers"
+    return found
 
 
 def without_spare_steps(certificate: Certificate, graph: Graph) -> Certificate:

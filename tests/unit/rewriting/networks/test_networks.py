@@ -230,3 +230,53 @@ def test_merges_share_a_tensor() -> None:
         assert one.rewrite.name != other.rewrite.name
     for merge in RULES.merges:
         assert set(merge.shared) & set(merge.root.variables.tensors)
+
+
+def functions_and_folds() -> Graph:
+    """Functions of elements with numbers, extremes, folds, softmax, reversal: all have terms."""
+    b = GraphBuilder("functions")
+    x, y = b.input("x", (2, 6, 5)), b.input("y", (2, 6, 5))
+    for name, numbers in (
+        ("leaky_relu", {"alpha": 0.01}),
+        ("clip", {"min": -0.75, "max": 6.0}),
+        ("hard_sigmoid", {"alpha": 1 / 6, "beta": 0.5}),
+        ("gelu", {"approximate": "tanh"}),
+        ("swish", {}),
+    ):
+        x = b.add(name, x, **numbers)
+    x = b.add("max", x, b.add("min", y, b.constant(weights(5))))
+    x = b.add("pow", b.add("abs", x), b.constant(np.full((2, 6, 5), 1.5, np.float32)))
+    x = b.add("layer_norm", x, b.constant(weights(5)), b.constant(weights(5)), epsilon=1e-12)
+    x = b.add("softmax", x, axis=1)
+    turned = b.add("slice", x, axes=(-1,), starts=(-1,), ends=(-100,), steps=(-1,))
+    second = b.add("slice", turned, axes=(1,), starts=(0,), ends=(6,), steps=(2,))
+    folds = [
+        b.add(name, second, axes=axes, keepdims=keepdims)
+        for name, axes, keepdims in (
+            ("reduce_max", (1, 2), False),
+            ("reduce_mean", (0, 2), True),
+            ("reduce_min", (), False),
+        )
+    ]
+    return b.finish((turned, *folds))
+
+
+def test_functions_and_folds_are_read_and_written_as_they_were() -> None:
+    graph = simplify(functions_and_folds())
+    network = read_network(graph)
+    heads = {network.terms.parts(network.terms.head_of(n)) for n in network.terms.nodes()}
+    assert not any(operator == "call" for operator, _ in heads)
+    wanted = {
+        ("clip", ("fm0p75", "f6p0")),
+        ("leaky_relu", ("f0p01",)),
+        ("layer_norm", (2, "f1em12")),
+        ("reverse", (2,)),
+        ("strided", (1, 2)),
+        ("reduce_max", (2,)),
+    }
+    assert wanted <= heads
+    back = simplify(chosen(network))
+    own, its = (Counter(node.operator for node in each.nodes) for each in (graph, back))
+    assert own == its
+    for one, other in zip(in_double(back), in_double(graph), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)

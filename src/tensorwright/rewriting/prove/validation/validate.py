@@ -197,7 +197,7 @@ def random_values(axiom: Axiom, chance: random.Random, largest: int) -> Values:
 def _random_value(
     parameter: Parameter, chance: random.Random, is_last: bool, largest: int
 ) -> tuple[Param, ...]:
-    if parameter.words:
+    if parameter.is_word:
         return (chance.choice((*parameter.words, *parameter.samples)),)
     if parameter.repeats and parameter.is_size:
         count = chance.randint(1, 4) if is_last else 1
