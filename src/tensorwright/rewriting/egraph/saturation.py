@@ -241,6 +241,8 @@ class Runner(Generic[Data]):
         scope = self._matcher.scope(rewrite.variables, match)
         if not all(analysis.holds(fact, scope) for fact in rewrite.rule.condition):
             return None
+        if not analysis.admits(rewrite.rule, scope):
+            return None
         plan: list[tuple[Template, Template]] = []
         for one, other in zip(rewrite.left, rewrite.right, strict=True):
             left, right = self._template(one, scope, data), self._template(other, scope, data)

@@ -57,6 +57,7 @@ from tensorwright.rewriting.operators import (
     pooling,
     reduction,
 )
+from tensorwright.rewriting.operators.dimensions import Joints, merged_axis, merged_runs
 from tensorwright.rewriting.operators.elementwise import PAIRS
 from tensorwright.rewriting.operators.functions import number_word
 from tensorwright.rewriting.operators.joining import PARTS
@@ -86,6 +87,7 @@ __all__ = [
     "STRIDES",
     "ArgumentRole",
     "IntShape",
+    "Joints",
     "Parameter",
     "RewriteOperator",
     "SizeGuess",
@@ -95,6 +97,8 @@ __all__ = [
     "arguments_of",
     "follow",
     "holds_elements",
+    "merged_axis",
+    "merged_runs",
     "no_split_points",
     "number_word",
     "operator_count",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from tensorwright.base import DType
 from tensorwright.rewriting.dims import Shape
+from tensorwright.rewriting.operators.dimensions import ALIKE
 from tensorwright.rewriting.operators.operator import (
     TENSOR,
     ArgumentRole,
@@ -44,7 +45,15 @@ def _pair(
 ) -> RewriteOperator:
     arguments = (TENSOR, TENSOR)
     return RewriteOperator(
-        name, arguments, (), _same_shape, meaning, structure, common_points, commutes
+        name,
+        arguments,
+        (),
+        _same_shape,
+        meaning,
+        structure,
+        common_points,
+        commutes,
+        merging=ALIKE,
     )
 
 
@@ -83,6 +92,7 @@ OPERATORS = (
         _select,
         StructureKind.ANY,
         common_points,
+        merging=ALIKE,
     ),
     RewriteOperator(
         "scalar_mul",
@@ -93,5 +103,6 @@ OPERATORS = (
         StructureKind.BILINEAR,
         first_points,
         short_name="scale",
+        merging=ALIKE,
     ),
 )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 
 from tensorwright.rewriting.dims import Shape
+from tensorwright.rewriting.operators.dimensions import ALIKE
 from tensorwright.rewriting.operators.operator import (
     TENSOR,
     IntShape,
@@ -73,6 +74,7 @@ def _function(
         meaning or plain(name),
         StructureKind.POINTWISE,
         first_points,
+        merging=ALIKE,
     )
 
 

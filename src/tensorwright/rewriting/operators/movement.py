@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.operators.constants import extents_of
+from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS, STRETCHED, TRANSPOSED, Merging
 from tensorwright.rewriting.operators.operator import (
     AXIS,
     SIZES,
@@ -144,9 +145,12 @@ def _movement(
     shape: ShapeRule,
     meaning: MeaningRule,
     points: SplitPointRule = no_points,
+    merging: Merging | None = BESIDE_AXIS,
 ) -> RewriteOperator:
     kind = StructureKind.GATHER
-    return RewriteOperator(name, (TENSOR,), parameters, shape, meaning, kind, points)
+    return RewriteOperator(
+        name, (TENSOR,), parameters, shape, meaning, kind, points, merging=merging
+    )
 
 
 _PERM = (Parameter("perm", repeats=True),)
@@ -156,9 +160,9 @@ _ADDED = (AXIS, *(Parameter(name, size=SizeGuess.NUMBER) for name in ("before", 
 _STEP = Parameter("step", size=SizeGuess.NUMBER)
 
 OPERATORS = (
-    _movement("transpose", _PERM, _transpose_shape, _transpose, _transposed_points),
-    _movement("reshape", SIZES, _reshape_shape, _to_shape("reshape")),
-    _movement("broadcast", _STRETCHED, _broadcast_shape, _to_shape("expand")),
+    _movement("transpose", _PERM, _transpose_shape, _transpose, _transposed_points, TRANSPOSED),
+    _movement("reshape", SIZES, _reshape_shape, _to_shape("reshape"), merging=None),
+    _movement("broadcast", _STRETCHED, _broadcast_shape, _to_shape("expand"), merging=STRETCHED),
     _movement("slice", _BOUNDS, _slice_shape, _slice),
     _movement("pad", _ADDED, _pad_shape, _pad),
     _movement("reverse", (AXIS,), _axis_shape, _reverse),

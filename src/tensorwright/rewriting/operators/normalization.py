@@ -10,6 +10,7 @@ softmax[1](x)                            x (2, 3), sums to 1 along dimension 1
 from __future__ import annotations
 
 from tensorwright.rewriting.dims import Shape
+from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS, CHANNELS, ROWS
 from tensorwright.rewriting.operators.functions import number_of_word, number_parameter
 from tensorwright.rewriting.operators.operator import (
     AXIS,
@@ -66,6 +67,7 @@ OPERATORS = (
         plain("batch_norm"),
         StructureKind.AFFINE,
         no_points,
+        merging=CHANNELS,
     ),
     RewriteOperator(
         "layer_norm",
@@ -75,6 +77,7 @@ OPERATORS = (
         _layer_norm,
         StructureKind.ANY,
         no_points,
+        merging=ROWS,
     ),
     RewriteOperator(
         "softmax",
@@ -84,5 +87,6 @@ OPERATORS = (
         _softmax,
         StructureKind.ANY,
         no_points,
+        merging=BESIDE_AXIS,
     ),
 )

@@ -15,6 +15,7 @@ from typing import TypeAlias, TypeVar
 
 from tensorwright.ops import Attributes
 from tensorwright.rewriting.dims import Dim, Shape, Size
+from tensorwright.rewriting.operators.dimensions import Merging
 from tensorwright.rewriting.operators.split_points import SplitPointRule
 from tensorwright.rewriting.shapes import IllTyped, Params, ShapeRule
 from tensorwright.rewriting.terms import Param
@@ -139,6 +140,8 @@ class RewriteOperator:
     contains_arguments  whether the channels of the result are those of its arguments, in turn
     output_of           the operator with several outputs of which this is one
     short_name          what names of rules call it; "" for its own name
+    merging             which dimensions it does not tell apart, see `dimensions.py`; None where
+                        nothing is known
     """
 
     name: str
@@ -152,6 +155,7 @@ class RewriteOperator:
     contains_arguments: bool = False
     output_of: str = ""
     short_name: str = ""
+    merging: Merging | None = None
 
     @property
     def arity(self) -> int:

@@ -8,6 +8,7 @@ reduce_sum[2](x)     x (2, 3) is ill-typed
 from __future__ import annotations
 
 from tensorwright.rewriting.dims import Shape
+from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS
 from tensorwright.rewriting.operators.operator import (
     AXIS,
     TENSOR,
@@ -42,6 +43,15 @@ _FOLDS = {
 REDUCTIONS = frozenset(_FOLDS)
 
 OPERATORS = tuple(
-    RewriteOperator(name, (TENSOR,), (AXIS,), _shape, _reduce(name), structure, no_points)
+    RewriteOperator(
+        name,
+        (TENSOR,),
+        (AXIS,),
+        _shape,
+        _reduce(name),
+        structure,
+        no_points,
+        merging=BESIDE_AXIS,
+    )
     for name, structure in _FOLDS.items()
 )
