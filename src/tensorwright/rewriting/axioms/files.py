@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tensorwright.rewriting.axioms.axiom import Axiom, parse_axioms
 
-AXIOM_FILES = ("taso", "full", "functions", "folds")
+AXIOM_FILES = ("taso", "full", "functions", "folds", "reshapes")
 """In order: TASO's operators, then the others and their laws with those before."""
 
 
