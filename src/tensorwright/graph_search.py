@@ -33,7 +33,7 @@ from tensorwright.pipeline import (
     prepare,
 )
 from tensorwright.processes import never
-from tensorwright.rewriting import Rule, parse_rule, rule_text
+from tensorwright.rewriting import Rule, rule_text
 from tensorwright.rewriting.candidates import (
     Candidates,
     CandidateSearch,
@@ -270,15 +270,21 @@ def _written(
 def _certificate(
     saturation: NetworkSaturation, choice: Mapping[Id, Id], known: Mapping[str, Rule]
 ) -> Certificate | None:
-    """Why a choice computes the same; None where an instance of a schema that it needs is not
-    proved: the other rules are proved when they ship, or were read.
+    """Why a choice computes the same; None where an instance of a schema or an application at many
+    dimensions needs what is not proved: the other rules are proved when they ship, or were read.
     """
     outputs = chosen_outputs(saturation.network, choice)
     found = certify(saturation, outputs, known)
     proved = {rule_text(rule) for rule in known.values()}
-    instances = (parse_rule(text) for text in found.rules.values() if text not in proved)
-    are_proved = all(isinstance(prove(rule, confirm=False), Proved) for rule in instances)
-    return found if are_proved else None
+
+    def is_proved(rule: Rule) -> bool:
+        return rule_text(rule) in proved or isinstance(prove(rule, confirm=False), Proved)
+
+    try:
+        replay(found, read_network(saturation.network.graph), is_proved)
+    except UsageError:
+        return None
+    return found
 
 
 def _tried(

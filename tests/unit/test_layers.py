@@ -49,10 +49,10 @@ ROOMS = {
     "exact serialized",
     "rewriting.generate": "preset fingerprint parallel enumerate candidates generalize presets "
     "generate",
-    "rewriting.networks": "opaque network_analysis term_builder counterparts read write "
-    "operator_costs program_prices extract rules saturate steps certificate "
+    "rewriting.networks": "opaque few_dimensions network_analysis term_builder counterparts read "
+    "write operator_costs program_prices extract rules saturate steps certificate "
     "certificate_text",
-    "rewriting.prove": "problem sampling refute outcome instances saturate explain prover "
+    "rewriting.prove": "problem sampling refute outcome instances saturate explain ranks prover "
     "conditions validation",
     "runtime": "buffers plan container native executable turns",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",

@@ -107,6 +107,9 @@ class Dim:
         whole, rest = _divided(self, other)
         if isinstance(rest, int):
             return whole + rest // other
+        inner, more = _quotient_and_number(rest)
+        if inner is not None and isinstance(inner.divisor, int):  # (n // 2 + 1) // 3: (n + 2) // 6
+            return whole + (inner.numerator + more * inner.divisor) // (inner.divisor * other)
         return whole + Dim.of(Quotient(rest, other))
 
     def __rfloordiv__(self, other: int) -> Size:
@@ -182,6 +185,15 @@ def _divided(size: Dim, divisor: int) -> tuple[Size, Size]:
     whole = {monomial: factor // divisor for monomial, factor in size.terms}
     rest = {monomial: factor % divisor for monomial, factor in size.terms}
     return _normal(whole), _normal(rest)
+
+
+def _quotient_and_number(size: Dim) -> tuple[Quotient | None, int]:
+    """The quotient and the number whose sum a size is; None where it is no such."""
+    (monomial, factor), *others = size.terms
+    if factor != 1 or len(monomial) != 1 or any(rest for rest, _ in others):
+        return None, 0
+    (atom,) = monomial
+    return (atom if isinstance(atom, Quotient) else None), sum(number for _, number in others)
 
 
 def _wrapped(size: Size) -> str:

@@ -23,7 +23,7 @@ from tensorwright.expr import (
 )
 from tensorwright.ops import operator as ops_operator
 from tensorwright.rewriting.dims import Dim, Extent, Shape, Size
-from tensorwright.rewriting.operators import IntShape, operator_named
+from tensorwright.rewriting.operators import IntShape, Step, follow, operator_named
 from tensorwright.rewriting.shapes import IllTyped, Needs
 from tensorwright.rewriting.terms import (
     Apply,
@@ -118,13 +118,16 @@ def tensor_of(term: Apply, arguments: tuple[Tensor, ...]) -> Compute:
     operator = operator_named(term.operator)
     shapes = tuple(_concrete(_extents(tensor)) for tensor in arguments)
     operator.shape(term.params, shapes, Needs())
-    results: tuple[Compute, ...] = ()
-    for step in operator.meaning(term.params, shapes):
-        target = ops_operator(step.operator)
-        if target.meaning is None:
-            raise IllTyped(f"{step.operator} has no tensor expression")
-        results = target.meaning(results or arguments, target.complete(step.attributes))
-    return results[0]
+    (result,) = follow(operator.meaning(term.params, shapes), arguments, _applied)
+    assert isinstance(result, Compute), "a chain of steps has at least one"
+    return result
+
+
+def _applied(step: Step, arguments: tuple[Tensor, ...]) -> Compute:
+    target = ops_operator(step.operator)
+    if target.meaning is None:
+        raise IllTyped(f"{step.operator} has no tensor expression")
+    return target.meaning(arguments, target.complete(step.attributes))[0]
 
 
 def _extents(tensor: Tensor) -> Shape:

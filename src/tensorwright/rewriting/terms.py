@@ -26,7 +26,48 @@ from typing import TypeAlias
 
 from tensorwright.rewriting.dims import Dim, Extent, Size, atoms_of, resized
 
-Param: TypeAlias = int | str | Dim
+
+@dataclass(frozen=True, slots=True)
+class Reordered:
+    """In axioms and schemas, `_q@_p`: the elements of `_q` at the places `_p`, as `q[p]` in NumPy.
+
+    Two permutations compose so, and sizes follow a transposition.  `~_p` is the inverse of a
+    permutation: `~_p@_a` is the place to which dimension `_a` goes.
+    """
+
+    elements: str
+    places: str
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The parameter variables of which it is computed."""
+        return self.elements.removeprefix("~"), self.places.removeprefix("~")
+
+    def value(self, values: Mapping[str, tuple[Param, ...]]) -> tuple[Param, ...] | None:
+        """What it is where the variables have these values; None where there is no such."""
+        elements, places = (_in_turn(name, values) for name in (self.elements, self.places))
+        if elements is None or places is None:
+            return None
+        if not all(isinstance(at, int) and 0 <= at < len(elements) for at in places):
+            return None
+        return tuple(elements[at] for at in places if isinstance(at, int))
+
+    def __str__(self) -> str:
+        return f"{self.elements}@{self.places}"
+
+
+def _in_turn(name: str, values: Mapping[str, tuple[Param, ...]]) -> tuple[Param, ...] | None:
+    """The values of a variable; of the inverse, where the name begins with ~."""
+    own = values.get(name.removeprefix("~"))
+    if own is None or not name.startswith("~"):
+        return own
+    places = {param: at for at, param in enumerate(own)}
+    if set(places) != set(range(len(own))):
+        return None
+    return tuple(places[at] for at in range(len(own)))
+
+
+Param: TypeAlias = int | str | Dim | Reordered
 
 
 @dataclass(frozen=True, slots=True)

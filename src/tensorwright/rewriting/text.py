@@ -28,6 +28,7 @@ from tensorwright.rewriting.terms import (
     Input,
     Param,
     Rank,
+    Reordered,
     Rule,
     Term,
 )
@@ -70,6 +71,7 @@ def rule_text(rule: Rule) -> str:
 
 
 _REASSOCIATING = "reassociating"
+REORDERED = re.compile(r"(~?_\w+)@(~?_\w+)")
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
 _RANK = re.compile(r"rank\(\s*(\w+)\s*\)\s*=\s*(\d+)$")
 _LINE = re.compile(
@@ -131,6 +133,9 @@ class _Reader:
     def param(self, text: str) -> Param:
         if re.fullmatch(r"[A-Za-z_]\w*", text):
             return text
+        reordered = REORDERED.fullmatch(text)
+        if reordered is not None:
+            return Reordered(*reordered.groups())
         return self.size(text)
 
     def size(self, text: str) -> Size:

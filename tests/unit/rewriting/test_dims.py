@@ -126,3 +126,17 @@ def test_multiples_of_a_number_leave_a_quotient() -> None:
     assert (2 * X + Y + 5) // 3 == (2 * X + Y + 2) // 3 + 1
     assert (4 * X + 1) // 2 == 2 * X
     assert str((X - Y) // 2) == "(x.0 + x.1) // 2 - x.1"
+
+
+def test_quotients_of_quotients_are_one() -> None:
+    for text in (
+        "x.0 // 2 // 3",
+        "(x.0 // 2 + 1) // 3",
+        "(x.0 // 3 - 1) // 2",
+        "(x.0 - 1) // 3 // 2",
+    ):
+        size = parse_size(text)
+        assert str(size).count("//") == 1
+        for value in range(1, 40):
+            exact = eval(text.replace("x.0", str(value)))
+            assert value_of(size, {Extent("x", 0): value}) == exact

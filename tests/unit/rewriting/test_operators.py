@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -18,7 +20,8 @@ from tensorwright.rewriting.meaning import (
     instantiate,
     symbolic_shape,
 )
-from tensorwright.rewriting.operators import OPERATORS, operator_named
+from tensorwright.rewriting.operators import OPERATORS, number_word, operator_named
+from tensorwright.rewriting.operators.functions import number_of_word
 from tensorwright.rewriting.shapes import IllTyped, Needs
 from tensorwright.rewriting.terms import Apply, Input
 from tensorwright.rewriting.text import parse_term
@@ -43,19 +46,72 @@ def test_products():
     same(found, x @ y)
 
 
-@pytest.mark.parametrize("name", ["relu", "exp", "sigmoid", "tanh"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("relu", "exp", "sigmoid", "tanh", "neg", "abs", "sign", "floor", "ceil", "erf"),
+        *("sin", "cos"),
+    ],
+)
 def test_functions_of_elements(name):
     found, x = value(f"{name}(?x)", x=(2, 3))
     same(found, getattr(torch, name)(x))
 
 
 @pytest.mark.parametrize(
+    ("text", "function"),
+    [
+        ("softplus", functional.softplus),
+        ("hard_swish", functional.hardswish),
+        ("gelu[none]", functional.gelu),
+        ("gelu[tanh]", lambda x: functional.gelu(x, approximate="tanh")),
+        ("leaky_relu[f0p25]", lambda x: functional.leaky_relu(x, 0.25)),
+        ("elu[f0p5]", lambda x: functional.elu(x, 0.5)),
+        ("swish[f1p0]", functional.silu),
+        ("clip[fm0p5, f1em01]", lambda x: x.clip(-0.5, 0.1)),
+        ("hard_sigmoid[f0p25, f0p5]", lambda x: (x / 4 + 0.5).clip(0, 1)),
+    ],
+)
+def test_functions_with_numbers(text, function):
+    found, x = value(f"{text}(?x)", x=(3, 4))
+    same(found, function(x))
+
+
+@pytest.mark.parametrize("name", ["sqrt", "rsqrt", "log"])
+def test_functions_of_positive_elements(name):
+    found, x = value(f"{name}(exp(?x))", x=(2, 3))
+    same(found, getattr(torch, name)(x.exp()))
+
+
+@pytest.mark.parametrize("number", [0.01, -1.5, 6.0, 1e-05, 2.5e30, math.inf, -math.inf])
+def test_numbers_are_words_and_back(number):
+    assert number_of_word(number_word(number)) == number
+
+
+def test_what_is_no_number_is_refused():
+    for word in ("same", "f1", "fnan", "0p5"):
+        with pytest.raises(ValueError, match="no word of a number"):
+            number_of_word(word)
+
+
+@pytest.mark.parametrize(
     ("name", "function"),
-    [("ewadd", "add"), ("ewsub", "sub"), ("ewmul", "mul"), ("ewdiv", "div")],
+    [
+        *(("ewadd", "add"), ("ewsub", "sub"), ("ewmul", "mul"), ("ewdiv", "div")),
+        *(("ewmax", "maximum"), ("ewmin", "minimum")),
+        *(("less", "less"), ("less_or_equal", "less_equal"), ("equal", "eq")),
+    ],
 )
 def test_functions_of_two_tensors(name, function):
     found, x, y = value(f"{name}(?x, ?y)", x=(2, 3), y=(2, 3))
     same(found, getattr(torch, function)(x, y))
+
+
+def test_powers_and_selection():
+    found, x, y = value("ewpow(exp(?x), ?y)", x=(2, 3), y=(2, 3))
+    same(found, x.exp() ** y)
+    found, c, x, y = value("select(relu(?c), ?x, ?y)", c=(2, 3), x=(2, 3), y=(2, 3))
+    same(found, torch.where(c > 0, x, y))
 
 
 def test_a_number_times_a_tensor():
@@ -83,6 +139,10 @@ def test_movement():
     same(found, x[:, 1:3])
     found, x = value("pad[1, 1, 2](?x)", x=(2, 3))
     same(found, functional.pad(x, (1, 2)))
+    found, x = value("reverse[1](?x)", x=(2, 3))
+    same(found, x.flip(1))
+    found, x = value("strided[1, 2](?x)", x=(2, 5))
+    same(found, x[:, ::2])
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])
@@ -144,6 +204,10 @@ def test_reductions_keep_the_dimension():
     same(found, x.sum(1, keepdim=True))
     found, x = value("reduce_mean[0](?x)", x=(2, 3, 4))
     same(found, x.mean(0, keepdim=True))
+    found, x = value("reduce_max[2](?x)", x=(2, 3, 4))
+    same(found, x.amax(2, keepdim=True))
+    found, x = value("reduce_min[1](?x)", x=(2, 3, 4))
+    same(found, x.amin(1, keepdim=True))
 
 
 def test_normalisation():
@@ -154,7 +218,20 @@ def test_normalisation():
     same(found, functional.batch_norm(torch.from_numpy(x), mean, variance, scale, bias, eps=1e-5))
 
 
+def test_softmax_and_layer_normalisation():
+    found, x = value("softmax[1](?x)", x=(2, 3, 4))
+    same(found, x.softmax(1))
+    found, x, s, b = value("layer_norm[1, f1em05](?x, ?s, ?b)", x=(2, 3, 4), s=(3, 4), b=(3, 4))
+    same(found, functional.layer_norm(x, (3, 4), s, b))
+
+
 REFUSED = (
+    ("layer_norm[1, f1em05](?x, ?y, ?y)", ((2, 3), (2,)), "3 is not 2"),
+    ("layer_norm[1, small](?x, ?y, ?y)", ((2, 3), (3,)), "does not know epsilon 'small'"),
+    ("leaky_relu[2](?x)", ((2, 3),), "alpha of leaky_relu cannot be 2"),
+    ("softmax[2](?x)", ((2, 3),), "no dimension 2"),
+    ("reverse[2](?x)", ((2, 3),), "no dimension 2"),
+    ("strided[1, 0](?x)", ((2, 3),), "0 is less than 1"),
     ("matmul(?x, ?y)", ((2, 3), (4, 5)), "3 is not 4"),
     ("matmul(?x, ?y)", ((2, 3), (3,)), "unequal ranks"),
     ("matmul(?x, ?y)", ((2, 2, 3), (3, 3, 2)), "2 is not 3"),
@@ -213,7 +290,7 @@ def test_unknown_operators_name_the_nearest():
 
 def test_names_are_distinct():
     names = [operator.name for operator in OPERATORS]
-    assert len(set(names)) == len(names) == 29
+    assert len(set(names)) == len(names) == 61
 
 
 SYMBOLIC = (
@@ -225,6 +302,8 @@ SYMBOLIC = (
     ("max_pool[3, 2, 2, 1, valid](?x)", (4,)),
     ("reshape[x.0*x.1](?x)", (2,)),
     ("slice[0, 1, x.0](?x)", (2,)),
+    ("strided[0, 2](reverse[0](?x))", (2,)),
+    ("softmax[1](layer_norm[1, f1em05](?x, ?y, ?y))", (2, 1)),
     ("pad[0, y.0, 1](?x)", (2, 1)),
     ("reduce_mean[1](ewadd(?x, ?y))", (3, 3)),
 )

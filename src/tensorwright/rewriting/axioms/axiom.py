@@ -12,7 +12,9 @@ parameters that are left (`transpose[_perm](?x)`), it takes them all.
 
     for _p; _a in (1, 0; 0) (1, 0; 1)    the next axiom, once for each pair; several `for` multiply
     for _a; _b in different axes         each pair of two axes; `rising axes`: the first is smaller
-    for _p; _a; _b in permuted axes      each axis of some permutations, and where it goes
+    for _p; _a; _sizes in moved axes     permutations that move one dimension, that, x's new shape
+    for _f in functions                  operators of single elements; `pairs`: of two
+    _q@_p  ~_p@_a                        computed parameters, see `terms.Reordered`
     on TERM                              the next axiom is also tried where TERM matches
     [reassociating]                      after an axiom: true of reals, not of floats
     [forward]                            it is read from left to right alone
@@ -30,23 +32,44 @@ from itertools import permutations
 from typing import TypeAlias
 
 from tensorwright.base import UsageError
-from tensorwright.rewriting.egraph import variables_of
-from tensorwright.rewriting.operators import operator_named
-from tensorwright.rewriting.terms import Apply, Rule, Term, applications
-from tensorwright.rewriting.text import parse_rule, parse_term, rule_text
+from tensorwright.rewriting.egraph import can_be_matched, variables_of
+from tensorwright.rewriting.operators import FUNCTIONS, PAIRS, RewriteOperator, operator_named
+from tensorwright.rewriting.terms import Apply, Reordered, Rule, Term, applications
+from tensorwright.rewriting.text import REORDERED, parse_rule, parse_term, rule_text
 
 _AXES = ("0", "1", "2", "3")
 _FLAGS = frozenset({"forward", "shortcut"})
 _DIFFERENT = tuple(permutations(_AXES, 2))
-_PERMUTATIONS = ("10", "021", "102", "210", "0132", "1023", "0213", "0231", "0312", "3210")
+_KEPT = re.compile(rf"\w+|{REORDERED.pattern}")
+
+
+def _moved_axes() -> Iterator[tuple[str, ...]]:
+    """Of up to four dimensions: permutations that leave the others in order, that dimension, and
+    the shape of the result.
+    """
+    for rank in range(2, len(_AXES) + 1):
+        for perm in permutations(_AXES[:rank]):
+            for axis in perm:
+                others = [other for other in perm if other != axis]
+                if others == sorted(others) and perm != _AXES[:rank]:
+                    yield ", ".join(perm), axis, ", ".join(f"x.{at}" for at in perm)
+
+
+def _applied(operators: Iterable[RewriteOperator]) -> tuple[tuple[str, ...], ...]:
+    """Operators with variables for their parameters."""
+    found: list[tuple[str, ...]] = []
+    for each in operators:
+        params = ", ".join(f"_{parameter.name}" for parameter in each.parameters)
+        found.append((f"{each.name}[{params}]" if params else each.name,))
+    return tuple(found)
+
+
 _LISTS = {
     "different axes": _DIFFERENT,
     "rising axes": tuple(pair for pair in _DIFFERENT if pair[0] < pair[1]),
-    "permuted axes": tuple(
-        (", ".join(perm), axis, str(perm.index(axis)))
-        for perm in _PERMUTATIONS
-        for axis in sorted(perm)
-    ),
+    "moved axes": tuple(_moved_axes()),
+    "functions": _applied(FUNCTIONS),
+    "pairs": _applied(operator_named(name) for name in sorted(PAIRS)),
 }
 
 
@@ -164,14 +187,29 @@ def _parse_axiom(line: str, triggers: tuple[str, ...], origin: str) -> Axiom:
     if "forward" not in flags:
         candidates += rule.right
     candidates += [parse_term(_sized(each)) for each in triggers]
-    tried = [c for c in candidates if isinstance(c, Apply) and wanted <= variables_of(c)]
-    if not tried:
+    tried = [
+        each
+        for each in candidates
+        if isinstance(each, Apply) and wanted <= variables_of(each) and can_be_matched(each)
+    ]
+    if not tried or not _computed_from(rule) <= wanted:
         raise _fault(origin, line, "neither side binds all of its variables; add a line `on TERM`")
     return Axiom(
         rule=replace(rule, stamp=""),
         triggers=tuple(tried),
         shortcut="shortcut" in flags,
     )
+
+
+def _computed_from(rule: Rule) -> set[str]:
+    """The variables of which parameters are computed."""
+    return {
+        name
+        for each in applications(*rule.left, *rule.right)
+        for param in each.params
+        if isinstance(param, Reordered)
+        for name in param.names
+    }
 
 
 def _sized(line: str) -> str:
@@ -182,7 +220,7 @@ def _sized(line: str) -> str:
         if not match.group(1).strip():
             return ""
         parts = [part.strip() for part in match.group(1).split(",")]
-        kept = [part if re.fullmatch(r"\w+", part) else _dotted(part) for part in parts]
+        kept = [part if _KEPT.fullmatch(part) else _dotted(part) for part in parts]
         return f"[{', '.join(kept)}]"
 
     terms, has_condition, condition = body.partition(" if ")

@@ -1,6 +1,6 @@
 """The axioms that ship with the package.
 
-load_axioms()                     the axioms of taso.rules, then of full.rules
+load_axioms()                     the axioms of taso.rules, then of the other files
 set_hash(load_axioms())           eight digits that change when an axiom does
 instances(load_axioms())          by name: {"relu-relu": (relu-relu,), ...}
 """
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tensorwright.rewriting.axioms.axiom import Axiom, parse_axioms
 
-AXIOM_FILES = ("taso", "full")
-"""In order: TASO's operators, then the others and their laws with TASO's."""
+AXIOM_FILES = ("taso", "full", "functions", "folds", "reshapes")
+"""In order: TASO's operators, then the others and their laws with those before."""
 
 
 @cache

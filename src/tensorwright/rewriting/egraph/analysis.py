@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from tensorwright.rewriting.dims import Size
-from tensorwright.rewriting.terms import Fact, Param, Rank
+from tensorwright.rewriting.terms import Fact, Param, Rank, Rule
 
 Data = TypeVar("Data", bound=Hashable)
 
@@ -60,4 +60,8 @@ class Analysis(Protocol[Data]):
 
     def holds(self, fact: Rank | Fact, scope: Scope[Data]) -> bool:
         """Whether an atom of a rewrite's condition is known to hold."""
+        ...
+
+    def admits(self, rule: Rule, scope: Scope[Data]) -> bool:
+        """Whether a rule whose condition holds may be applied to classes with such data."""
         ...

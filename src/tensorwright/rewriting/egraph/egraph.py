@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, NewType, TypeAlias
 
+from tensorwright.rewriting.dims import Dim
 from tensorwright.rewriting.egraph.analysis import Analysis, Data
 from tensorwright.rewriting.terms import Apply, Input, Param, Term
 
@@ -157,7 +158,9 @@ class EGraph(Generic[Data]):
             children.append(child)
         params: list[Param] = []
         for param in term.params:
-            size = param if isinstance(param, str) else self.analysis.size(param, None)
+            size: Param | None = param
+            if isinstance(param, int | Dim):
+                size = self.analysis.size(param, None)
             if size is None:
                 return None
             params.append(size)

@@ -21,6 +21,7 @@ from tensorwright.rewriting.terms import (
     Apply,
     Input,
     Param,
+    Reordered,
     Rule,
     Term,
     applications,
@@ -46,6 +47,13 @@ def variables_of(*terms: Term) -> frozenset[str]:
         names.update(arg.name for arg in each.args if isinstance(arg, Input))
         names.update(str(param) for param in each.params if is_parameter_variable(param))
     return frozenset(names)
+
+
+def can_be_matched(term: Term) -> bool:
+    """Whether a term can be looked for: no parameter is computed from variables."""
+    return not any(
+        isinstance(param, Reordered) for each in applications(term) for param in each.params
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +138,8 @@ def rewrite_of(rule: Rule, triggers: Sequence[Sequence[Apply]]) -> Rewrite:
     names = variables_of(*rule.left, *rule.right)
     if not triggers or any(variables_of(*terms) != names for terms in triggers):
         raise ValueError(f"a trigger of rewrite {rule.name} does not bind just its variables")
+    if not all(can_be_matched(term) for terms in triggers for term in terms):
+        raise ValueError(f"a trigger of rewrite {rule.name} has a parameter that is computed")
     variables = _variables_in(*rule.left, *rule.right)
     largest = max(len(applications(root)) for root in (*rule.left, *rule.right))
     return Rewrite(

@@ -24,7 +24,7 @@ from tensorwright.rewriting.egraph.matching import Match, Matcher
 from tensorwright.rewriting.egraph.merging import Merge
 from tensorwright.rewriting.egraph.patterns import Pattern, Rewrite
 from tensorwright.rewriting.egraph.searching import Bound, GraphIndex, Search, searches_for
-from tensorwright.rewriting.terms import Param
+from tensorwright.rewriting.terms import Param, Reordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +257,8 @@ class Runner(Generic[Data]):
         scope = self.matcher.scope(rewrite.variables, match, data)
         if not all(analysis.holds(fact, scope) for fact in rewrite.rule.condition):
             return None
+        if not analysis.admits(rewrite.rule, scope):
+            return None
         plan: list[tuple[Template, Template]] = []
         for one, other in zip(rewrite.left, rewrite.right, strict=True):
             left, right = self._template(one, scope, data), self._template(other, scope, data)
@@ -298,8 +300,13 @@ class Runner(Generic[Data]):
                     return None
                 replaced.append(size)
             elif isinstance(param, str) and param in scope.values:
-                value = scope.values[param]
-                replaced.extend(value if isinstance(value, tuple) else (value,))
+                replaced.extend(_listed(scope.values[param]))
+            elif isinstance(param, Reordered):
+                known = {name: _listed(scope.values[name]) for name in param.names}
+                found = param.value(known)
+                if found is None:
+                    return None
+                replaced.extend(found)
             else:
                 replaced.append(param)
         return tuple(replaced)
@@ -316,3 +323,7 @@ class Runner(Generic[Data]):
                 return None
             children.append(child)
         return self.graph.put(head, tuple(children))
+
+
+def _listed(value: Value) -> tuple[Param, ...]:
+    return value if isinstance(value, tuple) else (value,)

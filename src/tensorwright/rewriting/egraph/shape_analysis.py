@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tensorwright.rewriting.assumptions import Assumptions
-from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
+from tensorwright.rewriting.dims import Dim, Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewriting.egraph.analysis import Scope, Value
 from tensorwright.rewriting.egraph.egraph import INPUT
 from tensorwright.rewriting.operators import operator_named
 from tensorwright.rewriting.shapes import IllTyped, Needs
-from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param, Rank
+from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param, Rank, Rule
 
 
 class ShapeAnalysis:
@@ -75,7 +75,7 @@ class ShapeAnalysis:
             if not extent.name.startswith("_"):
                 shape = scope.data.get(extent.name, ())
                 value = shape[extent.axis] if extent.axis < len(shape) else None
-            if value is None or isinstance(value, str | tuple):
+            if not isinstance(value, int | Dim):
                 return None
             extents[extent] = value
         try:
@@ -91,6 +91,10 @@ class ShapeAnalysis:
             case Equal(one, other) | AtLeast(one, other) | Divides(one, other):
                 left, right = self.size(one, scope), self.size(other, scope)
         return left is not None and right is not None and self._entails(type(fact)(left, right))
+
+    def admits(self, rule: Rule, scope: Scope[Shape]) -> bool:
+        """Axioms are for all tensors."""
+        return True
 
     def _entails(self, fact: Fact) -> bool:
         answer = self._entailed.get(fact)

@@ -34,6 +34,7 @@ from tensorwright.rewriting.egraph import (
     is_parameter_variable,
     variables_of,
 )
+from tensorwright.rewriting.networks.few_dimensions import is_of_few, rule_of_few
 from tensorwright.rewriting.networks.network_analysis import TensorData
 from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.read import Network, read_network
@@ -153,8 +154,9 @@ def _instance_of(rule: Rule, step: Application) -> tuple[Rule, dict[str, tuple[i
 
 
 def _plain(params: tuple[Param, ...]) -> tuple[int | str, ...]:
-    assert not any(isinstance(param, Dim) for param in params), "a network's sizes are numbers"
-    return tuple(param for param in params if not isinstance(param, Dim))
+    found = tuple(param for param in params if isinstance(param, int | str))
+    assert len(found) == len(params), "a network's sizes are numbers"
+    return found
 
 
 def without_spare_steps(certificate: Certificate, graph: Graph) -> Certificate:
@@ -276,8 +278,13 @@ class _Replay:
         self._terms = network.terms
         self._is_proved = is_proved
         self._ids = write_terms(certificate, network)
+        self._wide: set[str] = set()  # rules that are applied at many dimensions alone
 
     def graph(self) -> Graph:
+        steps = self._certificate.steps
+        self._wide = {step.rule for step in steps} - {
+            step.rule for step in steps if self._is_of_few(step)
+        }
         rules = {name: self._rule(name, text) for name, text in self._certificate.rules.items()}
         for place, step in enumerate(self._certificate.steps):
             self._apply(f"step {place}, {step.rule}", step, rules)
@@ -293,7 +300,7 @@ class _Replay:
 
     def _rule(self, name: str, text: str) -> Rule:
         rule = parse_rule(text)
-        if not self._is_proved(rule):
+        if name not in self._wide and not self._is_proved(rule):
             _refuse(f"rule {name}", "it is not proved")
         return with_size_variables(rule) if len(rule.left) == 1 else rule
 
@@ -315,11 +322,30 @@ class _Replay:
         try:
             if not all(self._terms.analysis.holds(fact, scope) for fact in rule.condition):
                 _refuse(where, "its condition does not hold")
+            self._check_dimensions(where, rule, scope)
             for left, right in zip(rule.left, rule.right, strict=True):
                 ends = tuple(self._instance(side, nodes, scope) for side in (left, right))
                 self._unite(where, *ends)
         except KeyError as error:
             _refuse(where, f"nothing is said of {error}")
+
+    def _is_of_few(self, step: CertifiedStep) -> bool:
+        """Whether the rule itself has to be proved: not only what it is for few dimensions."""
+        text = self._certificate.rules.get(step.rule)
+        shapes = {
+            name: self._terms.data(self._term(place, f"step of {step.rule}")).shape
+            for name, place in step.tensors.items()
+        }
+        return text is None or is_of_few(parse_rule(text), step.params, shapes)
+
+    def _check_dimensions(self, where: str, rule: Rule, scope: Scope[TensorData]) -> None:
+        """Refuse a rule that does not follow at many dimensions from a proved one of few."""
+        shapes = {name: data.shape for name, data in scope.data.items()}
+        if is_of_few(rule, scope.values, shapes):
+            return
+        few = rule_of_few(rule, scope.values, shapes)
+        if few is None or not self._is_proved(few):
+            _refuse(where, "it is not proved for as many dimensions")
 
     def _unite(self, where: str, one: Id | None, other: Id | None) -> None:
         if one is None or other is None:

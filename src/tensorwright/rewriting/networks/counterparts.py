@@ -5,6 +5,7 @@
     matmul(x, w)         of (2, 5, 8) and (8, 9): reshape[2, 5, 9](matmul(reshape[10, 8](?x), ?w))
     concat(a, b, c)      concat[1](concat[1](?a, ?b), ?c)
     split(x)             split0[1, 4](?x), split0[1, 4](split1[1, 4](?x)), ...
+    reduce_mean(x)       over 2 and 3: reduce_mean[3](reduce_mean[2](?x))
 
 A counterpart is exact: written back (`write.py`) it is the operator again, or costs no more.  Where
 there is none, the operator is called as it is (`opaque.py`).
@@ -12,7 +13,7 @@ there is none, the operator is called as it is (`opaque.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
@@ -22,7 +23,14 @@ from tensorwright.graph import Node
 from tensorwright.ops import TensorType, automatic_pads
 from tensorwright.rewriting.egraph import Id
 from tensorwright.rewriting.networks.term_builder import TermBuilder
-from tensorwright.rewriting.operators import holds_elements, padding_word
+from tensorwright.rewriting.operators import (
+    FUNCTIONS,
+    REDUCTIONS,
+    RewriteOperator,
+    holds_elements,
+    number_word,
+    padding_word,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +74,24 @@ def _product(terms: TermBuilder, found: Application) -> Terms:
     return _pair("ewmul")(terms, found)
 
 
-def _function(operator: str) -> Counterpart:
-    return lambda terms, found: (terms.apply(operator, (), found.args[0]),)
+def _of_two(operator: str) -> Counterpart:
+    """Of two operands, where the operator of networks takes any number of them."""
+    pair = _pair(operator)
+    return lambda terms, found: pair(terms, found) if len(found.args) == 2 else None
+
+
+def _function(operator: RewriteOperator) -> Counterpart:
+    """Of one operand; its parameters are the attributes of their names."""
+
+    def counterpart(terms: TermBuilder, found: Application) -> Terms:
+        node, attributes = found.node, found.node.attribute_map
+        words = tuple(
+            str(attributes[each.name]) if each.words else number_word(node.number(each.name))
+            for each in operator.parameters
+        )
+        return (terms.apply(operator.name, words, found.args[0]),)
+
+    return counterpart
 
 
 def _matmul(terms: TermBuilder, found: Application) -> Terms:
@@ -184,30 +208,62 @@ def _split(terms: TermBuilder, found: Application) -> Terms:
 
 
 def _slice(terms: TermBuilder, found: Application) -> Terms:
-    """One dimension, forwards, without a step."""
+    """Along one dimension: a run, all backwards, or with a step from the first on."""
     node, (x,) = found.node, found.args
     shape = terms.shape(x)
-    cut = [axis for axis, extent in enumerate(shape) if extent != found.shape[axis]]
-    if any(step != 1 for step in node.ints("steps")) or len(cut) != 1:
-        return None
     axes = node.ints("axes") or tuple(range(len(node.ints("starts"))))
-    place = [axis % len(shape) for axis in axes].index(cut[0])
-    start = node.ints("starts")[place]
-    start = max(0, start + shape[cut[0]]) if start < 0 else start
-    return (terms.apply("slice", (cut[0], start, start + found.shape[cut[0]]), x),)
+    steps = node.ints("steps") or (1,) * len(axes)
+    bounds = zip(axes, node.ints("starts"), node.ints("ends"), steps, strict=True)
+    places = {axis % len(shape): slice(*one) for axis, *one in bounds}
+    taken = {axis: range(*place.indices(shape[axis])) for axis, place in _whole(places, shape)}
+    cut = [axis for axis, place in taken.items() if place != range(shape[axis])]
+    if len(cut) != 1:
+        return None
+    axis = cut[0]
+    start, step, count = taken[axis].start, taken[axis].step, len(taken[axis])
+    if step == 1 or count == 1:
+        return (terms.apply("slice", (axis, start, start + count), x),)
+    if step == -1 and count == shape[axis]:
+        return (terms.apply("reverse", (axis,), x),)
+    if step > 1 and start == 0 and count == (shape[axis] - 1) // step + 1:
+        return (terms.apply("strided", (axis, step), x),)
+    return None
+
+
+def _whole(places: Mapping[int, slice], shape: tuple[int, ...]) -> Iterator[tuple[int, slice]]:
+    """Slices with an end of None where a step backwards goes past the first element."""
+    for axis, place in places.items():
+        is_past = place.step < 0 and place.stop < -shape[axis]
+        yield axis, slice(place.start, None, place.step) if is_past else place
 
 
 def _reduction(operator: str) -> Counterpart:
-    """Along one dimension, which stays with extent 1."""
+    """Along one dimension after the other: each stays with extent 1, and goes at last."""
 
     def counterpart(terms: TermBuilder, found: Application) -> Terms:
         node, (x,) = found.node, found.args
-        axes = node.ints("axes") or tuple(range(len(terms.shape(x))))
-        if len(axes) != 1 or not node.integer("keepdims"):
-            return None
-        return (terms.apply(operator, (axes[0] % len(terms.shape(x)),), x),)
+        rank = len(terms.shape(x))
+        folded = x
+        for axis in sorted({a % rank for a in node.ints("axes")} or range(rank)):
+            folded = terms.apply(operator, (axis,), folded)
+        return (terms.reshaped(folded, found.shape),)
 
     return counterpart
+
+
+def _softmax(terms: TermBuilder, found: Application) -> Terms:
+    axis = found.node.integer("axis") % len(found.shape)
+    return (terms.apply("softmax", (axis,), found.args[0]),)
+
+
+def _layer_norm(terms: TermBuilder, found: Application) -> Terms:
+    """With a scale and a bias of the shape of what is normalised."""
+    axis = found.node.integer("axis") % len(found.shape)
+    rows = found.shape[axis:]
+    if len(found.args) != 3 or any(terms.shape(arg) != rows for arg in found.args[1:]):
+        return None
+    epsilon = number_word(found.node.number("epsilon"))
+    return (terms.apply("layer_norm", (axis, epsilon), *found.args),)
 
 
 COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
@@ -216,7 +272,10 @@ COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
         "sub": _pair("ewsub"),
         "mul": _product,
         "div": _pair("ewdiv"),
-        **{name: _function(name) for name in ("relu", "exp", "sigmoid", "tanh")},
+        "max": _of_two("ewmax"),
+        "min": _of_two("ewmin"),
+        "pow": _pair("ewpow"),
+        **{each.name: _function(each) for each in FUNCTIONS},
         "matmul": _matmul,
         "gemm": _gemm,
         "conv": _convolution,
@@ -231,8 +290,9 @@ COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
         "concat": _concat,
         "split": _split,
         "slice": _slice,
-        "reduce_sum": _reduction("reduce_sum"),
-        "reduce_mean": _reduction("reduce_mean"),
+        **{name: _reduction(name) for name in sorted(REDUCTIONS)},
+        "softmax": _softmax,
+        "layer_norm": _layer_norm,
     }
 )
 """By the name of the operator in networks."""

@@ -15,11 +15,15 @@ from dataclasses import dataclass, replace
 from tensorwright.base import DType
 from tensorwright.rewriting.dims import Extent, Size, atoms_of, value_of
 from tensorwright.rewriting.egraph import INPUT, Scope, Value
+from tensorwright.rewriting.networks.few_dimensions import (
+    MOST_DIMENSIONS,
+    is_of_few,
+    rule_of_few,
+)
 from tensorwright.rewriting.networks.opaque import CALL, OpaqueOperators
 from tensorwright.rewriting.operators import operator_named
-from tensorwright.rewriting.prove import MAX_RANK
 from tensorwright.rewriting.shapes import IllTyped, Needs
-from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param, Rank
+from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param, Rank, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +61,14 @@ class TypedOperator:
 def has_rules(data: TensorData) -> bool:
     """Whether rules speak of such a tensor."""
     has_elements = min(data.shape, default=1) > 0
-    return data.dtype is DType.F32 and len(data.shape) <= MAX_RANK and has_elements
+    return data.dtype is DType.F32 and len(data.shape) <= MOST_DIMENSIONS and has_elements
 
 
 class NetworkAnalysis:
     """The data of terms over the inputs and constants of a network.
 
-    Rules speak of numbers in f32, and are proved for tensors of up to `MAX_RANK` dimensions: no
-    term of theirs has others.
+    Rules speak of numbers in f32.  They are proved for few dimensions, and applied to more where
+    it follows from that (`prove/ranks.py`).
     """
 
     def __init__(self, inputs: Mapping[str, TensorData], opaque: OpaqueOperators) -> None:
@@ -128,6 +132,13 @@ class NetworkAnalysis:
             return value_of(size, extents)
         except ZeroDivisionError:
             return None
+
+    def admits(self, rule: Rule, scope: Scope[TensorData]) -> bool:
+        """Whether the rule at these shapes follows from one of few dimensions."""
+        shapes = {name: data.shape for name, data in scope.data.items()}
+        if is_of_few(rule, scope.values, shapes):
+            return True
+        return rule_of_few(rule, scope.values, shapes) is not None
 
     def holds(self, fact: Rank | Fact, scope: Scope[TensorData]) -> bool:
         """Whether an atom of a condition is true."""

@@ -15,10 +15,10 @@ from typing import Protocol
 
 from tensorwright.rewriting.egraph import INPUT
 from tensorwright.rewriting.networks.network_analysis import TypedOperator
-from tensorwright.rewriting.operators import PAIRS, PARTS
+from tensorwright.rewriting.operators import FUNCTIONS, PAIRS, PARTS
 
 _FREE = frozenset({INPUT, "reshape", "broadcast"})
-_JOINED = frozenset({"relu", "exp", "sigmoid", "tanh", "scalar_mul"})
+_JOINED = frozenset({*(each.name for each in FUNCTIONS), "scalar_mul"})
 
 
 class OperatorCosts(Protocol):

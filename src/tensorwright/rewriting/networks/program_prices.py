@@ -28,7 +28,7 @@ from tensorwright.graph import (
 )
 from tensorwright.rewriting.networks.network_analysis import TypedOperator
 from tensorwright.rewriting.networks.operator_costs import Roofline
-from tensorwright.rewriting.operators import operator_named
+from tensorwright.rewriting.operators import follow, operator_named
 
 _ANCHORS = frozenset({"conv2d", "matmul", "max_pool", "avg_pool"})
 
@@ -94,6 +94,8 @@ def _network_of(use: TypedOperator) -> Graph:
         for place, arg in enumerate(args)
     )
     shapes = tuple(arg.shape for arg in args)
-    for step in operator_named(use.operator).meaning(use.params, shapes):
-        names = b.apply(step.operator, names, **step.attributes)[:1]
-    return simplify(b.finish(names))
+    steps = operator_named(use.operator).meaning(use.params, shapes)
+    found = follow(
+        steps, names, lambda step, args: b.apply(step.operator, args, **step.attributes)[0]
+    )
+    return simplify(b.finish(found))

@@ -29,7 +29,7 @@ from tensorwright.rewriting.egraph import INPUT, Id
 from tensorwright.rewriting.networks.network_analysis import TensorData
 from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.read import Network
-from tensorwright.rewriting.operators import PAIRS, PARTS, operator_named
+from tensorwright.rewriting.operators import PAIRS, PARTS, REDUCTIONS, Step, follow, operator_named
 from tensorwright.rewriting.terms import Param
 
 Choice = Mapping[Id, Id]
@@ -138,8 +138,11 @@ class _Writer:
             return tuple(self._joined(node, params[0]))
         if operator in PARTS:
             return (self._part(node)[0],)
+        if operator in REDUCTIONS:
+            return (self._folded(node)[0],)
         if operator == "reshape":
-            return self._rows(node) or self._terms.children(node)
+            flat = self._flat(node)
+            return (flat[1],) if flat else self._rows(node) or self._terms.children(node)
         if operator == "matmul":
             return tuple(self._unturned(child)[0] for child in self._terms.children(node))
         return self._terms.children(node)
@@ -167,18 +170,27 @@ class _Writer:
             left, right = (self._unturned(child)[1] for child in self._terms.children(node))
             if left or right:
                 return self._builder.apply("gemm", args, wish, trans_a=left, trans_b=right)[0]
+        if operator in REDUCTIONS:
+            axes = self._folded(node)[1]
+            return self._builder.apply(operator, args, wish, axes=axes)[0]
+        flat = self._flat(node) if operator == "reshape" else None
+        if flat is not None:
+            folded, _, axes = flat
+            return self._builder.apply(folded, args, wish, axes=axes, keepdims=False)[0]
         if operator == "reshape" and self._rows(node):
             return self._builder.apply("matmul", args, wish)[0]
         shapes = tuple(self._terms.data(child).shape for child in self._terms.children(node))
         steps = operator_named(operator).meaning(params, shapes)
-        for place, step in enumerate(steps):
-            named = wish if place == len(steps) - 1 else self._new_name()
+
+        def apply(step: Step, args: tuple[str, ...]) -> str:
+            named = wish if step is steps[-1] else self._new_name()
             attributes = {  # rules are evaluated in f64, networks are in f32
                 key: DType.F32 if value is DType.F64 else value
                 for key, value in step.attributes.items()
             }
-            args = self._builder.apply(step.operator, args, named, **attributes)[:1]
-        return args[0]
+            return self._builder.apply(step.operator, args, named, **attributes)[0]
+
+        return follow(steps, args, apply)[0]
 
     def _is_outlined(self, node: Id) -> bool:
         return not self._has_values and self._terms.data(node).is_constant
@@ -266,6 +278,32 @@ class _Writer:
         shape, wide = self._terms.data(source).shape, self._terms.data(w).shape
         is_same = self._terms.data(node).shape == (*shape[:-1], wide[-1]) and len(wide) == 2
         return (source, w) if is_same and shape[-1] == wide[0] else ()
+
+    def _folded(self, node: Id) -> tuple[Id, tuple[int, ...]]:
+        """(the tensor, the axes) of which nested reductions of one kind are one."""
+        operator, params = self._parts(node)
+        axes = [_axis(params)]
+        (source,) = self._terms.children(node)
+        below = self._node(self._leader(source))
+        while self._parts(below)[0] == operator:
+            axes.append(_axis(self._parts(below)[1]))
+            (source,) = self._terms.children(below)
+            below = self._node(self._leader(source))
+        return source, tuple(sorted(set(axes)))
+
+    def _flat(self, node: Id) -> tuple[str, Id, tuple[int, ...]] | None:
+        """(the reduction, the tensor, the axes) where a reshape drops the dimensions that were
+        reduced; None for another reshape.
+        """
+        (below,) = self._terms.children(node)
+        inner = self._node(self._leader(below))
+        operator = self._parts(inner)[0]
+        if operator not in REDUCTIONS:
+            return None
+        source, axes = self._folded(inner)
+        shape = self._terms.data(below).shape
+        kept = tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+        return (operator, source, axes) if self._terms.data(node).shape == kept else None
 
     def _joined(self, node: Id, axis: Param) -> Iterator[Id]:
         """The tensors that nested concatenations along one dimension put together."""

@@ -1,9 +1,14 @@
 """The operators of rewriting, as data: parameters, shape rule, and meaning through `ops`.
 
     matmul(a, b)                          (..., m, k) (..., k, n), the leading dimensions equal
-    ewadd ewmul ewsub ewdiv (a, b)        equal shapes; broadcasting is `broadcast`, explicitly
+    ewadd ewmul ewsub ewdiv ewmax ewmin ewpow (a, b)
+                                          equal shapes; broadcasting is `broadcast`, explicitly
+    less less_or_equal equal (a, b)       1 where it is so, else 0
+    select(c, a, b)                       a where c is not 0, else b
     scalar_mul(x, s)                      s has rank 0
-    relu exp sigmoid tanh (x)
+    relu exp sigmoid tanh neg abs sign floor ceil sqrt rsqrt log erf sin cos softplus hard_swish (x)
+    gelu[approximate] leaky_relu[alpha] elu[alpha] swish[alpha] hard_sigmoid[alpha, beta]
+    clip[min, max] (x)                    none | tanh; numbers are words: f0p5 is 0.5, fm1p0 is -1
     transpose[perm...](x)                 dimension i of the result is dimension perm[i] of x
     concat[axis](a, b)
     split0[axis, at](x) split1[axis, at](x)     before `at`, from `at` on
@@ -20,10 +25,15 @@
     ones[size...]() eye[n]()              all 1, the identity matrix
     identity_kernel[c, kh, kw]()          (c, c, kh, kw): convolution with it changes nothing
     pool_kernel[c, kh, kw]()              (c, 1, kh, kw) of 1/(kh*kw): depthwise, average pooling
-    reduce_sum reduce_mean [axis](x)      the dimension stays, with extent 1
+    reduce_sum reduce_mean reduce_max reduce_min [axis](x)
+                                          the dimension stays, with extent 1
     reshape[size...](x) broadcast[size...](x)   broadcast stretches dimensions of extent 1
     slice[axis, start, stop](x) pad[axis, before, after](x)     pad with zeros
+    reverse[axis](x) strided[axis, step](x)     every step-th element from the first on
     batch_norm(x, scale, bias, mean, var) at inference, epsilon 1e-5; the last four (c)
+    layer_norm[axis, epsilon](x, scale, bias)   of the dimensions from `axis` on, which the last
+                                          two have
+    softmax[axis](x)
 
 What an operator means is a chain of applications of `ops` operators: the first gets the
 arguments, each later one the result before it.  A family of operators is one file of this folder;
@@ -39,6 +49,7 @@ from tensorwright.rewriting.operators import (
     constants,
     convolution,
     elementwise,
+    functions,
     joining,
     matmul,
     movement,
@@ -46,7 +57,9 @@ from tensorwright.rewriting.operators import (
     pooling,
     reduction,
 )
+from tensorwright.rewriting.operators.dimensions import Joints, merged_axis, merged_runs
 from tensorwright.rewriting.operators.elementwise import PAIRS
+from tensorwright.rewriting.operators.functions import number_word
 from tensorwright.rewriting.operators.joining import PARTS
 from tensorwright.rewriting.operators.operator import (
     AXIS,
@@ -55,28 +68,39 @@ from tensorwright.rewriting.operators.operator import (
     Parameter,
     RewriteOperator,
     SizeGuess,
+    Step,
     StructureKind,
+    follow,
 )
+from tensorwright.rewriting.operators.reduction import REDUCTIONS
 from tensorwright.rewriting.operators.split_points import SplitPoints, no_split_points
 from tensorwright.rewriting.operators.windows import STRIDES, holds_elements, padding_word
 from tensorwright.rewriting.terms import Term, applications
 
 __all__ = [
     "AXIS",
+    "FUNCTIONS",
     "OPERATORS",
     "PAIRS",
     "PARTS",
+    "REDUCTIONS",
     "STRIDES",
     "ArgumentRole",
     "IntShape",
+    "Joints",
     "Parameter",
     "RewriteOperator",
     "SizeGuess",
     "SplitPoints",
+    "Step",
     "StructureKind",
     "arguments_of",
+    "follow",
     "holds_elements",
+    "merged_axis",
+    "merged_runs",
     "no_split_points",
+    "number_word",
     "operator_count",
     "operator_named",
     "padding_word",
@@ -85,6 +109,7 @@ __all__ = [
 OPERATORS: tuple[RewriteOperator, ...] = (
     *matmul.OPERATORS,
     *elementwise.OPERATORS,
+    *functions.OPERATORS,
     *movement.OPERATORS,
     *joining.OPERATORS,
     *convolution.OPERATORS,
@@ -93,6 +118,8 @@ OPERATORS: tuple[RewriteOperator, ...] = (
     *reduction.OPERATORS,
     *normalization.OPERATORS,
 )
+FUNCTIONS: tuple[RewriteOperator, ...] = functions.OPERATORS
+"""The operators of single elements."""
 _BY_NAME = {each.name: each for each in OPERATORS}
 
 

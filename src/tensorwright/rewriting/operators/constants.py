@@ -10,6 +10,7 @@ from __future__ import annotations
 from tensorwright.base import DType
 from tensorwright.rewriting.dims import Shape
 from tensorwright.rewriting.operators.convolution import enlarge_steps
+from tensorwright.rewriting.operators.dimensions import CREATED, Merging
 from tensorwright.rewriting.operators.operator import (
     SIZES,
     IntShape,
@@ -81,14 +82,18 @@ _KERNEL = tuple(Parameter(name, size=SizeGuess.NUMBER) for name in ("c", "kernel
 
 
 def _constant(
-    name: str, parameters: tuple[Parameter, ...], shape: ShapeRule, meaning: MeaningRule
+    name: str,
+    parameters: tuple[Parameter, ...],
+    shape: ShapeRule,
+    meaning: MeaningRule,
+    merging: Merging | None = None,
 ) -> RewriteOperator:
     kind = StructureKind.CONSTANT
-    return RewriteOperator(name, (), parameters, shape, meaning, kind, no_points)
+    return RewriteOperator(name, (), parameters, shape, meaning, kind, no_points, merging=merging)
 
 
 OPERATORS = (
-    _constant("ones", SIZES, _ones_shape, _ones),
+    _constant("ones", SIZES, _ones_shape, _ones, CREATED),
     _constant("eye", (Parameter("n", size=SizeGuess.EXTENT),), _eye_shape, _eye),
     _constant("identity_kernel", _KERNEL, _identity_shape, _identity),
     _constant("pool_kernel", _KERNEL, _pool_shape, _pool),

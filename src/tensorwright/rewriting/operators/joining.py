@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tensorwright.rewriting.dims import Shape, Size
+from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS
 from tensorwright.rewriting.operators.movement import slice_steps
 from tensorwright.rewriting.operators.operator import (
     AXIS,
@@ -97,7 +98,15 @@ def _split(
 ) -> RewriteOperator:
     kind, parameters = StructureKind.GATHER, (AXIS, PLACE)
     return RewriteOperator(
-        name, (TENSOR,), parameters, shape, meaning, kind, points, output_of="split"
+        name,
+        (TENSOR,),
+        parameters,
+        shape,
+        meaning,
+        kind,
+        points,
+        output_of="split",
+        merging=BESIDE_AXIS,
     )
 
 
@@ -114,6 +123,7 @@ OPERATORS = (
         StructureKind.GATHER,
         _joined_points,
         contains_arguments=True,
+        merging=BESIDE_AXIS,
     ),
     _split("split0", _part(lambda at, extent: (0, at)), _split0, _points_before),
     _split("split1", _part(lambda at, extent: (at, extent)), _split1, _points_after),

@@ -8,6 +8,7 @@ matmul(a, b)    a (2, 3), b (4, 5) is ill-typed
 from __future__ import annotations
 
 from tensorwright.rewriting.dims import Shape
+from tensorwright.rewriting.operators.dimensions import BATCHES
 from tensorwright.rewriting.operators.operator import TENSOR, RewriteOperator, StructureKind, plain
 from tensorwright.rewriting.operators.split_points import Points, SplitPoints
 from tensorwright.rewriting.shapes import Needs, Params, Shapes
@@ -35,5 +36,6 @@ OPERATORS = (
         plain("matmul"),
         StructureKind.BILINEAR,
         _points,
+        merging=BATCHES,
     ),
 )

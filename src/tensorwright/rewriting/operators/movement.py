@@ -1,14 +1,17 @@
-"""Operators that move elements of one tensor: transpose, reshape, broadcast, slice, pad.
+"""Operators that move elements of one tensor: transpose, reshape, broadcast, slice, pad, ...
 
 transpose[1, 0](x)    x (2, 3) -> (3, 2)        reshape[6](x)         x (2, 3) -> (6)
 slice[1, 0, 2](x)     x (2, 3) -> (2, 2)        broadcast[2, 3](x)    x (1, 3) -> (2, 3)
 pad[0, 1, 0](x)       x (2, 3) -> (3, 3), a row of zeros in front
+reverse[0](x)         x (2, 3) -> (2, 3), the last row first
+strided[1, 2](x)      x (2, 3) -> (2, 2), every second column from the first on
 """
 
 from __future__ import annotations
 
 from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.operators.constants import extents_of
+from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS, STRETCHED, TRANSPOSED, Merging
 from tensorwright.rewriting.operators.operator import (
     AXIS,
     SIZES,
@@ -106,6 +109,31 @@ def _pad(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     return (Step("pad", {"pads": tuple(pads)}),)
 
 
+def _axis_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    axis_of(params[0], shapes[0])
+    return shapes[0]
+
+
+def _reverse(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+    axis = number(params[0])
+    before_first = -shapes[0][axis] - 1
+    ends = {"starts": (-1,), "ends": (before_first,), "steps": (-1,)}
+    return (Step("slice", {"axes": (axis,), **ends}),)
+
+
+def _strided_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    (x,) = shapes
+    axis, step = axis_of(params[0], x), size(params[1])
+    needs.at_least(step, 1)
+    return replaced(x, axis, (x[axis] - 1) // step + 1)
+
+
+def _strided(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+    axis, step = map(number, params)
+    places = {"starts": (0,), "ends": (shapes[0][axis],), "steps": (step,)}
+    return (Step("slice", {"axes": (axis,), **places}),)
+
+
 def _transposed_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """Each dimension takes its own along."""
     return tuple(points[0][number(param)] for param in params)
@@ -117,20 +145,26 @@ def _movement(
     shape: ShapeRule,
     meaning: MeaningRule,
     points: SplitPointRule = no_points,
+    merging: Merging | None = BESIDE_AXIS,
 ) -> RewriteOperator:
     kind = StructureKind.GATHER
-    return RewriteOperator(name, (TENSOR,), parameters, shape, meaning, kind, points)
+    return RewriteOperator(
+        name, (TENSOR,), parameters, shape, meaning, kind, points, merging=merging
+    )
 
 
 _PERM = (Parameter("perm", repeats=True),)
 _STRETCHED = (Parameter("size", size=SizeGuess.STRETCHED, repeats=True),)
 _BOUNDS = (AXIS, *(Parameter(name, size=SizeGuess.BOUND) for name in ("start", "stop")))
 _ADDED = (AXIS, *(Parameter(name, size=SizeGuess.NUMBER) for name in ("before", "after")))
+_STEP = Parameter("step", size=SizeGuess.NUMBER)
 
 OPERATORS = (
-    _movement("transpose", _PERM, _transpose_shape, _transpose, _transposed_points),
-    _movement("reshape", SIZES, _reshape_shape, _to_shape("reshape")),
-    _movement("broadcast", _STRETCHED, _broadcast_shape, _to_shape("expand")),
+    _movement("transpose", _PERM, _transpose_shape, _transpose, _transposed_points, TRANSPOSED),
+    _movement("reshape", SIZES, _reshape_shape, _to_shape("reshape"), merging=None),
+    _movement("broadcast", _STRETCHED, _broadcast_shape, _to_shape("expand"), merging=STRETCHED),
     _movement("slice", _BOUNDS, _slice_shape, _slice),
     _movement("pad", _ADDED, _pad_shape, _pad),
+    _movement("reverse", (AXIS,), _axis_shape, _reverse),
+    _movement("strided", (AXIS, _STEP), _strided_shape, _strided),
 )

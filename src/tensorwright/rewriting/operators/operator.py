@@ -8,13 +8,14 @@ operator_named("relu")       the record: prover, generator and pruning ask it, n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tensorwright.ops import Attributes
-from tensorwright.rewriting.dims import Shape, Size
+from tensorwright.rewriting.dims import Dim, Shape, Size
+from tensorwright.rewriting.operators.dimensions import Merging
 from tensorwright.rewriting.operators.split_points import SplitPointRule
 from tensorwright.rewriting.shapes import IllTyped, Params, ShapeRule
 from tensorwright.rewriting.terms import Param
@@ -37,7 +38,7 @@ class SizeGuess(Enum):
 class Parameter:
     """A parameter.
 
-    words     the words it may be; empty for a number
+    words     the words it may be; empty for a number, or where a form says which words
     form      a regular expression of other words that it may be; samples   some of these
     size      what it is likely to be, if it may be a size over the inputs' extents; None if it is
               a number only
@@ -55,6 +56,11 @@ class Parameter:
     def is_size(self) -> bool:
         """Whether it may be a size, and not only a number."""
         return self.size is not None
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is a word, and no number."""
+        return bool(self.words or self.form)
 
 
 class ArgumentRole(Enum):
@@ -82,17 +88,43 @@ class StructureKind(Enum):
     PLANE_SUM = "plane sum"  # linear, alike on each plane
     PLANE_MAXIMUM = "plane maximum"  # the greatest of some elements, alike on each plane
     AFFINE = "affine"  # the first argument scaled and shifted by what the others say
+    MAXIMUM = "maximum"  # the greatest of some elements
+    ANY = "any"  # nothing is made use of
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One application of an operator of `ops`."""
+    """One application of an operator of `ops`.
+
+    argument  the one argument that it is applied to and that its result replaces; None for all
+    """
 
     operator: str
     attributes: Attributes
+    argument: int | None = None
 
 
 MeaningRule: TypeAlias = Callable[[Params, tuple[IntShape, ...]], tuple[Step, ...]]
+
+Value = TypeVar("Value")
+
+
+def follow(
+    steps: Iterable[Step],
+    arguments: tuple[Value, ...],
+    apply: Callable[[Step, tuple[Value, ...]], Value],
+) -> tuple[Value, ...]:
+    """What a chain of steps makes of arguments: the first gets them, each later one the result
+    before it.
+    """
+    for step in steps:
+        at = step.argument
+        if at is None:
+            arguments = (apply(step, arguments),)
+        else:
+            changed = apply(step, (arguments[at],))
+            arguments = (*arguments[:at], changed, *arguments[at + 1 :])
+    return arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +140,8 @@ class RewriteOperator:
     contains_arguments  whether the channels of the result are those of its arguments, in turn
     output_of           the operator with several outputs of which this is one
     short_name          what names of rules call it; "" for its own name
+    merging             which dimensions it does not tell apart, see `dimensions.py`; None where
+                        nothing is known
     """
 
     name: str
@@ -121,6 +155,7 @@ class RewriteOperator:
     contains_arguments: bool = False
     output_of: str = ""
     short_name: str = ""
+    merging: Merging | None = None
 
     @property
     def arity(self) -> int:
@@ -145,7 +180,7 @@ class RewriteOperator:
             if isinstance(param, str):
                 if param not in wanted.words and not re.fullmatch(wanted.form, param):
                     raise IllTyped(f"{self.name} does not know {wanted.name} {param!r}")
-            elif wanted.words or not (isinstance(param, int) or wanted.is_size):
+            elif wanted.is_word or not (isinstance(param, int) or wanted.is_size):
                 raise IllTyped(f"{wanted.name} of {self.name} cannot be {param}")
 
     def kinds_of(self, params: Params) -> tuple[Parameter, ...]:
@@ -175,7 +210,7 @@ def size(param: Param) -> Size:
 
     Raises:  IllTyped for a word.
     """
-    if isinstance(param, str):
+    if not isinstance(param, int | Dim):
         raise IllTyped(f"{param} is no size")
     return param
 

@@ -1,4 +1,4 @@
-"""The sum or the mean along one dimension, which stays with extent 1.
+"""The sum, mean, greatest or least along one dimension, which stays with extent 1.
 
 reduce_sum[1](x)     x (2, 3) -> (2, 1)
 reduce_mean[0](x)    x (2, 3) -> (1, 3)
@@ -8,6 +8,7 @@ reduce_sum[2](x)     x (2, 3) is ill-typed
 from __future__ import annotations
 
 from tensorwright.rewriting.dims import Shape
+from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS
 from tensorwright.rewriting.operators.operator import (
     AXIS,
     TENSOR,
@@ -32,9 +33,25 @@ def _reduce(name: str) -> MeaningRule:
     return lambda params, shapes: (Step(name, {"axes": (number(params[0]),)}),)
 
 
+_FOLDS = {
+    "reduce_sum": StructureKind.LINEAR,
+    "reduce_mean": StructureKind.LINEAR,
+    "reduce_max": StructureKind.MAXIMUM,
+    "reduce_min": StructureKind.ANY,
+}
+
+REDUCTIONS = frozenset(_FOLDS)
+
 OPERATORS = tuple(
     RewriteOperator(
-        name, (TENSOR,), (AXIS,), _shape, _reduce(name), StructureKind.LINEAR, no_points
+        name,
+        (TENSOR,),
+        (AXIS,),
+        _shape,
+        _reduce(name),
+        structure,
+        no_points,
+        merging=BESIDE_AXIS,
     )
-    for name in ("reduce_sum", "reduce_mean")
+    for name, structure in _FOLDS.items()
 )

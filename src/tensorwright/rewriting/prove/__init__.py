@@ -6,8 +6,9 @@
 from tensorwright.rewriting.prove.conditions import conditioned, least_condition
 from tensorwright.rewriting.prove.instances import concrete_rule
 from tensorwright.rewriting.prove.outcome import Outcome, Proved, Refuted, Unknown
-from tensorwright.rewriting.prove.problem import MAX_RANK, Problem, problems_of
+from tensorwright.rewriting.prove.problem import MAX_RANK, Problem, longest_list, problems_of
 from tensorwright.rewriting.prove.prover import prove, prove_all, stamp_of, stamped
+from tensorwright.rewriting.prove.ranks import largest_rank, reduced, reduced_at
 from tensorwright.rewriting.prove.refute import Counterexample, refute
 from tensorwright.rewriting.prove.sampling import sample_shapes
 from tensorwright.rewriting.prove.suggest import MissingProperty, missing_properties
@@ -43,11 +44,15 @@ __all__ = [
     "conditioned",
     "consistency",
     "derivable",
+    "largest_rank",
     "least_condition",
+    "longest_list",
     "missing_properties",
     "problems_of",
     "prove",
     "prove_all",
+    "reduced",
+    "reduced_at",
     "refute",
     "sample_shapes",
     "stamp_of",

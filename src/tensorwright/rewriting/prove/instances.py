@@ -18,6 +18,7 @@ from tensorwright.rewriting.terms import (
     Fact,
     Param,
     Rank,
+    Reordered,
     Rule,
     Term,
     applications,
@@ -26,6 +27,7 @@ from tensorwright.rewriting.terms import (
 )
 
 Values = Mapping[str, tuple[Param, ...]]
+_IMPOSSIBLE = (-1,)  # no axis, no extent: what has it is ill-typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,8 @@ def filled(term: Term, values: Values) -> Term:
     """A pattern with its parameter variables replaced."""
 
     def replaced(param: Param) -> tuple[Param, ...]:
+        if isinstance(param, Reordered):
+            return param.value(values) or _IMPOSSIBLE
         if isinstance(param, str):
             return values.get(param, (param,))
         return (resized(param, partial(_size_of, values)),)
@@ -145,4 +149,4 @@ def filled(term: Term, values: Values) -> Term:
 def _size_of(values: Values, extent: Extent) -> Size:
     """What stands for an extent: the value of the size variable that it is, else itself."""
     value = values.get(extent.name, (extent.name,))[0]
-    return Dim.of(extent) if isinstance(value, str) else value
+    return value if isinstance(value, int | Dim) else Dim.of(extent)

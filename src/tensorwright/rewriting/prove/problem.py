@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 from tensorwright.base import UsageError
@@ -28,12 +29,14 @@ from tensorwright.rewriting.terms import (
     Rank,
     Rule,
     Term,
+    applications,
     extents_in,
     input_names,
     names_in,
 )
 
 MAX_RANK = 4
+"""The ranks at which axioms are validated; what holds beyond follows, see `ranks.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,29 +117,44 @@ def _fitting_ranks(rule: Rule) -> Iterator[Ranks]:
     """The choices of ranks with which no operator is refused at once, in ascending order."""
     roots = (*rule.left, *rule.right)
     fixed = {fact.name: fact.rank for fact in rule.condition if isinstance(fact, Rank)}
+    free = range(max(MAX_RANK, longest_list(rule), *fixed.values()) + 1)
     names = input_names(*roots)
     found: list[tuple[Ranks, Shape]] = [({}, ())]
     memo: dict[Term, list[tuple[Ranks, Shape]]] = {}
     for root in roots:
-        found = list(_joined(found, _typings(root, fixed, memo)))
+        found = list(_joined(found, _typings(root, fixed, free, memo)))
     missing = [name for name in names if found and name not in found[0][0]]
-    choices = [(fixed[n],) if n in fixed else range(MAX_RANK + 1) for n in missing]
+    choices = [(fixed[n],) if n in fixed else free for n in missing]
     for ranks, _ in sorted(found, key=lambda each: [each[0].get(name, 0) for name in names]):
         for more in product(*choices):
             whole = ranks | dict(zip(missing, more, strict=True))
             yield {name: whole[name] for name in names}
 
 
+@lru_cache(maxsize=4096)
+def longest_list(rule: Rule) -> int:
+    """Of how many dimensions an application speaks, each by a parameter: a permutation, extents."""
+    lists = (
+        len(each.params)
+        for each in applications(*rule.left, *rule.right)
+        if any(parameter.repeats for parameter in operator_named(each.operator).parameters)
+    )
+    return max(lists, default=0)
+
+
 def _typings(
-    term: Term, fixed: Ranks, memo: dict[Term, list[tuple[Ranks, Shape]]]
+    term: Term, fixed: Ranks, free: range, memo: dict[Term, list[tuple[Ranks, Shape]]]
 ) -> list[tuple[Ranks, Shape]]:
-    """Ranks of the inputs of a term with which it may be well-typed, and its shape then."""
+    """Ranks of the inputs of a term with which it may be well-typed, and its shape then.
+
+    free   the ranks of inputs of which nothing is said
+    """
     known = memo.get(term)
     if known is not None:
         return known
     if isinstance(term, Input):
         name = term.name
-        choices = (fixed[name],) if name in fixed else range(MAX_RANK + 1)
+        choices = (fixed[name],) if name in fixed else free
         memo[term] = [({name: rank}, symbolic_shape(name, rank)) for rank in choices]
         return memo[term]
     operator = operator_named(term.operator)
@@ -148,7 +166,7 @@ def _typings(
         )
     partial: list[tuple[Ranks, tuple[Shape, ...]]] = [({}, ())]
     for arg in term.args:
-        below = _typings(arg, fixed, memo)
+        below = _typings(arg, fixed, free, memo)
         partial = [
             (ranks | own, (*shapes, shape))
             for ranks, shapes in partial

@@ -22,12 +22,14 @@ from tensorwright.rewriting.egraph import Chain, Limits, Saturated
 from tensorwright.rewriting.prove.explain import chains_of, instances_of
 from tensorwright.rewriting.prove.instances import Instance
 from tensorwright.rewriting.prove.outcome import Outcome, Proved, Refuted, Unknown
-from tensorwright.rewriting.prove.problem import Problem, problems_of
+from tensorwright.rewriting.prove.problem import MAX_RANK, Problem, problems_of
+from tensorwright.rewriting.prove.ranks import largest_rank, reduced
 from tensorwright.rewriting.prove.refute import has_values, refute
 from tensorwright.rewriting.prove.saturate import Saturation, saturate
 from tensorwright.rewriting.terms import Rule, operator_names
+from tensorwright.rewriting.text import rule_text
 
-PROVER_VERSION = 5
+PROVER_VERSION = 6
 """Raise it with every change that may change an answer."""
 
 _FEW, _MANY, _LARGE = 5, 40, 8
@@ -48,11 +50,21 @@ def stamped(outcome: Proved) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A proof at one choice of ranks."""
+    """A proof at one choice of ranks: from which axioms, whether one of them reassociates."""
 
-    instances: tuple[Instance, ...]
+    axioms: frozenset[str]
+    reassociating: bool
     chains: tuple[Chain, ...]
     resources: int
+
+
+def _part_of(instances: tuple[Instance, ...], chains: tuple[Chain, ...], resources: int) -> _Part:
+    return _Part(
+        frozenset(instance.rewrite.name for instance in instances),
+        any(instance.rewrite.rule.reassociating for instance in instances),
+        chains,
+        resources,
+    )
 
 
 def prove(
@@ -76,18 +88,21 @@ def prove(
     if not has_values(problems):
         return Unknown(rule, "a divisor seems to be zero whatever the inputs: nothing is compared")
     parts: list[_Part] = []
+    few: dict[Rule, Outcome] = {}
     for problem in problems:
-        part = _prove_at(problem, used, limits, smt)
+        if largest_rank(problem) > MAX_RANK:
+            part = _prove_merged(problem, used, limits, few, confirm=confirm)
+        else:
+            part = _prove_at(problem, used, limits, smt)
         if isinstance(part, str):
             found = refute(problems, _MANY) or refute(problems, _MANY, _LARGE)
             return Unknown(rule, part) if found is None else Refuted(rule, found)
         parts.append(part)
-    instances = [instance for part in parts for instance in part.instances]
     return Proved(
         rule=rule,
-        axioms=tuple(sorted({instance.rewrite.name for instance in instances})),
+        axioms=tuple(sorted(frozenset[str]().union(*(part.axioms for part in parts)))),
         chains=parts[0].chains,
-        reassociating=any(instance.rewrite.rule.reassociating for instance in instances),
+        reassociating=any(part.reassociating for part in parts),
         ranks=len(parts),
         resources=sum(part.resources for part in parts),
     )
@@ -106,11 +121,33 @@ def _prove_at(
     instances = instances_of(found)
     chains = chains_of(found.runner, found.goal, problem.known)
     if smt is None:
-        return _Part(instances, chains, 0)
+        return _part_of(instances, chains, 0)
     answer = smt.prove_with_z3(problem, instances)
     if not answer.is_proved:
         return f"Z3 did not confirm the proof: {answer.reason} ({ranks})"
-    return _Part(instances, chains, answer.resources)
+    return _part_of(instances, chains, answer.resources)
+
+
+def _prove_merged(
+    problem: Problem,
+    axioms: Sequence[Axiom],
+    limits: Limits | None,
+    known: dict[Rule, Outcome],
+    *,
+    confirm: bool,
+) -> _Part | str:
+    """The proof of the rule over fewer dimensions from which this one follows, see `ranks.py`."""
+    ranks = ", ".join(f"{name} of rank {len(shape)}" for name, shape in problem.shapes)
+    merged = reduced(problem)
+    if merged is None or merged.largest > MAX_RANK:
+        return f"its operators tell more than {MAX_RANK} dimensions apart ({ranks})"
+    fewer = merged.rule
+    if fewer not in known:
+        known[fewer] = prove(fewer, axioms, limits, confirm)
+    found = known[fewer]
+    if not isinstance(found, Proved):
+        return f"{rule_text(fewer)} is not proved ({ranks})"
+    return _Part(frozenset(found.axioms), found.reassociating, found.chains, found.resources)
 
 
 def _saturated(

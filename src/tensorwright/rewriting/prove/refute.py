@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice
+from itertools import cycle, islice, product
 from math import prod
 from typing import TypeAlias
 
@@ -27,6 +27,9 @@ from tensorwright.rewriting.text import rule_text
 _RELATIVE = 1e-7
 _SMALL = 24
 """Shapes of extents 1 and 2 at which a rule that is false is tried again, to have less to read."""
+
+_TRIES = 8
+"""Inputs at which a quotient is looked for that has a value: some are of one sign."""
 
 Shapes: TypeAlias = dict[str, IntShape]
 
@@ -106,8 +109,8 @@ def has_values(problems: Iterable[Problem]) -> bool:
         names = operator_names(*rule.left, *rule.right)
         if not any(operator_named(n).structure is StructureKind.QUOTIENT for n in names):
             return True
-        for sample in islice(sample_shapes(problem, 1), 2):
-            values = evaluate_terms((*rule.left, *rule.right), _random_inputs(sample, 1))
+        for seed, sample in product(range(1, _TRIES), islice(sample_shapes(problem, 1), 2)):
+            values = evaluate_terms((*rule.left, *rule.right), _random_inputs(sample, seed))
             if all(np.isfinite(value).any() for value in values):
                 return True
     return False

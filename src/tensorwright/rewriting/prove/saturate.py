@@ -26,7 +26,7 @@ from tensorwright.rewriting.egraph import (
     rewrite_of,
 )
 from tensorwright.rewriting.prove.problem import Problem
-from tensorwright.rewriting.terms import Input, Term
+from tensorwright.rewriting.terms import Input, Term, operator_names
 
 
 class ProofSearch:
@@ -72,6 +72,29 @@ def axiom_rewrites(axioms: tuple[Axiom, ...]) -> tuple[Rewrite, ...]:
     return tuple(rewrite_of(each.rule, [(term,) for term in each.triggers]) for each in axioms)
 
 
+@lru_cache(maxsize=1024)
+def within_reach(axioms: tuple[Axiom, ...], operators: frozenset[str]) -> tuple[Rewrite, ...]:
+    """The axioms that terms of some operators may lead to: others match nowhere."""
+    waiting = axiom_rewrites(axioms)
+    known = operators
+    while True:
+        later = tuple(each for each in waiting if not _matches_among(each, known))
+        if len(later) == len(waiting):
+            break
+        known = known.union(*(each.operators for each in waiting if _matches_among(each, known)))
+        waiting = later
+    unused = {each.number for each in waiting}
+    return tuple(each for each in axiom_rewrites(axioms) if each.number not in unused)
+
+
+def _matches_among(rewrite: Rewrite, operators: frozenset[str]) -> bool:
+    """Whether one of its triggers has these operators alone."""
+    return any(
+        operator_names(*(pattern.term for pattern in trigger.patterns)) <= operators
+        for trigger in rewrite.triggers
+    )
+
+
 def saturate(
     problem: Problem,
     axioms: Sequence[Axiom],
@@ -88,9 +111,10 @@ def saturate(
     goal = search.goal(problem.rule.left, problem.rule.right)
     if goal is None:
         return None
+    own = operator_names(*problem.rule.left, *problem.rule.right)
     used = [
         each
-        for each in axiom_rewrites(tuple(axioms))
+        for each in within_reach(tuple(axioms), own)
         if (among is None or each.operators <= among) and each.name != without
     ]
     return Saturation(search.runner, goal, search.runner.run(used, goal))

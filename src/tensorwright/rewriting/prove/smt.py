@@ -122,6 +122,7 @@ class _Encoder:
     def param(self, param: Param, names: Names) -> Any:
         if isinstance(param, str):
             return self.number(self._words.setdefault(param, len(self._words)))
+        assert isinstance(param, int | Dim), "axioms are filled before they are told to Z3"
         return self.size(param, names)
 
     def term(self, term: Term, names: Names) -> Any:

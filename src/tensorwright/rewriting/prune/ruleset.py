@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tensorwright.rewriting.dims import Dim, Extent, Size, atoms_of, resized
-from tensorwright.rewriting.egraph import Rewrite, rewrite_of, variables_of
+from tensorwright.rewriting.egraph import Rewrite, can_be_matched, rewrite_of, variables_of
 from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.terms import (
     Apply,
@@ -126,7 +126,7 @@ def usable_directions(rule: Rule) -> tuple[bool, bool]:
 
 
 def _binds_all(rule: Rule, side: tuple[Term, ...]) -> bool:
-    if not all(isinstance(each, Apply) for each in side):
+    if not all(isinstance(each, Apply) and can_be_matched(each) for each in side):
         return False
     wanted = variables_of(*rule.left, *rule.right) | _named_in_sizes(rule)
     return wanted <= variables_of(*side)

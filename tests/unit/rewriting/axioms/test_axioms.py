@@ -10,8 +10,9 @@ from tensorwright.base import UsageError
 from tensorwright.rewriting import axioms as package
 from tensorwright.rewriting.axioms import instances, load_axioms, parse_axioms, set_hash
 from tensorwright.rewriting.egraph import variables_of
-from tensorwright.rewriting.prove import Budget, derivable, validate
+from tensorwright.rewriting.prove import Budget, concrete_rule, derivable, problems_of, validate
 from tensorwright.rewriting.terms import Input
+from tensorwright.rewriting.text import parse_rule, rule_text, term_text
 
 SHORT = Budget(shapes=4, largest=2, tries=2000, volume=60, whole=False)
 NAMES = instances(load_axioms())
@@ -76,9 +77,32 @@ def test_lines_for_values_multiply_and_lists_have_names() -> None:
     assert len(parse_axioms(pairs, "test")) == 12
     assert len(parse_axioms(pairs.replace("different", "rising"), "test")) == 6
     assert len(parse_axioms(f"for _z in (1) (2)\n{pairs.replace('1]', '_z]')}", "test")) == 24
-    moved = "for _p; _a; _b in permuted axes\nd: transpose[_p](split0[_a, _b](?x)) == ?x"
+    moved = "for _p; _a; _s in moved axes\nd: transpose[_p](?x) == reshape[_s](?x) if x._a = 1"
     texts = [str(each) for each in parse_axioms(moved, "test")]
-    assert "d: transpose[0, 2, 3, 1](split0[1, 3](?x)) == ?x" in texts
+    assert "d: transpose[0, 2, 1](?x) == reshape[x.0, x.2, x.1](?x) if x.1 = 1" in texts
+    assert "d: transpose[2, 0, 1](?x) == reshape[x.2, x.0, x.1](?x) if x.2 = 1" in texts
+    assert not any("transpose[2, 1, 0]" in text for text in texts)
+    functions = [str(each) for each in parse_axioms("for _f in functions\ne: _f(?x) == ?x", "test")]
+    assert "e: leaky_relu[_alpha](?x) == ?x" in functions
+
+
+def test_parameters_are_computed_from_permutations() -> None:
+    (turned,) = parse_axioms(
+        "f: transpose[_p](concat[_a](?x, ?y)) == "
+        "concat[~_p@_a](transpose[_p](?x), transpose[_p](?y))",
+        "test",
+    )
+    assert [term_text(each) for each in turned.triggers] == [term_text(turned.rule.left[0])]
+    assert parse_rule(str(turned)) == turned.rule
+    rule = concrete_rule(turned.rule, {"_p": (2, 0, 1), "_a": (1,)})
+    assert "concat[2](transpose[2, 0, 1](?x)" in rule_text(rule)
+    impossible = concrete_rule(turned.rule, {"_p": (2, 0, 1), "_a": (3,)})
+    assert problems_of(impossible) == ()
+
+
+def test_a_computed_parameter_needs_its_variables() -> None:
+    with pytest.raises(UsageError, match="neither side binds"):
+        parse_axioms("g: transpose[_p](?x) == transpose[_q@_p](?x)", "test")
 
 
 def test_triggers_bind_all_variables() -> None:

@@ -73,6 +73,17 @@ def test_rules_about_it_are_found(record, expected, tmp_path, monkeypatch):
     assert expected in _rules(preset, tmp_path / "work")
 
 
+def test_rules_about_operators_of_any_structure_are_found(tmp_path):
+    """Extremes have no structure that fingerprints make use of, folds are windows of any shape."""
+    applications = (Application("ewmax"), Application("reduce_max", (0,)), Application("relu"))
+    found = _rules(Preset("extremes", data("x", 2, (2, 3)), applications), tmp_path / "work")
+    assert {
+        "ewmax(?x1, relu(?x1)) == relu(?x1)",
+        "reduce_max[0](relu(?x1)) == relu(reduce_max[0](?x1))",
+        "reduce_max[0](ewmax(?x1, ?x2)) == ewmax(reduce_max[0](?x1), reduce_max[0](?x2))",
+    } <= found
+
+
 def test_the_roles_of_arguments_say_what_they_are():
     names = {each.name: each.arguments for each in operators.OPERATORS}
     assert names["conv2d"] == (ArgumentRole.TENSOR, ArgumentRole.KERNEL)

@@ -15,15 +15,15 @@ RULE = "associativity: matmul(?x1, matmul(?x2, ?x3)) == matmul(matmul(?x1, ?x2),
 
 
 def written() -> tuple[GraphBuilder, Certificate]:
-    """relu((x @ v) @ w), softmax before it; and the certificate for relu(x @ (v @ w))."""
+    """relu((x @ v) @ w), sums before it; and the certificate for relu(x @ (v @ w))."""
     b = GraphBuilder("products")
-    x = b.add("softmax", b.input("x", (64, 16)), axis=1, output="p")
+    x = b.add("cumsum", b.input("x", (64, 16)), axis=1, output="p")
     v = b.constant(np.ones((16, 32), np.float32), "v")
     w = b.constant(np.ones((32, 8), np.float32), "w")
     b.add("relu", b.add("matmul", b.add("matmul", x, v, output="h"), w, output="z"), output="y")
     terms = [
         CertifiedTerm("?", ("x",), ()),
-        CertifiedTerm("call", ("softmax-0", 0), (0,)),
+        CertifiedTerm("call", ("cumsum-0", 0), (0,)),
         CertifiedTerm("?", ("v",), ()),
         CertifiedTerm("?", ("w",), ()),
         CertifiedTerm("matmul", (), (2, 3)),
@@ -40,7 +40,7 @@ def test_a_step_names_the_tensors_of_the_network() -> None:
     assert str(explain_certificate(found, graph)) == (
         "1  associativity\n"
         "   matmul(?x1, matmul(?x2, ?x3)) == matmul(matmul(?x1, ?x2), ?x3)\n"
-        "   ?x1 = ?p = softmax(?x) : f32(64, 16)\n"
+        "   ?x1 = ?p = cumsum(?x) : f32(64, 16)\n"
         "   ?x2 = ?v : f32(16, 32), constant\n"
         "   ?x3 = ?w : f32(32, 8), constant\n"
         "so ?y = relu(matmul(?p, matmul(?v, ?w))) : f32(64, 8)"

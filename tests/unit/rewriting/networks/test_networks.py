@@ -7,11 +7,12 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from tests.unit.rewriting.networks.random_networks import in_double
 
 from tensorwright.base import DType
 from tensorwright.graph import Graph, GraphBuilder, interpret, simplify
 from tensorwright.rewriting import parse_rules
-from tensorwright.rewriting.egraph import BudgetSpent, Saturated
+from tensorwright.rewriting.egraph import BudgetSpent, Saturated, Scope
 from tensorwright.rewriting.extraction import cheapest_dag
 from tensorwright.rewriting.library import load_library
 from tensorwright.rewriting.networks import (
@@ -20,6 +21,7 @@ from tensorwright.rewriting.networks import (
     NetworkRules,
     Roofline,
     SaturationLimits,
+    TensorData,
     chosen_outputs,
     network_rules,
     read_network,
@@ -140,7 +142,7 @@ def test_the_steps_are_those_that_the_outputs_need() -> None:
     assert {step.rewrite.name for step in steps} == {"associativity", "relu-relu-to-relu"}
 
 
-def test_rules_speak_of_as_many_dimensions_as_they_are_proved_for() -> None:
+def test_rules_speak_of_many_dimensions_where_these_merge() -> None:
     b = GraphBuilder("deep")
     x = b.input("x", (2, 1, 3, 2, 2))
     y = b.add("relu", b.add("relu", x))
@@ -149,11 +151,16 @@ def test_rules_speak_of_as_many_dimensions_as_they_are_proved_for() -> None:
     network = read_network(graph)
     saturate_network(network, RULES)
     back = chosen(network)
-    assert [node.operator for node in back.nodes].count("relu") == 3  # the second pair became one
-    for name in network.terms.nodes():
-        operator = network.terms.parts(network.terms.head_of(name))[0]
-        if len(network.terms.data(name).shape) > 4:
-            assert operator in ("?", "call")
+    assert [node.operator for node in back.nodes].count("relu") == 2  # each pair became one
+    merging, telling_apart = parse_rules(
+        """
+        relu(relu(?x)) == relu(?x)
+        reshape[x.0*x.1, x.2, x.3, x.4](relu(?x)) == relu(reshape[x.0*x.1, x.2, x.3, x.4](?x))
+        """.splitlines()
+    )
+    scope = Scope({}, {"x": TensorData((2, 1, 3, 2, 2))})
+    assert network.terms.analysis.admits(merging, scope)
+    assert not network.terms.analysis.admits(telling_apart, scope)
     inputs = random_inputs(graph)
     for want, found in zip(
         interpret(graph, inputs).values(), interpret(back, inputs).values(), strict=True
@@ -204,3 +211,53 @@ def test_merges_share_a_tensor() -> None:
         assert one.rewrite.name != other.rewrite.name
     for merge in RULES.merges:
         assert set(merge.shared) & set(merge.root.variables.tensors)
+
+
+def functions_and_folds() -> Graph:
+    """Functions of elements with numbers, extremes, folds, softmax, reversal: all have terms."""
+    b = GraphBuilder("functions")
+    x, y = b.input("x", (2, 6, 5)), b.input("y", (2, 6, 5))
+    for name, numbers in (
+        ("leaky_relu", {"alpha": 0.01}),
+        ("clip", {"min": -0.75, "max": 6.0}),
+        ("hard_sigmoid", {"alpha": 1 / 6, "beta": 0.5}),
+        ("gelu", {"approximate": "tanh"}),
+        ("swish", {}),
+    ):
+        x = b.add(name, x, **numbers)
+    x = b.add("max", x, b.add("min", y, b.constant(weights(5))))
+    x = b.add("pow", b.add("abs", x), b.constant(np.full((2, 6, 5), 1.5, np.float32)))
+    x = b.add("layer_norm", x, b.constant(weights(5)), b.constant(weights(5)), epsilon=1e-12)
+    x = b.add("softmax", x, axis=1)
+    turned = b.add("slice", x, axes=(-1,), starts=(-1,), ends=(-100,), steps=(-1,))
+    second = b.add("slice", turned, axes=(1,), starts=(0,), ends=(6,), steps=(2,))
+    folds = [
+        b.add(name, second, axes=axes, keepdims=keepdims)
+        for name, axes, keepdims in (
+            ("reduce_max", (1, 2), False),
+            ("reduce_mean", (0, 2), True),
+            ("reduce_min", (), False),
+        )
+    ]
+    return b.finish((turned, *folds))
+
+
+def test_functions_and_folds_are_read_and_written_as_they_were() -> None:
+    graph = simplify(functions_and_folds())
+    network = read_network(graph)
+    heads = {network.terms.parts(network.terms.head_of(n)) for n in network.terms.nodes()}
+    assert not any(operator == "call" for operator, _ in heads)
+    wanted = {
+        ("clip", ("fm0p75", "f6p0")),
+        ("leaky_relu", ("f0p01",)),
+        ("layer_norm", (2, "f1em12")),
+        ("reverse", (2,)),
+        ("strided", (1, 2)),
+        ("reduce_max", (2,)),
+    }
+    assert wanted <= heads
+    back = simplify(chosen(network))
+    own, its = (Counter(node.operator for node in each.nodes) for each in (graph, back))
+    assert own == its
+    for one, other in zip(in_double(back), in_double(graph), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)

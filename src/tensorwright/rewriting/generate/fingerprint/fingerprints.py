@@ -20,7 +20,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import InternalError
 from tensorwright.rewriting.generate.fingerprint.factored import matrix_of
 from tensorwright.rewriting.generate.fingerprint.field import Numbers, P, multiply
 from tensorwright.rewriting.generate.fingerprint.kernels import Values, factors, values_of
@@ -107,7 +106,8 @@ def keys_of_table(structure: Structure, a: Values, b: Values, shape: IntShape, s
         keys = _words(np.minimum(total, total - np.uint64(P)))
         return keys.transpose(1, 2, 0)
     if not isinstance(structure, Bilinear):
-        raise InternalError(stage="rules", where="fingerprints", reason="no binary structure")
+        left, right = np.repeat(a, len(b), axis=0), np.tile(b, (len(a), 1, 1))
+        return keys_of_pairs(structure, left, right, shape, seed).reshape(len(a), len(b), -1)
     a, b = factors(structure, a, b)
     keys = np.empty((len(a), len(b), a.shape[1]), np.uint64)
     for sample in range(a.shape[1]):

@@ -28,6 +28,7 @@ from tensorwright.rewriting.generate.fingerprint.structure import (
     Affine,
     Bilinear,
     Constant,
+    Direct,
     Linear,
     Pointwise,
     Structure,
@@ -86,6 +87,8 @@ def values_of(structure: Structure, arguments: tuple[Values, ...]) -> Values:
             return _windows(arguments[0], structure).astype(np.uint32)
         case Affine():
             return _affine(structure, arguments).astype(np.uint32)
+        case Direct():
+            return structure.apply(arguments).astype(np.uint32)
 
 
 _SPARSE = 32

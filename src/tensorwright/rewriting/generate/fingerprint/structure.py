@@ -9,6 +9,7 @@
     Pointwise out = f(x), one element at a time                  relu, exp
     Window    out[o] = max over t of x[places[o, t]]             max_pool
     Affine    out[o] = x[o] * scale[o] + shift[o], the two from further arguments    batch_norm
+    Direct    nothing is known of it: it is evaluated for each value                 softmax
 
 Each is found by evaluating the tensor expression on tensors whose elements name their places, so
 that nothing about an operator is written here a second time.
@@ -114,7 +115,24 @@ class Affine:
         return reduce(total + (np.uint64(P) - shift)), shift
 
 
-Structure: TypeAlias = Constant | Linear | Bilinear | Pointwise | Window | Affine
+@dataclass(frozen=True, slots=True, eq=False)
+class Direct:
+    """An operator of which nothing is made use of."""
+
+    probe: Probe
+
+    def apply(self, arguments: Sequence[NDArray[Any]]) -> Numbers:
+        """Its values at residues (count, samples, size of each argument), one by one."""
+        counts = np.broadcast_shapes(*(each.shape[:2] for each in arguments))
+        spread = [packed(np.broadcast_to(a, (*counts, a.shape[2]))) for a in arguments]
+        rows = [
+            self.probe.residues(tuple(each[place] for each in spread))
+            for place in np.ndindex(counts)
+        ]
+        return np.stack(rows).reshape(*counts, -1)
+
+
+Structure: TypeAlias = Constant | Linear | Bilinear | Pointwise | Window | Affine | Direct
 
 _EXACT_BITS = 52
 
@@ -148,10 +166,12 @@ def structure_of(
             return Bilinear(*probe.products(), inverts_right=True)
         case StructureKind.POINTWISE:
             return Pointwise(operator, params)
-        case StructureKind.PLANE_MAXIMUM:
+        case StructureKind.PLANE_MAXIMUM | StructureKind.MAXIMUM:
             return Window(probe.window_places())
         case StructureKind.AFFINE:
             return Affine(probe)
+        case StructureKind.ANY:
+            return Direct(probe)
 
 
 def _is_repeated(shapes: tuple[IntShape, ...]) -> bool:

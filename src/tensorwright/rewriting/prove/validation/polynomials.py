@@ -95,6 +95,12 @@ class Polynomials:
                 return _product(args[0], self._inverse(args[1]))
             case Fn.MAX:
                 return self._greatest(args)
+            case Fn.MIN:
+                return _scaled(self._greatest(tuple(_scaled(each, -1) for each in args)), -1)
+            case Fn.ABS:
+                return self._greatest((args[0], _scaled(args[0], -1)))
+            case Fn.LT | Fn.LE | Fn.EQ:
+                return self._comparison(fn, *args)
             case Fn.EXP:
                 return self._exp(args[0])
             case Fn.TANH if not args[0].terms:
@@ -104,11 +110,22 @@ class Polynomials:
 
     def select(self, condition: Any, then: Any, otherwise: Any) -> Any:
         """A choice; an atom where the condition is not known."""
-        return self.atom(("select", condition, then, otherwise))
+        known = _constant(condition)
+        if known is not None:
+            return then if known else otherwise
+        return then if then == otherwise else self.atom(("select", condition, then, otherwise))
 
     def cast(self, term: Any, source: DType, target: DType) -> Any:
         """Numbers stay what they are."""
         return term
+
+    def _comparison(self, fn: Fn, left: Poly, right: Poly) -> Poly:
+        """1 or 0 where the difference is a number; else an atom."""
+        gap = None if left.infinite or right.infinite else _constant(_add(left, right, -1))
+        if gap is None:
+            return self.atom((fn, (left, right)))
+        holds = gap < 0 if fn is Fn.LT else gap <= 0 if fn is Fn.LE else gap == 0
+        return Poly({(): 1} if holds else {})
 
     def _inverse(self, poly: Poly) -> Poly:
         if len(poly.terms) == 1:
@@ -173,7 +190,8 @@ def _add(left: Poly, right: Poly, sign: int) -> Poly:
 
 
 def _scaled(poly: Poly, factor: int) -> Poly:
-    _finite(poly)
+    if poly.infinite:
+        return Poly({}, poly.infinite * (1 if factor > 0 else -1))
     return Poly({monomial: value * factor for monomial, value in poly.terms.items()})
 
 

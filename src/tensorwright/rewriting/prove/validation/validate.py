@@ -47,6 +47,7 @@ class Budget:
     tries    attempts at most
     volume   elements of all inputs together, at most; more where too few shapes have so few
     whole    whether extents of 4 everywhere are tried, too
+    each     shapes at least for each axiom that one line of a file stands for
     """
 
     shapes: int
@@ -54,10 +55,11 @@ class Budget:
     tries: int
     volume: int
     whole: bool = True
+    each: int = 0
 
 
-QUICK = Budget(shapes=20, largest=3, tries=4000, volume=160)
-FULL = Budget(shapes=100, largest=4, tries=20000, volume=600)
+QUICK = Budget(shapes=20, largest=3, tries=4000, volume=160, each=1)
+FULL = Budget(shapes=100, largest=4, tries=20000, volume=600, each=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def validate(name: str, axioms: Sequence[Axiom], budget: Budget = QUICK) -> Vali
             continue
         seen[key] = True
         sampled += _compare(rule, shapes, faults)
-        if len(seen) >= budget.shapes or len(faults) > 3:
+        if len(seen) >= max(budget.shapes, budget.each * len(axioms)) or len(faults) > 3:
             break
     unequal = sum(1 for rule, shapes in seen if _is_unequal(rule, shapes))
     has_params = any(_param_names(axiom) for axiom in axioms)
@@ -197,7 +199,7 @@ def random_values(axiom: Axiom, chance: random.Random, largest: int) -> Values:
 def _random_value(
     parameter: Parameter, chance: random.Random, is_last: bool, largest: int
 ) -> tuple[Param, ...]:
-    if parameter.words:
+    if parameter.is_word:
         return (chance.choice((*parameter.words, *parameter.samples)),)
     if parameter.repeats and parameter.is_size:
         count = chance.randint(1, 4) if is_last else 1

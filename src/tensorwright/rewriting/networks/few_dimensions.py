@@ -1,0 +1,40 @@
+"""Rules at tensors of many dimensions: which rule of few has to be proved for them.
+
+relu(concat[3](?x, ?y)) == ...  at (2, 3, 4, 5, 6), (2, 3, 4, 7, 6)
+follows from                    relu(concat[1](?x, ?y)) == ... at (24, 5, 6), (24, 7, 6)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from tensorwright.rewriting.egraph import Value
+from tensorwright.rewriting.operators import IntShape
+from tensorwright.rewriting.prove import MAX_RANK, concrete_rule, longest_list, reduced_at
+from tensorwright.rewriting.terms import Rule
+
+MOST_DIMENSIONS = 8
+"""Tensors of more are none of rules' concern."""
+
+
+def is_of_few(rule: Rule, values: Mapping[str, Value], shapes: Mapping[str, IntShape]) -> bool:
+    """Whether no tensor of an application has more dimensions than those for which it is proved."""
+    lists = (len(value) for value in values.values() if isinstance(value, tuple))
+    ranks = (len(shape) for shape in shapes.values())
+    return max(longest_list(rule), *lists, *ranks, 0) <= MAX_RANK
+
+
+def rule_of_few(
+    rule: Rule, values: Mapping[str, Value], shapes: Mapping[str, IntShape]
+) -> Rule | None:
+    """The rule that holds for few dimensions just where this application does; None if none."""
+    return _rule_of_few(rule, tuple(sorted(values.items())), tuple(sorted(shapes.items())))
+
+
+@lru_cache(maxsize=1 << 12)
+def _rule_of_few(
+    rule: Rule, values: tuple[tuple[str, Value], ...], shapes: tuple[tuple[str, IntShape], ...]
+) -> Rule | None:
+    listed = {name: value if isinstance(value, tuple) else (value,) for name, value in values}
+    return reduced_at(concrete_rule(rule, listed), dict(shapes))

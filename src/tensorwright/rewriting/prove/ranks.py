@@ -1,0 +1,277 @@
+"""Rules over many dimensions follow from rules over few: dimensions that nothing tells apart merge.
+
+    exp(concat[3](?x, ?y)) == concat[3](exp(?x), exp(?y)) if rank(x) = 6
+    dimensions 0, 1, 2 of all tensors merge, and 4, 5        nothing names them
+    exp(concat[1](?x, ?y)) == concat[1](exp(?x), exp(?y)) if rank(x) = 3
+
+Theorem.  Let M choose joints (`operators/dimensions.py`) of each term of a rule at given ranks, so
+that each application commutes with merging the joints that M chooses of its arguments and of its
+result, the two sides' roots have the same joints, and no condition and no size names a dimension at
+a chosen joint, but for products of all of a run.  Then the rule holds at all shapes that fit it if
+the rule over the merged terms holds at all that fit that.
+
+Proof: merging reshapes a tensor, which loses nothing, so both sides are equal if they are when
+merged.  By induction over a side, the merged value of a term is the value of the merged term at the
+merged inputs, whose shapes fit as the operators apply to them; the condition names what did not
+change.
+
+So a rule is proved at ranks beyond those for which axioms are validated: over merged terms, of few
+dimensions.  What cannot be merged so far is not proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from tensorwright.rewriting.assumptions import assume
+from tensorwright.rewriting.dims import Dim, Extent, Quotient, Shape, Size, atoms_of, resized
+from tensorwright.rewriting.meaning import infer, symbolic_shape
+from tensorwright.rewriting.operators import (
+    IntShape,
+    Joints,
+    merged_axis,
+    merged_runs,
+    operator_named,
+)
+from tensorwright.rewriting.prove.problem import MAX_RANK, Problem
+from tensorwright.rewriting.terms import (
+    Apply,
+    Equal,
+    Fact,
+    Input,
+    Rank,
+    Rule,
+    Term,
+    applications,
+    extents_in,
+    resized_fact,
+)
+
+Place = tuple[Term, int]
+"""A joint of a term."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A rule over fewer dimensions.
+
+    joints   of each input that were merged for it
+    largest  the rank of its tensor with the most dimensions
+    """
+
+    rule: Rule
+    joints: tuple[tuple[str, Joints], ...]
+    largest: int
+
+
+def largest_rank(problem: Problem) -> int:
+    """The rank of the tensor with the most dimensions, among inputs and terms."""
+    return max((len(shape) for shape in _shapes(problem).values()), default=0)
+
+
+def reduced(problem: Problem) -> Merged | None:
+    """A rule over fewer dimensions from which the problem's rule follows at its ranks.
+
+    None where nothing can be merged.
+    """
+    shapes = _shapes(problem)
+    apart = set(_named(problem, shapes))
+    while True:
+        joints = _mergeable(problem, shapes, apart)
+        try:
+            return _merged_rule(problem, shapes, joints) if any(joints.values()) else None
+        except _NotAProduct as fault:
+            apart.add(fault.place)
+
+
+def reduced_at(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | None:
+    """The rule of few dimensions from which a rule follows at some shapes; itself if it has few.
+
+    None where it tells too many dimensions apart.
+    """
+    given = tuple((name, symbolic_shape(name, len(shape))) for name, shape in shapes.items())
+    facts = tuple(
+        Equal(Dim.of(Extent(name, axis)), extent)
+        for name, shape in shapes.items()
+        for axis, extent in enumerate(shape)
+    )
+    known = assume(facts)
+    assert known is not None, "extents are equal to one number each"
+    problem = Problem(rule, given, facts, known)
+    if largest_rank(problem) <= MAX_RANK:
+        return rule
+    merged = reduced(problem)
+    return merged.rule if merged is not None and merged.largest <= MAX_RANK else None
+
+
+class _NotAProduct(Exception):
+    """A size names a part of a run of dimensions; `place` is a joint of that run."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self.place = place
+
+
+def _shapes(problem: Problem) -> dict[Term, Shape]:
+    """The shape of each term, and of each input that is one."""
+    given = dict(problem.shapes)
+    roots = (*problem.rule.left, *problem.rule.right)
+    applied = applications(*roots)
+    found: dict[Term, Shape] = dict(zip(applied, infer(applied, given).shapes, strict=True))
+    for term in (*roots, *chain.from_iterable(each.args for each in applied)):
+        if isinstance(term, Input):
+            found[term] = given[term.name]
+    return found
+
+
+def _named(problem: Problem, shapes: Mapping[Term, Shape]) -> Iterator[Place]:
+    """The joints at dimensions that a condition names, or a size that is no list of extents."""
+    facts = [fact for fact in problem.rule.condition if not isinstance(fact, Rank)]
+    extents = [extent for fact in facts for extent in extents_in(fact)]
+    for each in shapes:
+        merging = operator_named(each.operator).merging if isinstance(each, Apply) else None
+        if isinstance(each, Apply) and (merging is None or not merging.has_extents):
+            sizes = (param for param in each.params if isinstance(param, Dim))
+            extents += [extent for size in sizes for extent in atoms_of(size)]
+    for extent in extents:
+        for joint in (extent.axis - 1, extent.axis):
+            yield Input(extent.name), joint
+
+
+def _mergeable(
+    problem: Problem, shapes: Mapping[Term, Shape], apart: set[Place]
+) -> dict[Term, Joints]:
+    """The joints of each term that can be merged together."""
+    links: dict[Place, set[Place]] = {
+        (term, joint): set() for term, shape in shapes.items() for joint in range(len(shape) - 1)
+    }
+    told_apart = {place for place in apart if place in links}
+
+    def link(one: Place, other: Place) -> None:
+        if one not in links or other not in links:
+            told_apart.update({one, other} & links.keys())
+            return
+        links[one].add(other)
+        links[other].add(one)
+
+    def is_equal(left: Size, right: Size) -> bool:
+        return problem.known.entails(Equal(left, right))
+
+    for each in shapes:
+        if not isinstance(each, Apply):
+            continue
+        args = tuple(shapes[arg] for arg in each.args)
+        rule = operator_named(each.operator).merging
+        linked: set[tuple[int, int | None]] = set()
+        for joint in range(len(shapes[each]) - 1):
+            found = None if rule is None else rule.links(each.params, args, joint, is_equal)
+            if found is None:
+                told_apart.add((each, joint))
+                continue
+            linked.update(enumerate(found))
+            for arg, own in zip(each.args, found, strict=True):
+                if own is not None:
+                    link((each, joint), (arg, own))
+        for place, arg in enumerate(each.args):
+            others = (own for own in range(len(shapes[arg]) - 1) if (place, own) not in linked)
+            told_apart.update((arg, own) for own in others)
+    for left, right in zip(problem.rule.left, problem.rule.right, strict=True):
+        for joint in range(max(len(shapes[left]), len(shapes[right])) - 1):
+            link((left, joint), (right, joint))
+    waiting = list(told_apart)
+    while waiting:
+        for other in links[waiting.pop()] - told_apart:
+            told_apart.add(other)
+            waiting.append(other)
+    return {
+        term: frozenset(j for j in range(len(shape) - 1) if (term, j) not in told_apart)
+        for term, shape in shapes.items()
+    }
+
+
+def _merged_rule(
+    problem: Problem, shapes: Mapping[Term, Shape], joints: Mapping[Term, Joints]
+) -> Merged:
+    rule = problem.rule
+    given = dict(problem.shapes)
+    terms: dict[Term, Term] = {}
+    terms.update((term, term) for term in shapes if isinstance(term, Input))
+    for each in applications(*shapes):
+        terms[each] = _merged_term(each, given, joints, terms)
+    ranks = tuple(
+        Rank(name, len(shape) - len(joints.get(Input(name), ()))) for name, shape in given.items()
+    )
+
+    def renumbered(extent: Extent) -> Size:
+        own = joints.get(Input(extent.name), frozenset())
+        return Dim.of(Extent(extent.name, merged_axis(extent.axis, own)))
+
+    facts = [fact for fact in rule.condition if not isinstance(fact, Rank)]
+    kept: list[Rank | Fact] = [resized_fact(fact, renumbered) for fact in facts]
+    merged = Rule(
+        left=tuple(terms[root] for root in rule.left),
+        right=tuple(terms[root] for root in rule.right),
+        name=rule.name,
+        condition=(*ranks, *kept),
+    )
+    return Merged(
+        merged,
+        tuple((name, joints.get(Input(name), frozenset())) for name in given),
+        max(len(shape) - len(joints[term]) for term, shape in shapes.items()),
+    )
+
+
+def _merged_term(
+    term: Apply,
+    given: Mapping[str, Shape],
+    joints: Mapping[Term, Joints],
+    terms: Mapping[Term, Term],
+) -> Apply:
+    merging = operator_named(term.operator).merging
+    params = term.params
+    if merging is not None:
+        first = joints[term.args[0]] if term.args else frozenset()
+        params = merging.params(params, first, joints[term])
+    params = tuple(
+        _merged_size(param, given, joints) if isinstance(param, Dim) else param for param in params
+    )
+    return Apply(term.operator, params, tuple(terms[arg] for arg in term.args))
+
+
+def _merged_size(size: Size, given: Mapping[str, Shape], joints: Mapping[Term, Joints]) -> Size:
+    """A size in the extents of merged inputs.
+
+    Raises:  _NotAProduct where it is none.
+    """
+    total: Size = 0
+    for monomial, factor in size.terms if isinstance(size, Dim) else (((), size),):
+        product: Size = factor
+        left = list(monomial)
+        for name in dict.fromkeys(extent.name for extent in monomial if isinstance(extent, Extent)):
+            own = joints.get(Input(name), frozenset())
+            for place, run in enumerate(merged_runs(len(given[name]), own)):
+                parts = [Extent(name, axis) for axis in run]
+                for _ in range(left.count(parts[0])):
+                    for part in parts:
+                        if part not in left:
+                            raise _NotAProduct((Input(name), run[0]))
+                        left.remove(part)
+                    product = product * Dim.of(Extent(name, place))
+        for atom in left:
+            product = product * _single(atom, joints)
+        total = total + product
+    return total
+
+
+def _single(atom: Extent | Quotient, joints: Mapping[Term, Joints]) -> Size:
+    """What is left of a product: extents that no run has, and quotients of such."""
+
+    def renumbered(extent: Extent) -> Size:
+        own = joints.get(Input(extent.name), frozenset())
+        for joint in own & {extent.axis - 1, extent.axis}:
+            raise _NotAProduct((Input(extent.name), joint))
+        return Dim.of(Extent(extent.name, merged_axis(extent.axis, own)))
+
+    return resized(Dim.of(atom), renumbered)
