@@ -11,6 +11,7 @@ The graph that came in is one of the candidates: what is not faster is not chang
 
 from __future__ import annotations
 
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,8 @@ from types import MappingProxyType
 import onnx
 
 from tensorwright.base import MachineError, Target, UsageError, detect_target
-from tensorwright.graph import Graph, are_alike, load_onnx, simplify, to_onnx
+from tensorwright.graph import Graph, are_alike, load_onnx, save_onnx, simplify, to_onnx
+from tensorwright.peers import PeerPrices, compare_versions
 from tensorwright.pipeline import (
     Model,
     Records,
@@ -47,6 +49,7 @@ from tensorwright.rewriting.networks import (
     Certificate,
     NetworkRules,
     NetworkSaturation,
+    Prices,
     ProgramPrices,
     certify,
     chosen_outputs,
@@ -58,8 +61,9 @@ from tensorwright.rewriting.networks import (
     write_network,
 )
 from tensorwright.rewriting.prove import Proved, prove
-from tensorwright.runtime import Executable, seconds_in_turns
+from tensorwright.runtime import Executable, seconds_in_turns, usable_threads
 from tensorwright.tuning.session import make_network_inputs
+from tensorwright.zoo import random_inputs
 
 MOST_SECONDS = 10.0
 _LEAST_SECONDS = 1.0
@@ -170,7 +174,8 @@ def rewrite(
                       is proved before it is used
     trust             believe those of them that carry the stamp of this prover
     search            "saturate", "backtrack" or "both"
-    cost              by what graphs are ranked: "programs", or the sum of their operators, "ops"
+    cost              by what graphs are ranked: "programs", or the sum of their operators, "ops";
+                      or by what operators and graphs take in another runtime, "onnxruntime"
     measure           run the best few and the model in turns, on this machine, before one is kept
     records           where measured schedules are looked up for that; the default store where None
     should_stop       ends the search; of what was found by then the best is kept, unmeasured
@@ -183,7 +188,7 @@ def rewrite(
     own = read_own_rules(rules, is_trusted=trust)
     start = time.monotonic()
     machine = parse_target(target)
-    prices = _open_prices(machine, threads)
+    prices = _open_prices(kinds[1], machine, threads)
     source = simplify(model if isinstance(model, Graph) else load_onnx(model, input_shapes))
     listed = (*(each.rule for each in load_library()), *load_schemas(), *own)
     known = {rule.name: rule for rule in listed}
@@ -199,7 +204,14 @@ def rewrite(
     searched_s = time.monotonic() - start
     trial, best = None, written[0] if written else None
     if written and can_run and not should_stop():
-        trial, best = _tried(source, written, machine, threads, records)
+        times = (
+            _seconds_elsewhere(source, written, kinds[1], threads)
+            if kinds[1] is CostKind.ONNXRUNTIME
+            else _seconds_here(source, written, machine, threads, records)
+        )
+        trial, best = _fastest(written, times)
+    if isinstance(prices, PeerPrices):
+        prices.close()
     certificate = None if best is None else without_spare_steps(best.certificate, source)
     unknown = float("nan")
     before_s = unknown if before_s is None else before_s
@@ -223,7 +235,9 @@ def usual_seconds(graph: Graph) -> float:
     return min(MOST_SECONDS, max(_LEAST_SECONDS, _OPERATOR_S * len(graph.nodes)))
 
 
-def _open_prices(machine: Target, threads: int | None) -> ProgramPrices:
+def _open_prices(cost: CostKind, machine: Target, threads: int | None) -> Prices:
+    if cost is CostKind.ONNXRUNTIME:
+        return PeerPrices(cost.value, usable_threads(threads))
     pricing = open_pricing(machine, threads)
     if pricing is None:
         raise MachineError(
@@ -238,7 +252,7 @@ def _open_prices(machine: Target, threads: int | None) -> ProgramPrices:
 def _gains(
     source: Graph,
     found: Candidates,
-    prices: ProgramPrices,
+    prices: Prices,
     how: CandidateSearch,
     before_s: float | None,
 ) -> list[float]:
@@ -287,17 +301,14 @@ def _certificate(
     return found
 
 
-def _tried(
+def _seconds_here(
     source: Graph,
     written: Sequence[_Written],
     machine: Target,
     threads: int | None,
     records: Records | None,
-) -> tuple[Trial, _Written | None]:
-    """Run the source and others in turns; the fastest of these, None where that is the source.
-
-    Of two that are as fast it is the one before: that which is expected to gain more.
-    """
+) -> Sequence[float]:
+    """Run executables of the source and of others in turns."""
     executables: list[Executable] = []
     with opened(records) as store:
         for graph in (source, *(each.graph for each in written)):
@@ -306,6 +317,27 @@ def _tried(
     inputs = make_network_inputs(parts)
     times = seconds_in_turns(executables, inputs, rounds=_TURNS, limit_s=_TURNS_S)
     assert times is not None, "nobody stops it"
+    return times
+
+
+def _seconds_elsewhere(
+    source: Graph, written: Sequence[_Written], kind: CostKind, threads: int | None
+) -> Sequence[float]:
+    """Run the source and others in turns in another runtime."""
+    with tempfile.TemporaryDirectory(prefix="tensorwright-trial-") as folder:
+        paths: list[str] = []
+        for place, graph in enumerate((source, *(each.graph for each in written))):
+            paths.append(f"{folder}/{place}.onnx")
+            save_onnx(graph, paths[-1])
+        inputs = random_inputs(source)
+        return compare_versions(kind.value, paths, inputs, usable_threads(threads)).times_s
+
+
+def _fastest(written: Sequence[_Written], times: Sequence[float]) -> tuple[Trial, _Written | None]:
+    """The fastest of some graphs, None where that is the source, whose time is the first.
+
+    Of two that are as fast it is the one before: that which is expected to gain more.
+    """
     before_s, (after_s, *others) = times[0], times[1:]
     best = written[0]
     for each, taken_s in zip(written[1:], others, strict=True):

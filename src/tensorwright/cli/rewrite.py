@@ -65,7 +65,8 @@ from tensorwright.tuning.session import Interrupt
     type=click.Choice([kind.value for kind in CostKind]),
     default=CostKind.PROGRAMS.value,
     show_default=True,
-    help="Rank graphs by what their kernels take together, or by the sum of their operators.",
+    help="Rank graphs by what their kernels take together, by the sum of their operators, or by"
+    " what ONNX Runtime takes for them.",
 )
 @click.option(
     "--measure/--no-measure",

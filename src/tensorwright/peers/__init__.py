@@ -35,6 +35,7 @@ from tensorwright.peers.comparison.operators import (
     needed_flops,
     require_peer,
 )
+from tensorwright.peers.comparison.peer_prices import PeerPrices
 from tensorwright.peers.comparison.rotation import (
     Competitor,
     Failure,
@@ -72,6 +73,7 @@ __all__ = [
     "Peer",
     "PeerFailed",
     "PeerInfo",
+    "PeerPrices",
     "PeerProcess",
     "PeerTime",
     "RatioSummary",

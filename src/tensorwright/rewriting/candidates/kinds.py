@@ -19,10 +19,13 @@ class SearchKind(StrEnum):
 
 
 class CostKind(StrEnum):
-    """By what graphs are ranked: the sum of their operators, or their programs."""
+    """By what graphs are ranked: the sum of their operators, their programs, or what another
+    runtime takes for them.
+    """
 
     OPERATORS = "ops"
     PROGRAMS = "programs"
+    ONNXRUNTIME = "onnxruntime"
 
 
 @dataclass(frozen=True, slots=True)

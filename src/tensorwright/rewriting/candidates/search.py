@@ -32,7 +32,7 @@ from tensorwright.rewriting.networks import (
     Network,
     NetworkExtraction,
     NetworkRules,
-    ProgramPrices,
+    Prices,
     choice_of,
     chosen_outputs,
     saturate_network,
@@ -44,7 +44,7 @@ from tensorwright.rewriting.networks import (
 def find_candidates(
     network: Network,
     rules: NetworkRules,
-    prices: ProgramPrices,
+    prices: Prices,
     how: CandidateSearch,
     should_stop: Callable[[], bool] = never,
 ) -> Candidates:
@@ -64,7 +64,7 @@ class _Search:
         self,
         network: Network,
         rules: NetworkRules,
-        prices: ProgramPrices,
+        prices: Prices,
         how: CandidateSearch,
         should_stop: Callable[[], bool],
     ) -> None:
@@ -92,7 +92,7 @@ class _Search:
             self._backtrack(None, share)
             if best is not None:
                 self._backtrack(best, 1.0)
-        if self._how.cost is CostKind.PROGRAMS:
+        if self._how.cost is not CostKind.OPERATORS:
             self._price()
 
     def candidates(self) -> Candidates:

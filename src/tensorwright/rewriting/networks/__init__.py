@@ -28,8 +28,14 @@ from tensorwright.rewriting.networks.network_analysis import (
     TensorData,
     TypedOperator,
 )
+from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
-from tensorwright.rewriting.networks.program_prices import PricedKernel, ProgramPrices
+from tensorwright.rewriting.networks.program_prices import (
+    PricedKernel,
+    Prices,
+    ProgramPrices,
+    network_of,
+)
 from tensorwright.rewriting.networks.read import Network, read_network
 from tensorwright.rewriting.networks.rules import NetworkRules, network_rules
 from tensorwright.rewriting.networks.saturate import (
@@ -42,6 +48,7 @@ from tensorwright.rewriting.networks.steps import choice_of, chosen_outputs, ste
 from tensorwright.rewriting.networks.write import Outline, write_network, write_outline
 
 __all__ = [
+    "CALL",
     "Binding",
     "Certificate",
     "Corrections",
@@ -55,6 +62,7 @@ __all__ = [
     "OperatorCosts",
     "Outline",
     "PricedKernel",
+    "Prices",
     "ProgramPrices",
     "Roofline",
     "SaturationLimits",
@@ -64,6 +72,7 @@ __all__ = [
     "choice_of",
     "chosen_outputs",
     "explain_certificate",
+    "network_of",
     "network_rules",
     "operator_seconds",
     "parse_certificate",

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from tensorwright.graph import (
     simplify,
 )
 from tensorwright.rewriting.networks.network_analysis import TypedOperator
-from tensorwright.rewriting.networks.operator_costs import Roofline
+from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
 from tensorwright.rewriting.operators import follow, operator_named
 
 _ANCHORS = frozenset({"conv2d", "matmul", "max_pool", "avg_pool"})
@@ -41,16 +42,30 @@ class PricedKernel:
     tensors: tuple[str, ...]
 
 
+class Prices(OperatorCosts, Protocol):
+    """Says what single operators and whole networks cost."""
+
+    def seconds_of(self, graph: Graph) -> float | None:
+        """Seconds of a simplified network; None where a part of it has no price."""
+        ...
+
+    def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...] | None:
+        """What runs for a simplified network; None where a part of it has no price."""
+        ...
+
+
 @dataclass(slots=True)
 class ProgramPrices:
     """Prices by a model of times, each asked for once.
 
-    roofline   what operators cost that no model is asked about, or can price
+    roofline      what operators cost that no model is asked about, or can price
+    has_layouts   whether layouts are chosen; else all tensors are plain
     """
 
     target: Target
     pricing: Pricing
     roofline: Roofline = field(default_factory=Roofline)
+    has_layouts: bool = True
     _operators: dict[TypedOperator, float] = field(default_factory=dict)
 
     def seconds_of(self, graph: Graph) -> float | None:
@@ -60,7 +75,7 @@ class ProgramPrices:
 
     def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...] | None:
         """What runs for a simplified network; None where a workload has no price."""
-        laid_out = choose_layouts(graph, self.target, self.pricing)
+        laid_out = choose_layouts(graph, self.target, self.pricing) if self.has_layouts else graph
         found: list[PricedKernel] = []
         for step in partition(laid_out, pricing=self.pricing).steps:
             if isinstance(step, HostCall):
@@ -79,13 +94,13 @@ class ProgramPrices:
         if use.operator not in _ANCHORS or not quick:
             return quick
         if use not in self._operators:
-            found = self.seconds_of(_network_of(use))
+            found = self.seconds_of(network_of(use))
             self._operators[use] = quick if found is None else found
         return self._operators[use]
 
 
-def _network_of(use: TypedOperator) -> Graph:
-    """A network of one operator; its constants are zeros."""
+def network_of(use: TypedOperator) -> Graph:
+    """An operator as a simplified network of its own; its constants are zeros."""
     b, args = GraphBuilder(use.operator), use.args
     names = tuple(
         b.constant(np.zeros(arg.shape, arg.dtype.numpy), f"w{place}")

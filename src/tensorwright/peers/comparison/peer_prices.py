@@ -1,0 +1,148 @@
+"""What operators and networks cost in another runtime: each run there, once.
+
+    with PeerPrices("onnxruntime", threads=2) as prices:
+        prices.seconds(TypedOperator("matmul", (), (x, w), y))   an operator, a model of its own
+        prices.kernels_of(graph)                                 a network, one step
+
+The runtime has a process of its own, which stays while prices are asked for.  What a model of one
+tiny operator takes is what a call costs, and is taken off.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from tensorwright.base import DType, MachineError
+from tensorwright.graph import Graph, GraphBuilder, save_onnx
+from tensorwright.peers.process.jobs import time_calls
+from tensorwright.peers.process.kinds import create_peer, find_kind
+from tensorwright.peers.process.protocol import Arrays
+from tensorwright.processes import Child, Done, Job
+from tensorwright.rewriting.networks import (
+    CALL,
+    PricedKernel,
+    Roofline,
+    TypedOperator,
+    network_of,
+)
+
+_LIMIT_S = 120.0
+_OPERATOR_S = 0.02  # for the samples of an operator
+_NETWORK_S = 0.6  # and of a network
+_REPEATS = 5
+_NODE_S = 5e-7  # what a node costs beside its kernel, in a network
+
+
+class PeerPrices:
+    """Prices by another runtime, each asked for once.
+
+    kind   a name in KINDS
+    Raises:  MachineError where the runtime is not installed or fails.
+    """
+
+    def __init__(self, kind: str, threads: int) -> None:
+        self._kind = kind
+        self._threads = threads
+        self._roofline = Roofline()
+        self._operators: dict[TypedOperator, float] = {}
+        self._networks: dict[str, float] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="tensorwright-prices-")
+        self._child = Child()
+        self._call_s = 0.0
+        try:
+            self._call_s = self._measured(_smallest(), _OPERATOR_S)
+        except MachineError:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process of the runtime."""
+        self._child.close()
+        self._folder.cleanup()
+
+    def seconds(self, use: TypedOperator) -> float:
+        """Seconds of an application; nothing where all of it is constant, or it moves nothing.
+
+        No rule changes what it calls as it is: for that an estimate does.
+        """
+        estimate = self._roofline.seconds(use)
+        if not estimate or use.operator == CALL:
+            return estimate
+        if use not in self._operators:
+            graph = network_of(use)
+            own = self._measured(graph, _OPERATOR_S) if graph.nodes else 0.0
+            self._operators[use] = own + _NODE_S
+        return self._operators[use]
+
+    def seconds_of(self, graph: Graph) -> float:
+        """Seconds of a simplified network."""
+        text = str(graph)
+        if text not in self._networks:
+            self._networks[text] = self._measured(graph, _NETWORK_S)
+        return self._networks[text]
+
+    def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...]:
+        """A network as one step: the runtime does not say what its kernels are."""
+        return (PricedKernel(self.seconds_of(graph), ()),)
+
+    def _measured(self, graph: Graph, budget_s: float) -> float:
+        path = Path(self._folder.name) / "model.onnx"
+        save_onnx(graph, path)
+        job = Job(_timed, (self._kind, str(path), _inputs(graph), self._threads, budget_s))
+        outcome = self._child.do(job, _LIMIT_S)
+        if not isinstance(outcome, Done):
+            raise MachineError(
+                stage="rewrite",
+                where=f"peer {self._kind}",
+                reason=f"it does not time a model: {outcome}",
+                remedy="pip install 'tensorwright[bench]'",
+            )
+        taken: float = outcome.value
+        return max(0.0, taken - self._call_s)
+
+
+def _smallest() -> Graph:
+    b = GraphBuilder("smallest")
+    return b.finish((b.add("relu", b.input("x", (1,))),))
+
+
+def _inputs(graph: Graph) -> Arrays:
+    """Normal random numbers, zeros for integers: they may be indices."""
+    source = np.random.default_rng(0)
+    found: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
+    for name in graph.inputs:
+        kind = graph.types[name]
+        if kind.dtype is DType.F32:
+            found[name] = source.standard_normal(kind.shape, np.float32)
+        else:
+            found[name] = np.zeros(kind.shape, kind.dtype.numpy)
+    return found
+
+
+def _timed(kind: str, path: str, inputs: Arrays, threads: int, budget_s: float) -> float:
+    """In the process of the runtime: the fastest of some samples of a model."""
+    peer = create_peer(find_kind(kind))
+    peer.load(path, threads, {})
+    peer.bind(inputs)
+    peer.run()
+    (once,) = time_calls(peer, 1, 1)
+    number = max(1, min(1000, int(budget_s / _REPEATS / max(once, 1e-7))))
+    found = min(time_calls(peer, number, _REPEATS))
+    peer.park()
+    return found

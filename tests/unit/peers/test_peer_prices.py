@@ -1,0 +1,47 @@
+"""Operators and networks priced by another runtime."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.test_graph_search import chain_of_products
+
+import tensorwright
+from tensorwright.base import MachineError
+from tensorwright.graph import GraphBuilder, simplify
+from tensorwright.peers import PeerPrices
+from tensorwright.rewriting.networks import TensorData, TypedOperator
+
+X = TensorData((64, 64))
+W = TensorData((64, 64), is_constant=True)
+
+
+def test_operators_and_networks_are_timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
+    with PeerPrices("onnxruntime", 1) as prices:
+        use = TypedOperator("matmul", (), (X, W), X)
+        taken = prices.seconds(use)
+        assert 0 < taken < 1
+        assert prices.seconds(TypedOperator("relu", (), (W,), W)) == 0, (
+            "constants are computed once"
+        )
+        b = GraphBuilder("one")
+        graph = simplify(b.finish((b.add("relu", b.input("x", (8, 8))),)))
+        (kernel,) = prices.kernels_of(graph)
+        monkeypatch.setattr(prices, "_measured", None)
+        assert prices.seconds(use) == taken
+        assert prices.seconds_of(graph) == kernel.seconds
+
+
+def test_a_runtime_that_cannot_run_is_named() -> None:
+    with pytest.raises(MachineError, match="peer function"):
+        PeerPrices("function", 1)
+
+
+def test_a_network_is_rewritten_for_another_runtime() -> None:
+    """Two products of constants are one, for whichever runtime."""
+    pytest.importorskip("onnxruntime")
+    found = tensorwright.rewrite(chain_of_products(2048), cost="onnxruntime", seconds=3)
+    assert found.trial is not None
+    assert found.trial.before_s > 0
+    if found.is_changed:
+        assert [node.operator for node in found.graph.nodes] == ["matmul", "relu"]
