@@ -28,11 +28,11 @@ from tensorwright.pipeline import (
     Model,
     Records,
     Shapes,
+    cut,
     finish,
     open_pricing,
     opened,
     parse_target,
-    prepare,
 )
 from tensorwright.processes import never
 from tensorwright.rewriting import Rule, rule_text
@@ -312,7 +312,7 @@ def _seconds_here(
     executables: list[Executable] = []
     with opened(records) as store:
         for graph in (source, *(each.graph for each in written)):
-            parts = prepare(graph, machine, threads=threads)
+            parts = cut(graph, machine, threads)
             executables.append(finish(parts, machine, threads, store))
     inputs = make_network_inputs(parts)
     times = seconds_in_turns(executables, inputs, rounds=_TURNS, limit_s=_TURNS_S)

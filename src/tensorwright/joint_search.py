@@ -20,13 +20,13 @@ from tensorwright.pipeline import (
     Model,
     Records,
     Shapes,
+    cut,
     finish,
     import_graph,
     keep_graph,
     kept_graph,
     opened,
     parse_target,
-    prepare,
 )
 from tensorwright.records import RecordStore
 from tensorwright.runtime import Executable, seconds_in_turns
@@ -108,13 +108,13 @@ def search_jointly(
     if rewrite:
         graph, rewritten = _best_graph(source, target, threads, store, how.budget)
     how = replace(how, budget=_left_of(how.budget, time.monotonic() - started))
-    parts = prepare(graph, target, threads=threads)
+    parts = cut(graph, target, threads)
     result = search(parts, setting_of(target, threads), store, how)
     if result.is_interrupted:
         on_interrupt()
     executable = finish(parts, target, threads, store)
     if graph is not source and not result.is_interrupted:
-        rival = finish(prepare(source, target, threads=threads), target, threads, store)
+        rival = finish(cut(source, target, threads), target, threads, store)
         inputs = make_network_inputs(parts)
         times = seconds_in_turns((executable, rival), inputs, rounds=_TURNS, limit_s=_TURNS_S)
         assert times is not None, "nobody stops it"

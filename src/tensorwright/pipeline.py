@@ -149,8 +149,7 @@ def compile(
         _refuse_for_models(trace, constants)
         graph = import_graph(cast(Model, model), input_shapes)
         graph = kept_graph(store, graph, machine, threads) or graph
-        parts = prepare(graph, machine, threads=threads)
-        return finish(parts, machine, threads, store, on_kernel)
+        return finish(cut(graph, machine, threads), machine, threads, store, on_kernel)
 
 
 def prepare(
@@ -166,7 +165,11 @@ def prepare(
 
     Raises:  MachineError if its tensors cannot fit into memory, and what importing raises.
     """
-    graph = import_graph(model, input_shapes)
+    return cut(import_graph(model, input_shapes), target, threads)
+
+
+def cut(graph: Graph, target: Target, threads: int | None = None) -> Partition:
+    """As `prepare`, for a network that is imported and simplified."""
     pricing = open_pricing(target, threads)
     laid_out = choose_layouts(graph, target, pricing)
     return check_memory(partition(laid_out, pricing=pricing))

@@ -57,6 +57,9 @@ class LeastSize:
     def holds(self, fact: Rank | Fact, scope: Scope[int]) -> bool:
         return False
 
+    def admits(self, rule: Rule, scope: Scope[int]) -> bool:
+        return True
+
 
 def graph_of(*texts: str, with_proofs: bool = True) -> tuple[EGraph[int], list[Id]]:
     graph = EGraph(LeastSize(), with_proofs=with_proofs)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from tensorwright.ops import Array
-from tensorwright.processes import never
 from tensorwright.runtime.executable import Executable
 
 _LEAST_ROUNDS = 2
@@ -19,7 +18,7 @@ def seconds_in_turns(
     *,
     rounds: int,
     limit_s: float,
-    should_stop: Callable[[], bool] = never,
+    should_stop: Callable[[], bool] | None = None,
 ) -> list[float] | None:
     """Seconds of one run of each; None where `should_stop` turned true.
 
@@ -30,7 +29,7 @@ def seconds_in_turns(
     samples: list[list[float]] = [[] for _ in runs]
     for number in range(rounds):
         for run, taken in zip(runs, samples, strict=True):
-            if should_stop():
+            if should_stop is not None and should_stop():
                 return None
             run.run()
             start = time.perf_counter()

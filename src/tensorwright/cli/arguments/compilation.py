@@ -17,8 +17,8 @@ from tensorwright.cli.arguments.options import (
     seed_option,
     shapes_option,
 )
-from tensorwright.graph import Graph, Partition, simplify
-from tensorwright.pipeline import Scheduled, finish, kept_graph, opened, prepare
+from tensorwright.graph import Graph, Partition
+from tensorwright.pipeline import Scheduled, cut, finish, import_graph, kept_graph, opened
 from tensorwright.records import RecordStore
 from tensorwright.runtime import Executable
 
@@ -37,7 +37,7 @@ class Compilation:
 
     def read(self, model: str) -> Graph:
         """Import a MODEL argument and simplify it."""
-        return simplify(read_graph(model, self.shapes, self.seed))
+        return import_graph(read_graph(model, self.shapes, self.seed))
 
     def prepare(self, model: str, store: RecordStore | None = None) -> Partition:
         """Import a MODEL argument, simplify it and cut it into workloads.
@@ -47,7 +47,7 @@ class Compilation:
         graph = self.read(model)
         if store is not None:
             graph = kept_graph(store, graph, self.target, self.threads) or graph
-        return prepare(graph, self.target, threads=self.threads)
+        return cut(graph, self.target, self.threads)
 
     def finish(self, model: str, on_kernel: OnKernel | None = None) -> Executable:
         """Compile a MODEL argument with the schedules on record."""
