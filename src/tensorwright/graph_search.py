@@ -70,7 +70,7 @@ _LEAST_SECONDS = 1.0
 _OPERATOR_S = 0.008  # for each operator of the network
 _EXPECTED_GAIN = 1.05
 """A graph is changed where the other is expected to be so many times as fast: predictions err."""
-_TRIED_GAIN = 1.005
+_TRIED_GAIN = 1.01
 """It is tried where the other is expected to be so many times as fast ..."""
 _MEASURED_GAIN = 1.01
 """... and changed where it is so many times as fast as that was: less is noise."""

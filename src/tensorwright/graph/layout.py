@@ -217,7 +217,10 @@ class _Descent:
         self.nodes = graph.nodes
         self.candidates = candidates
         self.model = model
-        self.costs: dict[tuple[int, tuple[Layout, ...]], float] = {}
+        self.costs: dict[tuple[int, ...], float] = {}
+        listed = dict.fromkeys((PLAIN, *(x for each in candidates.values() for x in each)))
+        self.number = {layout: number for number, layout in enumerate(listed)}
+        self.numbers: dict[str, int] = {}  # of the layout of each tensor: they hash fast
         self.touching: dict[str, list[int]] = {name: [] for name in candidates}
         self.changing: list[tuple[str, ...]] = []
         for at, node in enumerate(graph.nodes):
@@ -231,13 +234,22 @@ class _Descent:
     ) -> tuple[dict[str, Layout], float]:
         """The layouts where nothing helps any more, and their cost."""
         layouts = dict(start)
+        self._take(layouts, start)
         around = [sorted({at for name in unit for at in self.touching[name]}) for unit in units]
+        changed = [0] * len(self.nodes)  # the step at which a tensor of each node last changed
+        settled = [-1] * len(units)  # the step at which each set was last tried
+        step = 0
         for _ in range(_MOST_SWEEPS):
-            changes = [
-                self._improve(layouts, unit, nodes)
-                for unit, nodes in zip(units, around, strict=True)
-            ]
-            if not any(changes):
+            before = step
+            for place, (unit, nodes) in enumerate(zip(units, around, strict=True)):
+                if max(map(changed.__getitem__, nodes), default=0) <= settled[place]:
+                    continue  # nothing near it has changed since
+                if self._improve(layouts, unit, nodes):
+                    step += 1
+                    for at in nodes:
+                        changed[at] = step
+                settled[place] = step
+            if step == before:
                 break
         return layouts, self._cost(layouts, range(len(self.nodes)))
 
@@ -249,19 +261,25 @@ class _Descent:
             trial = {name: layout if layout in self.candidates[name] else PLAIN for name in unit}
             if trial == kept:
                 continue
-            layouts.update(trial)
+            self._take(layouts, trial)
             total = self._cost(layouts, nodes)
             if total < least * (1 - _LEAST_GAIN):
                 best, least = trial, total
-        layouts.update(best)
+        self._take(layouts, best)
         return best is not kept
+
+    def _take(self, layouts: dict[str, Layout], taken: dict[str, Layout]) -> None:
+        layouts.update(taken)
+        for name, layout in taken.items():
+            self.numbers[name] = self.number[layout]
 
     def _cost(self, layouts: dict[str, Layout], nodes: Iterable[int]) -> float:
         return sum(self._cost_of(layouts, at) for at in nodes)
 
     def _cost_of(self, layouts: dict[str, Layout], at: int) -> float:
         """The cost of a node, worked out once for all layouts of its tensors."""
-        key = at, tuple(layouts[name] for name in self.changing[at])
-        if key not in self.costs:
-            self.costs[key] = self.model.cost(self.nodes[at], layouts)
-        return self.costs[key]
+        key = (at, *map(self.numbers.__getitem__, self.changing[at]))
+        cost = self.costs.get(key)
+        if cost is None:
+            cost = self.costs[key] = self.model.cost(self.nodes[at], layouts)
+        return cost

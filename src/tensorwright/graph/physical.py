@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -87,6 +88,11 @@ def memory_order(shape: Sequence[int], layout: Layout) -> tuple[tuple[int, int],
     Neighbouring parts of one dimension count as one: blocked and plain are the same order where
     nothing lies between block and lanes.
     """
+    return _memory_order(tuple(shape), layout)
+
+
+@lru_cache(maxsize=1 << 14)
+def _memory_order(shape: tuple[int, ...], layout: Layout) -> tuple[tuple[int, int], ...]:
     order = _order(layout, len(shape))
     dimensions = (*order, layout.axis) if layout.block > 1 else order
     found: list[tuple[int, int]] = []

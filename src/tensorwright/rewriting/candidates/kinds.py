@@ -41,10 +41,10 @@ class CandidateSearch:
     kind: SearchKind = SearchKind.BOTH
     cost: CostKind = CostKind.PROGRAMS
     seconds: float = 10.0
-    count: int = 4
+    count: int = 3
     alpha: float = 1.05
-    priced: int = 6
-    asked: int = 3
+    priced: int = 4
+    asked: int = 2
     saturation: SaturationLimits = field(default_factory=SaturationLimits)
 
 
