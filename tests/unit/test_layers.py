@@ -41,8 +41,8 @@ ROOMS = {
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
     "registry catalogue",
     "peers": "process competitors comparison",
-    "rewriting": "dims terms assumptions shapes operators text egraph extraction axioms meaning "
-    "prove prune generate library networks backtracking candidates",
+    "rewriting": "traversal dims terms assumptions shapes operators text egraph extraction axioms "
+    "meaning prove prune generate library networks backtracking candidates",
     "rewriting.backtracking": "draft_graph moves search network_search",
     "rewriting.candidates": "kinds search",
     "rewriting.extraction": "problem cheapest_trees draft local_search alternatives reduction "

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from tensorwright.rewriting.egraph import Head
+from tensorwright.rewriting.traversal import arguments_first
 
 
 class PlacedNode(NamedTuple):
@@ -133,22 +134,7 @@ class DraftGraph:
 
     def in_order(self) -> Iterator[int]:
         """All places, each after those that it reads."""
-        done: set[int] = set()
-        opened: set[int] = set()
-        stack = [(root, False) for root in reversed(self.roots)]
-        while stack:
-            place, is_ready = stack.pop()
-            if place in done:
-                continue
-            if is_ready:
-                done.add(place)
-                yield place
-                continue
-            assert place not in opened, "a graph has no loops"
-            opened.add(place)
-            stack.append((place, True))
-            below = self.nodes[place].children
-            stack += [(child, False) for child in reversed(below) if child not in done]
+        return arguments_first(self.roots, lambda place: self.nodes[place].children)
 
     def _hold(self, place: int, node: PlacedNode) -> None:
         self.nodes[place] = node

@@ -6,7 +6,7 @@ are made in the e-graph as applications of rules, so that these can be certified
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from tensorwright.rewriting.networks import (
     OperatorCosts,
     TypedOperator,
 )
+from tensorwright.rewriting.traversal import arguments_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def _started(
     """The graph of some outputs, and the node that each place stands for."""
     terms, graph = network.terms, DraftGraph()
     places: dict[Id, int] = {}
-    for name in _in_order(network, outputs):
+    for name in arguments_first(outputs, terms.children):
         children = tuple(places[child] for child in terms.children(name))
         head = terms.head_of(name)
         node = moves.placed(graph, head, children, terms.data_number(name))
@@ -108,23 +109,6 @@ def _started(
     graph.changed.clear()
     named = {place: name for name, place in places.items()}
     return graph, named
-
-
-def _in_order(network: Network, outputs: tuple[Id, ...]) -> Iterator[Id]:
-    """The nodes that some nodes are written over, and they, arguments first."""
-    done: set[Id] = set()
-    stack = [(name, False) for name in reversed(outputs)]
-    while stack:
-        name, is_ready = stack.pop()
-        if name in done:
-            continue
-        if is_ready:
-            done.add(name)
-            yield name
-            continue
-        stack.append((name, True))
-        below = network.terms.children(name)
-        stack += [(child, False) for child in reversed(below) if child not in done]
 
 
 def _applied(

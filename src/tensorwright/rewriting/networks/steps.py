@@ -7,22 +7,15 @@ from collections.abc import Mapping, Sequence
 from tensorwright.rewriting.egraph import Application, Id, used_applications
 from tensorwright.rewriting.networks.read import Network
 from tensorwright.rewriting.networks.saturate import NetworkSaturation
+from tensorwright.rewriting.traversal import arguments_first
 
 
 def choice_of(network: Network, outputs: Sequence[Id]) -> dict[Id, Id]:
     """The nodes over which some nodes are written, each for its class; of several the first."""
     terms = network.terms
     choice: dict[Id, Id] = {}
-    done: set[Id] = set()
-    stack = [(name, False) for name in reversed(outputs)]
-    while stack:
-        name, is_ready = stack.pop()
-        if is_ready:
-            choice.setdefault(terms.find(name), name)
-        elif name not in done:
-            done.add(name)
-            stack.append((name, True))
-            stack += [(child, False) for child in reversed(terms.children(name))]
+    for name in arguments_first(outputs, terms.children):
+        choice.setdefault(terms.find(name), name)
     return choice
 
 

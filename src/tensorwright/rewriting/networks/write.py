@@ -31,6 +31,7 @@ from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.read import Network
 from tensorwright.rewriting.operators import PAIRS, PARTS, REDUCTIONS, Step, follow, operator_named
 from tensorwright.rewriting.terms import Param
+from tensorwright.rewriting.traversal import NeedsItselfError, arguments_first
 
 Choice = Mapping[Id, Id]
 """The node that is taken for each class, by its leader."""
@@ -109,23 +110,14 @@ class _Writer:
 
     def _in_order(self) -> Iterator[Id]:
         """The classes that the outputs need, arguments first."""
-        done: set[Id] = set()
-        opened: set[Id] = set()
-        stack = [(self._leader(root), False) for root in reversed(self._network.outputs)]
-        while stack:
-            name, is_ready = stack.pop()
-            if name in done:
-                continue
-            if is_ready:
-                done.add(name)
-                yield name
-                continue
-            if name in opened:
-                raise self._fault(name, "it needs itself")
-            opened.add(name)
-            stack.append((name, True))
-            below = map(self._leader, self._read_by(self._node(name)))
-            stack += [(each, False) for each in reversed(tuple(below)) if each not in done]
+
+        def below(leader: Id) -> tuple[Id, ...]:
+            return tuple(map(self._leader, self._read_by(self._node(leader))))
+
+        try:
+            yield from arguments_first(map(self._leader, self._network.outputs), below)
+        except NeedsItselfError as loop:
+            raise self._fault(loop.name, "it needs itself") from None
 
     def _read_by(self, node: Id) -> tuple[Id, ...]:
         """The terms whose tensors a node reads when it is written."""
@@ -348,7 +340,7 @@ class _Writer:
     def _parts(self, node: Id) -> tuple[str, tuple[Param, ...]]:
         return self._terms.parts(self._terms.head_of(node))
 
-    def _fault(self, name: Id, reason: str) -> InternalError:
+    def _fault(self, name: object, reason: str) -> InternalError:
         return InternalError(stage="rewrite", where=f"class {name}", reason=reason)
 
 
