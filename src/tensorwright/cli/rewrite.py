@@ -21,7 +21,12 @@ from tensorwright.graph import Graph, save_onnx, simplify
 from tensorwright.graph_search import Rewritten, check_certificate, rewrite
 from tensorwright.rewriting import parse_rule, rule_text
 from tensorwright.rewriting.candidates import CostKind, SearchKind
-from tensorwright.rewriting.networks import Certificate, explain_certificate, read_certificate
+from tensorwright.rewriting.networks import (
+    NO_STEPS,
+    Certificate,
+    explain_certificate,
+    read_certificate,
+)
 from tensorwright.rewriting.prove import Proved, prove_all
 from tensorwright.tuning.session import Interrupt
 
@@ -153,8 +158,7 @@ def command(
     if wish.is_set:
         click.echo("stopped; the best so far is written", err=True)
     save_onnx(found.graph, output)
-    if found.certificate is not None:
-        write_atomically(beside, found.certificate.to_json())
+    write_atomically(beside, (found.certificate or NO_STEPS).to_json())
     for line in _report(output, found):
         click.echo(line)
     _show(found.certificate, found.source, found.graph, explain, picture)
@@ -168,7 +172,7 @@ def _show(
     picture: Path | None,
 ) -> None:
     """What else was asked for: the steps in words, both graphs as a picture."""
-    if explain and certificate is not None:
+    if explain and certificate is not None and certificate != NO_STEPS:
         click.echo(str(explain_certificate(certificate, source)))
     if picture is not None:
         click.echo(write_picture(picture, source, better))

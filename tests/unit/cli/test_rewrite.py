@@ -174,3 +174,21 @@ def test_what_cannot_be_is_refused_first(
     assert result.exit_code == (8 if "missing" in text else 2)
     assert text in result.output
     assert "Traceback" not in result.output
+
+
+def test_a_model_that_stays_has_a_certificate_too(
+    invoke: Invoke, products: Path, tmp_path: Path
+) -> None:
+    """Without a rule that may change the order of sums nothing is faster."""
+    same = tmp_path / "same.onnx"
+    result = invoke("rewrite", products, "-o", same, "--exact", "--no-measure", "--threads", 1)
+    assert "not changed: nothing faster was found" in result.stdout
+    certificate = same.with_suffix(".certificate.json")
+    checked = invoke("rewrite", "--check", certificate, products, same)
+    assert checked.exit_code == 0, checked.output
+    assert "0 rules proved, 0 steps replayed" in checked.stdout
+    better = tmp_path / "better.onnx"
+    invoke("rewrite", products, "-o", better, "--no-measure", "--threads", 1)
+    refused = invoke("rewrite", "--check", certificate, products, better)
+    assert refused.exit_code == 1
+    assert "not the graph that the certificate speaks of" in refused.output

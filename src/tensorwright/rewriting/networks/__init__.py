@@ -5,6 +5,7 @@ chooses one term for each class, and that is written as a graph again.
 """
 
 from tensorwright.rewriting.networks.certificate import (
+    NO_STEPS,
     Certificate,
     certify,
     parse_certificate,
@@ -49,6 +50,7 @@ from tensorwright.rewriting.networks.write import Outline, write_network, write_
 
 __all__ = [
     "CALL",
+    "NO_STEPS",
     "Binding",
     "Certificate",
     "Corrections",

@@ -100,6 +100,10 @@ class Certificate:
         return "{" + ",\n".join(lines) + "}\n"
 
 
+NO_STEPS = Certificate((), (), {}, ())
+"""The certificate of a network that stays as it is."""
+
+
 def certify(
     saturation: NetworkSaturation, outputs: Sequence[Id], rules: Mapping[str, Rule]
 ) -> Certificate:
