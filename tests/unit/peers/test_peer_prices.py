@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.unit.test_graph_search import chain_of_products
 
 import tensorwright
 from tensorwright.base import MachineError
-from tensorwright.graph import GraphBuilder, simplify
+from tensorwright.graph import GraphBuilder, interpret, simplify
 from tensorwright.peers import PeerPrices
 from tensorwright.rewriting.networks import TensorData, TypedOperator
+from tensorwright.zoo import random_inputs
 
 X = TensorData((64, 64))
 W = TensorData((64, 64), is_constant=True)
@@ -40,8 +42,11 @@ def test_a_runtime_that_cannot_run_is_named() -> None:
 def test_a_network_is_rewritten_for_another_runtime() -> None:
     """Two products of constants are one, for whichever runtime."""
     pytest.importorskip("onnxruntime")
-    found = tensorwright.rewrite(chain_of_products(2048), cost="onnxruntime", seconds=3)
+    graph = chain_of_products(2048)
+    found = tensorwright.rewrite(graph, cost="onnxruntime", seconds=3)
     assert found.trial is not None
-    assert found.trial.before_s > 0
-    if found.is_changed:
-        assert [node.operator for node in found.graph.nodes] == ["matmul", "relu"]
+    assert min(found.trial.before_s, found.trial.after_s) > 0
+    assert found.is_changed == (found.certificate is not None)
+    inputs = random_inputs(graph)
+    want, own = interpret(graph, inputs)["y"], interpret(found.graph, inputs)["y"]
+    np.testing.assert_allclose(own, want, rtol=1e-4, atol=1e-5)
