@@ -14,10 +14,12 @@ from __future__ import annotations
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from types import MappingProxyType
+from typing import TypeVar
 
 import onnx
 
@@ -65,6 +67,8 @@ from tensorwright.rewriting.prove import Proved, prove
 from tensorwright.runtime import Executable, seconds_in_turns, usable_threads
 from tensorwright.tuning.session import make_network_inputs
 from tensorwright.zoo import random_inputs
+
+Kind = TypeVar("Kind", SearchKind, CostKind)
 
 MOST_SECONDS = 10.0
 _LEAST_SECONDS = 1.0
@@ -185,11 +189,10 @@ def rewrite(
     Raises:  MachineError without a model of times for the target; UsageError that names file and
              line for a rule that is not proved; and what importing raises.
     """
-    kinds = SearchKind(search), CostKind(cost)
+    kinds = _kind(SearchKind, "search", search), _kind(CostKind, "cost", cost)
     own = read_own_rules(rules, is_trusted=trust)
     start = time.monotonic()
     machine = parse_target(target)
-    prices = _open_prices(kinds[1], machine, threads)
     source = simplify(model if isinstance(model, Graph) else load_onnx(model, input_shapes))
     listed = (*(each.rule for each in load_library()), *load_schemas(), *own)
     known = {rule.name: rule for rule in listed}
@@ -197,22 +200,21 @@ def rewrite(
     _warn_of_idle(own, tried)
     network = read_network(source, with_proofs=True)
     how = CandidateSearch(*kinds, usual_seconds(source) if seconds is None else seconds)
-    found = find_candidates(network, tried, prices, how, should_stop)
-    before_s = prices.seconds_of(source)
     can_run = measure and not machine.missing_on(detect_target())
-    least = _TRIED_GAIN if can_run and not should_stop() else _EXPECTED_GAIN
-    written = _written(found, known, _gains(source, found, prices, how, before_s), least)
+    with _opened_prices(how.cost, machine, threads) as prices:
+        found = find_candidates(network, tried, prices, how, should_stop)
+        before_s = prices.seconds_of(source)
+        least = _TRIED_GAIN if can_run and not should_stop() else _EXPECTED_GAIN
+        written = _written(found, known, _gains(source, found, prices, how, before_s), least)
     searched_s = time.monotonic() - start
     trial, best = None, written[0] if written else None
-    if written and can_run and not should_stop():
+    if written and least == _TRIED_GAIN:
         times = (
-            _seconds_elsewhere(source, written, kinds[1], threads)
-            if kinds[1] is CostKind.ONNXRUNTIME
+            _seconds_elsewhere(source, written, how.cost, threads)
+            if how.cost is CostKind.ONNXRUNTIME
             else _seconds_here(source, written, machine, threads, records)
         )
         trial, best = _fastest(written, times)
-    if isinstance(prices, PeerPrices):
-        prices.close()
     certificate = None if best is None else without_spare_steps(best.certificate, source)
     unknown = float("nan")
     before_s = unknown if before_s is None else before_s
@@ -231,14 +233,31 @@ def rewrite(
     )
 
 
+def _kind(kinds: type[Kind], argument: str, word: str) -> Kind:
+    """The member of an enumeration.  Raises: UsageError that lists them."""
+    try:
+        return kinds(word)
+    except ValueError:
+        raise UsageError(
+            stage="rewrite",
+            where=f"argument {argument}",
+            reason=f"there is no {word!r}",
+            remedy="one of " + ", ".join(kind.value for kind in kinds),
+        ) from None
+
+
 def usual_seconds(graph: Graph) -> float:
     """How long a graph is looked for where nothing is said."""
     return min(MOST_SECONDS, max(_LEAST_SECONDS, _OPERATOR_S * len(graph.nodes)))
 
 
-def _open_prices(cost: CostKind, machine: Target, threads: int | None) -> Prices:
+@contextmanager
+def _opened_prices(cost: CostKind, machine: Target, threads: int | None) -> Iterator[Prices]:
+    """What says what operators and graphs cost, for as long as it is asked."""
     if cost is CostKind.ONNXRUNTIME:
-        return PeerPrices(cost.value, usable_threads(threads))
+        with PeerPrices(cost.value, usable_threads(threads)) as measured:
+            yield measured
+        return
     pricing = open_pricing(machine, threads)
     if pricing is None:
         raise MachineError(
@@ -247,7 +266,7 @@ def _open_prices(cost: CostKind, machine: Target, threads: int | None) -> Prices
             reason="no model says what programs take on it",
             remedy="set the knob default_schedule to model",
         )
-    return ProgramPrices(machine, pricing)
+    yield ProgramPrices(machine, pricing)
 
 
 def _gains(

@@ -10,7 +10,7 @@ import pytest
 
 import tensorwright
 from tensorwright import graph_search
-from tensorwright.base import MachineError, override
+from tensorwright.base import MachineError, UsageError, override
 from tensorwright.graph import Graph, GraphBuilder, interpret
 from tensorwright.rewriting import parse_rule
 from tensorwright.rewriting.networks import NetworkRules
@@ -94,3 +94,9 @@ def test_an_interrupt_keeps_the_best_so_far() -> None:
     found = tensorwright.rewrite(chain_of_products(), should_stop=lambda: next(asked, True))
     assert found.trial is None
     assert "interrupt" in found.stop_text
+
+
+@pytest.mark.parametrize("argument", ["search", "cost"])
+def test_an_unknown_word_is_refused(argument: str) -> None:
+    with pytest.raises(UsageError, match="there is no 'guess'"):
+        tensorwright.rewrite(chain_of_products(), **{argument: "guess"})  # type: ignore[arg-type]
