@@ -25,6 +25,7 @@ import onnx
 
 from tensorwright.base import MachineError, Target, UsageError, detect_target
 from tensorwright.graph import Graph, are_alike, load_onnx, save_onnx, simplify, to_onnx
+from tensorwright.kept_graphs import proved_beside
 from tensorwright.peers import PeerPrices, compare_versions
 from tensorwright.pipeline import (
     Model,
@@ -37,7 +38,7 @@ from tensorwright.pipeline import (
     parse_target,
 )
 from tensorwright.processes import never
-from tensorwright.rewriting import Rule, rule_text
+from tensorwright.rewriting import Rule
 from tensorwright.rewriting.candidates import (
     Candidates,
     CandidateSearch,
@@ -63,7 +64,6 @@ from tensorwright.rewriting.networks import (
     without_spare_steps,
     write_network,
 )
-from tensorwright.rewriting.prove import Proved, prove
 from tensorwright.runtime import Executable, seconds_in_turns, usable_threads
 from tensorwright.tuning.session import make_network_inputs
 from tensorwright.zoo import random_inputs
@@ -309,13 +309,8 @@ def _certificate(
     """
     outputs = chosen_outputs(saturation.network, choice)
     found = certify(saturation, outputs, known)
-    proved = {rule_text(rule) for rule in known.values()}
-
-    def is_proved(rule: Rule) -> bool:
-        return rule_text(rule) in proved or isinstance(prove(rule, confirm=False), Proved)
-
     try:
-        replay(found, read_network(saturation.network.graph), is_proved)
+        replay(found, read_network(saturation.network.graph), proved_beside(known.values()))
     except UsageError:
         return None
     return found

@@ -7,6 +7,8 @@ what rewrites is not needed to compile.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from tensorwright.base import UsageError
 from tensorwright.graph import Graph, simplify
 from tensorwright.rewriting import Rule, rule_text
@@ -19,14 +21,17 @@ def follow(text: str, source: Graph) -> Graph | None:
     """The graph that a certificate leads to from a simplified network; None where this version
     cannot follow it.
     """
+    shipped = (each.rule for each in load_library())
     try:
         certificate = parse_certificate(text, "the record store")
-        return simplify(replay(certificate, read_network(source), _is_proved))
+        return simplify(replay(certificate, read_network(source), proved_beside(shipped)))
     except UsageError:
         return None
 
 
-def _is_proved(rule: Rule) -> bool:
-    """Whether a rule ships, or is proved now."""
-    shipped = {rule_text(each.rule) for each in load_library()}
-    return rule_text(rule) in shipped or isinstance(prove(rule, confirm=False), Proved)
+def proved_beside(known: Iterable[Rule]) -> Callable[[Rule], bool]:
+    """Says whether a rule may be applied: it is one of those that are proved already, or is proved
+    when it is asked for.
+    """
+    texts = frozenset(map(rule_text, known))
+    return lambda rule: rule_text(rule) in texts or isinstance(prove(rule, confirm=False), Proved)

@@ -10,9 +10,8 @@ from tests.unit.test_graph_search import chain_of_products
 
 import tensorwright
 from tensorwright import graph_search, joint_search, pipeline
-from tensorwright.base import Target
 from tensorwright.graph import interpret, simplify
-from tensorwright.pipeline import keep_graph, kept_graph
+from tensorwright.pipeline import keep_graph, kept_graph, parse_target
 from tensorwright.records import MemoryStore
 from tensorwright.zoo import random_inputs
 
@@ -39,7 +38,7 @@ def test_the_graph_that_is_tuned_is_kept_and_compiled_from_then_on(
     inputs = random_inputs(graph)
     want = interpret(graph, inputs)["y"]
     np.testing.assert_allclose(executable.run(inputs)["y"], want, rtol=1e-4, atol=1e-5)
-    kept = kept_graph(store, simplify(graph), Target.parse("native"), None)
+    kept = kept_graph(store, simplify(graph), parse_target(None), None)
     assert kept is not None
     assert [node.operator for node in kept.nodes] == ["matmul", "relu"]
     compiled = tensorwright.compile(graph, records=store)
@@ -51,7 +50,7 @@ def test_the_graph_that_is_tuned_is_kept_and_compiled_from_then_on(
 def test_without_rewriting_the_graph_stays() -> None:
     graph, store = chain_of_products(), MemoryStore()
     tensorwright.optimize(graph, trials=4, records=store, rewrite=False)
-    assert kept_graph(store, simplify(graph), Target.parse("native"), None) is None
+    assert kept_graph(store, simplify(graph), parse_target(None), None) is None
 
 
 def test_a_graph_that_loses_as_tuned_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,10 +58,10 @@ def test_a_graph_that_loses_as_tuned_is_given_up(monkeypatch: pytest.MonkeyPatch
     rewriting_wins(monkeypatch)
     monkeypatch.setattr(joint_search, "seconds_in_turns", lambda *_, **__: [2.0, 1.0])
     found = joint_search.search_jointly(
-        simplify(graph), Target.parse("native"), None, store, joint_search.Search(trials(4))
+        simplify(graph), parse_target(None), None, store, joint_search.Search(trials(4))
     )
     assert [node.operator for node in found.graph.nodes] == ["matmul", "matmul", "relu"]
-    assert kept_graph(store, simplify(graph), Target.parse("native"), None) is not None
+    assert kept_graph(store, simplify(graph), parse_target(None), None) is not None
     assert found.rewritten is not None
     assert found.rewritten.is_changed
 
@@ -74,7 +73,7 @@ def trials(count: int) -> joint_search.Budget:
 @pytest.mark.parametrize("text", ["{}", '{"format": "of another version"}'])
 def test_what_cannot_be_followed_is_not_used(text: str, tmp_path: Path) -> None:
     graph, store = simplify(chain_of_products()), MemoryStore()
-    target = Target.parse("native")
+    target = parse_target(None)
     keep_graph(store, graph, target, None, text)
     assert kept_graph(store, graph, target, None) is None
     pipeline.compile(graph, records=store)
