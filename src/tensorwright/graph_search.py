@@ -4,14 +4,13 @@
     search     rewriting.find_candidates              proved rules    graphs, priced as programs
     certify    rewriting.networks.certify             the cheapest    why they compute the same
     write      rewriting.networks.write_network       the cheapest    Graph
-    measure    runtime.seconds_in_turns               Executables     the fastest
+    measure    graph_trial.seconds_here               Executables     the fastest
 
 The graph that came in is one of the candidates: what is not faster is not changed.
 """
 
 from __future__ import annotations
 
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,17 +23,15 @@ from typing import TypeVar
 import onnx
 
 from tensorwright.base import MachineError, Target, UsageError, detect_target
-from tensorwright.graph import Graph, are_alike, load_onnx, save_onnx, simplify, to_onnx
+from tensorwright.graph import Graph, are_alike, load_onnx, simplify, to_onnx
+from tensorwright.graph_trial import seconds_elsewhere, seconds_here
 from tensorwright.kept_graphs import proved_beside
-from tensorwright.peers import PeerPrices, compare_versions
+from tensorwright.peers import PeerPrices
 from tensorwright.pipeline import (
     Model,
     Records,
     Shapes,
-    cut,
-    finish,
     open_pricing,
-    opened,
     parse_target,
 )
 from tensorwright.processes import never
@@ -64,9 +61,7 @@ from tensorwright.rewriting.networks import (
     without_spare_steps,
     write_network,
 )
-from tensorwright.runtime import Executable, seconds_in_turns, usable_threads
-from tensorwright.tuning.session import make_network_inputs
-from tensorwright.zoo import random_inputs
+from tensorwright.runtime import usable_threads
 
 Kind = TypeVar("Kind", SearchKind, CostKind)
 
@@ -80,8 +75,6 @@ _TRIED_GAIN = 1.01
 _MEASURED_GAIN = 1.01
 """... and changed where it is so many times as fast as that was: less is noise."""
 _TRIED = 2
-_TURNS = 40
-_TURNS_S = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +202,11 @@ def rewrite(
     searched_s = time.monotonic() - start
     trial, best = None, written[0] if written else None
     if written and least == _TRIED_GAIN:
+        graphs = (source, *(each.graph for each in written))
         times = (
-            _seconds_elsewhere(source, written, how.cost, threads)
+            seconds_elsewhere(graphs, how.cost.value, threads)
             if how.cost is CostKind.ONNXRUNTIME
-            else _seconds_here(source, written, machine, threads, records)
+            else seconds_here(graphs, machine, threads, records)
         )
         trial, best = _fastest(written, times)
     certificate = None if best is None else without_spare_steps(best.certificate, source)
@@ -314,38 +308,6 @@ def _certificate(
     except UsageError:
         return None
     return found
-
-
-def _seconds_here(
-    source: Graph,
-    written: Sequence[_Written],
-    machine: Target,
-    threads: int | None,
-    records: Records | None,
-) -> Sequence[float]:
-    """Run executables of the source and of others in turns."""
-    executables: list[Executable] = []
-    with opened(records) as store:
-        for graph in (source, *(each.graph for each in written)):
-            parts = cut(graph, machine, threads)
-            executables.append(finish(parts, machine, threads, store))
-    inputs = make_network_inputs(parts)
-    times = seconds_in_turns(executables, inputs, rounds=_TURNS, limit_s=_TURNS_S)
-    assert times is not None, "nobody stops it"
-    return times
-
-
-def _seconds_elsewhere(
-    source: Graph, written: Sequence[_Written], kind: CostKind, threads: int | None
-) -> Sequence[float]:
-    """Run the source and others in turns in another runtime."""
-    with tempfile.TemporaryDirectory(prefix="tensorwright-trial-") as folder:
-        paths: list[str] = []
-        for place, graph in enumerate((source, *(each.graph for each in written))):
-            paths.append(f"{folder}/{place}.onnx")
-            save_onnx(graph, paths[-1])
-        inputs = random_inputs(source)
-        return compare_versions(kind.value, paths, inputs, usable_threads(threads)).times_s
 
 
 def _fastest(written: Sequence[_Written], times: Sequence[float]) -> tuple[Trial, _Written | None]:

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 import tensorwright
-from tensorwright import graph_search
+from tensorwright import graph_search, graph_trial
 from tensorwright.base import MachineError, UsageError, override
 from tensorwright.graph import Graph, GraphBuilder, interpret
 from tensorwright.rewriting import parse_rule
@@ -81,7 +81,7 @@ def test_what_is_measured_decides(
     def timed(executables: list[object], *_: object, **__: object) -> list[float]:
         return [2.0, *[after_s] * (len(executables) - 1)]
 
-    monkeypatch.setattr(graph_search, "seconds_in_turns", timed)
+    monkeypatch.setattr(graph_trial, "seconds_in_turns", timed)
     found = tensorwright.rewrite(chain_of_products())
     assert found.is_changed == is_kept
     assert found.trial == graph_search.Trial(2.0, after_s)

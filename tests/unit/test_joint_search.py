@@ -9,7 +9,7 @@ import pytest
 from tests.unit.test_graph_search import chain_of_products
 
 import tensorwright
-from tensorwright import graph_search, joint_search, pipeline
+from tensorwright import graph_trial, joint_search, pipeline
 from tensorwright.graph import interpret, simplify
 from tensorwright.pipeline import keep_graph, kept_graph, parse_target
 from tensorwright.records import MemoryStore
@@ -25,7 +25,7 @@ def rewriting_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     def first_loses(executables: list[object], *_: object, **__: object) -> list[float]:
         return [2.0, *[1.0] * (len(executables) - 1)]
 
-    monkeypatch.setattr(graph_search, "seconds_in_turns", first_loses)
+    monkeypatch.setattr(graph_trial, "seconds_in_turns", first_loses)
     monkeypatch.setattr(joint_search, "seconds_in_turns", lambda *_, **__: [1.0, 2.0])
 
 
