@@ -45,8 +45,8 @@ ROOMS = {
     "meaning prove prune generate library networks backtracking candidates",
     "rewriting.backtracking": "draft_graph moves search network_search",
     "rewriting.candidates": "kinds search",
-    "rewriting.extraction": "problem cheapest_trees draft local_search alternatives reduction "
-    "exact serialized",
+    "rewriting.extraction": "problem cheapest_trees contraction draft local_search alternatives "
+    "reduction exact serialized",
     "rewriting.generate": "preset fingerprint parallel enumerate candidates generalize presets "
     "generate",
     "rewriting.networks": "opaque few_dimensions network_analysis term_builder counterparts read "

@@ -1,12 +1,13 @@
 """The cheapest term of an e-graph, shared subterms counted once. Read `problem.py` first.
 
 `cheapest_trees.py` starts, `local_search.py` improves by steps that `draft.py` counts, and
-`alternatives.py` finds others; `exact.py` proves, with what `reduction.py` leaves; `serialized.py`
-reads and writes the JSON of other tools.
+`alternatives.py` finds others; `contraction.py` leaves out what is free; `exact.py` proves, with
+what `reduction.py` leaves; `serialized.py` reads and writes the JSON of other tools.
 """
 
 from tensorwright.rewriting.extraction.alternatives import cheap_selections
 from tensorwright.rewriting.extraction.cheapest_trees import cheapest_trees
+from tensorwright.rewriting.extraction.contraction import Contraction, contracted
 from tensorwright.rewriting.extraction.exact import ExactExtraction, cheapest_exact
 from tensorwright.rewriting.extraction.local_search import LocalSearch, cheapest_dag
 from tensorwright.rewriting.extraction.problem import ExtractionProblem, Selection
@@ -18,6 +19,7 @@ from tensorwright.rewriting.extraction.serialized import (
 )
 
 __all__ = [
+    "Contraction",
     "ExactExtraction",
     "ExtractionProblem",
     "LocalSearch",
@@ -27,6 +29,7 @@ __all__ = [
     "cheapest_dag",
     "cheapest_exact",
     "cheapest_trees",
+    "contracted",
     "egraph_text",
     "read_egraph",
     "write_egraph",

@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
+from tensorwright.rewriting.extraction.contraction import contracted
 from tensorwright.rewriting.extraction.local_search import cheapest_dag
 from tensorwright.rewriting.extraction.problem import ExtractionProblem, Selection, strong_parts
 from tensorwright.rewriting.extraction.reduction import reduced
@@ -68,10 +69,18 @@ def cheapest_exact(
     start   a selection to beat; that of the local search where none is given
     """
     began = time.perf_counter()
+    small = contracted(problem)
+    found = _search(small.problem, start and small.contracted(start), limit_s)
+    selection = small.expanded(found.selection)
+    return replace(found, selection=selection, seconds=time.perf_counter() - began)
+
+
+def _search(problem: ExtractionProblem, start: Selection | None, limit_s: float) -> ExactExtraction:
+    began = time.perf_counter()
     best = start or cheapest_dag(problem).selection
     program = _Program(problem, best.cost)
     bound, solves = program.reduced.bound, 0
-    while True:
+    while best.cost > bound:
         left_s = limit_s - (time.perf_counter() - began)
         if left_s <= 0:
             break

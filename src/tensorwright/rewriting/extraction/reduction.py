@@ -7,9 +7,13 @@ What every term of a class contains is needed by whoever needs the class.  So
 
     a node above a class that needs the node's own class would close a cycle,
     a node costs at least itself and the cheapest node of each class that it or a root needs,
-    a node of whose class another node costs no more and stands above no other class is not needed.
+    a node is dominated where its class is had for no more from classes that the node needs anyway,
+    a node is of no use where each node above its class is of a class that the first needs itself,
+    or that is had from what it needs: two products that are concatenated to be split again.  What
+    that costs more, of all of them together, must not be more than the node costs.
 
-Each of these may make more classes needed, so the first two are repeated until nothing changes.
+Nodes that are dominated or of no use are left out one by one: of two that dominate each other one
+stays.  Each of these may make more classes needed, so all are repeated until nothing changes.
 The sets of needed classes take the square of the number of classes in bits: 300 MB for 50,000.
 """
 
@@ -17,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +29,7 @@ import numpy as np
 from tensorwright.rewriting.extraction.problem import ExtractionProblem
 
 _SLACK = 1e-9
+_STEPS = 3  # in which a class is had from others
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +66,82 @@ class _Reduction:
         for node, name in enumerate(problem.node_class):
             for each in self._below[node]:
                 self._above.setdefault(each, set()).add(name)
+        self._masks = tuple(sum(1 << each for each in below) for below in self._below)
         self._needed: dict[int, int] = {}
 
     def run(self) -> Reduced:
-        self._drop_dominated()
         is_changed = True
         while is_changed:
             self._find_needed()
             is_changed = self._drop_dear()
+            is_changed |= self._drop_dominated()
+            is_changed |= self._drop_useless()
         self._drop_unreachable()
         roots = self._roots()
         needed = frozenset(name for name in self._members if roots >> name & 1)
         nodes = sorted(node for nodes in self._members.values() for node in nodes)
         return Reduced(tuple(nodes), needed, self._cost(roots, self._least()))
 
-    def _drop_dominated(self) -> None:
+    def _drop_dominated(self) -> bool:
+        is_changed = False
         for name, nodes in self._members.items():
-            kept: list[int] = []
-            for node in sorted(nodes, key=lambda each: (self._problem.cost[each], each)):
-                own = set(self._below[node])
-                if not any(own.issuperset(self._below[other]) for other in kept):
-                    kept.append(node)
-            self._members[name] = kept
+            for node in sorted(nodes, key=lambda each: (-self._problem.cost[each], each)):
+                known = self._needed_below(node) or 0
+                if math.isfinite(self._derived(name, known, node, self._problem.cost[node])):
+                    nodes.remove(node)
+                    is_changed = True
+        return is_changed
+
+    def _drop_useless(self) -> bool:
+        users: dict[int, list[int]] = {}
+        for node in (node for nodes in self._members.values() for node in nodes):
+            for each in self._below[node]:
+                users.setdefault(each, []).append(node)
+        is_changed = False
+        for name, nodes in self._members.items():
+            if name in self._problem.roots:
+                continue
+            for node in list(nodes):
+                if self._is_useless(name, node, users.get(name, ())):
+                    nodes.remove(node)
+                    is_changed = True
+        return is_changed
+
+    def _is_useless(self, name: int, node: int, users: Iterable[int]) -> bool:
+        known, cost = self._needed_below(node) or 0, self._problem.cost
+        left = cost[node]
+        for user in users:
+            above = self._problem.node_class[user]
+            if known >> above & 1 or user not in self._members[above]:
+                continue
+            most = left + cost[user]
+            left = min(left, most - self._derived(above, known, user, most, 1 << name))
+            if left < 0:
+                return False
+        return True
+
+    def _derived(
+        self, name: int, known: int, but: int, most: float, hidden: int = 0, steps: int = _STEPS
+    ) -> float:
+        """What a class costs where some classes are known; infinite where that is more than `most`,
+        or takes more steps.
+
+        but   a node that is not taken      hidden   classes that are not used
+        """
+        best = math.inf
+        hidden |= 1 << name
+        for node in self._members[name]:
+            total = self._problem.cost[node]
+            if node == but or total > most or self._masks[node] & hidden:
+                continue
+            unknown = [each for each in self._below[node] if not known >> each & 1]
+            if unknown and steps == 1:
+                continue
+            for each in unknown:
+                total += self._derived(each, known, but, most - total, hidden, steps - 1)
+            if total <= most:
+                best = most = total
+        return best
 
     def _find_needed(self) -> None:
         """The greatest solution: terms are finite, so nothing is its own reason to be left out."""

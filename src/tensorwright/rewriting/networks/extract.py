@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from tensorwright.graph import Graph
 from tensorwright.rewriting.egraph import Id
-from tensorwright.rewriting.extraction import ExtractionProblem, Selection
+from tensorwright.rewriting.extraction import ExtractionProblem, Selection, contracted
 from tensorwright.rewriting.networks.network_analysis import TypedOperator
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts
 from tensorwright.rewriting.networks.program_prices import PricedKernel
@@ -41,14 +41,22 @@ class NetworkExtraction:
             nodes.append((own, cost, below))
         self._leaders = {number: leader for leader, number in numbers.items()}
         roots = [numbers[terms.find(root)] for root in network.outputs]
-        self.problem = ExtractionProblem.of(nodes, roots)
+        self._contraction = contracted(ExtractionProblem.of(nodes, roots))
+        self.problem = self._contraction.problem
+        self._terms = terms
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """What each node applies, with its parameters, as text."""
+        names = (self._ids[node] for node in self._contraction.nodes)
+        heads = (self._terms.parts(self._terms.head_of(name)) for name in names)
+        return tuple(" ".join(map(str, (operator, *params))) for operator, params in heads)
 
     def choice(self, selection: Selection) -> Mapping[Id, Id]:
         """The node that is taken for each class, by its leader."""
-        return {
-            self._leaders[number]: self._ids[node]
-            for number, node in selection.choice(self.problem).items()
-        }
+        contraction = self._contraction
+        chosen = contraction.expanded(selection).choice(contraction.whole)
+        return {self._leaders[number]: self._ids[node] for number, node in chosen.items()}
 
 
 class Corrections:

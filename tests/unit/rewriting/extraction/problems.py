@@ -9,14 +9,16 @@ import random
 from tensorwright.rewriting.extraction import ExtractionProblem, Selection
 
 
-def random_problem(seed: int, classes: int = 7, most_nodes: int = 3) -> ExtractionProblem:
+def random_problem(
+    seed: int, classes: int = 7, most_nodes: int = 3, costs: tuple[int, int] = (0, 5)
+) -> ExtractionProblem:
     """Some nodes of each class over any classes; loops are frequent, and one class is a leaf."""
     source = random.Random(seed)
     nodes: list[tuple[int, float, tuple[int, ...]]] = [(classes - 1, 1.0, ())]
     for name in range(classes - 1):
         for _ in range(source.randint(1, most_nodes)):
             below = tuple(source.randrange(classes) for _ in range(source.randint(1, 3)))
-            nodes.append((name, float(source.randint(0, 5)), below))
+            nodes.append((name, float(source.randint(*costs)), below))
     return ExtractionProblem.of(nodes, (0, 1))
 
 
@@ -42,4 +44,16 @@ def merged(count: int = 2) -> ExtractionProblem:
     for name in range(1, count + 1):
         nodes += [(name, 10.0, (tensor,)), (name, 0.0, (shared,))]
     nodes += [(shared, 11.0, (tensor,)), (tensor, 0.0, ())]
+    return ExtractionProblem.of(nodes, (0,))
+
+
+def split_again() -> ExtractionProblem:
+    """Three products, alone or as parts of one product, where parts may be concatenated, too.
+
+    Classes: 0 all of them, 1 2 3 the products, 4 the first two, 5 the three, 6 the tensor.
+    """
+    nodes: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, (1, 2, 3)), (6, 0.0, ())]
+    nodes += [(name, 10.0, (6,)) for name in (1, 2, 3)]
+    nodes += [(1, 1.0, (4,)), (2, 1.0, (4,)), (3, 1.0, (5,)), (4, 2.0, (5,))]
+    nodes += [(4, 4.0, (1, 2)), (5, 6.0, (4, 3)), (4, 15.0, (6,)), (5, 23.0, (6,))]
     return ExtractionProblem.of(nodes, (0,))

@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests.unit.rewriting.extraction.problems import best_of_all, merged, random_problem
+from tests.unit.rewriting.extraction.problems import (
+    best_of_all,
+    merged,
+    random_problem,
+    split_again,
+)
 
 from tensorwright.rewriting.extraction import (
     ExtractionProblem,
@@ -14,6 +19,7 @@ from tensorwright.rewriting.extraction import (
     cheapest_dag,
     cheapest_exact,
     cheapest_trees,
+    contracted,
 )
 from tensorwright.rewriting.extraction.draft import Draft
 from tensorwright.rewriting.extraction.reduction import reduced
@@ -86,6 +92,37 @@ def test_what_is_left_out_is_not_needed(seed: int) -> None:
     assert left.bound <= best + 1e-9
     chosen = cheapest_exact(problem).selection.choice(problem)
     assert left.needed <= chosen.keys()
+
+
+def test_what_is_concatenated_to_be_split_again_is_left_out() -> None:
+    problem = split_again()
+    left = reduced(problem, cheapest_dag(problem).selection.cost)
+    concatenations = {node for node in left.nodes if len(problem.children[node]) == 2}
+    assert not concatenations - set(problem.members[0])
+    assert cheapest_exact(problem).selection.cost == best_of_all(problem)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_free_need_not_be_chosen(seed: int) -> None:
+    problem = random_problem(seed, costs=(0, 2))
+    best = best_of_all(problem)
+    if best == math.inf:
+        return
+    small = contracted(problem)
+    whole = cheapest_exact(problem)
+    assert whole.selection.cost == pytest.approx(best)
+    assert whole.is_optimal
+    left = small.contracted(whole.selection)
+    assert left.cost == pytest.approx(best)
+    assert small.expanded(left).cost == pytest.approx(best)
+    assert len(small.problem.cost) + len(small.free) <= len(problem.cost)
+
+
+def test_a_problem_of_which_all_is_free_has_a_selection() -> None:
+    problem = ExtractionProblem.of([(0, 0.0, (1,)), (1, 0.0, ())], (0,))
+    found = cheapest_exact(problem)
+    assert found.selection.nodes == (1, 0)
+    assert found.is_optimal
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
