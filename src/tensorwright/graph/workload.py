@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
 
 from tensorwright.base import InternalError, Printer, UsageError
 from tensorwright.expr import (
@@ -96,9 +99,74 @@ def build_workload(graph: Graph, nodes: Sequence[Node]) -> BoundWorkload:
     """The tensor program of some nodes, which are in topological order; it gives the outputs of the
     last.
 
-    Constants of one element become numbers in the program, other constants stay inputs.
+    Constants of one element become numbers in the program, other constants stay inputs.  Networks
+    repeat themselves: equal pieces are built once.
     Raises:  InternalError for a node that only the host can run.
     """
+    for node in nodes:
+        if operator_of(node).meaning is None:
+            reason = "only the host can run it"
+            raise InternalError(stage="workload", where=node.label, reason=reason)
+    piece, names = _piece(graph, nodes)
+    bound = _built(piece)
+    return BoundWorkload(
+        bound.workload,
+        tuple(names[int(each)] for each in bound.inputs),
+        tuple(names[int(each)] for each in bound.outputs),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Nodes and their tensors, which are called by numbers in order of appearance.
+
+    signature   all that a workload depends on; pieces are equal if it is
+    graph       types, layouts and constants; those of several elements have no values
+    """
+
+    signature: tuple[object, ...]
+    graph: Graph = field(compare=False)
+
+
+def _piece(graph: Graph, nodes: Sequence[Node]) -> tuple[_Piece, tuple[str, ...]]:
+    """A piece, and the name of each of its tensors in the graph."""
+    numbers: dict[str, str] = {}
+    renamed: list[Node] = []
+    for node in nodes:
+        for name in (*node.inputs, *node.outputs):
+            numbers.setdefault(name, str(len(numbers)))
+        inputs, outputs = (
+            tuple(numbers[name] for name in names) for names in (node.inputs, node.outputs)
+        )
+        renamed.append(replace(node, inputs=inputs, outputs=outputs))
+    types = {number: graph.types[name] for name, number in numbers.items()}
+    layouts = {number: graph.layouts.get(name, PLAIN) for name, number in numbers.items()}
+    constants = {
+        number: _without_values(graph.constants[name])
+        for name, number in numbers.items()
+        if name in graph.constants
+    }
+    signature = (
+        # as text, where True is not 1 and 0.0 not -0.0
+        *(f"{each.operator} {each.inputs} {each.outputs} {each.attributes}" for each in renamed),
+        *types.values(),
+        *layouts.values(),
+        *((number, array.size == 1 and array.tobytes()) for number, array in constants.items()),
+    )
+    given = renamed[-1].outputs
+    small = Graph(graph.name, (), constants, tuple(renamed), given, types, layouts)
+    return _Piece(signature, small), tuple(numbers)
+
+
+def _without_values(array: Array) -> Array:
+    """An array of one element as it is, others of the same shape without memory."""
+    return array if array.size == 1 else np.broadcast_to(np.zeros((), array.dtype), array.shape)
+
+
+@lru_cache(maxsize=1 << 12)
+def _built(piece: _Piece) -> BoundWorkload:
+    """The workload of a piece, bound to its numbers."""
+    graph, nodes = piece.graph, piece.graph.nodes
     given = nodes[-1].outputs
     plain, layouts = _plain_program(graph, nodes)
     order = topological_order(*(plain[name] for name in given))
@@ -186,17 +254,14 @@ def _plain_program(
     tensors: dict[str, Tensor] = {}
     layouts: dict[Tensor, Layout] = {}
     for node in nodes:
-        operator = operator_of(node)
-        if operator.meaning is None:
-            raise InternalError(
-                stage="workload", where=node.label, reason="only the host can run it"
-            )
+        meaning = operator_of(node).meaning
+        assert meaning is not None, "asked before"
         for name in node.inputs:
             if name not in tensors:
                 type_ = graph.types[name]
                 tensors[name] = Placeholder(name, type_.shape, type_.dtype)
                 layouts[tensors[name]] = graph.layouts.get(name, PLAIN)
-        results = operator.meaning(tuple(tensors[n] for n in node.inputs), node.attribute_map)
+        results = meaning(tuple(tensors[n] for n in node.inputs), node.attribute_map)
         for name, result in zip(node.outputs, results, strict=True):
             tensors[name] = result
             layouts[result] = graph.layouts.get(name, PLAIN)

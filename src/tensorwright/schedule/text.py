@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import MISSING, fields
 from enum import Enum
+from functools import lru_cache
 from typing import Any, get_type_hints
 
 from tensorwright.base import UsageError
@@ -46,7 +47,7 @@ def parse_step(text: str, kinds: dict[str, type]) -> Any:
         known = ", ".join(sorted(kinds))
         raise _bad(text, "this is no schedule step", f"name(arguments) with a name of {known}")
     arguments = _split_arguments(found[2], text)
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     listed = fields(kind)
     needed = sum(field.default is MISSING for field in listed)
     if not needed <= len(arguments) <= len(listed):
@@ -57,6 +58,12 @@ def parse_step(text: str, kinds: dict[str, type]) -> Any:
         for field, argument in zip(listed, arguments, strict=False)
     }
     return kind(**values)
+
+
+@lru_cache(maxsize=256)
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of the fields of a step."""
+    return get_type_hints(kind)
 
 
 def _split_arguments(text: str, step: str) -> list[str]:
