@@ -23,7 +23,7 @@ from typing import TypeVar
 import onnx
 
 from tensorwright.base import MachineError, Target, UsageError, detect_target
-from tensorwright.graph import Graph, are_alike, load_onnx, simplify, to_onnx
+from tensorwright.graph import FoldedConstants, Graph, are_alike, load_onnx, simplify, to_onnx
 from tensorwright.graph_trial import seconds_elsewhere, seconds_here
 from tensorwright.kept_graphs import proved_beside
 from tensorwright.peers import PeerPrices
@@ -284,12 +284,13 @@ def _written(
 ) -> list[_Written]:
     """The most promising candidates as graphs, those that gain the most first."""
     written: list[_Written] = []
+    folded = FoldedConstants()
     for candidate, gain in zip(found.found, gains, strict=True):
         if gain < least or len(written) == _TRIED:
             continue
         certificate = _certificate(found.saturation, candidate.choice, known)
         if certificate is not None:
-            graph = simplify(write_network(found.saturation.network, candidate.choice))
+            graph = simplify(write_network(found.saturation.network, candidate.choice), folded)
             after_s = candidate.programs_s or float("nan")
             written.append(_Written(graph, after_s, certificate))
     return written

@@ -29,7 +29,12 @@ from tensorwright.graph.partition import (
     partition,
     verify_partition,
 )
-from tensorwright.graph.passes import PASSES, simplify, simplify_with_report
+from tensorwright.graph.passes import (
+    PASSES,
+    FoldedConstants,
+    simplify,
+    simplify_with_report,
+)
 from tensorwright.graph.physical import physical_shape, to_physical, to_plain
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import are_alike, rename_tensors
@@ -48,6 +53,7 @@ __all__ = [
     "AliasCall",
     "ConcatInPlace",
     "Constants",
+    "FoldedConstants",
     "Graph",
     "GraphBuilder",
     "HostCall",

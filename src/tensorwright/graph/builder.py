@@ -15,9 +15,14 @@ from tensorwright.ops import Array, AttributeValue, TensorType
 
 
 def frozen_array(value: ArrayLike) -> Array:
-    """A read-only, contiguous array in native byte order; copies only where it must."""
+    """A read-only, contiguous array in native byte order: itself where it is, else copied only
+    where it must be.
+    """
     array = np.asarray(value)
-    array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
+    is_native = array.dtype.isnative and array.flags.c_contiguous
+    if not is_native:
+        shape, native = array.shape, array.dtype.newbyteorder("=")
+        array = np.ascontiguousarray(array, native).reshape(shape)  # which gives scalars an axis
     if array.flags.writeable:
         array = array.view()
         array.flags.writeable = False

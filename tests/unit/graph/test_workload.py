@@ -216,3 +216,29 @@ def test_an_expression_needs_different_names() -> None:
         program_workload([total])
     with pytest.raises(UsageError, match="c is none of its placeholders"):
         program_workload([compute("one", (3,), lambda i: a[i] + 1.0)], frozenset({"c"}))
+
+
+def _scaled(factors: tuple[float, float]) -> Graph:
+    """Two pieces that differ in their names and, perhaps, in a constant of one element."""
+    builder = GraphBuilder("scaled")
+    x = builder.input("x", (4, 16))
+    for number, factor in enumerate(factors):
+        scale = builder.constant(np.float32(factor), f"scale_{number}")
+        x = builder.add("relu", builder.add("mul", x, scale))
+    return builder.finish([x])
+
+
+def test_equal_pieces_of_a_network_are_one_workload_bound_to_other_tensors() -> None:
+    graph = _scaled((2.0, 2.0))
+    first, second = (build_workload(graph, graph.nodes[at : at + 2]) for at in (0, 2))
+    assert first.workload is second.workload
+    assert first.inputs == ("x",)
+    assert second.inputs == first.outputs
+    assert second.outputs == graph.outputs
+
+
+@pytest.mark.parametrize("factors", [(2.0, 3.0), (0.0, -0.0)])
+def test_pieces_with_other_numbers_are_other_workloads(factors: tuple[float, float]) -> None:
+    graph = _scaled(factors)
+    first, second = (build_workload(graph, graph.nodes[at : at + 2]) for at in (0, 2))
+    assert first.workload.key != second.workload.key

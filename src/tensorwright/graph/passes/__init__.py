@@ -14,7 +14,7 @@ from tensorwright.graph.passes.absorb import absorb_scale, absorb_shift
 from tensorwright.graph.passes.affine import merge_affine
 from tensorwright.graph.passes.batch_norm import lower_batch_norm
 from tensorwright.graph.passes.common_subexpressions import merge_common_subexpressions
-from tensorwright.graph.passes.constant_folding import fold_constants
+from tensorwright.graph.passes.constant_folding import FoldedConstants, fold_constants
 from tensorwright.graph.passes.constant_sums import sum_constants
 from tensorwright.graph.passes.dead_code import remove_dead_code
 from tensorwright.graph.passes.filter_scales import scale_data_for_filters
@@ -68,9 +68,11 @@ class Simplification:
         return f"{len(self.graph.nodes)} nodes after {self.rounds} rounds: {changes or 'no change'}"
 
 
-def simplify_with_report(graph: Graph) -> Simplification:
+def simplify_with_report(graph: Graph, known: FoldedConstants | None = None) -> Simplification:
     """Run all passes until none changes anything; the knob `dump` shows each change, the knob
     `verify` checks it.
+
+    known   what was made of constants in other graphs
 
     Raises:  InternalError if that does not end.
     """
@@ -79,7 +81,7 @@ def simplify_with_report(graph: Graph) -> Simplification:
     for round_ in range(1, _MOST_ROUNDS + 1):
         before = dict(counts)
         for each in PASSES:
-            graph, count = each(graph)
+            graph, count = fold_constants(graph, known) if each is fold_constants else each(graph)
             counts[each.__name__] += count
             if count:
                 graph, _ = remove_dead_code(graph)  # what it replaced
@@ -95,9 +97,12 @@ def simplify_with_report(graph: Graph) -> Simplification:
     )
 
 
-def simplify(graph: Graph) -> Graph:
-    """The same function with fewer nodes: constants computed, scales in weights, nothing twice."""
-    return simplify_with_report(graph).graph
+def simplify(graph: Graph, known: FoldedConstants | None = None) -> Graph:
+    """The same function with fewer nodes: constants computed, scales in weights, nothing twice.
+
+    known   what was made of constants in other graphs, which is not computed again
+    """
+    return simplify_with_report(graph, known).graph
 
 
-__all__ = ["PASSES", "Simplification", "simplify", "simplify_with_report"]
+__all__ = ["PASSES", "FoldedConstants", "Simplification", "simplify", "simplify_with_report"]

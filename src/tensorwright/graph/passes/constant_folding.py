@@ -4,28 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tensorwright.graph.builder import frozen_array
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.interpret import run_node
 from tensorwright.graph.passes.rebuild import Copy, rewrite
+from tensorwright.ops import Array
 
 _SMALL_BYTES = 1 << 20
 
 
-def fold_constants(graph: Graph) -> tuple[Graph, int]:
+class FoldedConstants:
+    """What nodes made of constants, for graphs that share these: computed once for all of them.
+
+    Mutable: grows with each graph that is folded, and keeps the arrays.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[object, ...], tuple[tuple[Array, ...], tuple[Array, ...]]] = {}
+
+    def results(self, node: Node, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        """The outputs of a node that reads these very arrays."""
+        key = node.operator, str(node.attributes), *map(id, arrays)
+        if key not in self._found:
+            made = tuple(map(frozen_array, run_node(node, arrays)))
+            self._found[key] = arrays, made  # the arrays live on, and so do their ids
+        return self._found[key][1]
+
+
+def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[Graph, int]:
     """Replace nodes whose inputs are all constants by constants.
+
+    known   of other graphs
 
     Not where the result is over a megabyte and much larger than the inputs, as an `expand` may be.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
         arrays = tuple(copy.constant(name) for name in node.inputs)
-        known = tuple(array for array in arrays if array is not None)
-        if len(known) < len(arrays):
+        given = tuple(array for array in arrays if array is not None)
+        if len(given) < len(arrays):
             return None
         size = sum(graph.types[name].size_bytes for name in node.outputs)
-        if size > _SMALL_BYTES and size > 2 * sum(array.nbytes for array in known):
+        if size > _SMALL_BYTES and size > 2 * sum(array.nbytes for array in given):
             return None
-        results = run_node(node, known)
+        results = run_node(node, given) if known is None else known.results(node, given)
         return tuple(
             copy.builder.constant(array, name)
             for name, array in zip(node.outputs, results, strict=True)

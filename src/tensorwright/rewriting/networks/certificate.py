@@ -19,6 +19,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -303,7 +304,7 @@ class _Replay:
         return write_network(self._network, self._choice())
 
     def _rule(self, name: str, text: str) -> Rule:
-        rule = parse_rule(text)
+        rule = _parsed(text)
         if name not in self._wide and not self._is_proved(rule):
             _refuse(f"rule {name}", "it is not proved")
         return with_size_variables(rule) if len(rule.left) == 1 else rule
@@ -340,7 +341,7 @@ class _Replay:
             name: self._terms.data(self._term(place, f"step of {step.rule}")).shape
             for name, place in step.tensors.items()
         }
-        return text is None or is_of_few(parse_rule(text), step.params, shapes)
+        return text is None or is_of_few(_parsed(text), step.params, shapes)
 
     def _check_dimensions(self, where: str, rule: Rule, scope: Scope[TensorData]) -> None:
         """Refuse a rule that does not follow at many dimensions from a proved one of few."""
@@ -395,6 +396,12 @@ class _Replay:
             choice.setdefault(self._terms.find(self._ids[place]), self._ids[place])
             stack += self._certificate.terms[place].args
         return choice
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> Rule:
+    """A rule of a certificate, which is read many times while superfluous steps are looked for."""
+    return parse_rule(text)
 
 
 def _refuse(where: str, reason: str) -> NoReturn:

@@ -14,12 +14,14 @@ from tests.unit.graph.random_graphs import graphs
 
 from tensorwright.graph import (
     PASSES,
+    FoldedConstants,
     Graph,
     GraphBuilder,
     simplify,
     simplify_with_report,
     verify,
 )
+from tensorwright.graph.builder import frozen_array
 from tensorwright.graph.passes.dead_code import remove_dead_code
 from tensorwright.ops import infer_types
 from tensorwright.zoo import build as build_network
@@ -438,3 +440,20 @@ def test_sums_along_which_both_factors_vary_stay() -> None:
         return b.add("reduce_sum", b.add("mul", x, b.constant(normal(4, 3))), axes=(1,))
 
     becomes(build(body, 4, 3), "mul", "reduce_sum")
+
+
+def test_what_is_made_of_the_same_constants_is_computed_once_for_several_graphs() -> None:
+    left, right, other = (frozen_array(normal(6, 6)) for _ in range(3))
+    known = FoldedConstants()
+
+    def product(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) -> Any:
+        b = GraphBuilder()
+        x = b.input("x", (6, 6))
+        made = b.add("matmul", b.constant(first, "a"), b.constant(second, "b"))
+        simple = simplify(b.finish([b.add("add", x, made)]), known)
+        (array,) = simple.constants.values()
+        assert np.allclose(array, first @ second, atol=1e-5)
+        return array
+
+    assert product(left, right) is product(left, right)
+    assert product(left, other) is not product(left, right)
