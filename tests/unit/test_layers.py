@@ -60,7 +60,8 @@ ROOMS = {
     "datasets pretraining task_scheduling session comparison",
     "tuning.space": "sketch axes defaults derived space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
-    "tuning.strategies": "strategy population selection variation evolution beam",
+    "tuning.strategies": "strategy population selection variation "
+    "evolution annealing unguided named beam",
     "zoo": "architectures wild light networks plausible",
     "zoo.plausible": "drawer images tokens sequences arrays networks",
 }

@@ -22,6 +22,7 @@ from tensorwright.search import as_in_network, search_tasks, setting_of, tasks_o
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.session import Budget, Search, TuneOptions, choose_callbacks
+from tensorwright.tuning.strategies import STRATEGIES, USUAL_STRATEGY, check_strategy
 from tensorwright.tuning.task_scheduling import (
     LatencyRequirement,
     MeanSpeedUp,
@@ -52,6 +53,12 @@ _FLUSH_BYTES = 512 << 20
     metavar="NAME=MS",
     help="Make the mean speed-up against these times large.",
 )
+@click.option(
+    "--strategy",
+    default=USUAL_STRATEGY,
+    metavar="NAME",
+    help="Who proposes: " + ", ".join(STRATEGIES) + ".",
+)
 @click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -65,6 +72,7 @@ def command(
     objective: str | None,
     limits: tuple[str, ...],
     references: tuple[str, ...],
+    strategy: str,
     flush: bool,
     quiet: bool,
 ) -> None:
@@ -76,6 +84,7 @@ def command(
 
     Example: tensorwright tune model.onnx --minutes 10
     """
+    check_strategy(strategy)
     wanted = choose_objective(objective, limits, references)
     tasks, networks = read_tasks(programs, how)
     check_names("--limit", limits, tasks)
@@ -88,7 +97,7 @@ def command(
         Budget(minutes, trials),
         how.seed,
         choose_callbacks(quiet),
-        TuneOptions(patience=patience or 0),
+        TuneOptions(patience=patience or 0, strategy=strategy),
         objective=wanted,
     )
     name = " ".join(programs)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from tensorwright.base import MachineError, Target, UsageError, detect_target, knobs
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import state_of
+from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.measuring.builder import PoolBuilder
 from tensorwright.tuning.measuring.runner import ChildRunner
 from tensorwright.tuning.measuring.timing import MeasureOptions
@@ -27,7 +28,8 @@ from tensorwright.tuning.session.rounds import Session, seed_of
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import sketches_of, space_of
 from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
-from tensorwright.tuning.strategies.evolution.standard import evolution_by
+from tensorwright.tuning.strategies.model_guide import ModelGuides
+from tensorwright.tuning.strategies.named import check_strategy, choose_strategy
 from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.task import Task
@@ -67,8 +69,8 @@ def tune(
     parts       what takes the place of the usual builder, runner, strategy, ...
 
     Tasks of equal workloads count as one, with the sum of their weights.
-    Raises:  UsageError without a budget, MachineError for a target that cannot run here,
-             RecordError and OutputError as the store.
+    Raises:  UsageError without a budget and for a strategy that is none, MachineError for a target
+             that cannot run here, RecordError and OutputError as the store.
     """
     if search.budget.is_open:
         raise UsageError(
@@ -77,6 +79,7 @@ def tune(
             reason="neither trials nor minutes are given",
             remedy="give one of them",
         )
+    check_strategy(search.options.strategy)
     check_runs_here(setting.target)
     setting = replace(setting, hardware=setting.hardware or detect_hardware().fingerprint)
     own, seed, target = parts or Parts(), seed_of(search), setting.target
@@ -103,7 +106,12 @@ def tune(
             builder,
             runner,
             own.scheduler or _usual_scheduler(search, seed),
-            own.make_strategy or evolution_by(model.learned, target, _evolution(predictor)),
+            own.make_strategy
+            or choose_strategy(
+                search.options.strategy,
+                ModelGuides(model.learned, Featurizer, target),
+                _evolution(predictor),
+            ),
             own.make_space or make_space,
             predictor,
             make_default if own.make_space is None else None,
