@@ -1,6 +1,11 @@
-"""Where candidates come from that no search has found: by rule, by chance, what is left over."""
+"""Where candidates come from that no search has found: by rule, by chance, what is left over; and
+by what draws better than evenly.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -12,11 +17,22 @@ from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.selection import find_new
 from tensorwright.tuning.strategies.space_tables import SpaceTables
 from tensorwright.tuning.strategies.variation import everything, sample
+from tensorwright.tuning.task import Task
 
 _SEEDED = 32  # so many of the best measured programs are looked at for their sketches
 _LARGEST_LISTED = 200_000
 
 Numbers = NDArray[np.int64]
+
+
+class Proposer(Protocol):
+    """Draws programs of one space that are likely to be fast, before anything was measured."""
+
+    def draw(self, count: int, random: Generator, allowed: Numbers | None = None) -> Population:
+        """Up to so many programs within the limits, of the sketches `allowed`, all where None."""
+
+
+MakeProposer = Callable[[Task, SpaceTables], Proposer]
 
 
 def starts_of(
@@ -39,6 +55,23 @@ def draw_new(tables: SpaceTables, history: History, count: int, random: Generato
     if not len(alive):
         return Population.empty(tables.width)
     return find_new(sample(tables, count, random, alive), history.keys)
+
+
+def draw_partly(
+    tables: SpaceTables,
+    proposer: Proposer | None,
+    share: float,
+    count: int,
+    random: Generator,
+    allowed: Numbers,
+) -> Population:
+    """Programs to start from: a share of them by a proposer, where there is one, others evenly."""
+    even = sample(tables, count, random, allowed)
+    if proposer is None or not share:
+        return even
+    drawn = proposer.draw(round(share * count), random, allowed)
+    rest = even.take(np.arange(min(len(even), count - len(drawn))))
+    return Population.joined([drawn, rest])
 
 
 def rest_of(tables: SpaceTables, history: History, random: Generator) -> Population:

@@ -51,6 +51,7 @@ class AnnealingOptions:
         is_persistent   whether chains go on in the next round where they ended; else a round
                         depends on the records only, and a search that was killed goes on exactly
         measured_share  of the chains that start at the best measured programs
+        proposed_share  of the others that a proposing model draws, where there is one
     Temperature, higher is more random
         scale           in what it is told           cooling    how it falls
         first, last     where it starts and ends
@@ -91,6 +92,7 @@ class AnnealingOptions:
     sketches: int = 8
     is_persistent: bool = False
     measured_share: float = 0.5
+    proposed_share: float = 0.5
     scale: Scale = Scale.SPREAD
     cooling: Cooling = Cooling.EXPONENTIAL
     first: float = 0.5
@@ -119,7 +121,7 @@ class AnnealingOptions:
             if getattr(self, name) < low:
                 raise _fault(name, f"{getattr(self, name)} is below {low}")
         shares = ("leap", "measured_share", "restart_share", "epsilon", "start_share")
-        for name in (*shares, "refine_share"):
+        for name in (*shares, "refine_share", "proposed_share"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise _fault(name, f"{getattr(self, name)} is no share between 0 and 1")
         if not 0.0 < self.coldest <= 1.0:
@@ -137,6 +139,7 @@ VANILLA = AnnealingOptions(
     sketches=0,
     is_persistent=True,
     measured_share=0.0,
+    proposed_share=0.0,
     scale=Scale.SCORES,
     cooling=Cooling.LINEAR,
     first=1.0,

@@ -26,8 +26,10 @@ from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.refinement import propose_neighbours
 from tensorwright.tuning.strategies.selection import pick_covering
 from tensorwright.tuning.strategies.sources import (
+    MakeProposer,
     choose_structures,
     draw_new,
+    draw_partly,
     least_tried,
     rest_of,
     starts_of,
@@ -38,6 +40,7 @@ from tensorwright.tuning.strategies.variation import sample
 from tensorwright.tuning.task import Task
 
 _SPARE = 3  # so many times more are picked than needed: some may give a trace that is known
+_SPARE_DRAWS = 8  # likewise of random ones: small structures are drawn as often as large ones
 
 
 class AnnealingSearch:
@@ -55,11 +58,13 @@ class AnnealingSearch:
         seed: int,
         guide: Guide,
         options: AnnealingOptions | None = None,
+        make_proposer: MakeProposer | None = None,
     ) -> None:
         self.options = options or AnnealingOptions()
         self.tables = make_space_tables(space, self.options.weights)
         self.history = History(self.tables)
         self.guide = guide
+        self._proposer = make_proposer(task, self.tables) if make_proposer else None
         self._seeds = (seed, zlib.crc32(task.workload.key.encode()))
         self._points = Population.empty(self.tables.width)
         self._plan = Population.empty(self.tables.width)
@@ -71,12 +76,11 @@ class AnnealingSearch:
         random = np.random.default_rng((*self._seeds, self.history.known))
         self.guide.refresh()
         found = self._by_rule(count)
-        if self.history.trials < self.options.random_first:
-            found += self._drawn(count - len(found), random)
-        found += self._refined(count - len(found))
-        found += self._planned(count - len(found), random)
-        if self.options.plan and len(found) < count:  # the plan of before has ended: the next
+        if self.history.trials >= self.options.random_first:
+            found += self._refined(count - len(found))
             found += self._planned(count - len(found), random)
+            if self.options.plan and len(found) < count:  # the plan of before has ended: the next
+                found += self._planned(count - len(found), random)
         found += self._drawn(count - len(found), random)
         if len(found) < count:
             rest = rest_of(self.tables, self.history, random)
@@ -100,7 +104,7 @@ class AnnealingSearch:
     def _drawn(self, count: int, random: Generator) -> list[Candidate]:
         if count <= 0:
             return []
-        drawn = draw_new(self.tables, self.history, _SPARE * count, random)
+        drawn = draw_new(self.tables, self.history, _SPARE_DRAWS * count, random)
         return self.history.take_new(drawn, count)
 
     def _refined(self, room: int) -> list[Candidate]:
@@ -148,7 +152,7 @@ class AnnealingSearch:
         )
         drawn = sample(self.tables, options.chains, random, allowed)
         unit = unit_of(options.scale, self.guide.scores(drawn))
-        start = self._start(drawn, is_allowed)
+        start = self._start(self._fresh(drawn, random, allowed), is_allowed)
         archive = Archive(self.tables.width, options.spare * count, self.history.keys)
         temperatures = Temperatures(options, unit, len(start))
         self._points = anneal(walk, start, options, temperatures, archive, random)
@@ -158,6 +162,15 @@ class AnnealingSearch:
             self.tables, archive.population, archive.scores, count, options.variety
         )
         return archive.population.take(picked)
+
+    def _fresh(
+        self, drawn: Population, random: Generator, allowed: NDArray[np.int64]
+    ) -> Population:
+        """Where chains start that do not start at a measured program."""
+        if self._proposer is None:
+            return drawn
+        share = self.options.proposed_share
+        return draw_partly(self.tables, self._proposer, share, len(drawn), random, allowed)
 
     @property
     def _is_restart(self) -> bool:
@@ -190,12 +203,17 @@ class AnnealingSearch:
 class AnnealingFactory:
     """A `StrategyFactory`: annealing for each task, each with a guide of its own."""
 
-    def __init__(self, make_guide: MakeGuide, options: AnnealingOptions | None = None) -> None:
+    def __init__(
+        self,
+        make_guide: MakeGuide,
+        options: AnnealingOptions | None = None,
+        make_proposer: MakeProposer | None = None,
+    ) -> None:
         self._make_guide = make_guide
         self._options = options
+        self._make_proposer = make_proposer
 
     def __call__(self, task: Task, space: Space, seed: int) -> AnnealingSearch:
         """As `StrategyFactory`."""
-        return AnnealingSearch(
-            task, space, seed, self._make_guide(task, space, seed), self._options
-        )
+        guide = self._make_guide(task, space, seed)
+        return AnnealingSearch(task, space, seed, guide, self._options, self._make_proposer)

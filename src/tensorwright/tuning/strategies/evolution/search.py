@@ -27,15 +27,17 @@ from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.refinement import propose_neighbours
 from tensorwright.tuning.strategies.selection import draw_parents, find_new, pick_diverse
 from tensorwright.tuning.strategies.sources import (
+    MakeProposer,
     choose_structures,
     draw_new,
+    draw_partly,
     least_tried,
     rest_of,
     starts_of,
 )
 from tensorwright.tuning.strategies.space_tables import make_space_tables
 from tensorwright.tuning.strategies.strategy import Candidate
-from tensorwright.tuning.strategies.variation import cross, mutate, sample
+from tensorwright.tuning.strategies.variation import cross, mutate
 from tensorwright.tuning.task import Task
 
 _SPARE = 3  # so many times more are picked than needed: some may give a trace that is known
@@ -55,11 +57,13 @@ class EvolutionarySearch:
         seed: int,
         guide: Guide,
         options: EvolutionOptions | None = None,
+        make_proposer: MakeProposer | None = None,
     ) -> None:
         self.options = options or EvolutionOptions()
         self.tables = make_space_tables(space, self.options.weights)
         self.history = History(self.tables)
         self.guide = guide
+        self._proposer = make_proposer(task, self.tables) if make_proposer else None
         self._seeds = (seed, zlib.crc32(task.workload.key.encode()))
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
@@ -158,7 +162,14 @@ class EvolutionarySearch:
         options = self.options
         best, _ = self.history.best(round(options.measured_share * options.population))
         best = best.take(np.isin(best.sketch, allowed))
-        drawn = sample(self.tables, options.population - len(best), random, allowed)
+        drawn = draw_partly(
+            self.tables,
+            self._proposer,
+            options.proposed_share,
+            options.population - len(best),
+            random,
+            allowed,
+        )
         both = Population.joined([best, drawn])
         return both.take(both.first_of_each())
 
@@ -198,12 +209,17 @@ class EvolutionarySearch:
 class EvolutionFactory:
     """A `StrategyFactory`: an evolutionary search for each task, each with a guide of its own."""
 
-    def __init__(self, make_guide: MakeGuide, options: EvolutionOptions | None = None) -> None:
+    def __init__(
+        self,
+        make_guide: MakeGuide,
+        options: EvolutionOptions | None = None,
+        make_proposer: MakeProposer | None = None,
+    ) -> None:
         self._make_guide = make_guide
         self._options = options
+        self._make_proposer = make_proposer
 
     def __call__(self, task: Task, space: Space, seed: int) -> EvolutionarySearch:
         """As `StrategyFactory`."""
-        return EvolutionarySearch(
-            task, space, seed, self._make_guide(task, space, seed), self._options
-        )
+        guide = self._make_guide(task, space, seed)
+        return EvolutionarySearch(task, space, seed, guide, self._options, self._make_proposer)
