@@ -67,14 +67,17 @@ ROUND = 16
 TARGET = Target.parse("x86-64-avx512")
 Column = NDArray[np.float64]
 
-SHORT = AnnealingOptions(chains=64, steps=60, idle_steps=20)
+SHORT = AnnealingOptions(chains=64, steps=60, idle_steps=20, random_first=32)
 VARIATIONS: Mapping[str, StrategyChoice] = {
-    "short": SHORT,
-    "short rf16": replace(SHORT, random_first=32),
-    "short rf16 eps": replace(SHORT, random_first=32, epsilon=0.2),
-    "short refine": replace(SHORT, random_first=32, refine_share=0.3),
-    "short best": replace(SHORT, random_first=32, pick=Pick.BEST),
-    "short v3": replace(SHORT, random_first=32, variety=3.0),
+    "A": SHORT,
+    "B": replace(SHORT, refine_share=0.3),
+    "C": replace(SHORT, cooling=Cooling.CONSTANT, rungs=8),
+    "D": replace(SHORT, cooling=Cooling.ADAPTIVE),
+    "E": replace(SHORT, patience=0),
+    "F": replace(SHORT, measured_share=0.25),
+    "G": replace(SHORT, chains=128, steps=200, idle_steps=50),
+    "H": replace(SHORT, epsilon=0.25),
+    "I": replace(SHORT, variety=4.0, refine_share=0.3, epsilon=0.2),
     **{name: name for name in STRATEGIES},
     "vanilla, scaled": replace(VANILLA, scale=Scale.SPREAD, first=0.5, last=0.01),
     "vanilla, neighbours": replace(VANILLA, leap=0.2),

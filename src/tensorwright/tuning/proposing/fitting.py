@@ -20,13 +20,18 @@ TREES_MODULE = "tensorwright.tuning.proposing.lightgbm_ways"
 
 @dataclass(frozen=True, slots=True)
 class WayTreeSettings(GrowthSettings):
-    """As `GrowthSettings`."""
+    """As `GrowthSettings`.
 
-    rounds: int = 200
+    Of the decisions of good schedules of 690 workloads that were held out, those about tiles and the
+    like were taken with 0.332 by 400 trees, with 0.326 by 150 (evenly: 0.163); structures with 0.260
+    and 0.248 (0.174).
+    """
+
+    rounds: int = 300
     learning_rate: float = 0.1
     least_rows: int = 30
     l2: float = 2.0
-    feature_share: float = 0.5
+    feature_share: float = 0.3
     threads: int = 1
 
 

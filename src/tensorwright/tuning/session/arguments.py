@@ -9,6 +9,7 @@ from typing import Any
 from tensorwright.base import Target
 from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.measuring.runner import Runner
+from tensorwright.tuning.proposing import ProposingModel
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.progress import Callback
 from tensorwright.tuning.space.sketch import Space
@@ -71,6 +72,7 @@ class TuneOptions:
     seeds           most schedules from elsewhere that are tried for a workload before the search
     after_s         seconds of the minutes that are kept for what the caller does afterwards
     strategy        who proposes: a name of `STRATEGIES`, or settings of one of them
+    proposing       a model that says where populations and chains start
     """
 
     round_size: int = ROUND_SIZE
@@ -82,6 +84,7 @@ class TuneOptions:
     seeds: int = 4
     after_s: float = 0.0
     strategy: StrategyChoice = USUAL_STRATEGY
+    proposing: ProposingModel | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from tensorwright.tuning.measuring.builder import PoolBuilder
 from tensorwright.tuning.measuring.runner import ChildRunner
 from tensorwright.tuning.measuring.timing import MeasureOptions
 from tensorwright.tuning.models.kept_model import model_file_of, open_model
+from tensorwright.tuning.proposing import ModelProposers
 from tensorwright.tuning.selection import Predictor, open_predictor
 from tensorwright.tuning.session.arguments import Parts, Search, Setting
 from tensorwright.tuning.session.ranking import Tools
@@ -36,6 +37,7 @@ from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
 from tensorwright.tuning.task_scheduling.objective import TotalLatency
 from tensorwright.tuning.task_scheduling.scheduler import Scheduler
+from tensorwright.tuning.time_model import this_machine
 
 _START_SHARE = 0.5
 
@@ -111,6 +113,7 @@ def tune(
                 search.options.strategy,
                 ModelGuides(model.learned, Featurizer, target),
                 _evolution(predictor),
+                _proposers(search, setting, measuring),
             ),
             own.make_space or make_space,
             predictor,
@@ -127,6 +130,16 @@ def tune(
 def _predictor(setting: Setting, measuring: MeasureOptions | None) -> Predictor | None:
     is_cold = measuring is not None and measuring.cold_bytes > 0
     return open_predictor(setting.target, setting.threads, is_cold=is_cold)
+
+
+def _proposers(
+    search: Search, setting: Setting, measuring: MeasureOptions | None
+) -> ModelProposers | None:
+    model = search.options.proposing
+    if model is None:
+        return None
+    is_cold = measuring is not None and measuring.cold_bytes > 0
+    return ModelProposers(model, this_machine(setting.target, setting.threads, is_cold=is_cold))
 
 
 def _evolution(predictor: Predictor | None) -> EvolutionOptions | None:

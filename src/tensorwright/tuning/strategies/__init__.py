@@ -13,6 +13,7 @@ from tensorwright.tuning.strategies.named import (
 )
 from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.random_search import RandomSearch
+from tensorwright.tuning.strategies.sources import MakeProposer, Proposer
 from tensorwright.tuning.strategies.space_tables import make_space_tables
 from tensorwright.tuning.strategies.strategy import Candidate, Strategy
 from tensorwright.tuning.strategies.variation import (
@@ -30,10 +31,12 @@ __all__ = [
     "Candidate",
     "Guide",
     "MakeGuide",
+    "MakeProposer",
     "ModelGuide",
     "ModelGuides",
     "Outcome",
     "Population",
+    "Proposer",
     "RandomGuide",
     "RandomSearch",
     "Strategy",

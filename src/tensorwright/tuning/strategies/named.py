@@ -10,6 +10,7 @@ from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingFactory, 
 from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
 from tensorwright.tuning.strategies.guide import MakeGuide
 from tensorwright.tuning.strategies.random_search import RandomSearch
+from tensorwright.tuning.strategies.sources import MakeProposer
 from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.strategies.unguided import GeneticFactory, GeneticOptions, GridSearch
 
@@ -29,12 +30,16 @@ STRATEGIES: Mapping[str, Settings | StrategyFactory] = {
 
 
 def choose_strategy(
-    choice: StrategyChoice, make_guide: MakeGuide, usual: EvolutionOptions | None = None
+    choice: StrategyChoice,
+    make_guide: MakeGuide,
+    usual: EvolutionOptions | None = None,
+    make_proposer: MakeProposer | None = None,
 ) -> StrategyFactory:
     """What makes the searches of tasks.
 
     make_guide   the judgement of a strategy that wants one
     usual        settings of evolution where it is asked for by name
+    make_proposer   what populations and chains start from, beside chance
     Raises:      UsageError for a name that is none, with a list.
     """
     check_strategy(choice)
@@ -42,9 +47,11 @@ def choose_strategy(
     match found:
         case EvolutionOptions():
             is_named = isinstance(choice, str)
-            return EvolutionFactory(make_guide, usual if is_named and usual else found)
+            return EvolutionFactory(
+                make_guide, usual if is_named and usual else found, make_proposer
+            )
         case AnnealingOptions():
-            return AnnealingFactory(make_guide, found)
+            return AnnealingFactory(make_guide, found, make_proposer)
         case GeneticOptions():
             return GeneticFactory(found)
         case _:
