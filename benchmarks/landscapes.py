@@ -12,8 +12,8 @@ smallest over seeds, the mean over landscapes.
 
 With --chains: seconds of 128 chains of 500 steps over one structure under such a model.
 
-Run: python benchmarks/landscapes.py [--seeds N] [--trials N] [--landscapes N] [--json FILE]
-                                     [STRATEGY ...]
+Run: python benchmarks/landscapes.py [--seeds N] [--trials N] [--landscapes N] [--space NAME]
+                                     [--json FILE] [STRATEGY ...]
      python benchmarks/landscapes.py --chains
 """
 
@@ -358,10 +358,13 @@ def table(runs: Sequence[Run], best_s: Mapping[tuple[str, int], float], trials: 
     return "\n".join(lines)
 
 
-def compare(names: Sequence[str], landscapes: int, seeds: int, trials: int) -> list[Run]:
+def compare(
+    names: Sequence[str], spaces: Sequence[str], landscapes: int, seeds: int, trials: int
+) -> list[Run]:
     runs: list[Run] = []
     best_s: dict[tuple[str, int], float] = {}
-    for subject, (task, space) in subjects().items():
+    for subject in spaces:
+        task, space = subjects()[subject]
         for number in range(landscapes):
             landscape = Landscape(space, number)
             fresh = [
@@ -421,7 +424,8 @@ def main() -> None:
     parser.add_argument("strategies", nargs="*", help="one of " + "; ".join(VARIATIONS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--trials", type=int, default=256)
-    parser.add_argument("--landscapes", type=int, default=2, help="of each of three spaces")
+    parser.add_argument("--landscapes", type=int, default=2, help="of each space")
+    parser.add_argument("--space", action="append", help="one of " + "; ".join(subjects()))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--chains", action="store_true", help="time chains only")
     asked = parser.parse_args()
@@ -432,7 +436,9 @@ def main() -> None:
     if unknown:
         parser.error(f"no strategy {unknown[0]!r}; one of " + "; ".join(VARIATIONS))
     names = asked.strategies or list(STRATEGIES)
-    runs = compare(names, asked.landscapes, asked.seeds, asked.trials)
+    runs = compare(
+        names, asked.space or list(subjects()), asked.landscapes, asked.seeds, asked.trials
+    )
     if asked.json:
         content = {"when": now_utc(), "trials": asked.trials, "runs": [asdict(run) for run in runs]}
         asked.json.write_text(json.dumps(content) + "\n")

@@ -22,9 +22,9 @@ TREES_MODULE = "tensorwright.tuning.proposing.lightgbm_ways"
 class WayTreeSettings(GrowthSettings):
     """As `GrowthSettings`.
 
-    Of the decisions of good schedules of 690 workloads that were held out, those about tiles and the
-    like were taken with 0.332 by 400 trees, with 0.326 by 150 (evenly: 0.163); structures with 0.260
-    and 0.248 (0.174).
+    Good schedules of 690 workloads that were held out decided about tiles and the like with a
+    likelihood of 0.332 by 400 trees, 0.326 by 150 (evenly 0.163); about structures with 0.260 and
+    0.248 (0.174).
     """
 
     rounds: int = 300
