@@ -56,11 +56,12 @@ ROOMS = {
     "conditions validation",
     "runtime": "buffers plan container native executable turns",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
-    "tuning": "space features measuring models time_model task strategies selection "
+    "tuning": "space features measuring models time_model task strategies proposing selection "
     "datasets pretraining task_scheduling session comparison",
     "tuning.space": "sketch axes defaults derived space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
-    "tuning.strategies": "strategy population selection variation evolution beam",
+    "tuning.strategies": "strategy population selection variation "
+    "evolution annealing unguided named beam",
     "zoo": "architectures wild light networks plausible",
     "zoo.plausible": "drawer images tokens sequences arrays networks",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Real
+from pathlib import Path
 
 import click
 
@@ -21,7 +22,9 @@ from tensorwright.records import default_path
 from tensorwright.search import as_in_network, search_tasks, setting_of, tasks_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import MeasureOptions
+from tensorwright.tuning.proposing import load_proposing_model
 from tensorwright.tuning.session import Budget, Search, TuneOptions, choose_callbacks
+from tensorwright.tuning.strategies import STRATEGIES, USUAL_STRATEGY, check_strategy
 from tensorwright.tuning.task_scheduling import (
     LatencyRequirement,
     MeanSpeedUp,
@@ -52,6 +55,18 @@ _FLUSH_BYTES = 512 << 20
     metavar="NAME=MS",
     help="Make the mean speed-up against these times large.",
 )
+@click.option(
+    "--strategy",
+    default=USUAL_STRATEGY,
+    metavar="NAME",
+    help="Who proposes: " + ", ".join(STRATEGIES) + ".",
+)
+@click.option(
+    "--proposing",
+    type=click.Path(path_type=Path),
+    metavar="MODEL",
+    help="Start populations and chains by a model of `pretrain proposer`.",
+)
 @click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -65,6 +80,8 @@ def command(
     objective: str | None,
     limits: tuple[str, ...],
     references: tuple[str, ...],
+    strategy: str,
+    proposing: Path | None,
     flush: bool,
     quiet: bool,
 ) -> None:
@@ -76,6 +93,8 @@ def command(
 
     Example: tensorwright tune model.onnx --minutes 10
     """
+    check_strategy(strategy)
+    proposer = load_proposing_model(proposing) if proposing else None
     wanted = choose_objective(objective, limits, references)
     tasks, networks = read_tasks(programs, how)
     check_names("--limit", limits, tasks)
@@ -88,7 +107,7 @@ def command(
         Budget(minutes, trials),
         how.seed,
         choose_callbacks(quiet),
-        TuneOptions(patience=patience or 0),
+        TuneOptions(patience=patience or 0, strategy=strategy, proposing=proposer),
         objective=wanted,
     )
     name = " ".join(programs)

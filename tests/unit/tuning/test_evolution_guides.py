@@ -14,16 +14,18 @@ from tests.unit.tuning.helpers import matmul
 from tensorwright.base import ScheduleError
 from tensorwright.records import Record, Status
 from tensorwright.schedule import state_of
+from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.models import RandomModel, RooflineModel, Sample, machine_of
 from tensorwright.tuning.space import Sketch, space_of
 from tensorwright.tuning.strategies import (
     ModelGuide,
+    ModelGuides,
     Outcome,
     RandomGuide,
     make_space_tables,
     sample,
 )
-from tensorwright.tuning.strategies.evolution import EvolutionOptions, evolution_by
+from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
 from tensorwright.tuning.task import Task
 
 ATLAS = make_space_tables(SPACE)
@@ -103,7 +105,8 @@ def test_a_search_of_a_real_program_by_real_features() -> None:
     options = EvolutionOptions(population=32, generations=1)
     found = []
     for model in (RooflineModel(machine_of(target, 2)), RandomModel(), RandomModel()):
-        strategy = evolution_by(model, target, options)(Task(workload), space, 0)
+        factory = EvolutionFactory(ModelGuides(model, Featurizer, target), options)
+        strategy = factory(Task(workload), space, 0)
         first = strategy.propose(8)
         records = [
             Record("m", "t", "h", 1, one.trace, (0.001,), Status.OK, decisions=one.decisions)

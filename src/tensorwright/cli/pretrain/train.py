@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -16,15 +15,14 @@ from tensorwright.base import (
     UsageError,
     did_you_mean,
     make_folder,
-    override,
     write_atomically,
 )
 from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
+from tensorwright.cli.pretrain.networks import Records, records_by_network, workloads_of
 from tensorwright.graph import Workload
-from tensorwright.pipeline import prepare
-from tensorwright.records import Record, open_store
+from tensorwright.records import Record
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning.datasets import dataset
 from tensorwright.tuning.features import Featurizer
@@ -40,7 +38,6 @@ from tensorwright.tuning.pretraining import (
 )
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.time_model import save_time_model
-from tensorwright.zoo.plausible import draw_network
 
 _FEATURES = "features"
 
@@ -114,28 +111,21 @@ def _measured(folder: Path) -> Iterator[Measured]:
     progress = ProgressLines("networks")
     for path in sorted(folder.glob("*.jsonl")):
         conditions = Conditions.parse(path.stem)
-        by_seed: defaultdict[int, dict[str, list[Record]]] = defaultdict(dict)
-        with open_store(path) as store:
-            for record in store.query():
-                by_seed[record.seed].setdefault(record.workload, []).append(record)
-        for number, (seed, records) in enumerate(sorted(by_seed.items())):
+        by_seed = records_by_network(path)
+        for number, (seed, records) in enumerate(by_seed.items()):
             for workload in _of_network(folder, conditions, seed, records):
                 yield Measured(seed, conditions, workload)
             progress.show(number + 1, len(by_seed), remark=f" of {conditions}")
 
 
 def _of_network(
-    folder: Path, conditions: Conditions, seed: int, records: dict[str, list[Record]]
+    folder: Path, conditions: Conditions, seed: int, records: Records
 ) -> tuple[MeasuredWorkload, ...]:
     path = folder / _FEATURES / f"{conditions}-{seed}.npz"
     if path.exists():
         return read_features(path)
     try:
-        graph = draw_network(seed)
-        family = graph.name.removesuffix(f"_{seed}")
-        with override(default_schedule="rule"):  # cut as where it was measured
-            workloads = prepare(graph, conditions.target).workloads
-        known = [each for each in workloads if each.key in records]
+        family, known = workloads_of(seed, conditions, records)
         parts = [_featured(each, records[each.key], conditions, family) for each in known]
     except TensorwrightError as error:  # this version compiles it no more
         click.echo(f"network {seed}: {error}", err=True)

@@ -17,11 +17,12 @@ from tensorwright.tuning.pretraining.feature_files import (
     read_features,
     write_features,
 )
-from tensorwright.tuning.pretraining.fitting import WITHOUT, Measured, Trained, train
+from tensorwright.tuning.pretraining.fitting import HELD_OUT, WITHOUT, Measured, Trained, train
 from tensorwright.tuning.pretraining.settings import TimeTreeSettings
 
 __all__ = [
     "CONDITIONS",
+    "HELD_OUT",
     "WITHOUT",
     "ChoiceAccuracy",
     "Collector",

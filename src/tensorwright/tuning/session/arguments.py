@@ -9,9 +9,11 @@ from typing import Any
 from tensorwright.base import Target
 from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.measuring.runner import Runner
+from tensorwright.tuning.proposing import ProposingModel
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.progress import Callback
 from tensorwright.tuning.space.sketch import Space
+from tensorwright.tuning.strategies.named import USUAL_STRATEGY, StrategyChoice
 from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.objective import Objective
@@ -69,6 +71,8 @@ class TuneOptions:
                     where 0
     seeds           most schedules from elsewhere that are tried for a workload before the search
     after_s         seconds of the minutes that are kept for what the caller does afterwards
+    strategy        who proposes: a name of `STRATEGIES`, or settings of one of them
+    proposing       a model that says where populations and chains start
     """
 
     round_size: int = ROUND_SIZE
@@ -79,6 +83,8 @@ class TuneOptions:
     recheck_rounds: int = 8
     seeds: int = 4
     after_s: float = 0.0
+    strategy: StrategyChoice = USUAL_STRATEGY
+    proposing: ProposingModel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,7 @@ class Parts:
     """Parts of a session that take the place of the usual ones, where they are given.
 
     builder, runner   closed by the caller; else workers of the session's own
-    make_strategy     the search of each task; else evolution under one learned cost model
+    make_strategy     the search of each task; else that of the options
     make_space        the schedules of each task; else sketches by rule and derived ones
     """
 

@@ -10,9 +10,11 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tensorwright.base import RecordError
 from tensorwright.records import RecordStore, SavedSession, now_utc
+from tensorwright.tuning.strategies.named import USUAL_STRATEGY, StrategyChoice
 from tensorwright.tuning.task import Task
 
 
@@ -36,17 +38,24 @@ class Spent:
 
 
 def session_arguments(
-    tasks: Sequence[Task], target: str, hardware: str, threads: int, seed: int
+    tasks: Sequence[Task],
+    target: str,
+    hardware: str,
+    threads: int,
+    seed: int,
+    strategy: StrategyChoice = USUAL_STRATEGY,
 ) -> str:
     """What makes two runs the same session: everything but the budget."""
     weights = {task.workload.key: task.weight for task in tasks}
-    fields = {
+    fields: dict[str, Any] = {
         "workloads": weights,
         "target": target,
         "hardware": hardware,
         "threads": threads,
         "seed": seed,
     }
+    if strategy != USUAL_STRATEGY:
+        fields["strategy"] = str(strategy)
     return json.dumps(fields, sort_keys=True)
 
 

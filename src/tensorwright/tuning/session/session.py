@@ -15,10 +15,12 @@ from dataclasses import replace
 from tensorwright.base import MachineError, Target, UsageError, detect_target, knobs
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import state_of
+from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.measuring.builder import PoolBuilder
 from tensorwright.tuning.measuring.runner import ChildRunner
 from tensorwright.tuning.measuring.timing import MeasureOptions
 from tensorwright.tuning.models.kept_model import model_file_of, open_model
+from tensorwright.tuning.proposing import ModelProposers
 from tensorwright.tuning.selection import Predictor, open_predictor
 from tensorwright.tuning.session.arguments import Parts, Search, Setting
 from tensorwright.tuning.session.ranking import Tools
@@ -27,13 +29,15 @@ from tensorwright.tuning.session.rounds import Session, seed_of
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import sketches_of, space_of
 from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
-from tensorwright.tuning.strategies.evolution.standard import evolution_by
+from tensorwright.tuning.strategies.model_guide import ModelGuides
+from tensorwright.tuning.strategies.named import check_strategy, choose_strategy
 from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
 from tensorwright.tuning.task_scheduling.objective import TotalLatency
 from tensorwright.tuning.task_scheduling.scheduler import Scheduler
+from tensorwright.tuning.time_model import this_machine
 
 _START_SHARE = 0.5
 
@@ -67,8 +71,8 @@ def tune(
     parts       what takes the place of the usual builder, runner, strategy, ...
 
     Tasks of equal workloads count as one, with the sum of their weights.
-    Raises:  UsageError without a budget, MachineError for a target that cannot run here,
-             RecordError and OutputError as the store.
+    Raises:  UsageError without a budget and for a strategy that is none, MachineError for a target
+             that cannot run here, RecordError and OutputError as the store.
     """
     if search.budget.is_open:
         raise UsageError(
@@ -77,6 +81,7 @@ def tune(
             reason="neither trials nor minutes are given",
             remedy="give one of them",
         )
+    check_strategy(search.options.strategy)
     check_runs_here(setting.target)
     setting = replace(setting, hardware=setting.hardware or detect_hardware().fingerprint)
     own, seed, target = parts or Parts(), seed_of(search), setting.target
@@ -103,7 +108,13 @@ def tune(
             builder,
             runner,
             own.scheduler or _usual_scheduler(search, seed),
-            own.make_strategy or evolution_by(model.learned, target, _evolution(predictor)),
+            own.make_strategy
+            or choose_strategy(
+                search.options.strategy,
+                ModelGuides(model.learned, Featurizer, target),
+                _evolution(predictor),
+                _proposers(search, setting, measuring),
+            ),
             own.make_space or make_space,
             predictor,
             make_default if own.make_space is None else None,
@@ -119,6 +130,16 @@ def tune(
 def _predictor(setting: Setting, measuring: MeasureOptions | None) -> Predictor | None:
     is_cold = measuring is not None and measuring.cold_bytes > 0
     return open_predictor(setting.target, setting.threads, is_cold=is_cold)
+
+
+def _proposers(
+    search: Search, setting: Setting, measuring: MeasureOptions | None
+) -> ModelProposers | None:
+    model = search.options.proposing
+    if model is None:
+        return None
+    is_cold = measuring is not None and measuring.cold_bytes > 0
+    return ModelProposers(model, this_machine(setting.target, setting.threads, is_cold=is_cold))
 
 
 def _evolution(predictor: Predictor | None) -> EvolutionOptions | None:

@@ -1,11 +1,19 @@
-"""Who proposes candidates. Read `strategy.py` first, then `evolution/`."""
+"""Who proposes candidates. Read `strategy.py` first, then `evolution/`; `named.py` has all."""
 
 from tensorwright.tuning.strategies.beam import BeamFactory
-from tensorwright.tuning.strategies.guide import Guide, RandomGuide
+from tensorwright.tuning.strategies.guide import Guide, MakeGuide, RandomGuide
 from tensorwright.tuning.strategies.history import Outcome
 from tensorwright.tuning.strategies.model_guide import ModelGuide, ModelGuides
+from tensorwright.tuning.strategies.named import (
+    STRATEGIES,
+    USUAL_STRATEGY,
+    StrategyChoice,
+    check_strategy,
+    choose_strategy,
+)
 from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.random_search import RandomSearch
+from tensorwright.tuning.strategies.sources import MakeProposer, Proposer
 from tensorwright.tuning.strategies.space_tables import make_space_tables
 from tensorwright.tuning.strategies.strategy import Candidate, Strategy
 from tensorwright.tuning.strategies.variation import (
@@ -17,16 +25,24 @@ from tensorwright.tuning.strategies.variation import (
 )
 
 __all__ = [
+    "STRATEGIES",
+    "USUAL_STRATEGY",
     "BeamFactory",
     "Candidate",
     "Guide",
+    "MakeGuide",
+    "MakeProposer",
     "ModelGuide",
     "ModelGuides",
     "Outcome",
     "Population",
+    "Proposer",
     "RandomGuide",
     "RandomSearch",
     "Strategy",
+    "StrategyChoice",
+    "check_strategy",
+    "choose_strategy",
     "cross",
     "everything",
     "make_space_tables",

@@ -17,8 +17,7 @@ from numpy.random import Generator
 
 from tensorwright.records import Record
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.evolution.search import MakeGuide
-from tensorwright.tuning.strategies.guide import Guide
+from tensorwright.tuning.strategies.guide import Guide, MakeGuide
 from tensorwright.tuning.strategies.history import History
 from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.selection import find_new

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.history import Outcome
 from tensorwright.tuning.strategies.population import Population
+from tensorwright.tuning.task import Task
 
 Scores = NDArray[np.float64]
 Features = NDArray[np.float32]
@@ -26,6 +28,10 @@ class Guide(Protocol):
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         """Take in what was measured."""
+
+
+MakeGuide = Callable[[Task, Space, int], Guide]
+"""The guide of a task's search, from its space and seed."""
 
 
 class RandomGuide:

@@ -22,7 +22,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How likely a mutation is about choices of each kind; shared out among those of a sketch.
+    """How likely a mutation is about choices of each kind.
+
+    is_shared   the weight of a kind is shared out among the choices of a sketch that are of it;
+                else each of them has it
 
     The published weights of Ansor for processors (Zheng et al., OSDI 2020, and its source).
     """
@@ -32,6 +35,7 @@ class Weights:
     location: float = 0.05
     parallel: float = 0.01
     other: float = 0.05
+    is_shared: bool = True
 
     def of(self, kind: Kind) -> float:
         """The weight of a kind."""
@@ -223,7 +227,8 @@ class _Maker:
         for number, sketch in enumerate(self.space.sketches):
             kinds = [choice.kind for choice in sketch.choices]
             for position, kind in enumerate(kinds):
-                found[number, position] = self.weights.of(kind) / kinds.count(kind)
+                share = kinds.count(kind) if self.weights.is_shared else 1
+                found[number, position] = self.weights.of(kind) / share
             if siblings[number]:
                 found[number, -1] = self.weights.location
         sums = np.cumsum(found, axis=1)

@@ -15,6 +15,7 @@ from tensorwright.tuning.strategies.space_tables import SpaceTables
 
 _SAMPLE_ROUNDS = 40
 _RETRIES = 4
+DRAWS = 4
 
 Mask = NDArray[np.bool_]
 
@@ -61,7 +62,8 @@ def mutate(
     children = Population(parents.sketch.copy(), parents.genes.copy())
     open_rows = np.arange(len(parents))
     for _ in range(_RETRIES):
-        tried = _mutate_once(tables, parents.take(open_rows), random, leap)
+        drawn = random.random((DRAWS, len(open_rows)))
+        tried = step_from(tables, parents.take(open_rows), drawn, leap)
         is_valid = tables.valid(tried)
         good = open_rows[is_valid]
         children.sketch[good] = tried.sketch[is_valid]
@@ -72,11 +74,14 @@ def mutate(
     return children
 
 
-def _mutate_once(
-    tables: SpaceTables, parents: Population, random: Generator, leap: float
+def step_from(
+    tables: SpaceTables, parents: Population, drawn: NDArray[np.float64], leap: float
 ) -> Population:
+    """One step from each parent, within the limits or not: a function of numbers in [0, 1).
+
+    Shapes:  drawn (DRAWS, n): what the step is about, its row, whether it leaps, the sibling
+    """
     count = np.arange(len(parents))
-    drawn = random.random((4, len(parents)))
     position = (drawn[0][:, None] >= tables.chances[parents.sketch]).sum(axis=1)
     moves = position >= tables.width
     position = np.minimum(position, tables.width - 1)

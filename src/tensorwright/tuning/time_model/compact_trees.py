@@ -7,8 +7,9 @@ The root is the first node of its tree, and a node stands before its children.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,14 @@ from tensorwright.base import RecordError
 from tensorwright.tuning.models import Forest, Tree
 
 _MOST_NODES = 1 << 16  # of one tree: what 16 bits can number
+
+ARRAYS = {
+    "starts": np.dtype("<u4"),
+    "features": np.dtype("<u2"),
+    "children": np.dtype("<u2"),
+    "values": np.dtype("<f4"),
+}
+"""The types of a forest's arrays in a file, whatever the machine."""
 
 Node = tuple[int, int, float]
 """Feature, child, value."""
@@ -81,6 +90,24 @@ class CompactTrees:
             np.array([child for _, child, _ in nodes], np.uint16),
             np.array([value for _, _, value in nodes], np.float32),
         )
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], columns: int, prefix: str = "") -> Self:
+        """What `arrays` gave, from a file.
+
+        Raises:  KeyError and TypeError for arrays that are missing or of other types, RecordError
+                 for such as are no trees.
+        """
+        parts = [arrays[prefix + name] for name in ARRAYS]
+        for part, kind in zip(parts, ARRAYS.values(), strict=True):
+            if part.dtype != kind:
+                raise TypeError(f"an array of {part.dtype}, not {kind}")
+        starts, features, children, values = (np.ascontiguousarray(part) for part in parts)
+        return cls(columns, starts, features, children, values)
+
+    def arrays(self, prefix: str = "") -> dict[str, NDArray[Any]]:
+        """As they lie in a file, each under its name."""
+        return {prefix + name: getattr(self, name).astype(kind) for name, kind in ARRAYS.items()}
 
     def __len__(self) -> int:
         return len(self.starts)

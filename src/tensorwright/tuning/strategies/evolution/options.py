@@ -17,6 +17,8 @@ class EvolutionOptions:
 
     population      candidates of a generation         generations    beside the first
     measured_share  of the first generation that are the best measured programs
+    proposed_share  of the other programs of the first generation, drawn by a proposing model,
+                    where there is one
     cross_share     of the children that have two parents; the others are mutated
     keep_share      of each generation that goes on unchanged, the best
     pressure        the best is drawn exp(pressure) times as often as the worst as a parent
@@ -39,6 +41,7 @@ class EvolutionOptions:
     population: int = 512
     generations: int = 3
     measured_share: float = 0.2
+    proposed_share: float = 0.5
     cross_share: float = 0.15
     keep_share: float = 0.1
     pressure: float = 5.0

@@ -3,7 +3,7 @@
 Each proposal is made anew from the records: the first generation are random programs and the best
 measured ones, their children are mutated or crossed, and of all that were judged, the most
 promising that are unlike each other are proposed.  Some proposals are random, some are neighbours
-of the best measured programs (`refinement.py`).  Where nothing was gained for long, evolution
+of the best measured programs (`../refinement.py`).  Where nothing was gained for long, evolution
 starts afresh in the structures that were tried least.
 
 After Ansor (Zheng et al., OSDI 2020, section 5), with crossover, which its released code lacks.
@@ -12,7 +12,7 @@ After Ansor (Zheng et al., OSDI 2020, section 5), with crossover, which its rele
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.random import Generator
@@ -21,21 +21,26 @@ from numpy.typing import NDArray
 from tensorwright.records import Record
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
-from tensorwright.tuning.strategies.evolution.refinement import propose_neighbours
-from tensorwright.tuning.strategies.guide import Guide
+from tensorwright.tuning.strategies.guide import Guide, MakeGuide
 from tensorwright.tuning.strategies.history import History
 from tensorwright.tuning.strategies.population import Population
+from tensorwright.tuning.strategies.refinement import propose_neighbours
 from tensorwright.tuning.strategies.selection import draw_parents, find_new, pick_diverse
+from tensorwright.tuning.strategies.sources import (
+    MakeProposer,
+    choose_structures,
+    draw_new,
+    draw_partly,
+    least_tried,
+    rest_of,
+    starts_of,
+)
 from tensorwright.tuning.strategies.space_tables import make_space_tables
 from tensorwright.tuning.strategies.strategy import Candidate
-from tensorwright.tuning.strategies.variation import cross, everything, mutate, sample
+from tensorwright.tuning.strategies.variation import cross, mutate
 from tensorwright.tuning.task import Task
 
-MakeGuide = Callable[[Task, Space, int], Guide]
-
-_SEEDED = 32  # so many of the best measured programs are looked at for their sketches
 _SPARE = 3  # so many times more are picked than needed: some may give a trace that is known
-_LARGEST_LISTED = 200_000
 
 
 class EvolutionarySearch:
@@ -52,27 +57,33 @@ class EvolutionarySearch:
         seed: int,
         guide: Guide,
         options: EvolutionOptions | None = None,
+        make_proposer: MakeProposer | None = None,
     ) -> None:
         self.options = options or EvolutionOptions()
         self.tables = make_space_tables(space, self.options.weights)
         self.history = History(self.tables)
         self.guide = guide
+        self._proposer = make_proposer(task, self.tables) if make_proposer else None
         self._seeds = (seed, zlib.crc32(task.workload.key.encode()))
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """As `Strategy.propose`."""
         self.guide.refresh()
         random = self._generator()
-        found = self.history.take_new(*self._starts(count))
+        found = self.history.take_new(
+            *starts_of(self.tables, self.guide, self.options.start_share, count)
+        )
         room = count - len(found)
         refined = self._refine_count(room)
         found += self.history.take_new(self._refined(refined), refined)
         room = count - len(found)
         guesses = room - int(np.ceil(self.options.epsilon * room))
         found += self.history.take_new(self.promising(random, _SPARE * room), guesses)
-        found += self.history.take_new(self._sample(_SPARE * count, random), count - len(found))
+        found += self.history.take_new(self._draw(_SPARE * count, random), count - len(found))
         if len(found) < count:
-            found += self.history.take_new(self._rest(random), count - len(found))
+            found += self.history.take_new(
+                rest_of(self.tables, self.history, random), count - len(found)
+            )
         return tuple(found)
 
     def observe(self, records: Sequence[Record]) -> None:
@@ -83,14 +94,6 @@ class EvolutionarySearch:
 
     def _generator(self) -> Generator:
         return np.random.default_rng((*self._seeds, self.history.known))
-
-    def _starts(self, count: int) -> tuple[Population, int]:
-        """Every structure by rule, and how many of them belong to a proposal."""
-        starts = self.tables.starts()
-        if self.options.start_share >= 1.0:
-            return starts, count
-        order = np.argsort(-self.guide.scores(starts), kind="stable")
-        return starts.take(order), int(np.ceil(self.options.start_share * count))
 
     @property
     def _stage(self) -> int:
@@ -149,28 +152,24 @@ class EvolutionarySearch:
 
         In a restart: those that were tried least, without the best one.
         """
-        alive = self.history.alive
-        best, _ = self.history.best(_SEEDED)
         if self._is_restart:
-            tried = self.history.counts
-            has_room = 2 * tried < np.prod(self.tables.counts.astype(np.float64), axis=1)
-            others = alive[has_room[alive] & ~np.isin(alive, best.sketch[:1])]
-            least = others[np.argsort(tried[others], kind="stable")]
+            least = least_tried(self.tables, self.history, self.options.islands)
             if len(least):
-                return np.sort(least[: self.options.islands])
-        if len(alive) <= self.options.sketches:
-            return alive
-        seen, first = np.unique(best.sketch, return_index=True)
-        proven = seen[np.argsort(first)][: self.options.sketches // 2]
-        others = alive[~np.isin(alive, proven)]
-        drawn = random.permutation(others)[: self.options.sketches - len(proven)]
-        return np.sort(np.concatenate([proven.astype(np.int64), drawn]))
+                return least
+        return choose_structures(self.tables, self.history, self.options.sketches, random)
 
     def _first_generation(self, random: Generator, allowed: NDArray[np.int64]) -> Population:
         options = self.options
         best, _ = self.history.best(round(options.measured_share * options.population))
         best = best.take(np.isin(best.sketch, allowed))
-        drawn = sample(self.tables, options.population - len(best), random, allowed)
+        drawn = draw_partly(
+            self.tables,
+            self._proposer,
+            options.proposed_share,
+            options.population - len(best),
+            random,
+            allowed,
+        )
         both = Population.joined([best, drawn])
         return both.take(both.first_of_each())
 
@@ -203,29 +202,24 @@ class EvolutionarySearch:
             found[wanted] = own[drawn]
         return found
 
-    def _sample(self, count: int, random: Generator) -> Population:
-        """Programs drawn at random that are not known."""
-        alive = self.history.alive
-        if not len(alive):
-            return Population.empty(self.tables.width)
-        return find_new(sample(self.tables, count, random, alive), self.history.keys)
-
-    def _rest(self, random: Generator) -> Population:
-        """What a small space still holds, in random order."""
-        whole = everything(self.tables, _LARGEST_LISTED)
-        new = find_new(whole.take(~np.isin(whole.sketch, self.history.dropped)), self.history.keys)
-        return new.take(random.permutation(len(new)))
+    def _draw(self, count: int, random: Generator) -> Population:
+        return draw_new(self.tables, self.history, count, random)
 
 
 class EvolutionFactory:
     """A `StrategyFactory`: an evolutionary search for each task, each with a guide of its own."""
 
-    def __init__(self, make_guide: MakeGuide, options: EvolutionOptions | None = None) -> None:
+    def __init__(
+        self,
+        make_guide: MakeGuide,
+        options: EvolutionOptions | None = None,
+        make_proposer: MakeProposer | None = None,
+    ) -> None:
         self._make_guide = make_guide
         self._options = options
+        self._make_proposer = make_proposer
 
     def __call__(self, task: Task, space: Space, seed: int) -> EvolutionarySearch:
         """As `StrategyFactory`."""
-        return EvolutionarySearch(
-            task, space, seed, self._make_guide(task, space, seed), self._options
-        )
+        guide = self._make_guide(task, space, seed)
+        return EvolutionarySearch(task, space, seed, guide, self._options, self._make_proposer)

@@ -1,0 +1,166 @@
+"""How simulated annealing goes about it: every variation is a field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tensorwright.base import UsageError
+from tensorwright.tuning.strategies.space_tables import Weights
+
+_EVEN = Weights(1.0, 1.0, 1.0, 1.0, 1.0, is_shared=False)
+
+
+class Scale(StrEnum):
+    """In what temperatures are told."""
+
+    SCORES = "scores"
+    SPREAD = "spread"
+    """In the spread of the scores of random programs: quartile from quartile, as of a normal
+    distribution with the standard deviation 1."""
+
+
+class Cooling(StrEnum):
+    """How the temperature falls from the first to the last."""
+
+    CONSTANT = "constant"
+    LINEAR = "linear"
+    EXPONENTIAL = "exponential"
+    ADAPTIVE = "adaptive"
+    """So that the share of accepted steps follows a given course (`temperature.py`)."""
+
+
+class Pick(StrEnum):
+    """How the programs to be measured are picked from the best that the chains have seen."""
+
+    BEST = "best"
+    COVERING = "covering"
+    """For scores and for decisions that no other of them takes: `selection.pick_covering`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnealingOptions:
+    """The numbers of the search; the defaults are meant to be right, `VANILLA` is AutoTVM's.
+
+    Chains
+        chains          of one round                 steps   of each chain at most
+        leap            share of steps that draw any row of a choice; the others take a neighbour
+        weights         of the kinds of steps        tries   so often a step beyond the limits is
+                        drawn again before the chain stays where it is
+        sketches        so many structures at most are looked at in one round; all where 0
+        is_persistent   whether chains go on in the next round where they ended; else a round
+                        depends on the records only, and a search that was killed goes on exactly
+        measured_share  of the chains that start at the best measured programs
+        proposed_share  of the others that a proposing model draws, where there is one
+    Temperature, higher is more random
+        scale           in what it is told           cooling    how it falls
+        first, last     where it starts and ends
+        rungs           so many temperatures at once, each `1 / rungs` of the chains; those next to
+                        each other swap places (parallel tempering)
+        coldest         the lowest of them, in the highest
+        swap_every      steps from swap to swap
+    Where nothing is found
+        idle_steps      steps without a new one among the best seen, after which chains are
+                        reheated, and at last stop
+        reheats         so often the temperature goes back to half of where it was first
+        restart_share   of the chains, the worst, that start afresh when reheated
+        patience        trials without a gain, after which chains start only from random programs,
+                        in the structures that were tried least; the next `patience` trials
+                        without one end it; never where 0
+        islands         so many structures at most are looked at then
+    What is measured
+        plan            so many programs are planned at once; as many as are asked for where 0
+        spare           so many times as many of the best seen are kept to pick from
+        pick            how they are picked          variety    what a decision that no other
+                        program of the plan takes is worth, all of a program together, in the
+                        spread of the scores of those kept
+        epsilon         share of the proposals that are drawn at random
+        random_first    so many trials are random ones, before the first plan
+        start_share     share of a proposal that structures as chosen by rule may have; the default
+                        schedule alone where 0
+        refine_share    share of the proposals that are neighbours of the best measured programs
+
+    Source:  temperatures of chains that swap: Earl and Deem, Phys. Chem. Chem. Phys. 7, 2005.
+    Raises:  UsageError for numbers that make no sense.
+    """
+
+    chains: int = 128
+    steps: int = 500
+    leap: float = 0.2
+    weights: Weights = field(default_factory=Weights)
+    tries: int = 2
+    sketches: int = 8
+    is_persistent: bool = False
+    measured_share: float = 0.5
+    proposed_share: float = 0.5
+    scale: Scale = Scale.SPREAD
+    cooling: Cooling = Cooling.EXPONENTIAL
+    first: float = 0.5
+    last: float = 0.01
+    rungs: int = 1
+    coldest: float = 0.05
+    swap_every: int = 5
+    idle_steps: int = 50
+    reheats: int = 2
+    restart_share: float = 0.5
+    patience: int = 32
+    islands: int = 3
+    plan: int = 0
+    spare: int = 8
+    pick: Pick = Pick.COVERING
+    variety: float = 1.0
+    epsilon: float = 0.06
+    random_first: int = 0
+    start_share: float = 0.5
+    refine_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        least = {"chains": 1, "steps": 1, "tries": 1, "rungs": 1, "swap_every": 1, "spare": 1}
+        counts = ("sketches", "idle_steps", "reheats", "patience", "plan", "random_first")
+        for name, low in (least | dict.fromkeys(counts, 0)).items():
+            if getattr(self, name) < low:
+                raise _fault(name, f"{getattr(self, name)} is below {low}")
+        shares = ("leap", "measured_share", "restart_share", "epsilon", "start_share")
+        for name in (*shares, "refine_share", "proposed_share"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise _fault(name, f"{getattr(self, name)} is no share between 0 and 1")
+        if not 0.0 < self.coldest <= 1.0:
+            raise _fault("coldest", f"{self.coldest} is not above 0 and at most 1")
+        if not 0.0 <= self.last <= self.first:
+            raise _fault("last", f"{self.last} is not between 0 and the first, {self.first}")
+        if self.rungs > self.chains:
+            raise _fault("rungs", f"{self.rungs} temperatures for {self.chains} chains")
+
+
+VANILLA = AnnealingOptions(
+    leap=1.0,
+    weights=_EVEN,
+    tries=1,
+    sketches=0,
+    is_persistent=True,
+    measured_share=0.0,
+    proposed_share=0.0,
+    scale=Scale.SCORES,
+    cooling=Cooling.LINEAR,
+    first=1.0,
+    last=0.0,
+    idle_steps=50,
+    reheats=0,
+    patience=0,
+    plan=64,
+    spare=1,
+    pick=Pick.BEST,
+    epsilon=0.05,
+    random_first=64,
+    start_share=0.0,
+)
+"""Simulated annealing as in AutoTVM (Chen et al., NeurIPS 2018, and the source of its tuner)."""
+
+
+def _fault(name: str, reason: str) -> UsageError:
+    return UsageError(
+        stage="tune",
+        where=f"annealing option {name}",
+        reason=reason,
+        remedy="leave it at its default",
+    )

@@ -1,0 +1,219 @@
+"""Simulated annealing under a model's judgement: chains walk, the best they come by are measured.
+
+After AutoTVM (Chen et al., NeurIPS 2018, section 4), whose settings are `VANILLA`.  Its temperature
+starts at 1 whatever the scores are, so that a model whose scores differ by less than that makes a
+random walk of it, and one whose scores differ by more a mere descent; and it never starts afresh.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tensorwright.records import Record
+from tensorwright.tuning.space.sketch import Space
+from tensorwright.tuning.strategies.annealing.archive import Archive
+from tensorwright.tuning.strategies.annealing.chains import Walk, anneal
+from tensorwright.tuning.strategies.annealing.options import AnnealingOptions, Pick
+from tensorwright.tuning.strategies.annealing.temperature import Temperatures, unit_of
+from tensorwright.tuning.strategies.guide import Guide, MakeGuide
+from tensorwright.tuning.strategies.history import History
+from tensorwright.tuning.strategies.population import Population
+from tensorwright.tuning.strategies.refinement import propose_neighbours
+from tensorwright.tuning.strategies.selection import pick_covering
+from tensorwright.tuning.strategies.sources import (
+    MakeProposer,
+    choose_structures,
+    draw_new,
+    draw_partly,
+    least_tried,
+    rest_of,
+    starts_of,
+)
+from tensorwright.tuning.strategies.space_tables import make_space_tables
+from tensorwright.tuning.strategies.strategy import Candidate
+from tensorwright.tuning.strategies.variation import sample
+from tensorwright.tuning.task import Task
+
+_SPARE = 3  # so many times more are picked than needed: some may give a trace that is known
+_SPARE_DRAWS = 8  # likewise of random ones: small structures are drawn as often as large ones
+
+
+class AnnealingSearch:
+    """A `Strategy`.  Each plan has a generator of its own, made of the seed, the workload and the
+    number of programs known.
+
+    With the default options a proposal follows from the records alone. Where chains are persistent
+    or a plan is for several proposals, a search that was killed makes a new plan.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        space: Space,
+        seed: int,
+        guide: Guide,
+        options: AnnealingOptions | None = None,
+        make_proposer: MakeProposer | None = None,
+    ) -> None:
+        self.options = options or AnnealingOptions()
+        self.tables = make_space_tables(space, self.options.weights)
+        self.history = History(self.tables)
+        self.guide = guide
+        self._proposer = make_proposer(task, self.tables) if make_proposer else None
+        self._seeds = (seed, zlib.crc32(task.workload.key.encode()))
+        self._points = Population.empty(self.tables.width)
+        self._plan = Population.empty(self.tables.width)
+        self._left = 0  # of the plan, random ones included
+        self._guesses = 0  # of these, not random
+
+    def propose(self, count: int) -> tuple[Candidate, ...]:
+        """As `Strategy.propose`."""
+        random = np.random.default_rng((*self._seeds, self.history.known))
+        self.guide.refresh()
+        found = self._by_rule(count)
+        if self.history.trials >= self.options.random_first:
+            found += self._refined(count - len(found))
+            found += self._planned(count - len(found), random)
+            if self.options.plan and len(found) < count:  # the plan of before has ended: the next
+                found += self._planned(count - len(found), random)
+        found += self._drawn(count - len(found), random)
+        if len(found) < count:
+            rest = rest_of(self.tables, self.history, random)
+            found += self.history.take_new(rest, count - len(found))
+        return tuple(found)
+
+    def observe(self, records: Sequence[Record]) -> None:
+        """As `Strategy.observe`."""
+        self.guide.learn(self.history.observe(records))
+
+    # The parts of a proposal
+
+    def _by_rule(self, count: int) -> list[Candidate]:
+        starts = self.tables.starts()
+        if not self.options.start_share:
+            return self.history.take_new(starts.take(np.zeros(1, np.int64)), count)
+        found = self.history.take_new(starts.take(np.zeros(1, np.int64)), count)
+        most = starts_of(self.tables, self.guide, self.options.start_share, count)
+        return found + self.history.take_new(most[0], min(most[1], count) - len(found))
+
+    def _drawn(self, count: int, random: Generator) -> list[Candidate]:
+        if count <= 0:
+            return []
+        drawn = draw_new(self.tables, self.history, _SPARE_DRAWS * count, random)
+        return self.history.take_new(drawn, count)
+
+    def _refined(self, room: int) -> list[Candidate]:
+        count = round(self.options.refine_share * room)
+        if not count:
+            return []
+        around = propose_neighbours(self.tables, self.history, self.guide, _SPARE * count, 3)
+        return self.history.take_new(around, count)
+
+    def _planned(self, count: int, random: Generator) -> list[Candidate]:
+        """What is left of the plan, or of a new one; its last are random."""
+        if not self._left:
+            self._make_plan(count, random)
+        found = self.history.take_new(self._plan, min(count, self._guesses))
+        is_used_up = len(found) < min(count, self._guesses)
+        self._left -= len(found)
+        self._guesses = 0 if is_used_up else self._guesses - len(found)
+        if not self._guesses:
+            last = self._drawn(min(count - len(found), self._left), random)
+            found += last
+            self._left -= len(last)
+            if is_used_up and len(found) < count:
+                self._left = 0
+        return found
+
+    def _make_plan(self, count: int, random: Generator) -> None:
+        options = self.options
+        self._left = options.plan or count
+        self._guesses = self._left - int(np.ceil(options.epsilon * self._left))
+        self._plan = self.promising(random, _SPARE * max(self._guesses, 1))
+
+    def promising(self, random: Generator, count: int) -> Population:
+        """The best that chains come by, picked as the options say, best first."""
+        allowed = self._choose_sketches(random)
+        if not len(allowed):
+            return Population.empty(self.tables.width)
+        options = self.options
+        is_allowed = np.zeros(len(self.tables.family), np.bool_)
+        is_allowed[allowed] = True
+        walk = Walk(
+            self.tables,
+            is_allowed,
+            self.guide.scores,
+            lambda many, source: sample(self.tables, many, source, allowed),
+        )
+        drawn = sample(self.tables, options.chains, random, allowed)
+        unit = unit_of(options.scale, self.guide.scores(drawn))
+        start = self._start(self._fresh(drawn, random, allowed), is_allowed)
+        archive = Archive(self.tables.width, options.spare * count, self.history.keys)
+        temperatures = Temperatures(options, unit, len(start))
+        self._points = anneal(walk, start, options, temperatures, archive, random)
+        if options.pick is Pick.BEST:
+            return archive.population
+        picked = pick_covering(
+            self.tables, archive.population, archive.scores, count, options.variety
+        )
+        return archive.population.take(picked)
+
+    def _fresh(
+        self, drawn: Population, random: Generator, allowed: NDArray[np.int64]
+    ) -> Population:
+        """Where chains start that do not start at a measured program."""
+        if self._proposer is None:
+            return drawn
+        share = self.options.proposed_share
+        return draw_partly(self.tables, self._proposer, share, len(drawn), random, allowed)
+
+    @property
+    def _is_restart(self) -> bool:
+        patience = self.options.patience
+        return bool(patience) and self.history.since_gain // patience % 2 == 1
+
+    def _choose_sketches(self, random: Generator) -> NDArray[np.int64]:
+        if self._is_restart:
+            least = least_tried(self.tables, self.history, self.options.islands)
+            if len(least):
+                return least
+        if not self.options.sketches:
+            return self.history.alive
+        return choose_structures(self.tables, self.history, self.options.sketches, random)
+
+    def _start(self, drawn: Population, is_allowed: NDArray[np.bool_]) -> Population:
+        """Where chains start: where they were, or at the best measured programs and at random."""
+        options = self.options
+        if options.is_persistent and len(self._points):
+            kept = self._points.take(~np.isin(self._points.sketch, self.history.dropped))
+        elif self._is_restart:
+            return drawn
+        else:
+            kept, _ = self.history.best(round(options.measured_share * options.chains))
+            kept = kept.take(is_allowed[kept.sketch])
+        both = Population.joined([kept, drawn])
+        return both.take(np.arange(min(options.chains, len(both))))
+
+
+class AnnealingFactory:
+    """A `StrategyFactory`: annealing for each task, each with a guide of its own."""
+
+    def __init__(
+        self,
+        make_guide: MakeGuide,
+        options: AnnealingOptions | None = None,
+        make_proposer: MakeProposer | None = None,
+    ) -> None:
+        self._make_guide = make_guide
+        self._options = options
+        self._make_proposer = make_proposer
+
+    def __call__(self, task: Task, space: Space, seed: int) -> AnnealingSearch:
+        """As `StrategyFactory`."""
+        guide = self._make_guide(task, space, seed)
+        return AnnealingSearch(task, space, seed, guide, self._options, self._make_proposer)

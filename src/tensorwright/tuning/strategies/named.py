@@ -1,0 +1,73 @@
+"""Strategies by name, and by their settings: what a user may ask a session for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from tensorwright.base import UsageError, did_you_mean
+from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingFactory, AnnealingOptions
+from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
+from tensorwright.tuning.strategies.guide import MakeGuide
+from tensorwright.tuning.strategies.random_search import RandomSearch
+from tensorwright.tuning.strategies.sources import MakeProposer
+from tensorwright.tuning.strategies.strategy import StrategyFactory
+from tensorwright.tuning.strategies.unguided import GeneticFactory, GeneticOptions, GridSearch
+
+Settings: TypeAlias = EvolutionOptions | AnnealingOptions | GeneticOptions
+StrategyChoice: TypeAlias = str | Settings
+"""A name of `STRATEGIES`, or settings, which say whose they are."""
+
+USUAL_STRATEGY = "evolution"
+STRATEGIES: Mapping[str, Settings | StrategyFactory] = {
+    USUAL_STRATEGY: EvolutionOptions(),
+    "annealing": AnnealingOptions(),
+    "annealing-vanilla": VANILLA,
+    "genetic": GeneticOptions(),
+    "grid": GridSearch,
+    "random": RandomSearch,
+}
+
+
+def choose_strategy(
+    choice: StrategyChoice,
+    make_guide: MakeGuide,
+    usual: EvolutionOptions | None = None,
+    make_proposer: MakeProposer | None = None,
+) -> StrategyFactory:
+    """What makes the searches of tasks.
+
+    make_guide   the judgement of a strategy that wants one
+    usual        settings of evolution where it is asked for by name
+    make_proposer   what populations and chains start from, beside chance
+    Raises:      UsageError for a name that is none, with a list.
+    """
+    check_strategy(choice)
+    found = STRATEGIES[choice] if isinstance(choice, str) else choice
+    match found:
+        case EvolutionOptions():
+            is_named = isinstance(choice, str)
+            return EvolutionFactory(
+                make_guide, usual if is_named and usual else found, make_proposer
+            )
+        case AnnealingOptions():
+            return AnnealingFactory(make_guide, found, make_proposer)
+        case GeneticOptions():
+            return GeneticFactory(found)
+        case _:
+            return found
+
+
+def check_strategy(choice: StrategyChoice) -> None:
+    """Refuse what is no strategy, with a UsageError that lists them."""
+    if isinstance(choice, EvolutionOptions | AnnealingOptions | GeneticOptions):
+        return
+    if choice not in STRATEGIES:
+        names = "one of " + ", ".join(STRATEGIES)
+        near = did_you_mean(str(choice), STRATEGIES)
+        raise UsageError(
+            stage="tune",
+            where="strategy",
+            reason=f"there is no {choice!r}",
+            remedy=f"{near} {names}".strip(),
+        )

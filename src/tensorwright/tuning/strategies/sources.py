@@ -1,0 +1,108 @@
+"""Where candidates come from that no search has found: by rule, by chance, what is left over; and
+by what draws better than evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tensorwright.tuning.strategies.guide import Guide
+from tensorwright.tuning.strategies.history import History
+from tensorwright.tuning.strategies.population import Population
+from tensorwright.tuning.strategies.selection import find_new
+from tensorwright.tuning.strategies.space_tables import SpaceTables
+from tensorwright.tuning.strategies.variation import everything, sample
+from tensorwright.tuning.task import Task
+
+_SEEDED = 32  # so many of the best measured programs are looked at for their sketches
+_LARGEST_LISTED = 200_000
+
+Numbers = NDArray[np.int64]
+
+
+class Proposer(Protocol):
+    """Draws programs of one space that are likely to be fast, before anything was measured."""
+
+    def draw(self, count: int, random: Generator, allowed: Numbers | None = None) -> Population:
+        """Up to so many programs within the limits, of the sketches `allowed`, all where None."""
+
+
+MakeProposer = Callable[[Task, SpaceTables], Proposer]
+
+
+def starts_of(
+    tables: SpaceTables, guide: Guide, share: float, count: int
+) -> tuple[Population, int]:
+    """Every structure by rule, and how many of them may be in a proposal of `count`.
+
+    Where that is a share of the proposal, those that promise most come first.
+    """
+    starts = tables.starts()
+    if share >= 1.0:
+        return starts, count
+    order = np.argsort(-guide.scores(starts), kind="stable")
+    return starts.take(order), int(np.ceil(share * count))
+
+
+def draw_new(tables: SpaceTables, history: History, count: int, random: Generator) -> Population:
+    """Programs drawn at random that are not known; up to `count`."""
+    alive = history.alive
+    if not len(alive):
+        return Population.empty(tables.width)
+    return find_new(sample(tables, count, random, alive), history.keys)
+
+
+def draw_partly(
+    tables: SpaceTables,
+    proposer: Proposer | None,
+    share: float,
+    count: int,
+    random: Generator,
+    allowed: Numbers,
+) -> Population:
+    """Programs to start from: a share of them by a proposer, where there is one, others evenly."""
+    even = sample(tables, count, random, allowed)
+    if proposer is None or not share:
+        return even
+    drawn = proposer.draw(round(share * count), random, allowed)
+    rest = even.take(np.arange(min(len(even), count - len(drawn))))
+    return Population.joined([drawn, rest])
+
+
+def rest_of(tables: SpaceTables, history: History, random: Generator) -> Population:
+    """What a small space still holds, in random order."""
+    whole = everything(tables, _LARGEST_LISTED)
+    new = find_new(whole.take(~np.isin(whole.sketch, history.dropped)), history.keys)
+    return new.take(random.permutation(len(new)))
+
+
+def choose_structures(
+    tables: SpaceTables, history: History, most: int, random: Generator
+) -> Numbers:
+    """The structures of a round, up to `most`: those of the best measured, and others at random."""
+    alive = history.alive
+    if len(alive) <= most:
+        return alive
+    best, _ = history.best(_SEEDED)
+    seen, first = np.unique(best.sketch, return_index=True)
+    proven = seen[np.argsort(first)][: most // 2]
+    others = alive[~np.isin(alive, proven)]
+    drawn = random.permutation(others)[: most - len(proven)]
+    return np.sort(np.concatenate([proven.astype(np.int64), drawn]))
+
+
+def least_tried(tables: SpaceTables, history: History, most: int) -> Numbers:
+    """The structures that were tried least, up to `most`, without the best one; for a restart.
+
+    None of which half is on record already.
+    """
+    alive, tried = history.alive, history.counts
+    best, _ = history.best(1)
+    has_room = 2 * tried < np.prod(tables.counts.astype(np.float64), axis=1)
+    others = alive[has_room[alive] & ~np.isin(alive, best.sketch)]
+    return np.sort(others[np.argsort(tried[others], kind="stable")][:most])
