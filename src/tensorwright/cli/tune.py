@@ -9,6 +9,7 @@ import click
 
 from tensorwright.base import UsageError, did_you_mean
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.learning import learning_options
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import budget_options
 from tensorwright.cli.arguments.references import is_reference, read_function, read_program
@@ -20,6 +21,7 @@ from tensorwright.pipeline import opened
 from tensorwright.records import default_path
 from tensorwright.search import as_in_network, search_tasks, setting_of, tasks_of
 from tensorwright.tuning import Task
+from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.session import Budget, Search, TuneOptions, choose_callbacks
 from tensorwright.tuning.task_scheduling import (
@@ -52,6 +54,7 @@ _FLUSH_BYTES = 512 << 20
     metavar="NAME=MS",
     help="Make the mean speed-up against these times large.",
 )
+@learning_options
 @click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -65,6 +68,7 @@ def command(
     objective: str | None,
     limits: tuple[str, ...],
     references: tuple[str, ...],
+    learning: Learning,
     flush: bool,
     quiet: bool,
 ) -> None:
@@ -90,6 +94,7 @@ def command(
         choose_callbacks(quiet),
         TuneOptions(patience=patience or 0),
         objective=wanted,
+        learning=learning,
     )
     name = " ".join(programs)
     with opened(how.records, create=True) as store:

@@ -183,6 +183,17 @@ class Variables:
             low, high = smaller(low, distance), larger(high, distance)
         return LoopDependence(larger(high, absolute(low)), low, high, is_strict=False)
 
+    def period(self, index: Index, var: Var) -> Cell:
+        """After how many iterations of a loop a remainder in an expression begins again; the
+        loop's extent where none does.
+        """
+        found = self.extents[var]
+        for modulo in _remainders_in(index):
+            wrap = self._wrap(modulo, var) if var in free_vars(modulo.dividend) else None
+            if wrap is not None:
+                found = smaller(found, wrap + 1)
+        return found
+
     def condition_bounds(self, condition: Condition) -> ConditionBounds:
         """Whether a condition holds in all iterations, in none, or in some."""
         match condition:

@@ -15,10 +15,10 @@ from dataclasses import replace
 from tensorwright.base import MachineError, Target, UsageError, detect_target, knobs
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import state_of
+from tensorwright.tuning.learning import model_file_of, open_learning
 from tensorwright.tuning.measuring.builder import PoolBuilder
 from tensorwright.tuning.measuring.runner import ChildRunner
 from tensorwright.tuning.measuring.timing import MeasureOptions
-from tensorwright.tuning.models.kept_model import model_file_of, open_model
 from tensorwright.tuning.selection import Predictor, open_predictor
 from tensorwright.tuning.session.arguments import Parts, Search, Setting
 from tensorwright.tuning.session.ranking import Tools
@@ -27,7 +27,7 @@ from tensorwright.tuning.session.rounds import Session, seed_of
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import sketches_of, space_of
 from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
-from tensorwright.tuning.strategies.evolution.standard import evolution_by
+from tensorwright.tuning.strategies.evolution.search import EvolutionFactory
 from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.task import Task
@@ -91,8 +91,9 @@ def tune(
             runner = owned.enter_context(ChildRunner(measuring, seed))
             runner.start()
         predictor = _predictor(setting, measuring) if own.make_space is None else None
-        file = model_file_of(store, target, setting.threads, setting.hardware)
-        model = open_model(
+        file = model_file_of(store, target, setting.threads, setting.hardware, search.learning)
+        learned = open_learning(
+            search.learning,
             target,
             setting.threads,
             seed,
@@ -103,7 +104,7 @@ def tune(
             builder,
             runner,
             own.scheduler or _usual_scheduler(search, seed),
-            own.make_strategy or evolution_by(model.learned, target, _evolution(predictor)),
+            own.make_strategy or EvolutionFactory(learned.make_guide, _evolution(predictor)),
             own.make_space or make_space,
             predictor,
             make_default if own.make_space is None else None,
@@ -112,7 +113,7 @@ def tune(
         session = Session(merge(tasks), setting, store, search, tools, name)
         owned.enter_context(session.interrupt.on_ctrl_c())
         result = session.run()
-        model.keep()
+        learned.keep()
         return result
 
 
