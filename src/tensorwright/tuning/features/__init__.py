@@ -6,6 +6,7 @@ are.
 from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.feature_set import (
     FEATURE_SETS,
+    LOOP_TREE,
     STATEMENT,
     FeatureSet,
     feature_set,
@@ -17,6 +18,7 @@ from tensorwright.tuning.features.source import FeatureSource
 __all__ = [
     "FEATURE_NAMES",
     "FEATURE_SETS",
+    "LOOP_TREE",
     "STATEMENT",
     "ColumnGraph",
     "FeatureSet",

@@ -46,6 +46,7 @@ from tensorwright.tuning.features.columns import (
     ColumnGraph,
     above,
     absolute,
+    choose,
     either,
     floored,
     larger,
@@ -191,7 +192,8 @@ class Variables:
         for modulo in _remainders_in(index):
             wrap = self._wrap(modulo, var) if var in free_vars(modulo.dividend) else None
             if wrap is not None:
-                found = smaller(found, wrap + 1)
+                moves = above(wrap, 0)  # else it is the same in all iterations
+                found = smaller(found, choose(moves, wrap + 1, self.extents[var]))
         return found
 
     def condition_bounds(self, condition: Condition) -> ConditionBounds:
