@@ -58,8 +58,8 @@ ROOMS = {
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
     "tuning": "space features measuring models time_model task strategies selection "
     "datasets pretraining learning task_scheduling session comparison",
-    "tuning.features": "source loop_arrays sets loop_features feature_set",
-    "tuning.models": "protocol training settings losses trees session_model",
+    "tuning.features": "source loops sets feature_set",
+    "tuning.models": "protocol training settings losses embedding trees session_model",
     "tuning.space": "sketch axes defaults derived space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
     "tuning.strategies": "strategy population selection variation evolution beam",

@@ -24,7 +24,7 @@ from functools import lru_cache, partial
 from tensorwright.base import Target, UsageError, did_you_mean
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.features.featurizer import Featurizer
-from tensorwright.tuning.features.loop_features import LoopFeatures, LoopFormula
+from tensorwright.tuning.features.loops.loop_features import LoopFeatures, LoopFormula
 from tensorwright.tuning.features.names import FEATURE_NAMES
 from tensorwright.tuning.features.sets import (
     CONTEXT_COLUMNS,

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tensorwright.base import UsageError, did_you_mean
-from tensorwright.tuning.features import STATEMENT, FeatureSet, feature_set
-from tensorwright.tuning.models import BoostedSettings, Fading, LossKind
+from tensorwright.tuning.features import LOOP_TREE, STATEMENT, FeatureSet, feature_set
+from tensorwright.tuning.models import BoostedSettings, Fading, LossKind, NetworkSettings
 from tensorwright.tuning.models.settings import FitSettings
 
 MODELS: Mapping[str, FitSettings] = {
     **{f"trees-{loss.value}": BoostedSettings(loss=loss) for loss in LossKind},
+    **{f"embedding-{loss.value}": NetworkSettings(loss=loss) for loss in LossKind},
 }
 """How each model is fitted."""
 
@@ -28,7 +29,7 @@ class Learning:
     fading     how what was known before gives way to own measurements
     start      a file with a model to start from; what earlier sessions kept where None
 
-    Raises:  UsageError for unknown names.
+    Raises:  UsageError for unknown names, and a model that reads other features.
     """
 
     features: str = STATEMENT.name
@@ -44,6 +45,14 @@ class Learning:
                 where=f"model {self.model!r}",
                 reason="there is no cost model of this name",
                 remedy=did_you_mean(self.model, MODELS, "one of " + ", ".join(MODELS)),
+            )
+        is_network = isinstance(MODELS[self.model], NetworkSettings)
+        if is_network and self.features != LOOP_TREE.name:
+            raise UsageError(
+                stage="tune",
+                where=f"model {self.model!r}",
+                reason=f"it reads trees of loops, and not the features {self.features!r}",
+                remedy=f"choose the features {LOOP_TREE.name!r}",
             )
 
     @property

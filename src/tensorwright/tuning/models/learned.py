@@ -23,7 +23,7 @@ import numpy as np
 
 from tensorwright.tuning.features import STATEMENT, FeatureSet
 from tensorwright.tuning.models.fading import Fading, RefitPolicy, held_out_weight
-from tensorwright.tuning.models.losses import Column, Loss, make_loss
+from tensorwright.tuning.models.losses import Column
 from tensorwright.tuning.models.protocol import CostModel, Features, Sample, Scores
 from tensorwright.tuning.models.random_model import RandomModel
 from tensorwright.tuning.models.saved_model import Ranker, SavedModel
@@ -39,10 +39,8 @@ class Fit(Protocol):
     margin  (programs,): where the scores start from
     """
 
-    def __call__(
-        self, data: TrainingSet, loss: Loss, margin: Column, settings: FitSettings
-    ) -> Ranker:
-        """The ranker whose scores, added to the margin, make the loss small."""
+    def __call__(self, data: TrainingSet, margin: Column, settings: FitSettings) -> Ranker:
+        """The ranker whose scores, added to the margin, make the loss of the settings small."""
 
 
 class LearnedModel:
@@ -117,7 +115,7 @@ class LearnedModel:
             beliefs = prior_scores(self._prior, data)
         self._weight = self._prior_weight(data, beliefs, fit)
         margin = self._weight * beliefs
-        self._ranker = fit(data, make_loss(data, self.settings), margin, self.settings)
+        self._ranker = fit(data, margin, self.settings)
         self.fits += 1
         return True
 
@@ -131,7 +129,7 @@ class LearnedModel:
             return None
         data = training_set(self.samples)
         margin = np.zeros(len(data.counts))
-        ranker = fit(data, make_loss(data, self.settings), margin, self.settings)
+        ranker = fit(data, margin, self.settings)
         return SavedModel(
             ranker, self.settings.loss, hardware, len(self.samples), self.features.name
         )
@@ -171,7 +169,7 @@ class LearnedModel:
         """Fits to one set, and scores the programs of another."""
 
         def scores(train: TrainingSet, margin: Column, test: TrainingSet) -> Column:
-            ranker = fit(train, make_loss(train, self.settings), margin, self.settings)
+            ranker = fit(train, margin, self.settings)
             return _scores_by(ranker.scores, test)
 
         return scores

@@ -100,9 +100,13 @@ class PairwiseLogistic:
 class LambdaRank:
     """Pairs weigh as much as swapping the two would change the ranking's discounted gain.
 
-    gain of a program = 2^(4 throughput) - 1;  discount at place r (from 0) = 1 / log2(r + 2)
-    weight of a pair  = |difference of gains| * |difference of discounts|, places by the scores
-                        of the round; scaled so that pairs weigh 1 / partners in the mean
+    gain of a program = 2^(2 throughput) - 1;  discount at place r (from 0) = 1 / log2(r + 2)
+    change of a pair  = |difference of gains| * |difference of discounts|, places by the scores of
+                        the round
+    weight of a pair  = (change + 0.3 * mean change), scaled to 1 / partners in the mean
+
+    The share that all pairs have is ours: without it the slow programs are hardly ordered, among
+    which a search begins.
     Pairs are drawn as for `PairwiseLogistic`.
 
     Source:   Burges, From RankNet to LambdaRank to LambdaMART, MSR-TR-2010-82.
@@ -111,6 +115,7 @@ class LambdaRank:
     data: TrainingSet
     partners: int = 24
     least_gap: float = 0.02
+    share: float = 0.3
     seed: int = 0
 
     def value(self, scores: Column, step: int) -> float:
@@ -125,11 +130,13 @@ class LambdaRank:
     def pairs(self, scores: Column, step: int) -> tuple[Places, Places, Column]:
         """The pairs of a round: the faster program of each, the slower one, the weight."""
         fast, slow = _drawn_pairs(self.data, self.partners, self.least_gap, (self.seed, step))
-        gain = np.exp2(4.0 * self.data.throughput)
+        gain = np.exp2(2.0 * self.data.throughput)
         discount = 1.0 / np.log2(_ranks(scores, self.data.groups) + 2.0)
-        weights = np.abs(gain[fast] - gain[slow]) * np.abs(discount[fast] - discount[slow])
-        mean = float(weights.mean()) if len(weights) else 0.0
-        return fast, slow, weights / (mean * self.partners) if mean else weights
+        change = np.abs(gain[fast] - gain[slow]) * np.abs(discount[fast] - discount[slow])
+        if not len(change) or not change.any():
+            return fast, slow, np.full(len(change), 1.0 / self.partners)
+        weights = change + self.share * change.mean()
+        return fast, slow, weights / (weights.mean() * self.partners)
 
 
 def make_loss(data: TrainingSet, settings: FitSettings) -> Loss:

@@ -59,12 +59,12 @@ class BoostedSettings(GrowthSettings):
 class NetworkSettings:
     """Of a program embedding.
 
-    width     numbers of an embedding          epochs   passes over the programs
-    batch     programs of a step               learning_rate, decay   of AdamW
+    width   numbers of an embedding          steps   how often weights are moved
+    batch   programs of a step               learning_rate, decay   of AdamW
     """
 
     width: int = 48
-    epochs: int = 60
+    steps: int = 300
     batch: int = 128
     learning_rate: float = 3e-3
     decay: float = 1e-3

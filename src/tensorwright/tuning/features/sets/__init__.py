@@ -1,6 +1,6 @@
 """Feature sets besides the features of statements: one module each, the formula in its docstring.
 
-Those over loops are functions of `LoopArrays` (`loop_arrays.py`); `knob.py` needs no loops at all.
+Those over loops are functions of `LoopArrays` (`loops/loop_arrays.py`); `knob.py` needs no loops.
 """
 
 from tensorwright.tuning.features.sets.context import CONTEXT_COLUMNS, context

@@ -20,7 +20,7 @@ import numpy as np
 
 from tensorwright.schedule import ForKind
 from tensorwright.tuning.features.cell_tables import Features
-from tensorwright.tuning.features.loop_arrays import KINDS, OPERATIONS, LoopArrays
+from tensorwright.tuning.features.loops.loop_arrays import KINDS, OPERATIONS, LoopArrays
 from tensorwright.tuning.features.names import BUFFERS
 
 _MARKS = {"vector": ForKind.VECTOR, "unroll": ForKind.UNROLLED, "parallel": ForKind.PARALLEL}

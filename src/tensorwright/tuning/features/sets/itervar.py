@@ -7,7 +7,8 @@ For each of LOOPS loops, counted from the innermost (0 where there are fewer):
     of each buffer: log2(stride + 1), log2(period + 1), log2(count + 1), log2(reuse + 1)
 
 and of the statement log2(additions + 1), of multiplications, of divisions of one execution: AutoTVM
-notes them at the loop that they are directly in, the innermost.  `loop_arrays.py` defines the rest.
+notes them at the loop that they are directly in, the innermost.  The rest is defined in
+`loops/loop_arrays.py`.
 
 A column is about the loop at one place, so it says different things for different operators: a
 model of these features ranks programs of workloads that are alike.
@@ -20,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from tensorwright.tuning.features.cell_tables import Features
-from tensorwright.tuning.features.loop_arrays import KINDS, LOOPS, OPERATIONS, LoopArrays
+from tensorwright.tuning.features.loops.loop_arrays import KINDS, LOOPS, OPERATIONS, LoopArrays
 from tensorwright.tuning.features.names import BUFFERS
 
 _OWN_FIELDS = (

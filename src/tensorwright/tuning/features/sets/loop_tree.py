@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from tensorwright.tuning.features.cell_tables import Features
-from tensorwright.tuning.features.loop_arrays import LOOPS, OPERATIONS, LoopArrays
+from tensorwright.tuning.features.loops.loop_arrays import LOOPS, OPERATIONS, LoopArrays
 from tensorwright.tuning.features.names import BUFFERS
 from tensorwright.tuning.features.sets.itervar import LOOP_FIELDS, loop_rows
 

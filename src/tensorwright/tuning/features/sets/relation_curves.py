@@ -1,7 +1,7 @@
 """Curves: how one quantity of the loops around a buffer's accesses depends on another.
 
 A loop gives each buffer a point (x, y), both logarithms to base 2 of `count`, `reuse`, `topdown` or
-`bottomup` of `loop_arrays.py`.  A curve is sampled at x = 0, 1, ..., samples - 1:
+`bottomup` of `loops/loop_arrays.py`.  A curve is sampled at x = 0, 1, ..., samples - 1:
 
     j(i) = the last point with x_j <= i;    features of sample i: y_j(i), i - x_j(i)
 
@@ -34,7 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tensorwright.tuning.features.cell_tables import Features
-from tensorwright.tuning.features.loop_arrays import LoopArrays
+from tensorwright.tuning.features.loops.loop_arrays import LoopArrays
 from tensorwright.tuning.features.names import BUFFERS
 
 QUANTITIES = ("count", "reuse", "topdown", "bottomup")

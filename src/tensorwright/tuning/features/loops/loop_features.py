@@ -14,7 +14,7 @@ from tensorwright.schedule import ScheduleState, Trace, replay
 from tensorwright.tuning.features.cell_tables import Features
 from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.featurizer import lower_sketch
-from tensorwright.tuning.features.loop_arrays import LoopArrays, LoopPlan
+from tensorwright.tuning.features.loops.loop_arrays import LoopArrays, LoopPlan
 from tensorwright.tuning.space.sketch import Sketch
 
 LoopFormula = Callable[[LoopArrays], Features]
