@@ -57,7 +57,9 @@ ROOMS = {
     "runtime": "buffers plan container native executable turns",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
     "tuning": "space features measuring models time_model task strategies proposing selection "
-    "datasets pretraining task_scheduling session comparison",
+    "datasets pretraining learning task_scheduling session comparison",
+    "tuning.features": "source loops sets feature_set",
+    "tuning.models": "protocol training settings losses embedding trees session_model",
     "tuning.space": "sketch axes defaults derived space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
     "tuning.strategies": "strategy population selection variation "

@@ -10,6 +10,7 @@ import click
 
 from tensorwright.base import UsageError, did_you_mean
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.learning import learning_options
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import budget_options
 from tensorwright.cli.arguments.references import is_reference, read_function, read_program
@@ -21,6 +22,7 @@ from tensorwright.pipeline import opened
 from tensorwright.records import default_path
 from tensorwright.search import as_in_network, search_tasks, setting_of, tasks_of
 from tensorwright.tuning import Task
+from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.proposing import load_proposing_model
 from tensorwright.tuning.session import Budget, Search, TuneOptions, choose_callbacks
@@ -67,6 +69,7 @@ _FLUSH_BYTES = 512 << 20
     metavar="MODEL",
     help="Start populations and chains by a model of `pretrain proposer`.",
 )
+@learning_options
 @click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -82,6 +85,7 @@ def command(
     references: tuple[str, ...],
     strategy: str,
     proposing: Path | None,
+    learning: Learning,
     flush: bool,
     quiet: bool,
 ) -> None:
@@ -109,6 +113,7 @@ def command(
         choose_callbacks(quiet),
         TuneOptions(patience=patience or 0, strategy=strategy, proposing=proposer),
         objective=wanted,
+        learning=learning,
     )
     name = " ".join(programs)
     with opened(how.records, create=True) as store:

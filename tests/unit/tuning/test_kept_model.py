@@ -13,8 +13,8 @@ from tests.unit.tuning.model_samples import made_up
 
 from tensorwright.base import override
 from tensorwright.records import JsonLinesStore, MemoryStore, SqliteStore
+from tensorwright.tuning.learning import USUAL, ModelFile, model_file_of, open_learning
 from tensorwright.tuning.models import BoostedModel, BoostedSettings, scores_of
-from tensorwright.tuning.models.kept_model import ModelFile, model_file_of, open_model
 from tensorwright.tuning.session import (
     Budget,
     Interrupt,
@@ -44,13 +44,13 @@ def file(tmp_path: Path) -> ModelFile:
 
 
 def test_the_next_session_starts_from_what_was_kept(file: ModelFile) -> None:
-    cold = open_model(TARGET, 2, 0, file)
+    cold = open_learning(USUAL, TARGET, 2, 0, file)
     assert cold.before is None
     assert file.keep(trained(100), None)
-    warm, again = (open_model(TARGET, 2, 0, file) for _ in range(2))
+    warm, again = (open_learning(USUAL, TARGET, 2, 0, file) for _ in range(2))
     assert warm.before is not None
     assert warm.before.samples == 100
-    found = [scores_of(each.learned, TESTED).tolist() for each in (cold, warm, again)]
+    found = [scores_of(each.shared, TESTED).tolist() for each in (cold, warm, again)]
     assert found[0] != found[1]
     assert found[1] == found[2]
 
@@ -79,7 +79,7 @@ def test_a_damaged_file_is_one_warning_and_is_replaced(file: ModelFile, text: st
     with pytest.warns(
         RuntimeWarning, match=r"cost model .*model\.json: .*starts without it"
     ) as one:
-        found = open_model(TARGET, 2, 0, file)
+        found = open_learning(USUAL, TARGET, 2, 0, file)
     assert len(one) == 1
     assert found.before is None
     assert file.keep(trained(80), found.before)

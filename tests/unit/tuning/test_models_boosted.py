@@ -26,7 +26,7 @@ from tensorwright.tuning.models import (
     overall,
     scores_of,
 )
-from tensorwright.tuning.models.boosted import TREES_MODULE
+from tensorwright.tuning.models.settings import TREES_MODULE
 
 SETTINGS = BoostedSettings(rounds=40)
 TARGET = AVX512
@@ -169,7 +169,7 @@ def break_file(path: Path, change: dict[str, object]) -> None:
                     }
                 ]
             },
-            "it asks for a feature that does not exist",
+            "tree: it asks for a feature that does not exist",
         ),
     ],
 )

@@ -5,7 +5,12 @@ import pytest
 from tests.unit.tuning.model_samples import made_up
 
 from tensorwright.tuning.models import BoostedSettings, LossKind, Sample, make_loss
-from tensorwright.tuning.models.losses import PairwiseLogistic, WeightedSquares, row_slopes
+from tensorwright.tuning.models.losses import (
+    LambdaRank,
+    PairwiseLogistic,
+    WeightedSquares,
+    row_slopes,
+)
 from tensorwright.tuning.models.training import TrainingSet, training_set
 
 
@@ -97,3 +102,20 @@ def test_pairs_that_are_close_say_nothing() -> None:
     data = training_set([Sample("a", row, 1.0), Sample("a", row, 1.01)])
     fast, _, _ = PairwiseLogistic(data).pairs(0)
     assert len(fast) == 0
+
+
+def test_lambdas_weigh_what_a_swap_would_cost() -> None:
+    """Of two pairs equally far apart, that at the top of the ranking weighs more."""
+    times = [1.0, 1.2, 2.0, 3.0, 6.0, 9.0]
+    data = training_set([Sample("a", np.zeros((1, 2), np.float32), time) for time in times])
+    loss = LambdaRank(data, partners=200, share=0.0)
+    scores = np.arange(6.0)[::-1]
+    fast, slow, weights = loss.pairs(scores, 0)
+    of_pair = {(int(a), int(b)): float(w) for a, b, w in zip(fast, slow, weights, strict=True)}
+    assert of_pair[0, 1] > of_pair[2, 3] > of_pair[4, 5]
+    assert np.isclose(weights.mean() * 200, 1.0)
+    assert set(of_pair) == {(a, b) for a in range(6) for b in range(a + 1, 6)}
+    gradient, hessian = loss.slopes(scores, 0)
+    assert gradient[0] < 0 < gradient[5]
+    assert np.isclose(gradient.sum(), 0.0)
+    assert (hessian > 0).all()

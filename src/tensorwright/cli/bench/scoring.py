@@ -23,7 +23,7 @@ from tensorwright.cli.bench.costmodel_cases import Case, cases
 from tensorwright.peers import print_table
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import ColumnGraph, Plan, lower_sketch
-from tensorwright.tuning.models import BoostedModel, Features, Sample, make_model
+from tensorwright.tuning.models import Features, LearnedModel, Sample, make_model
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies import Population, make_space_tables, sample
 
@@ -153,7 +153,7 @@ def _find_case(name: str, target: Target) -> Case:
     )
 
 
-def _train(model: BoostedModel, features: list[Features], random: np.random.Generator) -> None:
+def _train(model: LearnedModel, features: list[Features], random: np.random.Generator) -> None:
     """Fit the model to made-up times of some of the candidates.
 
     A time is a random, but smooth, function of a program's features, so that trees have to grow.

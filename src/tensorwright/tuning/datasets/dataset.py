@@ -14,7 +14,7 @@ import numpy as np
 from tensorwright.base import TensorwrightError
 from tensorwright.records import Record, Status
 from tensorwright.schedule import format_trace, parse_trace
-from tensorwright.tuning.features import Featurizer
+from tensorwright.tuning.features import FeatureSource
 from tensorwright.tuning.models import Features, Sample
 from tensorwright.tuning.space.sketch import Sketch, Space
 
@@ -31,7 +31,7 @@ class Dataset:
     skipped: int = 0
 
 
-def dataset(records: Iterable[Record], space: Space, featurizer: Featurizer) -> Dataset:
+def dataset(records: Iterable[Record], space: Space, featurizer: FeatureSource) -> Dataset:
     """The timed records of one workload as samples, each trace once, in the order of the records.
 
     A trace stands by its fastest time to the end: foreign load only ever adds time.
@@ -92,7 +92,7 @@ def _sample(record: Record, features: Features) -> Sample:
     return Sample(record.workload, features, min(record.times_s), is_censored)
 
 
-def _from_trace(text: str, featurizer: Featurizer) -> Features | None:
+def _from_trace(text: str, featurizer: FeatureSource) -> Features | None:
     """The features of a trace; None where it does not replay."""
     try:
         found: Features = featurizer.of_trace(parse_trace(text))[0]

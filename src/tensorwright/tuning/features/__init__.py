@@ -1,9 +1,36 @@
 """Features of candidates for the cost model.  Read `formulas.py` first, then
-`loop_dependence.py`; `columns.py` says what they are written in.
+`loop_dependence.py`; `columns.py` says what they are written in, `feature_set.py` what sets there
+are.
 """
 
 from tensorwright.tuning.features.columns import ColumnGraph
+from tensorwright.tuning.features.feature_set import (
+    FEATURE_SETS,
+    LOOP_TREE,
+    STATEMENT,
+    FeatureSet,
+    feature_set,
+)
 from tensorwright.tuning.features.featurizer import Featurizer, Plan, features_of, lower_sketch
+from tensorwright.tuning.features.loops.loop_arrays import LOOPS
 from tensorwright.tuning.features.names import FEATURE_NAMES
+from tensorwright.tuning.features.sets import LEAF_FIELDS, TREE_FIELDS
+from tensorwright.tuning.features.source import FeatureSource
 
-__all__ = ["FEATURE_NAMES", "ColumnGraph", "Featurizer", "Plan", "features_of", "lower_sketch"]
+__all__ = [
+    "FEATURE_NAMES",
+    "FEATURE_SETS",
+    "LEAF_FIELDS",
+    "LOOPS",
+    "LOOP_TREE",
+    "STATEMENT",
+    "TREE_FIELDS",
+    "ColumnGraph",
+    "FeatureSet",
+    "FeatureSource",
+    "Featurizer",
+    "Plan",
+    "feature_set",
+    "features_of",
+    "lower_sketch",
+]

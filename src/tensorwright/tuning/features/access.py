@@ -59,6 +59,7 @@ class BufferUse:
     moves         per loop: 1 where some access moves with it
     stride_of     of a loop: how many elements further in memory an iteration's access is, on
                   average
+    period_of     of a loop: after how many iterations an index begins again, at most its extent
     elements      for each number of loops n: different elements touched inside the first n loops
     unique_lines  cache lines touched by the whole nest
     dimensions_moved  per loop, the number of dimensions that move with it
@@ -70,6 +71,7 @@ class BufferUse:
     count: Cell
     moves: tuple[Cell, ...]
     stride_of: Callable[[int], Cell]
+    period_of: Callable[[int], Cell]
     elements: tuple[Cell, ...]
     unique_lines: Cell
     dimensions_moved: tuple[Cell, ...]
@@ -128,6 +130,7 @@ def _use(
     ]
     footprints = [_Footprint.of(dimension, loops) for dimension in dimensions]
     weight = any_flag([access.weight for access in accesses])
+    indices = tuple(dict.fromkeys(index for access in accesses for index in access.indices))
     moved = [
         [_moves(dimension.dependences[n], loops.extents[n]) for dimension in dimensions]
         for n in range(len(loops))
@@ -140,6 +143,7 @@ def _use(
         moves=tuple(map(any_flag, moved)),
         dimensions_moved=tuple(map(total_of, moved)),
         stride_of=lambda n: _stride(dimensions, n, loops.extents[n]),
+        period_of=lambda n: _period(indices, loops.variables[n], variables),
         elements=_elements(weight, footprints, len(loops) + 1),
         unique_lines=weight * _lines(dimensions, footprints, buffer.dtype.size_bytes),
     )
@@ -236,6 +240,15 @@ def _stride(dimensions: list[_Dimension], loop: int, extent: Cell) -> Cell:
             distance = distance + dependence.span * size
         size = size * dimension.extent
     return divided(distance, larger(extent - 1, 1))
+
+
+def _period(indices: tuple[Index, ...], var: Var, variables: Variables) -> Cell:
+    """After how many iterations of a loop the first of some indices begins again."""
+    found = variables.extents[var]
+    for index in indices:
+        if var in free_vars(index):
+            found = smaller(found, variables.period(index, var))
+    return found
 
 
 def _lines(dimensions: list[_Dimension], footprints: list[_Footprint], element_bytes: int) -> Cell:

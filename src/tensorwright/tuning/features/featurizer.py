@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import prod
 from typing import Any
 from weakref import finalize
 
@@ -18,14 +17,13 @@ from numpy.typing import NDArray
 from tensorwright.base import Target, without_collection
 from tensorwright.loop import LoopProgram, lower
 from tensorwright.schedule import ScheduleState, Trace, replay
+from tensorwright.tuning.features.cell_tables import CellTable, Features, ResultNumbers
 from tensorwright.tuning.features.column_program import ColumnProgram
-from tensorwright.tuning.features.columns import Cell, Column, ColumnGraph
+from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.curve import intensity_curves
 from tensorwright.tuning.features.formulas import StatementFormulas, formulas_of
 from tensorwright.tuning.features.names import BUFFER_FIELDS, BUFFERS, CURVE_POINTS, FEATURE_NAMES
 from tensorwright.tuning.space.sketch import Sketch
-
-Features = NDArray[np.float32]
 
 _PLACES = {name: n for n, name in enumerate(FEATURE_NAMES)}
 _FIRST_BUFFER = _PLACES[f"buffer0_{BUFFER_FIELDS[0]}"]
@@ -45,18 +43,18 @@ class Plan:
         own = graph or ColumnGraph()
         found = formulas_of(program, own)
         self.statements = len(found)
-        results = _Results()
-        self._scalars = _Table((self.statements, len(FEATURE_NAMES)))
-        self._buffers = [_Table((len(each.buffers), len(BUFFER_FIELDS))) for each in found]
+        results = ResultNumbers()
+        self._scalars = CellTable((self.statements, len(FEATURE_NAMES)))
+        self._buffers = [CellTable((len(each.buffers), len(BUFFER_FIELDS))) for each in found]
         levels = max((len(each.curve) for each in found), default=0)
-        self._curves = _Table((2, levels, self.statements))
+        self._curves = CellTable((2, levels, self.statements))
         for n, each in enumerate(found):
             self._place(n, each, levels, results)
         self._program: ColumnProgram = own.program(list(results))
         if graph is None:
             own.clear()
 
-    def _place(self, n: int, found: StatementFormulas, levels: int, results: _Results) -> None:
+    def _place(self, n: int, found: StatementFormulas, levels: int, results: ResultNumbers) -> None:
         first = n * len(FEATURE_NAMES)
         for name, cell in found.scalars.items():
             self._scalars.put(first + _PLACES[name], cell, results)
@@ -85,40 +83,7 @@ class Plan:
         return np.ascontiguousarray(np.moveaxis(found, -1, 0))
 
 
-class _Results(dict[Column, int]):
-    """The columns that a plan needs, each with its number."""
-
-    def __missing__(self, column: Column) -> int:
-        self[column] = len(self)
-        return self[column]
-
-
-class _Table:
-    """Numbers that are the same for all candidates, and where columns go among them."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape = shape
-        self.numbers = np.zeros(prod(shape), np.float32)
-        self.places: list[int] = []
-        self.results: list[int] = []
-
-    def put(self, place: int, cell: Cell, results: _Results) -> None:
-        """Note what stands at a place, counted in the table as it lies in memory."""
-        if isinstance(cell, Column):
-            self.places.append(place)
-            self.results.append(results[cell])
-        elif cell:
-            self.numbers[place] = cell
-
-    def filled(self, results: NDArray[np.float64], count: int) -> Features:
-        """The table for each candidate, candidates last."""
-        found = np.empty((len(self.numbers), count), np.float32)
-        found[...] = self.numbers[:, None]
-        found[self.places] = results[self.results]
-        return found.reshape(*self.shape, count)
-
-
-def _ordered(table: _Table, results: NDArray[np.float64], count: int) -> Features:
+def _ordered(table: CellTable, results: NDArray[np.float64], count: int) -> Features:
     """The rows of the buffers: the stored one, then the others, those with most bytes first."""
     rows = table.filled(results, count)
     field = _FIELDS["unique_bytes"]

@@ -48,21 +48,26 @@ class StatementFormulas:
 
 def formulas_of(program: LoopProgram, graph: ColumnGraph) -> tuple[StatementFormulas, ...]:
     """The formulas of all statements of a program, in order."""
-    shapes: dict[Buffer, tuple[Cell, ...]] = {}
-    nests: list[_Nest] = []
     touching: dict[Buffer, list[Statement]] = {}
-    for statement in statements_of(program):
-        nest = _Nest(statement, graph)
-        nest.find_shape(shapes)
-        nests.append(nest)
+    nests = nests_of(program, graph)
     for nest in nests:
-        nest.use_buffers(shapes)
         for use in nest.uses:
             touching.setdefault(use.buffer, []).append(nest.statement)
     return tuple(nest.formulas(touching) for nest in nests)
 
 
-class _Nest:
+def nests_of(program: LoopProgram, graph: ColumnGraph) -> tuple[Nest, ...]:
+    """All statements of a program, in order, with their loops and what they touch."""
+    shapes: dict[Buffer, tuple[Cell, ...]] = {}
+    nests = [Nest(statement, graph) for statement in statements_of(program)]
+    for nest in nests:
+        nest.find_shape(shapes)
+    for nest in nests:
+        nest.use_buffers(shapes)
+    return tuple(nests)
+
+
+class Nest:
     """One statement, its loops and what it touches; mutable while it is built."""
 
     uses: tuple[BufferUse, ...]
@@ -127,6 +132,11 @@ class _Nest:
                 found[elements] = total_of(list(map(mul, elements, sizes)))
             touched.append(found[elements])
         return tuple(touched)
+
+    @property
+    def counts(self) -> Mapping[str, Cell]:
+        """The operations of one execution by class, without those that find places."""
+        return self.operations.counts
 
     @property
     def depth(self) -> int:

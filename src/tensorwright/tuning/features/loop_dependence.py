@@ -46,6 +46,7 @@ from tensorwright.tuning.features.columns import (
     ColumnGraph,
     above,
     absolute,
+    choose,
     either,
     floored,
     larger,
@@ -182,6 +183,18 @@ class Variables:
             distance = self._value(index, var, iteration) - start
             low, high = smaller(low, distance), larger(high, distance)
         return LoopDependence(larger(high, absolute(low)), low, high, is_strict=False)
+
+    def period(self, index: Index, var: Var) -> Cell:
+        """After how many iterations of a loop a remainder in an expression begins again; the
+        loop's extent where none does.
+        """
+        found = self.extents[var]
+        for modulo in _remainders_in(index):
+            wrap = self._wrap(modulo, var) if var in free_vars(modulo.dividend) else None
+            if wrap is not None:
+                moves = above(wrap, 0)  # else it is the same in all iterations
+                found = smaller(found, choose(moves, wrap + 1, self.extents[var]))
+        return found
 
     def condition_bounds(self, condition: Condition) -> ConditionBounds:
         """Whether a condition holds in all iterations, in none, or in some."""

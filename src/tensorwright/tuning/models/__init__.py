@@ -1,7 +1,9 @@
 """Cost models: which of many programs will be fast.
 
-Read `protocol.py` first, then `boosted.py`, the learned one; `losses.py` is what it is trained
-for, `accuracy.py` how well it does. A new model is one file that keeps the protocol.
+Read `protocol.py` first, then `learned.py`, what learns in a session: boosted trees (`trees/`) or a
+program embedding (`embedding/`); `losses.py` is what they are trained for, `fading.py` how what was
+known before gives way, `accuracy.py` how well they do. A new model is one file that keeps the
+protocol.
 """
 
 from tensorwright.tuning.models.accuracy import (
@@ -13,15 +15,18 @@ from tensorwright.tuning.models.accuracy import (
     split,
 )
 from tensorwright.tuning.models.blended import BlendedModel
-from tensorwright.tuning.models.boosted import BoostedModel, RefitPolicy, make_loss
-from tensorwright.tuning.models.forest import Forest, Tree, parse_lightgbm
+from tensorwright.tuning.models.fading import Fading, RefitPolicy
+from tensorwright.tuning.models.learned import LearnedModel
+from tensorwright.tuning.models.losses import make_loss
 from tensorwright.tuning.models.machine import CLOCK_HZ, Machine, Rates, machine_of, nominal_rates
 from tensorwright.tuning.models.protocol import CostModel, Features, Sample, Scores
 from tensorwright.tuning.models.random_model import RandomModel
 from tensorwright.tuning.models.roofline import RooflineModel
-from tensorwright.tuning.models.saved_model import SavedModel, load_model
+from tensorwright.tuning.models.saved_model import Ranker, SavedModel, load_model
 from tensorwright.tuning.models.session_model import make_model
-from tensorwright.tuning.models.settings import BoostedSettings, LossKind
+from tensorwright.tuning.models.settings import BoostedSettings, LossKind, NetworkSettings
+from tensorwright.tuning.models.trees.boosted import BoostedModel
+from tensorwright.tuning.models.trees.forest import Forest, Tree, parse_lightgbm
 
 __all__ = [
     "CLOCK_HZ",
@@ -30,12 +35,16 @@ __all__ = [
     "BoostedModel",
     "BoostedSettings",
     "CostModel",
+    "Fading",
     "Features",
     "Forest",
     "Judgement",
+    "LearnedModel",
     "LossKind",
     "Machine",
+    "NetworkSettings",
     "RandomModel",
+    "Ranker",
     "Rates",
     "RefitPolicy",
     "RooflineModel",

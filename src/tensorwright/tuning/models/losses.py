@@ -13,9 +13,11 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.tuning.models.settings import FitSettings, LossKind
 from tensorwright.tuning.models.training import TrainingSet, add_up
 
 Column: TypeAlias = NDArray[np.float64]
+Places: TypeAlias = NDArray[np.int64]
 Slopes: TypeAlias = tuple[Column, Column]
 
 _LEAST_HESSIAN = 1e-3
@@ -84,33 +86,109 @@ class PairwiseLogistic:
         return float(np.sum(weights * np.logaddexp(0.0, scores[slow] - scores[fast])))
 
     def slopes(self, scores: Column, step: int) -> Slopes:
-        """As `Loss.slopes`. Both scores of a pair move, hence twice the second derivative."""
-        fast, slow, weights = self.pairs(step)
-        doubt = _sigmoid(scores[slow] - scores[fast])
-        pull = weights * doubt
-        bend = 2.0 * weights * doubt * (1.0 - doubt)
-        count = len(scores)
-        gradient = add_up(slow, pull, count) - add_up(fast, pull, count)
-        hessian = add_up(slow, bend, count) + add_up(fast, bend, count)
-        return gradient, hessian
+        """As `Loss.slopes`."""
+        return _pair_slopes(scores, *self.pairs(step))
 
-    def pairs(self, step: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Column]:
+    def pairs(self, step: int) -> tuple[Places, Places, Column]:
         """The pairs of a round: the faster program of each, the slower one, the weight."""
-        data = self.data
-        _, starts, sizes = np.unique(data.groups, return_index=True, return_counts=True)
-        source = np.random.Generator(np.random.SFC64([self.seed, step]))
-        one = np.repeat(np.arange(len(data.groups)), self.partners)
-        group = data.groups[one]
-        drawn = source.random(len(one)) * sizes[group]
-        other = starts[group] + drawn.astype(np.int64)
-        speed = data.throughput
-        fast = np.where(speed[one] >= speed[other], one, other)
-        slow = one + other - fast
-        is_clear = speed[fast] * (1.0 - self.least_gap) > speed[slow]
-        is_clear &= ~data.is_censored[fast]
-        fast, slow = fast[is_clear], slow[is_clear]
-        weights = np.maximum(speed[fast], self.least_weight) / self.partners
+        fast, slow = _drawn_pairs(self.data, self.partners, self.least_gap, (self.seed, step))
+        weights = np.maximum(self.data.throughput[fast], self.least_weight) / self.partners
         return fast, slow, weights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LambdaRank:
+    """Pairs weigh as much as swapping the two would change the ranking's discounted gain.
+
+    gain of a program = 2^(2 throughput) - 1;  discount at place r (from 0) = 1 / log2(r + 2)
+    change of a pair  = |difference of gains| * |difference of discounts|, places by the scores of
+                        the round
+    weight of a pair  = (change + 0.3 * mean change), scaled to 1 / partners in the mean
+
+    The share that all pairs have is ours: without it the slow programs are hardly ordered, among
+    which a search begins.
+    Pairs are drawn as for `PairwiseLogistic`.
+
+    Source:   Burges, From RankNet to LambdaRank to LambdaMART, MSR-TR-2010-82.
+    """
+
+    data: TrainingSet
+    partners: int = 24
+    least_gap: float = 0.02
+    share: float = 0.3
+    seed: int = 0
+
+    def value(self, scores: Column, step: int) -> float:
+        """As `Loss.value`."""
+        fast, slow, weights = self.pairs(scores, step)
+        return float(np.sum(weights * np.logaddexp(0.0, scores[slow] - scores[fast])))
+
+    def slopes(self, scores: Column, step: int) -> Slopes:
+        """As `Loss.slopes`: the weights are taken as given."""
+        return _pair_slopes(scores, *self.pairs(scores, step))
+
+    def pairs(self, scores: Column, step: int) -> tuple[Places, Places, Column]:
+        """The pairs of a round: the faster program of each, the slower one, the weight."""
+        fast, slow = _drawn_pairs(self.data, self.partners, self.least_gap, (self.seed, step))
+        gain = np.exp2(2.0 * self.data.throughput)
+        discount = 1.0 / np.log2(_ranks(scores, self.data.groups) + 2.0)
+        change = np.abs(gain[fast] - gain[slow]) * np.abs(discount[fast] - discount[slow])
+        if not len(change) or not change.any():
+            return fast, slow, np.full(len(change), 1.0 / self.partners)
+        weights = change + self.share * change.mean()
+        return fast, slow, weights / (weights.mean() * self.partners)
+
+
+def make_loss(data: TrainingSet, settings: FitSettings) -> Loss:
+    """The loss that the settings name."""
+    match settings.loss:
+        case LossKind.PAIRS:
+            return PairwiseLogistic(data, seed=settings.seed)
+        case LossKind.LAMBDARANK:
+            return LambdaRank(data, seed=settings.seed)
+        case LossKind.SQUARES:
+            return WeightedSquares(data)
+
+
+def _drawn_pairs(
+    data: TrainingSet, partners: int, least_gap: float, seeds: tuple[int, int]
+) -> tuple[Places, Places]:
+    """Each program with some others of its workload: the faster of each pair, and the slower one.
+
+    Left out are pairs that are too close, and those whose faster program was dropped early.
+    """
+    _, starts, sizes = np.unique(data.groups, return_index=True, return_counts=True)
+    source = np.random.Generator(np.random.SFC64(list(seeds)))
+    one = np.repeat(np.arange(len(data.groups)), partners)
+    group = data.groups[one]
+    drawn = source.random(len(one)) * sizes[group]
+    other = starts[group] + drawn.astype(np.int64)
+    speed = data.throughput
+    fast = np.where(speed[one] >= speed[other], one, other)
+    slow = one + other - fast
+    is_clear = speed[fast] * (1.0 - least_gap) > speed[slow]
+    is_clear &= ~data.is_censored[fast]
+    return fast[is_clear], slow[is_clear]
+
+
+def _pair_slopes(scores: Column, fast: Places, slow: Places, weights: Column) -> Slopes:
+    """Both scores of a pair move, hence twice the second derivative."""
+    doubt = _sigmoid(scores[slow] - scores[fast])
+    pull = weights * doubt
+    bend = 2.0 * weights * doubt * (1.0 - doubt)
+    count = len(scores)
+    gradient = add_up(slow, pull, count) - add_up(fast, pull, count)
+    hessian = add_up(slow, bend, count) + add_up(fast, bend, count)
+    return gradient, hessian
+
+
+def _ranks(scores: Column, groups: Places) -> Places:
+    """(programs,): each program's place in its workload, the highest score at 0."""
+    order = np.lexsort((-scores, groups))
+    _, starts = np.unique(groups, return_index=True)
+    found = np.empty(len(scores), np.int64)
+    found[order] = np.arange(len(scores)) - starts[groups]
+    return found
 
 
 def row_slopes(data: TrainingSet, slopes: Slopes) -> Slopes:

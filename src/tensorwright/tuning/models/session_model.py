@@ -6,14 +6,16 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from tensorwright.base import Target
+from tensorwright.base import RecordError, Target
+from tensorwright.tuning.features import STATEMENT, FeatureSet
 from tensorwright.tuning.models.blended import BlendedModel
-from tensorwright.tuning.models.boosted import BoostedModel, RefitPolicy
+from tensorwright.tuning.models.fading import Fading, RefitPolicy
+from tensorwright.tuning.models.learned import LearnedModel
 from tensorwright.tuning.models.machine import machine_of
 from tensorwright.tuning.models.protocol import CostModel
 from tensorwright.tuning.models.roofline import RooflineModel
 from tensorwright.tuning.models.saved_model import SavedModel, load_model
-from tensorwright.tuning.models.settings import BoostedSettings, LossKind
+from tensorwright.tuning.models.settings import BoostedSettings, FitSettings, LossKind
 
 _TRAINED_HALF_LIFE = 512.0  # samples: what many workloads have taught outlasts a dozen rounds
 
@@ -25,22 +27,42 @@ def make_model(
     saved: SavedModel | str | os.PathLike[str] | None = None,
     on_notice: Callable[[str], None] | None = None,
     prior: CostModel | None = None,
-) -> BoostedModel:
-    """The learned model, which starts from what is known before, and from saved trees, if any.
+    settings: FitSettings | None = None,
+    features: FeatureSet = STATEMENT,
+    fading: Fading = Fading.HALVING,
+) -> LearnedModel:
+    """The learned model, which starts from what is known before, and from a saved one, if any.
 
-    saved      the trees or their file, which may be missing
-    prior      what was trained before on many workloads; the roofline where None
-    on_notice  told, in a sentence, if LightGBM cannot be used; a warning where None
-    Raises:    RecordError for a file that is no model, or one for other features.
+    saved      the model or its file, which may be missing
+    prior      what was trained before on many workloads, and judges statements; the roofline where
+               None; other features have neither
+    on_notice  told, in a sentence, if the library that fits is missing; a warning where None
+    settings   how it is fitted; boosted trees on pairs where None
+    fading     how what is known before gives way
+    Raises:    RecordError for a file that is no model, or a model for other features.
     """
-    policy = RefitPolicy() if prior is None else RefitPolicy(half_life=_TRAINED_HALF_LIFE)
-    prior = prior or RooflineModel(machine_of(target, threads))
-    trees = saved if saved is None or isinstance(saved, SavedModel) else _read(saved)
-    if trees is not None:
-        is_alike = trees.loss is LossKind.PAIRS
-        prior = BlendedModel(trees, prior) if is_alike else trees
-    return BoostedModel(BoostedSettings(seed=seed), prior, policy, on_notice)
+    half_life = RefitPolicy().half_life if prior is None else _TRAINED_HALF_LIFE
+    policy = RefitPolicy(half_life=half_life, fading=fading)
+    if features is STATEMENT:
+        prior = prior or RooflineModel(machine_of(target, threads))
+    before = saved if saved is None or isinstance(saved, SavedModel) else _read(saved)
+    if before is not None:
+        if before.feature_set != features.name:
+            raise _other_features(before, features)
+        is_alike = prior is not None and before.loss is not LossKind.SQUARES
+        prior = BlendedModel(before, prior) if prior is not None and is_alike else before
+    chosen = settings or BoostedSettings(seed=seed)
+    return LearnedModel(chosen, prior, policy, on_notice, features)
 
 
 def _read(path: str | os.PathLike[str]) -> SavedModel | None:
     return load_model(path) if Path(path).exists() else None
+
+
+def _other_features(before: SavedModel, features: FeatureSet) -> RecordError:
+    return RecordError(
+        stage="cost model",
+        where=f"model of {before.samples} programs",
+        reason=f"it judges the features {before.feature_set!r}, and not {features.name!r}",
+        remedy=f"choose the features {before.feature_set!r}, or another model to start from",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorwright.tuning.models import Forest
-from tensorwright.tuning.models.lightgbm_trees import grow
+from tensorwright.tuning.models.trees.lightgbm_trees import grow
 from tensorwright.tuning.pretraining.programs import Programs
 from tensorwright.tuning.pretraining.settings import TimeTreeSettings
 from tensorwright.tuning.pretraining.time_loss import TimeLoss, row_slopes, weights_of

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorwright.tuning.models import Forest
-from tensorwright.tuning.models.lightgbm_trees import grow
+from tensorwright.tuning.models.trees.lightgbm_trees import grow
 from tensorwright.tuning.proposing.examples import Examples, shares_of
 from tensorwright.tuning.proposing.fitting import WayTreeSettings
 

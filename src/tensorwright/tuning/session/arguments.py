@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorwright.base import Target
+from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.measuring.runner import Runner
 from tensorwright.tuning.proposing import ProposingModel
@@ -96,6 +97,7 @@ class Search:
     interrupt    lets another thread stop the session; Ctrl-C does so in the main thread
     keeps_model  whether the cost model starts from what earlier sessions learned, and is kept for
                  later ones, in a file beside the store (`kept_model.py`)
+    learning     what describes programs, and what model judges them
     """
 
     budget: Budget = Budget()
@@ -105,6 +107,7 @@ class Search:
     objective: Objective | None = None
     interrupt: Interrupt | None = None
     keeps_model: bool = False
+    learning: Learning = USUAL
 
 
 @dataclass(frozen=True, slots=True)

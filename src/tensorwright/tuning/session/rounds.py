@@ -71,6 +71,7 @@ class Session:
             setting.threads,
             self.seed,
             self.options.strategy,
+            search.learning,
         )
         self.identity = session_id(self.arguments)
         spent = load_spent(store, self.identity) if self.options.should_resume else Spent()

@@ -14,6 +14,7 @@ from typing import Any
 
 from tensorwright.base import RecordError
 from tensorwright.records import RecordStore, SavedSession, now_utc
+from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.strategies.named import USUAL_STRATEGY, StrategyChoice
 from tensorwright.tuning.task import Task
 
@@ -44,6 +45,7 @@ def session_arguments(
     threads: int,
     seed: int,
     strategy: StrategyChoice = USUAL_STRATEGY,
+    learning: Learning | None = None,
 ) -> str:
     """What makes two runs the same session: everything but the budget."""
     weights = {task.workload.key: task.weight for task in tasks}
@@ -56,6 +58,8 @@ def session_arguments(
     }
     if strategy != USUAL_STRATEGY:
         fields["strategy"] = str(strategy)
+    if learning is not None and not learning.is_usual:
+        fields |= {"features": learning.features, "model": learning.model}
     return json.dumps(fields, sort_keys=True)
 
 

@@ -15,11 +15,10 @@ from dataclasses import replace
 from tensorwright.base import MachineError, Target, UsageError, detect_target, knobs
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import state_of
-from tensorwright.tuning.features import Featurizer
+from tensorwright.tuning.learning import model_file_of, open_learning
 from tensorwright.tuning.measuring.builder import PoolBuilder
 from tensorwright.tuning.measuring.runner import ChildRunner
 from tensorwright.tuning.measuring.timing import MeasureOptions
-from tensorwright.tuning.models.kept_model import model_file_of, open_model
 from tensorwright.tuning.proposing import ModelProposers
 from tensorwright.tuning.selection import Predictor, open_predictor
 from tensorwright.tuning.session.arguments import Parts, Search, Setting
@@ -29,7 +28,6 @@ from tensorwright.tuning.session.rounds import Session, seed_of
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import sketches_of, space_of
 from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
-from tensorwright.tuning.strategies.model_guide import ModelGuides
 from tensorwright.tuning.strategies.named import check_strategy, choose_strategy
 from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright.tuning.strategies.strategy import Candidate
@@ -96,8 +94,9 @@ def tune(
             runner = owned.enter_context(ChildRunner(measuring, seed))
             runner.start()
         predictor = _predictor(setting, measuring) if own.make_space is None else None
-        file = model_file_of(store, target, setting.threads, setting.hardware)
-        model = open_model(
+        file = model_file_of(store, target, setting.threads, setting.hardware, search.learning)
+        learned = open_learning(
+            search.learning,
             target,
             setting.threads,
             seed,
@@ -111,7 +110,7 @@ def tune(
             own.make_strategy
             or choose_strategy(
                 search.options.strategy,
-                ModelGuides(model.learned, Featurizer, target),
+                learned.make_guide,
                 _evolution(predictor),
                 _proposers(search, setting, measuring),
             ),
@@ -123,7 +122,7 @@ def tune(
         session = Session(merge(tasks), setting, store, search, tools, name)
         owned.enter_context(session.interrupt.on_ctrl_c())
         result = session.run()
-        model.keep()
+        learned.keep()
         return result
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import RecordError
-from tensorwright.tuning.models.protocol import Features
+from tensorwright.tuning.models.protocol import Features, Scores
 
 MOST_LEAVES = 32
 _BLOCK = 1024
@@ -129,6 +129,13 @@ class Forest:
             for table, places in varying:
                 left &= table[places[part]]
             found[part] = self._sum(left)
+        return found
+
+    def scores(self, features: Features) -> Scores:
+        """The sum over the rows of each program: (programs, rows, columns) -> (programs,)."""
+        found = np.zeros(len(features))
+        for row in range(features.shape[1]):
+            found += self.values(features[:, row])
         return found
 
     def _sum(self, left: NDArray[np.uint32]) -> NDArray[np.float64]:

@@ -11,21 +11,22 @@ from typing import Any, TypeAlias
 import lightgbm
 import numpy as np
 
-from tensorwright.tuning.models.forest import Forest, parse_lightgbm
-from tensorwright.tuning.models.losses import Column, Loss, row_slopes
+from tensorwright.tuning.models.losses import Column, make_loss, row_slopes
 from tensorwright.tuning.models.protocol import Features
 from tensorwright.tuning.models.settings import BoostedSettings, GrowthSettings
 from tensorwright.tuning.models.training import TrainingSet
+from tensorwright.tuning.models.trees.forest import Forest, parse_lightgbm
 
 Slopes: TypeAlias = Callable[[Any, Any], Any]
 
 
-def fit(data: TrainingSet, loss: Loss, margin: Column, settings: BoostedSettings) -> Forest:
-    """Trees that, added up over a program's statements and to its margin, make the loss small.
+def fit(data: TrainingSet, margin: Column, settings: BoostedSettings) -> Forest:
+    """Trees that, added up over a program's rows and to its margin, make the loss small.
 
     margin  (programs,): where the scores start from
     Equal arguments give equal trees: one thread, and no choice that depends on timing.
     """
+    loss = make_loss(data, settings)
     step = 0
 
     def slopes(values: Any, _: Any) -> Any:

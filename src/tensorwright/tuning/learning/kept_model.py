@@ -13,7 +13,8 @@ from pathlib import Path
 
 from tensorwright.base import RecordError, Target, TensorwrightError, knobs
 from tensorwright.records import JsonLinesStore, RecordStore, SqliteStore
-from tensorwright.tuning.models import BoostedModel, CostModel, SavedModel, load_model, make_model
+from tensorwright.tuning.learning.options import USUAL, Learning
+from tensorwright.tuning.models import LearnedModel, SavedModel, load_model
 
 _LEAST_SAMPLES = 64
 _LEAST_SHARE = 0.5  # of the samples behind the trees in the file, to take their place
@@ -40,7 +41,7 @@ class ModelFile:
             return None
         return found
 
-    def keep(self, model: BoostedModel, before: SavedModel | None) -> bool:
+    def keep(self, model: LearnedModel, before: SavedModel | None) -> bool:
         """Save what a session's model has learned, whole or not at all.
 
         before   what the session started from: it stays where far more stands behind it
@@ -60,41 +61,28 @@ class ModelFile:
         warnings.warn(f"cost model {self.path}: {text}", RuntimeWarning, stacklevel=4)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionModel:
-    """The model of a session, and where it comes from and goes to; nowhere where `file` is None."""
-
-    learned: BoostedModel
-    file: ModelFile | None = None
-    before: SavedModel | None = None
-
-    def keep(self) -> bool:
-        """As `ModelFile.keep`."""
-        return self.file is not None and self.file.keep(self.learned, self.before)
-
-
-def open_model(
+def model_file_of(
+    store: RecordStore,
     target: Target,
     threads: int,
-    seed: int,
-    file: ModelFile | None,
-    prior: CostModel | None = None,
-) -> SessionModel:
-    """The model that a session starts with; `prior` as of `make_model`."""
-    before = file.load() if file is not None else None
-    return SessionModel(make_model(target, threads, seed, before, prior=prior), file, before)
-
-
-def model_file_of(
-    store: RecordStore, target: Target, threads: int, hardware: str
+    hardware: str,
+    learning: Learning | None = None,
 ) -> ModelFile | None:
     """The file beside a store; None for a store in memory, and where the knob says no.
 
-    records.sqlite has records.model-<machine>-<digest of the target>-<threads>t.json
+    records.sqlite has records.model-<machine>-<digest of the target>-<threads>t.json, for other
+    features or another model than usual with their names before the ending.
     """
     if not knobs.COST_MODEL.get() or not isinstance(store, SqliteStore | JsonLinesStore):
         return None
     place = Path(store.path).absolute()
     digest = hashlib.sha256(target.key.encode()).hexdigest()[:8]
-    name = f"{place.stem}.model-{hardware}-{digest}-{threads}t.json"
+    learning = learning or USUAL
+    kind = "" if learning.is_usual else f"-{_plain(learning.features)}-{learning.model}"
+    name = f"{place.stem}.model-{hardware}-{digest}-{threads}t{kind}.json"
     return ModelFile(place.with_name(name), hardware)
+
+
+def _plain(name: str) -> str:
+    """A name of features in characters that every file system takes."""
+    return "".join(each if each.isalnum() or each == "-" else "_" for each in name)

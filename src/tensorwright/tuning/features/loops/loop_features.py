@@ -1,0 +1,49 @@
+"""Features that are functions of loops: of candidates of a sketch, and of single programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from weakref import finalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import without_collection
+from tensorwright.loop import lower
+from tensorwright.schedule import ScheduleState, Trace, replay
+from tensorwright.tuning.features.cell_tables import Features
+from tensorwright.tuning.features.columns import ColumnGraph
+from tensorwright.tuning.features.featurizer import lower_sketch
+from tensorwright.tuning.features.loops.loop_arrays import LoopArrays, LoopPlan
+from tensorwright.tuning.space.sketch import Sketch
+
+LoopFormula = Callable[[LoopArrays], Features]
+"""From loops to features, candidates last: (statements, columns, n)."""
+
+
+class LoopFeatures:
+    """A `FeatureSource`: a row for each statement; remembers what it worked out for a sketch."""
+
+    def __init__(self, state: ScheduleState, formula: LoopFormula) -> None:
+        self._state = state
+        self._formula = formula
+        self._plans: dict[Trace, LoopPlan] = {}
+        self._graph = ColumnGraph()
+        finalize(self, self._graph.clear)
+
+    def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> Features:
+        """As `FeatureSource.of_sketch`."""
+        if sketch.trace not in self._plans:
+            with without_collection():
+                program = lower_sketch(self._state, sketch)
+                self._plans[sketch.trace] = LoopPlan(program, self._graph)
+        plan = self._plans[sketch.trace]
+        return self._rows(plan.run(sketch.columns(genes), len(genes)))
+
+    def of_trace(self, trace: Trace) -> Features:
+        """As `FeatureSource.of_trace`."""
+        program = lower(replay(self._state, trace))
+        return self._rows(LoopPlan(program).run({}, 1))
+
+    def _rows(self, loops: LoopArrays) -> Features:
+        return np.ascontiguousarray(np.moveaxis(self._formula(loops), -1, 0), np.float32)

@@ -1,0 +1,74 @@
+"""What a session learns with, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tensorwright.base import UsageError, did_you_mean
+from tensorwright.tuning.features import LOOP_TREE, STATEMENT, FeatureSet, feature_set
+from tensorwright.tuning.models import BoostedSettings, Fading, LossKind, NetworkSettings
+from tensorwright.tuning.models.settings import FitSettings
+
+MODELS: Mapping[str, FitSettings] = {
+    **{f"trees-{loss.value}": BoostedSettings(loss=loss) for loss in LossKind},
+    **{f"embedding-{loss.value}": NetworkSettings(loss=loss) for loss in LossKind},
+}
+"""How each model is fitted."""
+
+DEFAULT_MODEL = "trees-pairs"
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """How a session learns; the defaults did best (`benchmarks/cost_models.py`).
+
+    features   name of a feature set (`feature_set.py`)
+    model      one of `MODELS`
+    fading     how what was known before gives way to own measurements
+    start      a file with a model to start from; what earlier sessions kept where None
+
+    Raises:  UsageError for unknown names, and a model that reads other features.
+    """
+
+    features: str = STATEMENT.name
+    model: str = DEFAULT_MODEL
+    fading: Fading = Fading.HALVING
+    start: Path | None = None
+
+    def __post_init__(self) -> None:
+        feature_set(self.features)
+        if self.model not in MODELS:
+            raise UsageError(
+                stage="tune",
+                where=f"model {self.model!r}",
+                reason="there is no cost model of this name",
+                remedy=did_you_mean(self.model, MODELS, "one of " + ", ".join(MODELS)),
+            )
+        is_network = isinstance(MODELS[self.model], NetworkSettings)
+        if is_network and self.features != LOOP_TREE.name:
+            raise UsageError(
+                stage="tune",
+                where=f"model {self.model!r}",
+                reason=f"it reads trees of loops, and not the features {self.features!r}",
+                remedy=f"choose the features {LOOP_TREE.name!r}",
+            )
+
+    @property
+    def feature_set(self) -> FeatureSet:
+        """How programs are described."""
+        return feature_set(self.features)
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether features and model are those of sessions that say nothing."""
+        return self.features == STATEMENT.name and self.model == DEFAULT_MODEL
+
+    def settings(self, seed: int) -> FitSettings:
+        """How the model is fitted."""
+        return replace(MODELS[self.model], seed=seed)
+
+
+USUAL = Learning()
+"""What sessions that say nothing learn with."""

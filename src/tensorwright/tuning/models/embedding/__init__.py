@@ -1,0 +1,1 @@
+"""The program embedding: `tree_gru.py` evaluates it, `torch_training.py` fits it."""

@@ -1,0 +1,93 @@
+"""When a model is fitted again, and how much what was known before still counts.
+
+Two ways to let the old model fade, as n own measurements come in:
+
+    halving    weight = 1 / 2^(n / half_life), and nothing below 0.05
+    held-out   the weight of 1, 1/2, 1/4, 0 with which a fit to two thirds of the own programs
+               orders most pairs of the other third rightly, each third in turn; the largest of
+               equals
+
+Source:   Chen et al., AutoTVM, NeurIPS 2018, section 4: a local model on top of a global one; the
+          halving and its 64 samples are of its code (tvm/autotvm/tuner/xgboost_cost_model.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from tensorwright.tuning.models.accuracy import count_pairs
+from tensorwright.tuning.models.losses import Column
+from tensorwright.tuning.models.training import TrainingSet
+
+_WEIGHTS = (1.0, 0.5, 0.25, 0.0)
+_FOLDS = 3
+
+
+class Fading(StrEnum):
+    """How an old model gives way to own measurements."""
+
+    HALVING = "halving"
+    HELD_OUT = "held-out"
+
+
+@dataclass(frozen=True, slots=True)
+class RefitPolicy:
+    """When a model is fitted again, on how much, and how its prior fades.
+
+    A fit takes time in proportion to its samples, a measurement a constant one: so fitting takes a
+    bounded share of the time, some 5 percent, if it waits for a share of new samples.
+
+    first      so many samples are needed at all      least  new samples of a refit
+    growth     new samples of a refit, as a share of those that there were
+    half_life  with so many samples the prior counts half, where it fades by halving
+    reweigh    a weight from held-out programs is judged again when there are so many times more
+    most       so many samples are kept: the first go first
+    """
+
+    first: int = 16
+    least: int = 8
+    growth: float = 0.06
+    half_life: float = 64.0
+    most: int = 8192
+    fading: Fading = Fading.HALVING
+    reweigh: float = 1.3
+
+    def is_due(self, fitted: int, new: int) -> bool:
+        """Whether to fit again, after `fitted` samples at the last fit and `new` ones since."""
+        if fitted + new < self.first:
+            return False
+        return new >= self.least and new >= self.growth * fitted
+
+
+ScoreBy = Callable[[TrainingSet, Column, TrainingSet], Column]
+
+
+def held_out_weight(data: TrainingSet, beliefs: Column, score_by: ScoreBy) -> float:
+    """The weight of a prior that does best on programs which a fit has not seen.
+
+    beliefs   the prior's scores of all programs (programs,)
+    score_by  fits to a set from a margin, and gives the scores of another without its margin
+    """
+    folds = np.random.default_rng(len(data.counts)).permutation(len(data.counts)) % _FOLDS
+    right = np.zeros(len(_WEIGHTS))
+    for fold in range(_FOLDS):
+        is_train = folds != fold
+        train, test = data.part(is_train), data.part(~is_train)
+        for place, weight in enumerate(_WEIGHTS):
+            scores = score_by(train, weight * beliefs[is_train], test)
+            right[place] += _pairs_right(scores + weight * beliefs[~is_train], test)
+    return _WEIGHTS[int(np.argmax(right))]
+
+
+def _pairs_right(scores: Column, data: TrainingSet) -> float:
+    """How many pairs of equal workloads are in order; censored programs are left out."""
+    found = 0.0
+    for group in np.unique(data.groups):
+        own = (data.groups == group) & ~data.is_censored
+        if own.sum() > 1:
+            found += count_pairs(scores[own], 1.0 / data.throughput[own])[0]
+    return found

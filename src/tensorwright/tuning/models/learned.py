@@ -1,0 +1,207 @@
+"""Models that learn in a session: fitted again as measurements come in, from a prior that fades.
+
+The score of a program is what a fitted `Ranker` says of it: trees that are added up over its
+statements (`trees/`), or a network over its loops (`embedding/`).
+
+Before there are measurements, and where the library that fits cannot load, the prior answers: what
+was trained before, or the roofline.  Later the fit starts from the prior's scores, times a weight
+that fades as `fading.py` says.
+
+Source:   Zheng et al., Ansor, OSDI 2020, section 5.2; Chen et al., AutoTVM, NeurIPS 2018, section
+          4, for the old model that fades.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tensorwright.tuning.features import STATEMENT, FeatureSet
+from tensorwright.tuning.models.fading import Fading, RefitPolicy, held_out_weight
+from tensorwright.tuning.models.losses import Column
+from tensorwright.tuning.models.protocol import CostModel, Features, Sample, Scores
+from tensorwright.tuning.models.random_model import RandomModel
+from tensorwright.tuning.models.saved_model import Ranker, SavedModel
+from tensorwright.tuning.models.settings import FitSettings, LossKind
+from tensorwright.tuning.models.training import TrainingSet, training_set
+
+_LEAST_WEIGHT = 0.05
+
+
+class Fit(Protocol):
+    """Fits a ranker to a training set: equal arguments give equal rankers.
+
+    margin  (programs,): where the scores start from
+    """
+
+    def __call__(self, data: TrainingSet, margin: Column, settings: FitSettings) -> Ranker:
+        """The ranker whose scores, added to the margin, make the loss of the settings small."""
+
+
+class LearnedModel:
+    """Learns from samples of any workloads; scores of different workloads do not compare.
+
+    settings   how it is fitted, and by what module
+    prior      answers before there are samples; random where None
+    features   in what columns programs are described
+    on_notice  told once, in a sentence, if the library that fits is missing; a warning where None
+    """
+
+    def __init__(
+        self,
+        settings: FitSettings,
+        prior: CostModel | None = None,
+        policy: RefitPolicy | None = None,
+        on_notice: Callable[[str], None] | None = None,
+        features: FeatureSet = STATEMENT,
+    ) -> None:
+        self.settings = settings
+        self.policy = policy or RefitPolicy()
+        self.features = features
+        self.samples: list[Sample] = []
+        self.fits = 0
+        self.notice = ""
+        self._prior: CostModel = prior or RandomModel(self.settings.seed)
+        self._on_notice = on_notice or _warn
+        self._ranker: Ranker | None = None
+        self._weight = 1.0
+        self._weighed = 0  # so many samples stood behind the weight when it was judged
+        self._fitted = 0
+        self._new = 0
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether own measurements count yet."""
+        return self._ranker is not None
+
+    def predict(self, features: Features) -> Scores:
+        """As `CostModel.predict`."""
+        if self._ranker is None:
+            return self._prior.predict(features)
+        found = self._ranker.scores(features)
+        if self._weight:
+            found += self._weight * self._prior.predict(features)
+        return found
+
+    def observe(self, samples: Sequence[Sample]) -> None:
+        """As `CostModel.observe`."""
+        self.samples += samples
+        self._new += len(samples)
+        del self.samples[: max(0, len(self.samples) - self.policy.most)]
+
+    def update(self) -> bool:
+        """As `CostModel.update`."""
+        if self.notice or not self.policy.is_due(self._fitted, self._new):
+            return False
+        return self.refit()
+
+    def refit(self) -> bool:
+        """Fit now, whatever the policy says; False where there is nothing to fit, or no library.
+
+        The first fit imports the library, which takes a second or two.
+        """
+        fit = self._find_fit() if self.samples else None
+        if fit is None:
+            return False
+        self._fitted, self._new = self._fitted + self._new, 0
+        data = training_set(self.samples)
+        beliefs = np.zeros(len(data.counts))
+        if self._is_prior_alike:
+            beliefs = prior_scores(self._prior, data)
+        self._weight = self._prior_weight(data, beliefs, fit)
+        margin = self._weight * beliefs
+        self._ranker = fit(data, margin, self.settings)
+        self.fits += 1
+        return True
+
+    def learned(self, hardware: str = "") -> SavedModel | None:
+        """What was learned, without the prior: fitted anew, on all samples; None where nothing was.
+
+        hardware  where the samples were measured
+        """
+        fit = self._find_fit() if self.samples and self.features.is_shared else None
+        if fit is None:
+            return None
+        data = training_set(self.samples)
+        margin = np.zeros(len(data.counts))
+        ranker = fit(data, margin, self.settings)
+        return SavedModel(
+            ranker, self.settings.loss, hardware, len(self.samples), self.features.name
+        )
+
+    def save(self, path: str | os.PathLike[str], hardware: str) -> bool:
+        """Write what was `learned` to a file; False where nothing was.  Raises: OutputError."""
+        found = self.learned(hardware)
+        if found is None:
+            return False
+        found.save(path)
+        return True
+
+    @property
+    def _is_prior_alike(self) -> bool:
+        """Whether the prior's scores mean what those of the loss mean."""
+        match self._prior:
+            case RandomModel():
+                return False
+            case SavedModel(loss=loss):
+                return (loss is LossKind.SQUARES) == (self.settings.loss is LossKind.SQUARES)
+            case _:
+                return self.settings.loss is not LossKind.SQUARES
+
+    def _prior_weight(self, data: TrainingSet, beliefs: Column, fit: Fit) -> float:
+        """How much the prior counts; scores that mean something else do not count at all."""
+        if not self._is_prior_alike:
+            return 0.0
+        if self.policy.fading is Fading.HELD_OUT:
+            if len(data.counts) < self.policy.reweigh * self._weighed:
+                return self._weight
+            self._weighed = len(data.counts)
+            return held_out_weight(data, beliefs, self._scorer(fit))
+        weight = 0.5 ** (self._fitted / self.policy.half_life)
+        return float(weight) if weight >= _LEAST_WEIGHT else 0.0
+
+    def _scorer(self, fit: Fit) -> Callable[[TrainingSet, Column, TrainingSet], Column]:
+        """Fits to one set, and scores the programs of another."""
+
+        def scores(train: TrainingSet, margin: Column, test: TrainingSet) -> Column:
+            ranker = fit(train, margin, self.settings)
+            return _scores_by(ranker.scores, test)
+
+        return scores
+
+    def _find_fit(self) -> Fit | None:
+        """The function that fits; None, with a notice, where its library is missing."""
+        if self.notice:
+            return None
+        try:
+            fit: Fit = importlib.import_module(self.settings.module).fit
+        except (ImportError, OSError) as error:
+            self.notice = self.settings.missing.format(error=error)
+            self._on_notice(self.notice)
+            return None
+        return fit
+
+
+def prior_scores(prior: CostModel, data: TrainingSet) -> Column:
+    """The prior's scores of the programs of a training set (programs,)."""
+    return _scores_by(prior.predict, data)
+
+
+def _scores_by(predict: Callable[[Features], Scores], data: TrainingSet) -> Column:
+    """The scores of the programs of a set (programs,); those with equal numbers of rows at once."""
+    found = np.zeros(len(data.counts))
+    starts = np.cumsum(data.counts) - data.counts
+    for count in np.unique(data.counts):
+        places = np.nonzero(data.counts == count)[0]
+        rows = starts[places][:, None] + np.arange(count)
+        found[places] = predict(data.rows[rows])
+    return found
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -1,0 +1,70 @@
+"""What a session learns with is chosen by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.targets import native_target
+from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered_space
+
+from tensorwright.base import RecordError, UsageError
+from tensorwright.records import SqliteStore
+from tensorwright.tuning.learning import Learning, open_learning
+from tensorwright.tuning.session import Budget, Parts, Search, Setting, TuneOptions, tune
+from tensorwright.tuning.task import Task
+
+TARGET = native_target()
+
+
+def session(folder: Path, learning: Learning, names: tuple[str, ...] = ("one",)) -> list[str]:
+    """What a session measured, in order."""
+    runner = FakeRunner()
+    options = TuneOptions(should_rank=False, recheck_rounds=0)
+    with SqliteStore(folder / "records.sqlite") as store:
+        tune(
+            [Task(doubled(name)) for name in names],
+            Setting(TARGET, 2, "here"),
+            store,
+            Search(Budget(trials=96), 0, options=options, keeps_model=True, learning=learning),
+            parts=Parts(
+                FakeBuilder(),
+                runner,
+                make_space=lambda task, target: numbered_space(task, target, 2000),
+            ),
+        )
+    return [trace for _, trace in runner.measured]
+
+
+@pytest.mark.parametrize("features", ["knob"])
+@pytest.mark.parametrize("model", ["trees-pairs", "trees-lambdarank", "trees-squares"])
+def test_a_session_searches_by_any_features_and_model(
+    tmp_path: Path, features: str, model: str
+) -> None:
+    found = session(tmp_path, Learning(features, model))
+    assert len(set(found)) == 96
+    usual = tmp_path / "usual"
+    usual.mkdir()
+    assert found != session(usual, Learning())
+
+
+def test_features_of_one_space_have_a_model_for_each_task(tmp_path: Path) -> None:
+    assert len(session(tmp_path, Learning("knob"), ("one", "two"))) == 96
+    assert not list(tmp_path.glob("*.model-*"))
+    learned = open_learning(Learning("knob"), TARGET, 2, 0)
+    assert learned.shared is None
+    assert not learned.keep()
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(UsageError, match="did you mean trees-pairs"):
+        Learning(model="tree-pairs")
+    with pytest.raises(UsageError, match="features 'none'"):
+        Learning("none")
+
+
+def test_a_model_to_start_from_must_be_readable(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text("{")
+    with pytest.raises(RecordError, match="not JSON"):
+        open_learning(Learning(start=path), TARGET, 2, 0)
