@@ -58,7 +58,8 @@ ROOMS = {
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
     "tuning": "space features measuring models time_model task strategies selection "
     "datasets pretraining task_scheduling session comparison",
-    "tuning.space": "sketch axes defaults derived space",
+    "tuning.space": "knobs sketch axes defaults derived templates space",
+    "tuning.space.templates": "values applied configuration template product space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
     "tuning.strategies": "strategy population selection variation evolution beam",
     "zoo": "architectures wild light networks plausible",

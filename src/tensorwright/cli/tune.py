@@ -22,6 +22,7 @@ from tensorwright.search import as_in_network, search_tasks, setting_of, tasks_o
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.session import Budget, Search, TuneOptions, choose_callbacks
+from tensorwright.tuning.space import SpaceKind
 from tensorwright.tuning.task_scheduling import (
     LatencyRequirement,
     MeanSpeedUp,
@@ -52,6 +53,12 @@ _FLUSH_BYTES = 512 << 20
     metavar="NAME=MS",
     help="Make the mean speed-up against these times large.",
 )
+@click.option(
+    "--space",
+    type=click.Choice([kind.value for kind in SpaceKind]),
+    default=SpaceKind.SKETCHES.value,
+    help="What is tried: sketches found by rules, templates, or both; sketches.",
+)
 @click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -65,6 +72,7 @@ def command(
     objective: str | None,
     limits: tuple[str, ...],
     references: tuple[str, ...],
+    space: str,
     flush: bool,
     quiet: bool,
 ) -> None:
@@ -90,6 +98,7 @@ def command(
         choose_callbacks(quiet),
         TuneOptions(patience=patience or 0),
         objective=wanted,
+        space=SpaceKind(space),
     )
     name = " ".join(programs)
     with opened(how.records, create=True) as store:

@@ -12,6 +12,7 @@ from tensorwright.tuning.measuring.runner import Runner
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.progress import Callback
 from tensorwright.tuning.space.sketch import Space
+from tensorwright.tuning.space.space import SpaceKind
 from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.objective import Objective
@@ -90,6 +91,7 @@ class Search:
     interrupt    lets another thread stop the session; Ctrl-C does so in the main thread
     keeps_model  whether the cost model starts from what earlier sessions learned, and is kept for
                  later ones, in a file beside the store (`kept_model.py`)
+    space        whether sketches, templates or both are tried
     """
 
     budget: Budget = Budget()
@@ -99,6 +101,7 @@ class Search:
     objective: Objective | None = None
     interrupt: Interrupt | None = None
     keeps_model: bool = False
+    space: SpaceKind = SpaceKind.SKETCHES
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ class Parts:
 
     builder, runner   closed by the caller; else workers of the session's own
     make_strategy     the search of each task; else evolution under one learned cost model
-    make_space        the schedules of each task; else sketches by rule and derived ones
+    make_space        the schedules of each task; else what `Search.space` says
     """
 
     builder: Builder | None = None

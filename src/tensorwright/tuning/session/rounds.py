@@ -65,7 +65,12 @@ class Session:
         self.interrupt = search.interrupt or Interrupt()
         self.options = search.options
         self.arguments = session_arguments(
-            tasks, setting.target.key, setting.hardware, setting.threads, self.seed
+            tasks,
+            setting.target.key,
+            setting.hardware,
+            setting.threads,
+            self.seed,
+            search.space,
         )
         self.identity = session_id(self.arguments)
         spent = load_spent(store, self.identity) if self.options.should_resume else Spent()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from tensorwright.base import RecordError
 from tensorwright.records import RecordStore, SavedSession, now_utc
+from tensorwright.tuning.space.space import SpaceKind
 from tensorwright.tuning.task import Task
 
 
@@ -36,17 +37,24 @@ class Spent:
 
 
 def session_arguments(
-    tasks: Sequence[Task], target: str, hardware: str, threads: int, seed: int
+    tasks: Sequence[Task],
+    target: str,
+    hardware: str,
+    threads: int,
+    seed: int,
+    space: SpaceKind = SpaceKind.SKETCHES,
 ) -> str:
     """What makes two runs the same session: everything but the budget."""
     weights = {task.workload.key: task.weight for task in tasks}
-    fields = {
+    fields: dict[str, object] = {
         "workloads": weights,
         "target": target,
         "hardware": hardware,
         "threads": threads,
         "seed": seed,
     }
+    if space is not SpaceKind.SKETCHES:
+        fields["space"] = space.value
     return json.dumps(fields, sort_keys=True)
 
 

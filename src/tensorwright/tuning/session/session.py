@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from tensorwright.base import MachineError, Target, UsageError, detect_target, knobs
 from tensorwright.records import RecordStore, detect_hardware
@@ -25,7 +26,7 @@ from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.result import TuneResult
 from tensorwright.tuning.session.rounds import Session, seed_of
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.space.space import sketches_of, space_of
+from tensorwright.tuning.space.space import SpaceKind, sketches_of, space_of
 from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
 from tensorwright.tuning.strategies.evolution.standard import evolution_by
 from tensorwright.tuning.strategies.random_search import default_candidate
@@ -38,9 +39,9 @@ from tensorwright.tuning.task_scheduling.scheduler import Scheduler
 _START_SHARE = 0.5
 
 
-def make_space(task: Task, target: Target) -> Space:
+def make_space(task: Task, target: Target, kind: SpaceKind = SpaceKind.SKETCHES) -> Space:
     """The usual space of a task; without other algorithms where the knob `winograd` says so."""
-    return space_of(state_of(task.workload), target, algorithms=knobs.WINOGRAD.get())
+    return space_of(state_of(task.workload), target, algorithms=knobs.WINOGRAD.get(), kind=kind)
 
 
 def make_default(task: Task, target: Target) -> Candidate:
@@ -104,10 +105,11 @@ def tune(
             runner,
             own.scheduler or _usual_scheduler(search, seed),
             own.make_strategy or evolution_by(model.learned, target, _evolution(predictor)),
-            own.make_space or make_space,
+            own.make_space or partial(make_space, kind=search.space),
             predictor,
             make_default if own.make_space is None else None,
             keeps_kernels=own.builder is None,
+            has_races=search.space is not SpaceKind.TEMPLATES,
         )
         session = Session(merge(tasks), setting, store, search, tools, name)
         owned.enter_context(session.interrupt.on_ctrl_c())

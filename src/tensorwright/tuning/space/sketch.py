@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from tensorwright.expr import Decision, Index
 from tensorwright.schedule import Primitive, ScheduleState, Trace, applied, bind
+from tensorwright.tuning.space.knobs import Knob
 
 
 class Kind(StrEnum):
@@ -108,6 +109,7 @@ class Sketch:
     The decisions chosen by rule keep to the limits. `family` is the same for sketches that differ
     only in where stages are computed; the name where "".
 
+    knobs   of the template that it is from, in order
     state   what the trace makes of the program, where it is known: nobody has to replay it
     """
 
@@ -116,6 +118,7 @@ class Sketch:
     choices: tuple[Choice, ...]
     limits: tuple[Limit, ...] = ()
     family: str = ""
+    knobs: tuple[Knob, ...] = ()
     state: ScheduleState | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -297,10 +300,10 @@ class SketchBuilder:
         defaults = _named(self.choices, tuple(choice.default for choice in self.choices))
         self.limits.append(replace(limit, most=max(most, limit.total(defaults))))
 
-    def sketch(self, name: str, family: str = "") -> Sketch:
+    def sketch(self, name: str, family: str = "", knobs: tuple[Knob, ...] = ()) -> Sketch:
         """What has been built."""
         choices, limits = tuple(self.choices), tuple(self.limits)
-        return Sketch(name, tuple(self.steps), choices, limits, family, self.state)
+        return Sketch(name, tuple(self.steps), choices, limits, family, knobs, self.state)
 
 
 def distinct(sketches: Iterable[Sketch], key: Callable[[Sketch], Hashable]) -> Iterator[Sketch]:

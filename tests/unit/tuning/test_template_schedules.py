@@ -1,0 +1,39 @@
+"""The templates of the package compute what their workloads mean: by rule and sampled, compiled."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tests.targets import native_target
+from tests.unit.tuning.compiled import check_schedule
+from tests.unit.tuning.test_derive_schedules import cases
+
+from tensorwright.schedule import format_trace, state_of
+from tensorwright.tuning.space import Sketch
+from tensorwright.tuning.space.templates import template_sketches
+
+pytestmark = pytest.mark.target
+
+TARGET = native_target()
+NAMES = (
+    "matmul_odd", "matmul_of_inputs", "matmul_thin", "matmul_batched",
+    "matmul_prime", "gemm_transposed", "conv1d", "conv2d", "conv2d_strided", "conv2d_dilated",
+    "conv2d_nhwc", "conv2d_nchw16c", "conv3d", "conv_grouped", "grouped_nhwc", "conv_transpose",
+    "conv_transpose_joined",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_samples_are_right(name: str) -> None:
+    """Of every template the schedule by rule, and one drawn from a structure drawn."""
+    source = random.Random(name)
+    for case in cases(name):
+        families: dict[str, list[Sketch]] = {}
+        for sketch in template_sketches(state_of(case[0]), TARGET):
+            families.setdefault(sketch.family, []).append(sketch)
+        assert families, f"no template speaks of {case[0].name}"
+        for sketches in families.values():
+            first, drawn = sketches[0], source.choice(sketches)
+            check_schedule(case, format_trace(first.bound(first.defaults)), TARGET)
+            check_schedule(case, format_trace(drawn.bound(drawn.sample(source))), TARGET)
