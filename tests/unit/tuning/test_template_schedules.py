@@ -17,10 +17,11 @@ pytestmark = pytest.mark.target
 
 TARGET = native_target()
 NAMES = (
-    "matmul_odd", "matmul_of_inputs", "matmul_thin", "matmul_batched",
+    "matmul_odd", "matmul_of_inputs", "matmul_wide", "matmul_thin", "matmul_batched",
     "matmul_prime", "gemm_transposed", "conv1d", "conv2d", "conv2d_strided", "conv2d_dilated",
     "conv2d_nhwc", "conv2d_nchw16c", "conv3d", "conv_grouped", "grouped_nhwc", "conv_transpose",
-    "conv_transpose_joined",
+    "conv_transpose_joined", "conv_depthwise", "max_pool", "average_pool", "softmax", "layer_norm",
+    "max_of_rows", "mean_of_columns",
 )  # fmt: skip
 
 
@@ -37,3 +38,15 @@ def test_samples_are_right(name: str) -> None:
             first, drawn = sketches[0], source.choice(sketches)
             check_schedule(case, format_trace(first.bound(first.defaults)), TARGET)
             check_schedule(case, format_trace(drawn.bound(drawn.sample(source))), TARGET)
+
+
+def test_convolutions_have_competing_templates() -> None:
+    case = cases("conv2d_nchw16c")[-1]
+    found = {sketch.family for sketch in template_sketches(state_of(case[0]), TARGET)}
+    assert found == {"direct", "spatial_pack", "im2col", "winograd"}
+
+
+def test_without_other_algorithms_there_is_no_winograd() -> None:
+    state = state_of(cases("conv2d_nchw16c")[-1][0])
+    found = {sketch.family for sketch in template_sketches(state, TARGET, algorithms=False)}
+    assert found == {"direct", "spatial_pack", "im2col"}

@@ -24,7 +24,7 @@ from tensorwright.tuning.space.templates.product import (
 from tensorwright.tuning.space.templates.template import Template
 
 
-def _applies(state: ScheduleState, target: Target) -> bool:
+def is_direct(state: ScheduleState, target: Target) -> bool:
     """To a product of two operands, each of which is used again along some axis."""
     return is_product(state, target) and any(has_reuse(s.tensor) for s in state.stages)
 
@@ -56,4 +56,4 @@ def unrolled_taps(product: Product) -> tuple[str, ...]:
     return (axes[-1].name,) if is_unrolled else ()
 
 
-DIRECT = Template("direct", direct, _applies)
+DIRECT = Template("direct", direct, is_direct)

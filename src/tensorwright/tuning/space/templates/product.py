@@ -19,6 +19,7 @@ from tensorwright.schedule import (
     FoldConstant,
     PackConstant,
     PrefetchNext,
+    Primitive,
     Reorder,
     ScheduleState,
     Split,
@@ -27,7 +28,7 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, period_along, points
 from tensorwright.tuning.space.axes.roles import Role
-from tensorwright.tuning.space.derived.predicates import fusable_consumer
+from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.tiled_axes import TileAxis, plan_axes
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
@@ -37,6 +38,7 @@ from tensorwright.tuning.space.steps import (
     parallelise,
     spread,
     tile_registers,
+    vector_loops,
 )
 from tensorwright.tuning.space.templates.applied import SplitKnob
 from tensorwright.tuning.space.templates.configuration import Configuration
@@ -52,6 +54,7 @@ class Product:
     axes      of the host, what each is for, and the tiles that make sense
     feeding   stages that the anchor reads, readers first
     outer, middle, inner   the host's loops, once it is split: over tiles, tiles inside, in a tile
+    place     the host's loop that holds a tile, once they are nested
     """
 
     s: SketchBuilder
@@ -63,6 +66,7 @@ class Product:
     outer: dict[str, str] = field(default_factory=dict)
     middle: dict[str, str] = field(default_factory=dict)
     inner: dict[str, str] = field(default_factory=dict)
+    place: str = ""
 
     @property
     def width(self) -> int:
@@ -124,10 +128,18 @@ class Product:
         work = points(self.s.state.stage(self.anchor).tensor)
         band = parallelise(self.s, self.host, outer[:shared], work)
         band = band or (outer[shared - 1] if outer else "")
-        places = [*middle[-1:], *outer[shared:][-1:], *([band] if band else [])]
-        if places:
-            self.s.do(ComputeAt(self.anchor, self.host, places[0]))
+        self.place = next(iter((*middle[-1:], *outer[shared:][-1:], band)))
+        if self.place:
+            self.s.do(ComputeAt(self.anchor, self.host, self.place))
         return band
+
+    def compute_at(self, name: str, loop: str) -> None:
+        """Compute what the anchor reads in a loop of the host, in vectors."""
+        self.s.do(ComputeAt(name, self.host, loop))
+        stage = self.s.state.stage(name)
+        *_, (last, length) = vector_loops(self.s, name, lanes_for(self.cfg.target, stage))
+        if length > 1:
+            self.s.do(Vectorize(name, last))
 
     def split_fold(self, unrolled: Sequence[str] = ()) -> tuple[list[str], list[str]]:
         """Split the longest axis of the reduction by a knob, so that some terms are unrolled.
@@ -196,7 +208,7 @@ class Product:
         """Schedule what is still whole: before the product and behind it."""
         own = {self.anchor, self.host}
         for stage in self.s.state.stages:
-            if stage.name not in own and not stage.relations and not stage.marks:
+            if stage.name not in own and is_untouched(self.s.state, stage):
                 spread(self.s, stage.name, self.cfg.target, stage.name)
 
 
@@ -225,6 +237,15 @@ def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
             reason="no vectors fit: every operand is read across its rows",
         )
     return Product(s, cfg, anchor, host, axes, feeding)
+
+
+def can_do(step: Primitive, state: ScheduleState) -> bool:
+    """Whether a step is legal."""
+    try:
+        step.check(state)
+    except ScheduleError:
+        return False
+    return True
 
 
 def is_product(state: ScheduleState, target: Target) -> bool:

@@ -15,7 +15,7 @@ from tensorwright.tuning.space.templates.configuration import Configuration
 
 MOST_STRUCTURES = 128  # combinations of structural knobs: each is lowered by itself
 
-Schedule = Callable[[SketchBuilder, Configuration], None]
+Schedule = Callable[[SketchBuilder, Configuration], bool | None]
 Applies = Callable[[ScheduleState, Target], bool]
 
 
@@ -24,13 +24,15 @@ class Template:
     """Schedules of one kind of program: a function with named knobs, written by a person.
 
     schedule   takes the steps, on a builder, by the knobs that it names in a configuration; a step
-               that is illegal leaves its combination of structural knobs out
+               that is illegal, or False as its answer, leaves a combination of structural knobs out
     applies    for which programs it is asked
+    is_other_algorithm   whether it computes something by another algorithm: rounding differs
     """
 
     name: str
     schedule: Schedule
     applies: Applies
+    is_other_algorithm: bool = False
 
     def sketches(self, state: ScheduleState, target: Target) -> Iterator[Sketch]:
         """A sketch for each combination of its structural knobs, that by rule first.
@@ -53,10 +55,10 @@ class Template:
             builder = SketchBuilder(state)
             cfg = Configuration(builder, target, taken)
             try:
-                self.schedule(builder, cfg)
+                is_wanted = self.schedule(builder, cfg) is not False
             except ScheduleError as illegal:
-                error = error or illegal
-            else:
+                error, is_wanted = error or illegal, False
+            if is_wanted:
                 made += 1
                 yield self._sketch(builder, cfg)
             taken = cfg.following
