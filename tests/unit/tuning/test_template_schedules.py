@@ -6,9 +6,12 @@ import random
 
 import pytest
 from tests.targets import native_target
-from tests.unit.tuning.compiled import check_schedule
+from tests.unit.schedule.convolutions import channels_last
+from tests.unit.tuning.compiled import Case, check_schedule
 from tests.unit.tuning.test_derive_schedules import cases
+from tests.unit.tuning.test_winograd_rule import case_of
 
+from tensorwright.base import DType
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning.space import Sketch
 from tensorwright.tuning.space.templates import template_sketches
@@ -23,13 +26,20 @@ NAMES = (
     "conv_transpose_joined", "conv_depthwise", "max_pool", "average_pool", "softmax", "layer_norm",
     "max_of_rows", "mean_of_columns",
 )  # fmt: skip
+WINOGRAD = "conv2d_of_many_channels"
 
 
-@pytest.mark.parametrize("name", NAMES)
+def cases_of(name: str) -> tuple[Case, ...]:
+    return (
+        (case_of(channels_last((9, 11), 32, 32, DType.F32)),) if name == WINOGRAD else cases(name)
+    )
+
+
+@pytest.mark.parametrize("name", [*NAMES, WINOGRAD])
 def test_samples_are_right(name: str) -> None:
     """Of every template the schedule by rule, and one drawn from a structure drawn."""
     source = random.Random(name)
-    for case in cases(name):
+    for case in cases_of(name):
         families: dict[str, list[Sketch]] = {}
         for sketch in template_sketches(state_of(case[0]), TARGET):
             families.setdefault(sketch.family, []).append(sketch)
@@ -41,12 +51,12 @@ def test_samples_are_right(name: str) -> None:
 
 
 def test_convolutions_have_competing_templates() -> None:
-    case = cases("conv2d_nchw16c")[-1]
+    (case,) = cases_of(WINOGRAD)
     found = {sketch.family for sketch in template_sketches(state_of(case[0]), TARGET)}
     assert found == {"direct", "spatial_pack", "im2col", "winograd"}
 
 
 def test_without_other_algorithms_there_is_no_winograd() -> None:
-    state = state_of(cases("conv2d_nchw16c")[-1][0])
+    state = state_of(cases_of(WINOGRAD)[0][0])
     found = {sketch.family for sketch in template_sketches(state, TARGET, algorithms=False)}
     assert found == {"direct", "spatial_pack", "im2col"}
