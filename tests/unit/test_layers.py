@@ -41,6 +41,7 @@ ROOMS = {
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
     "registry catalogue",
     "peers": "process competitors comparison",
+    "records": "record store logs",
     "rewriting": "traversal dims terms assumptions shapes operators text egraph extraction axioms "
     "meaning prove prune generate library networks backtracking candidates",
     "rewriting.backtracking": "draft_graph moves search network_search",
@@ -56,7 +57,7 @@ ROOMS = {
     "conditions validation",
     "runtime": "buffers plan container native executable turns",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
-    "tuning": "space features measuring models time_model task strategies selection "
+    "tuning": "space features measuring models time_model task strategies logs selection "
     "datasets pretraining task_scheduling session comparison",
     "tuning.space": "knobs sketch axes defaults derived templates space",
     "tuning.space.templates": "values applied configuration template product space",

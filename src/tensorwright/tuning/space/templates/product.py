@@ -103,7 +103,7 @@ class Product:
         rows = {row[1:] for row in axis.sizes if row[0] == 1}
         extents = {a.name: extent_of(a.extent) for a in self.s.state.stage(self.host).tensor.axes}
         return self.cfg.define_split(
-            f"tile_{axis.name}",
+            f"tile_{axis.own}",
             extents[axis.name],
             _PARTS,
             candidates=sorted(rows),
