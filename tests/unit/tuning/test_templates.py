@@ -18,7 +18,7 @@ from tensorwright.schedule import (
     Vectorize,
     initial_state,
 )
-from tensorwright.tuning.space import SpaceKind, space_of
+from tensorwright.tuning.space import Space, SpaceKind, space_of
 from tensorwright.tuning.space.knobs import Annotation, Entity, Order, Policy
 from tensorwright.tuning.space.templates import (
     INLINE,
@@ -250,3 +250,21 @@ def test_where_no_template_applies_sketches_are_tried() -> None:
     x = placeholder("x", (40,))
     state = initial_state((compute("y", (40,), lambda i: x[i] * 2.0),))
     assert space_of(state, AVX512, kind=SpaceKind.TEMPLATES) == space_of(state, AVX512)
+
+
+def test_a_space_tells_its_size_and_its_knobs() -> None:
+    def schedule(s: SketchBuilder, cfg: Configuration) -> None:
+        cfg.define_split("tile_i", 12).apply(s, "c", "i")
+        s.do(Split("c", "k", (s.choose("depth", (2, 4), 2),)))
+        if cfg.define_knob("lanes", (False, True)):
+            s.do(Vectorize("c", "j"))
+
+    own = Template("own", schedule, lambda state, target: True)
+    space = Space(tuple(own.sketches(product(), AVX512)))
+    assert str(space) == (
+        "24 schedules, 2 sketches\n"
+        "  own: 24 schedules, 2 sketches\n"
+        "    tile_i  6 values\n"
+        "    lanes   2 values\n"
+        "    depth   2 values"
+    )

@@ -1,13 +1,16 @@
 """Configurations of other tuners' templates as schedules of ours.
 
 A line fits a template that has all of its knobs; knobs that only the template has are as the rule
-chooses.  AutoTVM's names for the axes of its operators are ours under `SAME`, and a split into
-fewer parts is one with tiles of 1 between.
+chooses, or as small as they can be where tiles would not fit into registers.  AutoTVM's names for
+the axes of its operators are ours under `SAME`, and a split into fewer parts is one with tiles of 1
+between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+from math import prod
 
 from tensorwright.base import Target
 from tensorwright.expr import Decision
@@ -27,41 +30,67 @@ SAME = {
 """What a knob of a task of AutoTVM is called here, by the beginning of the task's name."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Misfit:
+    """Why a sketch does not fit; `is_other` where another structure of its template may."""
+
+    reason: str
+    is_other: bool = False
+
+
 def seed_of(line: AutoTvmLine, state: ScheduleState, target: Target) -> Candidate | str:
     """The schedule that a line stands for, by the first template that it fits; or why none does."""
-    entities = [_renamed(entity, line.task) for entity in line.entities]
-    reasons: dict[str, str] = {}
+    names = next((names for start, names in SAME.items() if line.task.startswith(start)), {})
+    misfits: dict[str, _Misfit] = {}
     for sketch in template_sketches(state, target):
-        found = _fit(entities, sketch)
-        if isinstance(found, dict):
+        found = _fit(line.entities, names, sketch)
+        if not isinstance(found, _Misfit):
             return candidate_of(sketch, tuple(sorted(found.items())))
-        reasons.setdefault(sketch.family, found)
-    told = "; ".join(f"{family}: {reason}" for family, reason in reasons.items())
+        known = misfits.get(sketch.family)
+        if known is None or (known.is_other and not found.is_other):
+            misfits[sketch.family] = found
+    told = "; ".join(f"{family}: {misfit.reason}" for family, misfit in misfits.items())
     return told or "no template speaks of this program"
 
 
-def _renamed(entity: LoggedEntity, task: str) -> LoggedEntity:
-    names = next((names for start, names in SAME.items() if task.startswith(start)), {})
-    return LoggedEntity(names.get(entity.name, entity.name), entity.kind, entity.value)
+def _fit(
+    entities: Iterable[LoggedEntity], names: Mapping[str, str], sketch: Sketch
+) -> dict[str, int] | _Misfit:
+    """The decisions of a sketch in which its knobs are as some entities say.
 
-
-def _fit(entities: Iterable[LoggedEntity], sketch: Sketch) -> dict[str, int] | str:
-    """The decisions of a sketch in which its knobs are as some entities say; or what is not."""
+    names   what a knob is called here, where it is not as there
+    """
     knobs = {knob.name: knob for knob in sketch.knobs}
     decisions = sketch.defaults
+    named: set[str] = set()
     for entity in entities:
-        knob = knobs.get(entity.name)
+        knob = knobs.get(names.get(entity.name, entity.name))
         if knob is None:
-            return f"there is no knob {entity.name}"
+            return _Misfit(f"no knob {entity.name}")
         taken = _taken(knob, entity)
         if taken is None:
-            return f"{entity} is no value of it"
+            return _Misfit(f"{entity} is none of its values", is_other=not knob.is_open)
         decisions |= taken
-    if sketch.genes_of(decisions) is None:
-        return f"{_strange(sketch, decisions)} is not tried"
-    if not sketch.is_valid(decisions):
-        return "the tiles do not fit into registers"
-    return decisions
+        named |= taken.keys()
+        choices = [choice for choice in sketch.choices if set(choice.names) & taken.keys()]
+        rows = [tuple(decisions[name] for name in choice.names) for choice in choices]
+        if any(row not in choice.values for row, choice in zip(rows, choices, strict=True)):
+            return _Misfit(f"{entity} is none of its values")
+    if sketch.is_valid(decisions):
+        return decisions
+    decisions |= _smallest(sketch, named)
+    if sketch.is_valid(decisions):
+        return decisions
+    return _Misfit("the tiles do not fit into registers")
+
+
+def _smallest(sketch: Sketch, named: Set[str]) -> dict[str, int]:
+    """The smallest tiles that other choices of a sketch than those of some decisions have."""
+    found: dict[str, int] = {}
+    for choice in sketch.choices:
+        if not named & set(choice.names):
+            found |= dict(zip(choice.names, min(choice.values, key=prod), strict=True))
+    return found
 
 
 def _taken(knob: Knob, entity: LoggedEntity) -> dict[str, int] | None:
@@ -82,12 +111,3 @@ def _taken(knob: Knob, entity: LoggedEntity) -> dict[str, int] | None:
         elif part != value:
             return None
     return found
-
-
-def _strange(sketch: Sketch, decisions: Mapping[str, int]) -> str:
-    """The first choice of a sketch that does not have what decisions say."""
-    for choice in sketch.choices:
-        row = tuple(decisions[name] for name in choice.names)
-        if row not in choice.values:
-            return ", ".join(f"{name} {decisions[name]}" for name in choice.names)
-    return "this"

@@ -68,6 +68,7 @@ _MAKERS: dict[str, _Maker] = {
     "conv2d": _convolution,
     "conv3d": _convolution,
     "depthwise": _convolution,
+    "group": _convolution,
     "dense": _dense,
 }
 

@@ -227,6 +227,35 @@ class Space:
         first = self.sketches[0]
         return first.bound(first.defaults)
 
+    def __str__(self) -> str:
+        """How many schedules there are, and of each family what is chosen among how many values."""
+        families: dict[str, list[Sketch]] = {}
+        for sketch in self.sketches:
+            families.setdefault(sketch.family, []).append(sketch)
+        lines = [f"{self.size:,} schedules, {len(self.sketches)} sketches"]
+        for family, sketches in families.items():
+            size = sum(sketch.size for sketch in sketches)
+            lines.append(f"  {family}: {size:,} schedules, {len(sketches)} sketches")
+            counts = {name: str(count) for name, count in _counts(sketches).items()}
+            width = max((len(name) for name in counts), default=0)
+            lines += [f"    {name:{width}}  {count} values" for name, count in counts.items()]
+        return "\n".join(lines)
+
+
+def _counts(sketches: Iterable[Sketch]) -> dict[str, int]:
+    """How many values every knob, and every choice that is of none, has in some sketches."""
+    found: dict[str, set[object]] = {}
+    for sketch in sketches:
+        rows = {name: choice.values for choice in sketch.choices for name in choice.names}
+        for knob in sketch.knobs:
+            values = rows.get(knob.decisions[0], ()) if knob.decisions else (knob.value,)
+            found.setdefault(knob.name, set()).update(values)
+        named = {name for knob in sketch.knobs for name in knob.decisions}
+        for choice in sketch.choices:
+            if not named & set(choice.names):
+                found.setdefault(", ".join(choice.names), set()).update(choice.values)
+    return {name: len(values) for name, values in found.items()}
+
 
 class SketchBuilder:
     """Grow a sketch step by step; mutable, used inside one function.

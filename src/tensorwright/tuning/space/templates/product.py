@@ -44,6 +44,7 @@ from tensorwright.tuning.space.templates.applied import SplitKnob
 from tensorwright.tuning.space.templates.configuration import Configuration
 
 MOST_UNROLLED = 16  # terms of a reduction
+_MOST_WITH_TAPS = 32  # of a window whose taps are unrolled, too
 _PARTS = 3  # loops over tiles, over tiles inside them, and in a tile
 
 
@@ -157,7 +158,8 @@ class Product:
             key=lambda axis: extent_of(axis.extent),
         )
         others = [a.name for a in axes if a is not main and a.name not in unrolled]
-        loops, last = self._split_main(main, max(1, MOST_UNROLLED // taps))
+        most = MOST_UNROLLED if taps == 1 else max(1, _MOST_WITH_TAPS // taps)
+        loops, last = self._split_main(main, min(MOST_UNROLLED, most))
         return [*others, *loops], [*unrolled, last]
 
     def _split_main(self, main: Axis, most: int) -> tuple[list[str], str]:
