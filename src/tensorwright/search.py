@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tensorwright.base import Target, UsageError, override
+from tensorwright.base import Target, UsageError, did_you_mean, override
 from tensorwright.graph import Constants, Partition, Program, as_program, check_constants
 from tensorwright.pipeline import (
     Records,
@@ -36,6 +36,7 @@ from tensorwright.tuning.session import (
 from tensorwright.tuning.session import (
     tune as tune_tasks,
 )
+from tensorwright.tuning.space import SpaceKind
 
 DEFAULT_MINUTES = 10.0
 _PATIENCE = 20  # rounds without a gain, where no budget is given
@@ -55,6 +56,7 @@ def tune(
     threads: int | None = None,
     records: Records | None = None,
     seed: int | None = None,
+    space: SpaceKind | str = SpaceKind.SKETCHES,
     callbacks: Sequence[Callback] = (),
     options: TuneOptions | None = None,
     measuring: MeasureOptions | None = None,
@@ -64,6 +66,7 @@ def tune(
     expression  a tensor, several, or what `program` makes of them
     constants   values of inputs that stay the same from call to call; the executable has them
     minutes, trials   where both are None: 10 minutes, or 20 rounds without a gain
+    space       what is tried: "sketches", "templates" or "both"
     options     patience and the like                measuring   how candidates are measured
     The other arguments are those of `optimize`.
     Raises:  UsageError for anything else than an expression, and as `optimize`.
@@ -80,7 +83,8 @@ def tune(
     check_constants(workload, constants)
     budget = Budget(minutes, trials)
     usual = TuneOptions(patience=_PATIENCE if budget.is_open else 0)
-    how = Search(budget, seed, tuple(callbacks), options or usual)
+    kind = parse_space(space)
+    how = Search(budget, seed, tuple(callbacks), options or usual, space=kind)
     with opened(records, create=True) as store:
         search_tasks(
             [Task(workload)],
@@ -91,6 +95,19 @@ def tune(
             measuring=measuring,
         )
         return compile_program(workload, machine, threads, store, constants)
+
+
+def parse_space(text: SpaceKind | str) -> SpaceKind:
+    """The kind of space of this name.  Raises UsageError where there is none."""
+    known = {kind.value: kind for kind in SpaceKind}
+    if text not in known:
+        raise UsageError(
+            stage="tune",
+            where=f"space {text}",
+            reason="there is no space of this name",
+            remedy=did_you_mean(text, known, "one of " + ", ".join(known)),
+        )
+    return known[text]
 
 
 def setting_of(target: Target, threads: int | None) -> Setting:

@@ -41,6 +41,7 @@ ROOMS = {
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
     "registry catalogue",
     "peers": "process competitors comparison",
+    "records": "record store logs",
     "rewriting": "traversal dims terms assumptions shapes operators text egraph extraction axioms "
     "meaning prove prune generate library networks backtracking candidates",
     "rewriting.backtracking": "draft_graph moves search network_search",
@@ -56,11 +57,12 @@ ROOMS = {
     "conditions validation",
     "runtime": "buffers plan container native executable turns",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
-    "tuning": "space features measuring models time_model task strategies proposing selection "
+    "tuning": "space features measuring models time_model task strategies proposing logs selection "
     "datasets pretraining learning task_scheduling session comparison",
     "tuning.features": "source loops sets feature_set",
     "tuning.models": "protocol training settings losses embedding trees session_model",
-    "tuning.space": "sketch axes defaults derived space",
+    "tuning.space": "knobs sketch axes defaults derived templates space",
+    "tuning.space.templates": "values applied configuration template product space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
     "tuning.strategies": "strategy population selection variation "
     "evolution annealing unguided named beam",

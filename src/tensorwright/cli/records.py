@@ -8,13 +8,23 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import RecordError, UsageError
-from tensorwright.cli.arguments.options import records_option
+from tensorwright.base import RecordError, Target, UsageError
+from tensorwright.cli.arguments.options import records_option, target_option
+from tensorwright.cli.foreign_logs import COLUMNS, export_log, import_log, workloads_of
 from tensorwright.cli.summary import format_ms
 from tensorwright.peers import print_table
 from tensorwright.records import Record, RecordStore, Status, default_path, open_store
+from tensorwright.records.logs import LogFormat, format_of
 
 _MOST_KEPT = 1_000_000
+
+_programs_option = click.option(
+    "--of",
+    "programs",
+    multiple=True,
+    metavar="MODEL|MODULE:EXPR",
+    help="Programs that lines in the form of AutoTVM are about.",
+)
 
 Setting = tuple[str, str, str, int]
 """Workload, target, hardware, threads."""
@@ -98,25 +108,57 @@ def best(workload: str | None, records: Path | None, show_all: bool) -> None:
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "written",
+    type=click.Choice([LogFormat.OWN.value, LogFormat.AUTOTVM.value]),
+    default=LogFormat.OWN.value,
+    help="autotvm: schedules of templates, as lines of AutoTVM's logs; tensorwright.",
+)
+@_programs_option
+@target_option
 @records_option
-def export(file: Path, records: Path | None) -> None:
+def export(
+    file: Path, written: str, programs: tuple[str, ...], target: Target, records: Path | None
+) -> None:
     """Write all records as JSON lines, for another machine or another person.
+
+    As lines of AutoTVM only those of programs that --of names are written.
 
     Example: tensorwright records export records.jsonl
     """
     with _open(records) as opened:
+        if written == LogFormat.AUTOTVM.value:
+            if not programs:
+                raise click.UsageError("--format autotvm needs programs: --of MODEL")
+            count = export_log(file, opened, target, workloads_of(programs, target))
+            click.echo(f"{count} lines written to {file}")
+            return
         click.echo(f"{opened.export_jsonl(file)} records written to {file}")
 
 
 @command.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
+@_programs_option
+@target_option
 @records_option
-def import_(file: Path, records: Path | None) -> None:
+def import_(file: Path, programs: tuple[str, ...], target: Target, records: Path | None) -> None:
     """Add the records of a file that export wrote: all of them, or, on an error, none.
+
+    A log of AutoTVM (version 0.2) or Ansor is listed line by line. Lines whose knobs a template
+    has become schedules that a search tries first; it measures them itself.
 
     Example: tensorwright records import records.jsonl
     """
+    written_by = format_of(file)
     with open_store(records) as opened:
+        if written_by is not LogFormat.OWN:
+            known = workloads_of(programs, target)
+            rows = import_log(file, written_by, opened, target, known)
+            print_table(COLUMNS, rows)
+            seeds = sum(row[-1].startswith("seed of") for row in rows)
+            click.echo(f"{len(rows)} lines, {seeds} of them seeds in {_path(records)}")
+            return
         click.echo(f"{opened.import_jsonl(file)} new records in {_path(records)}")
 
 

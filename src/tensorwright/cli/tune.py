@@ -26,6 +26,7 @@ from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.proposing import load_proposing_model
 from tensorwright.tuning.session import Budget, Search, TuneOptions, choose_callbacks
+from tensorwright.tuning.space import SpaceKind
 from tensorwright.tuning.strategies import STRATEGIES, USUAL_STRATEGY, check_strategy
 from tensorwright.tuning.task_scheduling import (
     LatencyRequirement,
@@ -70,6 +71,12 @@ _FLUSH_BYTES = 512 << 20
     help="Start populations and chains by a model of `pretrain proposer`.",
 )
 @learning_options
+@click.option(
+    "--space",
+    type=click.Choice([kind.value for kind in SpaceKind]),
+    default=SpaceKind.SKETCHES.value,
+    help="What is tried: sketches found by rules, templates, or both; sketches.",
+)
 @click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -86,6 +93,7 @@ def command(
     strategy: str,
     proposing: Path | None,
     learning: Learning,
+    space: str,
     flush: bool,
     quiet: bool,
 ) -> None:
@@ -114,6 +122,7 @@ def command(
         TuneOptions(patience=patience or 0, strategy=strategy, proposing=proposer),
         objective=wanted,
         learning=learning,
+        space=SpaceKind(space),
     )
     name = " ".join(programs)
     with opened(how.records, create=True) as store:

@@ -1,9 +1,11 @@
 """Algorithms: other tensor expressions for what a stage means; a new one is an entry here.
 
-An algorithm gives the same numbers up to rounding, by other operations.  Read `winograd.py`.
+An algorithm gives the same numbers up to rounding, by other operations.  Read `im2col.py`, then
+`winograd.py`.
 """
 
 from tensorwright.schedule.algorithms.algorithm import Algorithm
+from tensorwright.schedule.algorithms.im2col import IM2COL
 from tensorwright.schedule.algorithms.winograd import (
     TAPS,
     WINOGRAD,
@@ -12,7 +14,7 @@ from tensorwright.schedule.algorithms.winograd import (
     winograd_matrices,
 )
 
-ALGORITHMS: tuple[Algorithm, ...] = WINOGRAD
+ALGORITHMS: tuple[Algorithm, ...] = (*WINOGRAD, IM2COL)
 
 __all__ = [
     "ALGORITHMS",

@@ -14,6 +14,7 @@ from tensorwright.tuning.proposing import ProposingModel
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.progress import Callback
 from tensorwright.tuning.space.sketch import Space
+from tensorwright.tuning.space.space import SpaceKind
 from tensorwright.tuning.strategies.named import USUAL_STRATEGY, StrategyChoice
 from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.task import Task
@@ -98,6 +99,7 @@ class Search:
     keeps_model  whether the cost model starts from what earlier sessions learned, and is kept for
                  later ones, in a file beside the store (`kept_model.py`)
     learning     what describes programs, and what model judges them
+    space        whether sketches, templates or both are tried
     """
 
     budget: Budget = Budget()
@@ -108,6 +110,7 @@ class Search:
     interrupt: Interrupt | None = None
     keeps_model: bool = False
     learning: Learning = USUAL
+    space: SpaceKind = SpaceKind.SKETCHES
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ class Parts:
 
     builder, runner   closed by the caller; else workers of the session's own
     make_strategy     the search of each task; else that of the options
-    make_space        the schedules of each task; else sketches by rule and derived ones
+    make_space        the schedules of each task; else what `Search.space` says
     """
 
     builder: Builder | None = None

@@ -38,6 +38,7 @@ class Tools:
     predictor      chooses the default schedules, and what races first; the rule where None
     make_default   the default schedule of a task by rule; the first of its space where None
     keeps_kernels  whether what is built for the ranking goes into the kernel cache
+    has_races      whether the first round of a task tries what the predictor expects to be fast
     """
 
     builder: Builder
@@ -48,6 +49,7 @@ class Tools:
     predictor: Predictor | None = None
     make_default: Callable[[Task, Target], Candidate] | None = None
     keeps_kernels: bool = False
+    has_races: bool = True
 
 
 class Ranking:

@@ -72,6 +72,7 @@ class Session:
             self.seed,
             self.options.strategy,
             search.learning,
+            search.space,
         )
         self.identity = session_id(self.arguments)
         spent = load_spent(store, self.identity) if self.options.should_resume else Spent()

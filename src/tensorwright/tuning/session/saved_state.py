@@ -15,6 +15,7 @@ from typing import Any
 from tensorwright.base import RecordError
 from tensorwright.records import RecordStore, SavedSession, now_utc
 from tensorwright.tuning.learning import Learning
+from tensorwright.tuning.space.space import SpaceKind
 from tensorwright.tuning.strategies.named import USUAL_STRATEGY, StrategyChoice
 from tensorwright.tuning.task import Task
 
@@ -46,6 +47,7 @@ def session_arguments(
     seed: int,
     strategy: StrategyChoice = USUAL_STRATEGY,
     learning: Learning | None = None,
+    space: SpaceKind = SpaceKind.SKETCHES,
 ) -> str:
     """What makes two runs the same session: everything but the budget."""
     weights = {task.workload.key: task.weight for task in tasks}
@@ -60,6 +62,8 @@ def session_arguments(
         fields["strategy"] = str(strategy)
     if learning is not None and not learning.is_usual:
         fields |= {"features": learning.features, "model": learning.model}
+    if space is not SpaceKind.SKETCHES:
+        fields["space"] = space.value
     return json.dumps(fields, sort_keys=True)
 
 

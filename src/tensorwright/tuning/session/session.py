@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from tensorwright.base import MachineError, Target, UsageError, detect_target, knobs
 from tensorwright.records import RecordStore, detect_hardware
@@ -26,7 +27,7 @@ from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.result import TuneResult
 from tensorwright.tuning.session.rounds import Session, seed_of
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.space.space import sketches_of, space_of
+from tensorwright.tuning.space.space import SpaceKind, sketches_of, space_of
 from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
 from tensorwright.tuning.strategies.named import check_strategy, choose_strategy
 from tensorwright.tuning.strategies.random_search import default_candidate
@@ -40,9 +41,9 @@ from tensorwright.tuning.time_model import this_machine
 _START_SHARE = 0.5
 
 
-def make_space(task: Task, target: Target) -> Space:
+def make_space(task: Task, target: Target, kind: SpaceKind = SpaceKind.SKETCHES) -> Space:
     """The usual space of a task; without other algorithms where the knob `winograd` says so."""
-    return space_of(state_of(task.workload), target, algorithms=knobs.WINOGRAD.get())
+    return space_of(state_of(task.workload), target, algorithms=knobs.WINOGRAD.get(), kind=kind)
 
 
 def make_default(task: Task, target: Target) -> Candidate:
@@ -114,10 +115,11 @@ def tune(
                 _evolution(predictor),
                 _proposers(search, setting, measuring),
             ),
-            own.make_space or make_space,
+            own.make_space or partial(make_space, kind=search.space),
             predictor,
             make_default if own.make_space is None else None,
             keeps_kernels=own.builder is None,
+            has_races=search.space is not SpaceKind.TEMPLATES,
         )
         session = Session(merge(tasks), setting, store, search, tools, name)
         owned.enter_context(session.interrupt.on_ctrl_c())

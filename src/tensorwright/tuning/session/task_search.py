@@ -210,8 +210,8 @@ def open_search(
         return strategy
 
     search.make_strategy = make_strategy
-    search.predictor = tools.predictor
-    if tools.predictor is not None and tools.make_default is not None:
+    search.predictor = tools.predictor if tools.has_races else None
+    if search.predictor is not None and tools.make_default is not None:
         search.make_by_rule = partial(tools.make_default, task, setting.target)
     known = records_of(store, setting, key)
     if known:

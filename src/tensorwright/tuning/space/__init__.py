@@ -1,4 +1,6 @@
-"""Schedule spaces. Read `sketch.py` first, then `space.py` and the rule files that it names."""
+"""Schedule spaces. Read `sketch.py` first, then `space.py`, the rule files that it names, and
+`templates/`.
+"""
 
 from tensorwright.tuning.space.sketch import (
     Choice,
@@ -11,6 +13,7 @@ from tensorwright.tuning.space.sketch import (
 )
 from tensorwright.tuning.space.space import (
     RULES,
+    SpaceKind,
     algorithm_sketches,
     default_trace,
     rule_sketches,
@@ -26,6 +29,7 @@ __all__ = [
     "Sketch",
     "SketchBuilder",
     "Space",
+    "SpaceKind",
     "algorithm_sketches",
     "default_trace",
     "factorisations",

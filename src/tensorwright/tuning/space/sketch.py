@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from tensorwright.expr import Decision, Index
 from tensorwright.schedule import Primitive, ScheduleState, Trace, applied, bind
+from tensorwright.tuning.space.knobs import Knob
 
 
 class Kind(StrEnum):
@@ -108,6 +109,7 @@ class Sketch:
     The decisions chosen by rule keep to the limits. `family` is the same for sketches that differ
     only in where stages are computed; the name where "".
 
+    knobs   of the template that it is from, in order
     state   what the trace makes of the program, where it is known: nobody has to replay it
     """
 
@@ -116,6 +118,7 @@ class Sketch:
     choices: tuple[Choice, ...]
     limits: tuple[Limit, ...] = ()
     family: str = ""
+    knobs: tuple[Knob, ...] = ()
     state: ScheduleState | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -224,6 +227,35 @@ class Space:
         first = self.sketches[0]
         return first.bound(first.defaults)
 
+    def __str__(self) -> str:
+        """How many schedules there are, and of each family what is chosen among how many values."""
+        families: dict[str, list[Sketch]] = {}
+        for sketch in self.sketches:
+            families.setdefault(sketch.family, []).append(sketch)
+        lines = [f"{self.size:,} schedules, {len(self.sketches)} sketches"]
+        for family, sketches in families.items():
+            size = sum(sketch.size for sketch in sketches)
+            lines.append(f"  {family}: {size:,} schedules, {len(sketches)} sketches")
+            counts = {name: str(count) for name, count in _counts(sketches).items()}
+            width = max((len(name) for name in counts), default=0)
+            lines += [f"    {name:{width}}  {count} values" for name, count in counts.items()]
+        return "\n".join(lines)
+
+
+def _counts(sketches: Iterable[Sketch]) -> dict[str, int]:
+    """How many values every knob, and every choice that is of none, has in some sketches."""
+    found: dict[str, set[object]] = {}
+    for sketch in sketches:
+        rows = {name: choice.values for choice in sketch.choices for name in choice.names}
+        for knob in sketch.knobs:
+            values = rows.get(knob.decisions[0], ()) if knob.decisions else (knob.value,)
+            found.setdefault(knob.name, set()).update(values)
+        named = {name for knob in sketch.knobs for name in knob.decisions}
+        for choice in sketch.choices:
+            if not named & set(choice.names):
+                found.setdefault(", ".join(choice.names), set()).update(choice.values)
+    return {name: len(values) for name, values in found.items()}
+
 
 class SketchBuilder:
     """Grow a sketch step by step; mutable, used inside one function.
@@ -297,10 +329,10 @@ class SketchBuilder:
         defaults = _named(self.choices, tuple(choice.default for choice in self.choices))
         self.limits.append(replace(limit, most=max(most, limit.total(defaults))))
 
-    def sketch(self, name: str, family: str = "") -> Sketch:
+    def sketch(self, name: str, family: str = "", knobs: tuple[Knob, ...] = ()) -> Sketch:
         """What has been built."""
         choices, limits = tuple(self.choices), tuple(self.limits)
-        return Sketch(name, tuple(self.steps), choices, limits, family, self.state)
+        return Sketch(name, tuple(self.steps), choices, limits, family, knobs, self.state)
 
 
 def distinct(sketches: Iterable[Sketch], key: Callable[[Sketch], Hashable]) -> Iterator[Sketch]:

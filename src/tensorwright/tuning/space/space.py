@@ -1,9 +1,10 @@
-"""The space of a program: sketches by rule, best guess first, and those that are derived."""
+"""The space of a program: sketches by rule, best guess first, derived ones, and templates."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from enum import StrEnum
 from operator import attrgetter
 
 from tensorwright.base import ScheduleError, Target, without_collection
@@ -14,17 +15,38 @@ from tensorwright.tuning.space.defaults.tile import tile_sketches
 from tensorwright.tuning.space.defaults.winograd import winograd_sketches
 from tensorwright.tuning.space.derived.sketches import derived_sketches
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space, distinct
+from tensorwright.tuning.space.templates.space import template_sketches
 
 RULES = (tile_sketches, row_sketches, pointwise_sketches)
 ALGORITHM_RULES = (winograd_sketches,)
 
 
-def space_of(state: ScheduleState, target: Target, *, algorithms: bool = True) -> Space:
-    """The schedules to try, the default first: those by rule, those that compute something by
-    another algorithm where that is wanted, and those that are derived; no trace twice.
+class SpaceKind(StrEnum):
+    """What a search tries."""
+
+    SKETCHES = "sketches"  # what rules find for any program
+    TEMPLATES = "templates"  # what templates say; sketches for programs that none speaks of
+    BOTH = "both"
+
+
+def space_of(
+    state: ScheduleState,
+    target: Target,
+    *,
+    algorithms: bool = True,
+    kind: SpaceKind = SpaceKind.SKETCHES,
+) -> Space:
+    """The schedules to try.  Of sketches the default is first: those by rule, those that compute
+    something by another algorithm where that is wanted, and those that are derived.  Then those of
+    templates; no trace twice.
     """
     with without_collection():
-        return Space(tuple(sketches_of(state, target, algorithms=algorithms)))
+        wanted = kind is not SpaceKind.SKETCHES
+        templates = tuple(template_sketches(state, target, algorithms)) if wanted else ()
+        if kind is SpaceKind.TEMPLATES and templates:
+            return Space(templates)
+        found = (*sketches_of(state, target, algorithms=algorithms), *templates)
+        return Space(tuple(distinct(found, attrgetter("trace"))))
 
 
 def sketches_of(

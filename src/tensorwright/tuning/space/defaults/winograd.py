@@ -49,17 +49,24 @@ def winograd_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
     It applies to a program of one output and one reduction, a convolution whose kernel is constant,
     where the last dimension of data and output are channels; groups of them are whole vectors.
     """
+    if winograd_anchor(state, target) is None:
+        return
+    for tile, place in WAYS:
+        builder = SketchBuilder(state)
+        if schedule_winograd(builder, target, tile, place):
+            yield builder.sketch(f"winograd{tile}, {place.value}")
+
+
+def winograd_anchor(state: ScheduleState, target: Target) -> tuple[Stage, Convolution] | None:
+    """The convolution of a program to which the rule applies; None for other programs."""
     folding = [stage for stage in state.stages if stage.tensor.reduction is not None]
     if len(folding) != 1 or len(state.outputs) != 1:
-        return
+        return None
     (anchor,) = folding
     found = find_convolution(anchor.tensor) if points(anchor.tensor) else None
     if found is None or not _is_suitable(state, anchor, found, lanes_for(target, anchor)):
-        return
-    for tile, place in WAYS:
-        sketch = _sketch(state, target, anchor, found, tile, place)
-        if sketch is not None:
-            yield sketch
+        return None
+    return anchor, found
 
 
 def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width: int) -> bool:
@@ -83,29 +90,28 @@ def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width:
     )
 
 
-def _sketch(
-    state: ScheduleState,
-    target: Target,
-    anchor: Stage,
-    found: Convolution,
-    tile: int,
-    place: Place,
-) -> Sketch | None:
-    builder = SketchBuilder(state)
+def schedule_winograd(builder: SketchBuilder, target: Target, tile: int, place: Place) -> bool:
+    """Take all steps, for a program to which the rule applies; False where they do not pay.
+
+    tile, place   as in `WAYS`
+    """
+    known = winograd_anchor(builder.state, target)
+    assert known is not None, "the rule applies"
+    anchor, found = known
     name = anchor.name
     builder.do(UseAlgorithm(name, f"winograd{tile}"))
     builder.do(FoldConstant(f"{name}_kernel_f64"))
     builder.do(FoldConstant(f"{name}_kernel"))
     most = _MOST_AGAIN * target.l2_bytes
     if place is Place.BANDS and weight_bytes(builder.state, name) > most:
-        return None
+        return False
     kept = {f"{name}_{part}" for part in ("data", "rows", "columns", "product", "sums")}
     if not builder.state.has_stage(f"{name}_data"):
         kept.add(found.data.source.name)
     inline_elementwise(builder, keep=frozenset({*kept, name}))
     roles = find_axes(builder.state, anchor, found)
     if roles is None:
-        return None
+        return False
     places = [
         load
         for reader in builder.state.readers(name)
@@ -115,4 +121,4 @@ def _sketch(
     if len(places) == 1:
         builder.do(ComputeInline(name))
     schedule_stages(builder, Case.of(builder.state, name, tile, place, roles, target))
-    return builder.sketch(f"winograd{tile}, {place.value}")
+    return True

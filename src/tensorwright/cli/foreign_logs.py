@@ -1,0 +1,127 @@
+"""What `records` does with logs of other tuners, and with records of templates in their form."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tensorwright.base import Target
+from tensorwright.cli.arguments.references import is_reference, read_program
+from tensorwright.cli.summary import format_ms
+from tensorwright.graph import Graph, Workload
+from tensorwright.pipeline import prepare
+from tensorwright.records import Record, RecordStore, Status, WorkloadText
+from tensorwright.records.logs import AutoTvmLine, LogFormat, LogLine, read_log, write_autotvm
+from tensorwright.schedule import state_of
+from tensorwright.tuning.logs import TASK, LineWriter, graph_of_task, seed_of
+
+Row = tuple[str, str, str, str]
+COLUMNS = ("line", "program", "ms", "here")
+
+
+def workloads_of(programs: Sequence[str], target: Target) -> tuple[Workload, ...]:
+    """The workloads of models and tensor expressions, each once."""
+    found: dict[str, Workload] = {}
+    for text in programs:
+        if is_reference(text):
+            workload = read_program(text)
+            found.setdefault(workload.key, workload)
+            continue
+        for workload in prepare(text, target).workloads:
+            found.setdefault(workload.key, workload)
+    return tuple(found.values())
+
+
+def import_log(
+    file: Path,
+    written_by: LogFormat,
+    store: RecordStore,
+    target: Target,
+    workloads: Sequence[Workload],
+) -> list[Row]:
+    """List the lines of a log, and keep those that stand for a schedule here: a search tries them
+    first, and measures them itself.
+
+    workloads   programs that lines may be about
+    Raises:     RecordError that names the first bad line; nothing is kept then.
+    """
+    known = {workload.key: workload for workload in workloads}
+    rows: list[Row] = []
+    records: list[Record] = []
+    texts: list[WorkloadText] = []
+    for number, line in read_log(file, written_by).items():
+        found = _seed(line, target, known)
+        if not isinstance(found, str):
+            workload, record = found
+            records.append(record)
+            texts.append(WorkloadText(workload.key, str(workload)))
+            found = f"seed of {workload.name} {workload.key}"
+        latency_s = line.result.latency_s
+        time = format_ms(latency_s) if math.isfinite(latency_s) else "-"
+        rows.append((str(number), line.name, time, found))
+    store.append(records, texts)
+    return rows
+
+
+def _seed(
+    line: LogLine, target: Target, known: dict[str, Workload]
+) -> tuple[Workload, Record] | str:
+    """The program of a line and its schedule as a record from elsewhere; or why there is none."""
+    if line.result.failure:
+        return line.result.failure
+    if not isinstance(line, AutoTvmLine):
+        return "listed: its steps name stages of another compiler"
+    workload = _program(line, target, known)
+    if isinstance(workload, str):
+        return workload
+    seed = seed_of(line, state_of(workload), target)
+    if isinstance(seed, str):
+        return seed
+    record = Record(
+        workload=workload.key,
+        target=target.key,
+        hardware=LogFormat.AUTOTVM.value,
+        threads=1,
+        trace=seed.trace,
+        times_s=tuple(map(float, line.result.costs_s)),
+        status=Status.OK,
+        decisions=seed.decisions,
+    )
+    return workload, record
+
+
+def _program(line: AutoTvmLine, target: Target, known: dict[str, Workload]) -> Workload | str:
+    if line.task.startswith(f"{TASK}."):
+        keywords = json.loads(line.keywords)
+        key = keywords.get("workload") if isinstance(keywords, dict) else None
+        return known.get(str(key)) or f"workload {key} is not among the programs given with --of"
+    graph = graph_of_task(line)
+    if not isinstance(graph, Graph):
+        return graph
+    found = [w for w in prepare(graph, target).workloads if _folds(w)]
+    return found[0] if len(found) == 1 else "its program is more than one workload here"
+
+
+def _folds(workload: Workload) -> bool:
+    return any(stage.tensor.reduction is not None for stage in state_of(workload).stages)
+
+
+def export_log(
+    file: Path, store: RecordStore, target: Target, workloads: Sequence[Workload]
+) -> int:
+    """Write the records of some programs' templates as lines of AutoTVM; return how many."""
+    return write_autotvm(file, _lines(store, target, workloads))
+
+
+def _lines(
+    store: RecordStore, target: Target, workloads: Sequence[Workload]
+) -> Iterator[AutoTvmLine]:
+    for workload in workloads:
+        records = list(store.query(workload=workload.key, target=target.key))
+        writer = LineWriter(workload, target) if records else None
+        for record in records:
+            line = writer.line_of(record) if writer is not None else None
+            if line is not None:
+                yield line

@@ -1,0 +1,63 @@
+"""Windows written out as columns of a matrix: a convolution becomes a plain product of matrices.
+
+Rewrite:  y[.., h, w, ..] = sum over c, kh, kw of x[.., h*s + kh, w*s + kw, c] * g[kh, kw, c, ..]
+      ->  y_columns[h, w, kh, kw, c] = x[.., h*s + kh, w*s + kw, c]
+          y[h, w, ..] = sum over c, kh, kw of y_columns[h, w, kh, kw, c] * g[kh, kw, c, ..]
+The columns lie as the data does: its last dimension stays the last.  They hold each element as
+often as windows overlap; the same terms are summed.
+Source:   Chellapilla, Puri and Simard, "High Performance Convolutional Neural Networks for Document
+          Processing", 2006.
+"""
+
+from __future__ import annotations
+
+from tensorwright.expr import (
+    Axis,
+    Compute,
+    Load,
+    Value,
+    free_vars,
+    loads_of,
+    rebuild,
+)
+from tensorwright.schedule.algorithms.algorithm import Algorithm
+
+
+def rewrite_as_im2col(tensor: Compute) -> Compute | None:
+    """The tensor by columns; None where no operand is read by windows, or two are."""
+    windows = {load for load in loads_of(tensor.body) if _is_window(load, tensor)}
+    if len(windows) != 1:
+        return None
+    (window,) = windows
+    axes = _axes_of(window, tensor)
+    columns = Compute(f"{tensor.name}_columns", axes, window)
+    copy = Load(columns, tuple(axis.var for axis in axes))
+
+    def on_load(load: Load) -> Value:
+        return copy if load == window else load
+
+    body = rebuild(tensor.body, on_load, lambda index: index, lambda condition: condition)
+    return Compute(tensor.name, tensor.axes, body, tensor.reduction)
+
+
+def _is_window(load: Load, tensor: Compute) -> bool:
+    """Whether a tap moves along an operand together with a position, and some axis does not."""
+    taps = {axis.var for axis in tensor.reduce_axes}
+    places = {axis.var for axis in tensor.axes if axis.extent != 1}
+    read = free_vars(*load.indices)
+    slides = any(free_vars(i) & taps and free_vars(i) & places for i in load.indices)
+    return slides and bool(places - read)
+
+
+def _axes_of(window: Load, tensor: Compute) -> tuple[Axis, ...]:
+    """Those of the columns: positions and taps, in the order in which the data lies."""
+    order = [var for index in window.indices for var in sorted(free_vars(index), key=str)]
+    known = {axis.var: axis for axis in (*tensor.axes, *tensor.reduce_axes)}
+    taps = [known[var] for var in dict.fromkeys(order) if known[var] in tensor.reduce_axes]
+    places = [known[var] for var in dict.fromkeys(order) if known[var] in tensor.axes]
+    is_last = bool(order) and known[order[-1]] in tensor.reduce_axes
+    is_last = is_last and len(free_vars(window.indices[-1])) == 1
+    return (*places, *taps) if is_last else (*taps, *places)
+
+
+IM2COL = Algorithm("im2col", rewrite_as_im2col)

@@ -1,0 +1,214 @@
+"""A configuration: where a template names its knobs, and learns what they are.
+
+A template is run once for each combination of what its structural knobs may be.  Runs differ in the
+first such knob whose next value was not taken yet, as the digits of an odometer do; knobs that only
+some of the values lead to are met in those runs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import log2, prod
+from typing import TypeVar
+
+from tensorwright.base import Target
+from tensorwright.expr import Axis, Index
+from tensorwright.schedule import Tail
+from tensorwright.tuning.space.axes.accesses import extent_of
+from tensorwright.tuning.space.knobs import REST, Annotation, Entity, Knob, Order, Policy, Scalar
+from tensorwright.tuning.space.sketch import Kind, SketchBuilder
+from tensorwright.tuning.space.templates.applied import (
+    AnnotateKnob,
+    ComputeAtKnob,
+    Place,
+    ReorderKnob,
+    SplitKnob,
+)
+from tensorwright.tuning.space.templates.values import (
+    Sizes,
+    annotations_of,
+    fault,
+    member,
+    orders_of,
+    split_sizes,
+)
+
+T = TypeVar("T")
+Filter = Callable[[Sizes], bool]
+MOST_ROWS = 20_000  # values of one knob: more are a mistake, and would take long to list
+
+
+class Configuration:
+    """The knobs of one run of a template; mutable, used inside one function.
+
+    target   what the program is compiled for
+    knobs    named so far, in order; `structural` are those of them that give sketches
+    Structural knobs (`define_knob`, `define_reorder`, `define_annotate`, `define_compute_at`) are
+    known while the template runs, which may branch on them: each value gives a sketch.  The others
+    (`define_split`, `define_number`) stay open: they are columns of a population.
+    """
+
+    def __init__(self, builder: SketchBuilder, target: Target, taken: Sequence[int] = ()) -> None:
+        self.target = target
+        self.knobs: list[Knob] = []
+        self.structural: list[Knob] = []
+        self._builder = builder
+        self._taken = tuple(taken)
+        self._forks: list[tuple[int, int]] = []  # the number that was taken, of so many
+
+    # Open knobs
+
+    def define_split(
+        self,
+        name: str,
+        axis: Axis | int,
+        parts: int = 2,
+        policy: Policy | str = Policy.FACTORS,
+        *,
+        filter: Filter | None = None,
+        candidates: Sequence[Sizes] | None = None,
+        default: Sizes | None = None,
+        tail: Tail | None = None,
+        node: str = "",
+    ) -> SplitKnob:
+        """Into how many parts, and how large ones, a loop is split.
+
+        axis        or its extent                     parts   how many loops it becomes, at least 2
+        filter      which sizes are tried: it gets those of all parts, outermost first
+        candidates  the sizes to try, without the outermost, in place of what the policy says
+        default     of them the one that is nearest is chosen by rule; the first where None
+        tail        what happens to tiles that do not divide; a guard where None
+        node        the stage that it is about: crossover takes what is about one stage together
+        Raises:  UsageError where nothing is left to try.
+        """
+        extent = axis if isinstance(axis, int) else extent_of(axis.extent)
+        rows = candidates
+        if rows is None:
+            rows = tuple(split_sizes(extent, parts, member(Policy, policy)))
+        rows = tuple(sorted({row for row in rows if _passes(row, extent, filter)}))
+        self._check(name, len(rows))
+        chosen = rows[0] if default is None else min(rows, key=lambda row: _apart(row, default))
+        names = tuple(f"{name}_{n}" for n in range(1, parts)) if parts > 2 else (name,)
+        sizes = self._builder.choose_rows(names, rows, chosen, Kind.TILE, node)
+        if tail is None:
+            tail = Tail.GUARD
+        if all(extent % prod(row) == 0 for row in rows):
+            tail = Tail.EXACT
+        self.knobs.append(Knob(name, Entity.SPLIT, (REST, *sizes)))
+        return SplitKnob(name, sizes, tail)
+
+    def define_number(
+        self,
+        name: str,
+        values: Sequence[int],
+        default: int | None = None,
+        kind: Kind = Kind.OTHER,
+        node: str = "",
+    ) -> Index:
+        """A positive number that the template does not branch on: an extent, an unroll depth."""
+        self._check(name, len(values))
+        first = values[0] if default is None else default
+        number = self._builder.choose(name, tuple(values), first, kind, node)
+        self.knobs.append(Knob(name, Entity.OTHER, number))
+        return number
+
+    # Structural knobs
+
+    def define_knob(self, name: str, values: Sequence[T]) -> T:
+        """Any value that the template branches on; the first is chosen by rule."""
+        self._check(name, len(values))
+        value = values[self._fork(len(values))]
+        plain: Scalar = value if isinstance(value, int | float | str) else str(value)
+        self._fix(Knob(name, Entity.OTHER, plain))
+        return value
+
+    def define_reorder(
+        self,
+        name: str,
+        loops: Sequence[str],
+        policy: Order | str = Order.ALL,
+        *,
+        chains: Sequence[Sequence[str]] = (),
+        candidates: Sequence[Sequence[str]] = (),
+    ) -> ReorderKnob:
+        """In which order some loops are nested; as they are given, by rule, if that is tried.
+
+        chains       for `Order.INTERLEAVE`: loops that keep their order; together all of them
+        candidates   for `Order.CANDIDATES`: the orders, the first by rule
+        """
+        orders = tuple(orders_of(name, tuple(loops), member(Order, policy), chains, candidates))
+        self._check(name, len(orders))
+        order = orders[self._fork(len(orders))]
+        self._fix(Knob(name, Entity.REORDER, tuple(list(loops).index(loop) for loop in order)))
+        return ReorderKnob(name, order)
+
+    def define_annotate(
+        self,
+        name: str,
+        loops: Sequence[str],
+        choices: Sequence[Annotation | str] = tuple(Annotation),
+        *,
+        candidates: Sequence[Sequence[Annotation | str]] = (),
+    ) -> AnnotateKnob:
+        """What is said of each of some loops, outermost first.
+
+        choices      of unroll, vectorize and none: the innermost loop may be vectorised, and
+                     any number of loops from the inside unrolled; the most of both by rule
+        candidates   a word for each loop, in place of what follows from the choices
+        """
+        rows = tuple(tuple(member(Annotation, word) for word in row) for row in candidates)
+        if not rows:
+            words = frozenset(member(Annotation, word) for word in choices)
+            rows = annotations_of(len(loops), words)
+        self._check(name, len(rows))
+        row = rows[self._fork(len(rows))]
+        self._fix(Knob(name, Entity.ANNOTATE, row))
+        return AnnotateKnob(name, tuple(loops), row)
+
+    def define_compute_at(self, name: str, places: Sequence[Place]) -> ComputeAtKnob:
+        """Where a stage is computed; at the first place by rule."""
+        self._check(name, len(places))
+        place = places[self._fork(len(places))]
+        self._fix(Knob(name, Entity.OTHER, str(place)))
+        return ComputeAtKnob(name, place)
+
+    def _fork(self, count: int) -> int:
+        """Which of so many values a structural knob has in this run."""
+        depth = len(self._forks)
+        number = self._taken[depth] if depth < len(self._taken) else 0
+        self._forks.append((number, count))
+        return number
+
+    def _check(self, name: str, count: int) -> None:
+        reason = ""
+        if any(knob.name == name for knob in self.knobs):
+            reason = "a knob of this name is defined already"
+        if not count:
+            reason = "it has no values"
+        if count > MOST_ROWS:
+            reason = f"it has {count:,} values, more than {MOST_ROWS:,}"
+        if reason:
+            raise fault(name, reason, "filter them, or give candidates" if count else "")
+
+    def _fix(self, knob: Knob) -> None:
+        self.knobs.append(knob)
+        self.structural.append(knob)
+
+    @property
+    def following(self) -> tuple[int, ...] | None:
+        """What the structural knobs of the next run begin with; None where this was the last."""
+        forks = list(self._forks)
+        while forks:
+            number, count = forks.pop()
+            if number + 1 < count:
+                return (*(taken for taken, _ in forks), number + 1)
+        return None
+
+
+def _passes(row: Sizes, extent: int, passes: Filter | None) -> bool:
+    return passes is None or passes((-(-extent // prod(row)), *row))
+
+
+def _apart(row: Sizes, wanted: Sizes) -> tuple[float, Sizes]:
+    """How far sizes are from others: the sum of the ratios, as powers of two."""
+    return sum(abs(log2(a / b)) for a, b in zip(row, wanted, strict=True)), row

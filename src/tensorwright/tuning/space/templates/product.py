@@ -1,0 +1,263 @@
+"""What the templates of products share: a reduction that is computed in tiles of what stores it.
+
+The stage that stores the result, the host, is split into tiles; the reduction is computed inside
+of them, in a buffer of a tile's size.  All loops of the innermost tile are unrolled or vectors, so
+that it stays in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from tensorwright.base import ScheduleError, Target
+from tensorwright.expr import Axis, Index, loads_of
+from tensorwright.schedule import (
+    CacheWrite,
+    ComputeAt,
+    FoldConstant,
+    PackConstant,
+    PrefetchNext,
+    Primitive,
+    Reorder,
+    ScheduleState,
+    Split,
+    Unroll,
+    Vectorize,
+)
+from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, period_along, points
+from tensorwright.tuning.space.axes.roles import Role
+from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
+from tensorwright.tuning.space.derived.tiled_axes import TileAxis, plan_axes
+from tensorwright.tuning.space.sketch import SketchBuilder, divisors
+from tensorwright.tuning.space.steps import (
+    constant_stages,
+    inline_elementwise,
+    packable_constants,
+    parallelise,
+    spread,
+    tile_registers,
+    vector_loops,
+)
+from tensorwright.tuning.space.templates.applied import SplitKnob
+from tensorwright.tuning.space.templates.configuration import Configuration
+
+MOST_UNROLLED = 16  # terms of a reduction
+_MOST_WITH_TAPS = 32  # of a window whose taps are unrolled, too
+_PARTS = 3  # loops over tiles, over tiles inside them, and in a tile
+
+
+@dataclass(slots=True)
+class Product:
+    """A reduction and the stage that stores it; mutable while its template runs.
+
+    axes      of the host, what each is for, and the tiles that make sense
+    feeding   stages that the anchor reads, readers first
+    outer, middle, inner   the host's loops, once it is split: over tiles, tiles inside, in a tile
+    place     the host's loop that holds a tile, once they are nested
+    """
+
+    s: SketchBuilder
+    cfg: Configuration
+    anchor: str
+    host: str
+    axes: tuple[TileAxis, ...]
+    feeding: tuple[str, ...]
+    outer: dict[str, str] = field(default_factory=dict)
+    middle: dict[str, str] = field(default_factory=dict)
+    inner: dict[str, str] = field(default_factory=dict)
+    place: str = ""
+
+    @property
+    def width(self) -> int:
+        """How many elements fill a vector."""
+        return lanes_for(self.cfg.target, self.s.state.stage(self.anchor))
+
+    def of(self, *roles: Role) -> list[TileAxis]:
+        """The axes of some roles: rows before columns before lanes."""
+        return sorted(
+            (axis for axis in self.axes if axis.role in roles),
+            key=lambda axis: list(Role).index(axis.role),
+        )
+
+    def tile(self) -> None:
+        """Split the host's axes, each by a knob `tile_<axis>` of three parts."""
+        sizes: dict[str, tuple[Index, ...]] = {}
+        for axis in self.axes:
+            if axis.is_tiled:
+                knob = self._define_tile(axis)
+                sizes[axis.name] = knob.sizes
+                loops = knob.apply(self.s, self.host, axis.name)
+                self.outer[axis.name], self.middle[axis.name], self.inner[axis.name] = loops
+            elif axis.role is Role.LANES:
+                self.inner[axis.name] = axis.name
+            else:
+                self.outer[axis.name] = axis.name
+        across = [axis.name for axis in self.of(Role.COLUMNS, Role.LANES) if axis.is_tiled]
+        wide = any(axis.is_tiled for axis in self.of(Role.LANES))
+        most = tile_registers(self.cfg.target) * (self.width if wide else 1)
+        columns = tuple(sizes[name][-1] for name in across)
+        self.s.limit(tuple(row[-1] for row in sizes.values()), most, added=columns)
+
+    def _define_tile(self, axis: TileAxis) -> SplitKnob:
+        rows = {row[1:] for row in axis.sizes if row[0] == 1}
+        extents = {a.name: extent_of(a.extent) for a in self.s.state.stage(self.host).tensor.axes}
+        return self.cfg.define_split(
+            f"tile_{axis.own}",
+            extents[axis.name],
+            _PARTS,
+            candidates=sorted(rows),
+            default=axis.default[1:],
+            tail=axis.tail,
+            node=self.anchor,
+        )
+
+    def nest(self, order: Sequence[TileAxis], shared: int) -> str:
+        """Order the host's loops, and let threads share the first so many of those over tiles.
+
+        Gives the loop that holds a thread's share, "" where nothing is shared.
+        """
+        outer = [self.outer[axis.name] for axis in order if axis.name in self.outer]
+        middle = [self.middle[axis.name] for axis in order if axis.name in self.middle]
+        roles = (Role.ROWS, Role.COLUMNS, Role.LANES)
+        inner = [self.inner[axis.name] for axis in self.of(*roles) if axis.name in self.inner]
+        self.s.do(Reorder(self.host, (*outer, *middle, *inner)))
+        for loop in inner[:-1]:
+            self.s.do(Unroll(self.host, loop))
+        self.s.do(Vectorize(self.host, inner[-1]))
+        work = points(self.s.state.stage(self.anchor).tensor)
+        band = parallelise(self.s, self.host, outer[:shared], work)
+        band = band or (outer[shared - 1] if outer else "")
+        self.place = next(iter((*middle[-1:], *outer[shared:][-1:], band)))
+        if self.place:
+            self.s.do(ComputeAt(self.anchor, self.host, self.place))
+        return band
+
+    def compute_at(self, name: str, loop: str) -> None:
+        """Compute what the anchor reads in a loop of the host, in vectors."""
+        self.s.do(ComputeAt(name, self.host, loop))
+        stage = self.s.state.stage(name)
+        *_, (last, length) = vector_loops(self.s, name, lanes_for(self.cfg.target, stage))
+        if length > 1:
+            self.s.do(Vectorize(name, last))
+
+    def split_fold(self, unrolled: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+        """Split the longest axis of the reduction by a knob, so that some terms are unrolled.
+
+        unrolled   the axes of taps that are unrolled whole
+        Gives the loops and the unrolled loops of the reduction, outermost first.
+        """
+        stage = self.s.state.stage(self.anchor)
+        axes = [axis for axis in stage.tensor.reduce_axes if axis.extent != 1]
+        if prod(extent_of(axis.extent) for axis in axes) <= MOST_UNROLLED:
+            return [], [axis.name for axis in axes]
+        taps = prod(extent_of(axis.extent) for axis in axes if axis.name in unrolled)
+        main = max(
+            (axis for axis in axes if axis.name not in unrolled),
+            key=lambda axis: extent_of(axis.extent),
+        )
+        others = [a.name for a in axes if a is not main and a.name not in unrolled]
+        most = MOST_UNROLLED if taps == 1 else max(1, _MOST_WITH_TAPS // taps)
+        loops, last = self._split_main(main, min(MOST_UNROLLED, most))
+        return [*others, *loops], [*unrolled, last]
+
+    def _split_main(self, main: Axis, most: int) -> tuple[list[str], str]:
+        """The loops over an axis of the reduction, the last of which is to be unrolled."""
+        loads = loads_of(self.s.state.stage(self.anchor).tensor.body)
+        extent = extent_of(main.extent)
+        block = period_along(loads, main) or extent
+        knob = self.cfg.define_split(
+            f"tile_{main.name}",
+            block,
+            candidates=[(size,) for size in divisors(block, most)],
+            default=(4,),
+            node=self.anchor,
+        )
+        loops: list[str] = []
+        loop = main.name
+        if block < extent:
+            step = Split(self.anchor, loop, (block,))
+            self.s.do(step)
+            blocks, loop = step.children
+            loops.append(blocks)
+        outer, last = knob.apply(self.s, self.anchor, loop)
+        return [*loops, outer], last
+
+    def compute(self, folding: Sequence[str], unrolled: Sequence[str]) -> None:
+        """Nest the loops of the reduction: a tile in registers inside, its constants packed."""
+        s, name = self.s, self.anchor
+        stage = s.state.stage(name)
+        own = [axis.own for axis in self.of(Role.ROWS, Role.COLUMNS) if axis.name in self.inner]
+        (lanes,) = (axis.own for axis in self.of(Role.LANES))
+        vector = lanes
+        if any(axis.is_tiled for axis in self.of(Role.LANES)):
+            step = Split(name, lanes, (self.width,))
+            s.do(step)
+            wide, vector = step.children
+            own.append(wide)
+        rest = [a.name for a in stage.tensor.axes if a.name not in own and a.name != lanes]
+        s.do(Reorder(name, (*rest, *folding, *unrolled, *own, vector)))
+        for loop in (*unrolled, *own):
+            s.do(Unroll(name, loop))
+        s.do(Vectorize(name, vector))
+        for constant in packable_constants(s.state, name):
+            s.do(PackConstant(constant, name))
+            if folding:
+                s.do(PrefetchNext(name, constant, folding[-1]))
+
+    def finish(self) -> None:
+        """Schedule what is still whole: before the product and behind it."""
+        own = {self.anchor, self.host}
+        for stage in self.s.state.stages:
+            if stage.name not in own and is_untouched(self.s.state, stage):
+                spread(self.s, stage.name, self.cfg.target, stage.name)
+
+
+def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
+    """Find the reduction, inline what is cheap around it, and give it a stage that stores it.
+
+    Raises:  ScheduleError where there is no such product, or no axis for vectors.
+    """
+    (anchor,) = (stage.name for stage in s.state.stages if stage.tensor.reduction is not None)
+    for name in constant_stages(s.state):
+        s.do(FoldConstant(name))
+    read = {load.source.name for load in loads_of(s.state.stage(anchor).tensor.body)}
+    feeding = tuple(stage.name for stage in s.state.stages if stage.name in read)
+    inline_elementwise(s, keep=frozenset(feeding))
+    reader = fusable_consumer(s.state, anchor)
+    host = anchor if reader is None else reader.name
+    if reader is None:
+        s.do(CacheWrite(anchor))
+        anchor = CacheWrite(anchor).cached
+    axes = plan_axes(s.state, anchor, host, cfg.target)
+    if axes is None:
+        raise ScheduleError(
+            stage="tune",
+            where=f"template for {host}",
+            step=f"open_product({host})",
+            reason="no vectors fit: every operand is read across its rows",
+        )
+    return Product(s, cfg, anchor, host, axes, feeding)
+
+
+def can_do(step: Primitive, state: ScheduleState) -> bool:
+    """Whether a step is legal."""
+    try:
+        step.check(state)
+    except ScheduleError:
+        return False
+    return True
+
+
+def is_product(state: ScheduleState, target: Target) -> bool:
+    """Whether a program has one output and one reduction, whose elements can be vectors."""
+    folds = [stage for stage in state.stages if stage.tensor.reduction is not None]
+    if len(folds) != 1 or len(state.outputs) != 1 or not points(folds[0].tensor):
+        return False
+    s = SketchBuilder(state)
+    try:
+        open_product(s, Configuration(s, target))
+    except ScheduleError:
+        return False
+    return True

@@ -1,0 +1,128 @@
+"""What a template is, those of one's own, and how a template becomes sketches."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tensorwright.base import ScheduleError, Target, UsageError, did_you_mean
+from tensorwright.expr import Decision
+from tensorwright.schedule import ScheduleState
+from tensorwright.tuning.space.knobs import Entity, Knob
+from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
+from tensorwright.tuning.space.templates.configuration import Configuration
+
+MOST_STRUCTURES = 128  # combinations of structural knobs: each is lowered by itself
+
+Schedule = Callable[[SketchBuilder, Configuration], bool | None]
+Applies = Callable[[ScheduleState, Target], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Schedules of one kind of program: a function with named knobs, written by a person.
+
+    schedule   takes the steps, on a builder, by the knobs that it names in a configuration; a step
+               that is illegal, or False as its answer, leaves a combination of structural knobs out
+    applies    for which programs it is asked
+    is_other_algorithm   whether it computes something by another algorithm: rounding differs
+    """
+
+    name: str
+    schedule: Schedule
+    applies: Applies
+    is_other_algorithm: bool = False
+
+    def sketches(self, state: ScheduleState, target: Target) -> Iterator[Sketch]:
+        """A sketch for each combination of its structural knobs, that by rule first.
+
+        Warns:   where all of them take illegal steps.
+        Raises:  UsageError where there are too many, and as `Configuration`.
+        """
+        taken: tuple[int, ...] | None = ()
+        error: ScheduleError | None = None
+        runs = made = 0
+        while taken is not None:
+            runs += 1
+            if runs > MOST_STRUCTURES:
+                raise UsageError(
+                    stage="tune",
+                    where=f"template {self.name}",
+                    reason=f"its structural knobs have more than {MOST_STRUCTURES} combinations",
+                    remedy="give candidates, or let numbers stay open",
+                )
+            builder = SketchBuilder(state)
+            cfg = Configuration(builder, target, taken)
+            try:
+                is_wanted = self.schedule(builder, cfg) is not False
+            except ScheduleError as illegal:
+                error, is_wanted = error or illegal, False
+            if is_wanted:
+                made += 1
+                yield self._sketch(builder, cfg)
+            taken = cfg.following
+        if error is not None and not made:
+            text = f"template {self.name} has no legal schedule for {', '.join(state.outputs)}"
+            warnings.warn(f"{text}: {error.message()}", RuntimeWarning, stacklevel=2)
+
+    def _sketch(self, builder: SketchBuilder, cfg: Configuration) -> Sketch:
+        """The sketch of a run; choices that were made without the configuration are knobs, too."""
+        named = {name for knob in cfg.knobs for name in knob.decisions}
+        others = [
+            Knob(name, Entity.OTHER, Decision(name))
+            for choice in builder.choices
+            for name in choice.names
+            if name not in named
+        ]
+        name = "; ".join((self.name, *(str(knob) for knob in cfg.structural)))
+        return builder.sketch(name, self.name, (*cfg.knobs, *others))
+
+
+_OWN: dict[str, Template] = {}
+
+
+def register_template(template: Template) -> Template:
+    """Ask a template of one's own first, before those that come with the package.
+
+    Raises:  UsageError where one of that name is registered.
+    """
+    if template.name in _OWN:
+        raise UsageError(
+            stage="tune",
+            where=f"template {template.name}",
+            reason="a template of this name is registered already",
+            remedy="give it another name, or unregister that one",
+        )
+    _OWN[template.name] = template
+    return template
+
+
+def unregister_template(name: str) -> None:
+    """Forget a template of one's own.  Raises UsageError where there is none of that name."""
+    if _OWN.pop(name, None) is None:
+        raise UsageError(
+            stage="tune",
+            where=f"template {name}",
+            reason="no template of this name is registered",
+            remedy=did_you_mean(name, _OWN, f"registered: {', '.join(_OWN) or 'none'}"),
+        )
+
+
+def own_templates() -> tuple[Template, ...]:
+    """The templates that have been registered, in order."""
+    return tuple(_OWN.values())
+
+
+def template(applies: Applies) -> Callable[[Schedule], Template]:
+    """Register a function as a template for the programs of which `applies` says so.
+
+    Example:  @template(applies=lambda state, target: state.outputs == ("scores",))
+              def scores_in_rows(s, cfg): ...
+    """
+
+    def register(schedule: Schedule) -> Template:
+        name = getattr(schedule, "__name__", "template")
+        return register_template(Template(name, schedule, applies))
+
+    return register
