@@ -10,7 +10,7 @@
     random         random programs
 
 and for a network the task scheduler beside round-robin.  All searches of a run share what is
-measured: each program is measured once (`ablation_lab.py`).  The curves are of the best time so
+measured: each program is measured once (`search_lab.py`).  The curves are of the best time so
 far, over trials; the table has its geometric mean over seeds, in milliseconds.
 
 Run: python benchmarks/ablation.py [--quick] [--out FOLDER] [--seeds N] [--trials N] [CASE ...]
@@ -25,20 +25,19 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import geometric_mean
 from typing import Any
 
-from ablation_lab import Lab, record_of
+from search_lab import ROUND, THREADS, Curve, Lab, MakeStrategy, Search, mean_at
 
 from tensorwright.base import UsageError, detect_target
 from tensorwright.pipeline import prepare
 from tensorwright.records import detect_hardware, now_utc
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.models import make_model
-from tensorwright.tuning.session.session import make_space, merge
+from tensorwright.tuning.session.session import merge
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies import (
     BeamFactory,
@@ -59,10 +58,7 @@ from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientSched
 from tensorwright.tuning.task_scheduling.scheduler import RoundRobinScheduler, Scheduler, TaskState
 from tensorwright.zoo import build, find_cases, operator_program
 
-ROUND = 16
-THREADS = 2
 POINTS = (1, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-MakeStrategy = Callable[[Task, Space, int], Strategy]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +74,6 @@ class Plan:
 
 QUICK = Plan(("C2D.3", "GMM.3"), 1, 96, "squeezenet", 40)
 FULL = Plan(("C2D.3", "GMM.3", "DEP.3"), 3, 1024, "mobilenet_v2", 200)
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """The best time after each trial, in seconds; infinite before the first that ran.
-
-    search_s   seconds of proposing and learning, all rounds together
-    """
-
-    subject: str
-    variant: str
-    seed: int
-    best_s: tuple[float, ...]
-    search_s: float
-
-    def at(self, trials: int) -> float:
-        """The best time after so many trials."""
-        return self.best_s[min(trials, len(self.best_s)) - 1]
 
 
 # The searches
@@ -135,42 +113,6 @@ VARIANTS: Mapping[str, MakeStrategy] = {
     "beam search": beam,
     "random": RandomSearch,
 }
-
-
-class Search:
-    """One search of one task: rounds of a strategy in the lab."""
-
-    def __init__(self, lab: Lab, task: Task, make: MakeStrategy, seed: int) -> None:
-        self.lab = lab
-        self.state = TaskState(task)
-        self.strategy = make(task, make_space(task, lab.target), seed)
-        self.best_s: list[float] = []
-        self.search_s = 0.0
-
-    def round(self, most: int = ROUND) -> None:
-        """One round; the state says where there is nothing left."""
-        started = time.perf_counter()
-        candidates = self.strategy.propose(most)
-        self.search_s += time.perf_counter() - started
-        if not candidates:
-            self.state.is_exhausted = True
-            return
-        task, state = self.state.task, self.state
-        records = []
-        found = self.lab.times(task, [one.trace for one in candidates])
-        for candidate, known in zip(candidates, found, strict=True):
-            records.append(
-                record_of(self.lab, task, candidate, known, state.best_s, len(state.history))
-            )
-            state.best_s = min(state.best_s, known.time_s)
-            if not self.best_s:
-                state.default_s = known.time_s
-            self.best_s.append(state.best_s)
-        state.trials += len(candidates)
-        state.history = (*state.history, state.best_s)
-        started = time.perf_counter()
-        self.strategy.observe(records)
-        self.search_s += time.perf_counter() - started
 
 
 def search_case(lab: Lab, case: str, variant: str, seed: int, trials: int) -> Curve:
@@ -226,11 +168,6 @@ def table(curves: Sequence[Curve]) -> str:
             lines.append(f"| {variant} | {' | '.join(cells)} | {spent:.1f} |")
         lines.append("")
     return "\n".join(lines)
-
-
-def mean_at(curves: Sequence[Curve], trials: int) -> float:
-    times = [curve.at(trials) for curve in curves]
-    return geometric_mean(times) if all(map(math.isfinite, times)) else math.inf
 
 
 def draw(curves: Sequence[Curve], path: Path) -> None:

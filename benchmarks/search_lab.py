@@ -1,4 +1,4 @@
-"""Measurements that several searches share: what one has measured, the others need not.
+"""Searches that share what is measured: what one has measured, the others need not.
 
 A `Lab` measures each program once, without regard to who asks, so that searches that are compared
 see the same landscape, and a run that was cut off goes on where it was.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Self
 
 from tensorwright.base import Target, detect_target
@@ -25,9 +27,15 @@ from tensorwright.tuning.measuring import (
     MeasureOptions,
     PoolBuilder,
 )
-from tensorwright.tuning.strategies import Candidate
+from tensorwright.tuning.session.session import make_space
+from tensorwright.tuning.space import Space, SpaceKind
+from tensorwright.tuning.strategies import Candidate, Strategy
 from tensorwright.tuning.task import Task
+from tensorwright.tuning.task_scheduling.scheduler import TaskState
 
+ROUND = 16
+THREADS = 2
+MakeStrategy = Callable[[Task, Space, int], Strategy]
 DROP_RATIO = 2.0  # so many times slower than the best known, a program is measured briefly
 OPTIONS = MeasureOptions(drop_ratio=DROP_RATIO)
 FIRST_TRIES = 3  # a slow moment would raise the first point of every curve
@@ -53,7 +61,7 @@ class Lab:
         self.known: dict[tuple[str, str], Known] = {}
         self.measured = 0
         self._best: dict[str, float] = {}
-        self._path = path
+        self.path = path
         self._stack = ExitStack()
         if path is not None and path.exists():
             for line in path.read_text().splitlines():
@@ -96,9 +104,9 @@ class Lab:
     def _keep(self, workload: str, trace: str, known: Known) -> None:
         self.measured += 1
         self._note(workload, trace, known)
-        if self._path is not None:
+        if self.path is not None:
             time_s = known.time_s if math.isfinite(known.time_s) else 0.0
-            with self._path.open("a") as file:
+            with self.path.open("a") as file:
                 print(json.dumps([workload, trace, known.status.value, time_s]), file=file)
 
     def _note(self, workload: str, trace: str, known: Known) -> None:
@@ -130,3 +138,72 @@ def record_of(
         decisions=candidate.decisions,
         round=round_,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The best time after each trial, in seconds; infinite before the first that ran.
+
+    search_s   seconds of proposing and learning, all rounds together
+    """
+
+    subject: str
+    variant: str
+    seed: int
+    best_s: tuple[float, ...]
+    search_s: float
+
+    def at(self, trials: int) -> float:
+        """The best time after so many trials."""
+        return self.best_s[min(trials, len(self.best_s)) - 1]
+
+
+def mean_at(curves: Sequence[Curve], trials: int) -> float:
+    """The geometric mean of the best times after so many trials."""
+    times = [curve.at(trials) for curve in curves]
+    return geometric_mean(times) if all(map(math.isfinite, times)) else math.inf
+
+
+class Search:
+    """One search of one task: rounds of a strategy in the lab."""
+
+    def __init__(
+        self,
+        lab: Lab,
+        task: Task,
+        make: MakeStrategy,
+        seed: int,
+        kind: SpaceKind = SpaceKind.SKETCHES,
+    ) -> None:
+        self.lab = lab
+        self.state = TaskState(task)
+        self.strategy = make(task, make_space(task, lab.target, kind), seed)
+        self.best_s: list[float] = []
+        self.tried: list[str] = []
+        self.search_s = 0.0
+
+    def round(self, most: int = ROUND) -> None:
+        """One round; the state says where there is nothing left."""
+        started = time.perf_counter()
+        candidates = self.strategy.propose(most)
+        self.search_s += time.perf_counter() - started
+        if not candidates:
+            self.state.is_exhausted = True
+            return
+        task, state = self.state.task, self.state
+        records = []
+        found = self.lab.times(task, [one.trace for one in candidates])
+        for candidate, known in zip(candidates, found, strict=True):
+            records.append(
+                record_of(self.lab, task, candidate, known, state.best_s, len(state.history))
+            )
+            state.best_s = min(state.best_s, known.time_s)
+            if not self.best_s:
+                state.default_s = known.time_s
+            self.best_s.append(state.best_s)
+            self.tried.append(candidate.trace)
+        state.trials += len(candidates)
+        state.history = (*state.history, state.best_s)
+        started = time.perf_counter()
+        self.strategy.observe(records)
+        self.search_s += time.perf_counter() - started
