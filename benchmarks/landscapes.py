@@ -10,6 +10,8 @@ The table has, for each strategy, the quality of what it found after so many tri
 best schedule known of a landscape over that of the schedule found.  Range: the largest minus the
 smallest over seeds, the mean over landscapes.
 
+Run again with the same file to go on where a run was stopped.
+
 With --chains: seconds of 128 chains of 500 steps over one structure under such a model.
 
 Run: python benchmarks/landscapes.py [--seeds N] [--trials N] [--landscapes N] [--space NAME]
@@ -67,27 +69,20 @@ ROUND = 16
 TARGET = Target.parse("x86-64-avx512")
 Column = NDArray[np.float64]
 
-SHORT = AnnealingOptions(chains=64, steps=60, idle_steps=20, random_first=32)
+MENDED = AnnealingOptions()
 VARIATIONS: Mapping[str, StrategyChoice] = {
-    "A": SHORT,
-    "B": replace(SHORT, refine_share=0.3),
-    "C": replace(SHORT, cooling=Cooling.CONSTANT, rungs=8),
-    "D": replace(SHORT, cooling=Cooling.ADAPTIVE),
-    "E": replace(SHORT, patience=0),
-    "F": replace(SHORT, measured_share=0.25),
-    "G": replace(SHORT, chains=128, steps=200, idle_steps=50),
-    "H": replace(SHORT, epsilon=0.25),
-    "I": replace(SHORT, variety=4.0, refine_share=0.3, epsilon=0.2),
     **{name: name for name in STRATEGIES},
-    "vanilla, scaled": replace(VANILLA, scale=Scale.SPREAD, first=0.5, last=0.01),
-    "vanilla, neighbours": replace(VANILLA, leap=0.2),
-    "annealing, linear": AnnealingOptions(cooling=Cooling.LINEAR),
-    "annealing, adaptive": AnnealingOptions(cooling=Cooling.ADAPTIVE),
-    "annealing, tempering": AnnealingOptions(cooling=Cooling.CONSTANT, rungs=8, coldest=0.02),
-    "annealing, no reheating": AnnealingOptions(reheats=0),
-    "annealing, no restarts": AnnealingOptions(patience=0),
-    "annealing, best": AnnealingOptions(pick=Pick.BEST, spare=1),
-    "annealing, no measured starts": AnnealingOptions(measured_share=0.0),
+    "vanilla, scaled": replace(VANILLA, scale=Scale.SPREAD, first=MENDED.first, last=MENDED.last),
+    "vanilla, neighbours": replace(VANILLA, leap=MENDED.leap),
+    "annealing, linear": replace(MENDED, cooling=Cooling.LINEAR),
+    "annealing, adaptive": replace(MENDED, cooling=Cooling.ADAPTIVE),
+    "annealing, tempering": replace(MENDED, cooling=Cooling.CONSTANT, rungs=8),
+    "annealing, no reheating": replace(MENDED, reheats=0),
+    "annealing, no restarts": replace(MENDED, patience=0),
+    "annealing, best": replace(MENDED, pick=Pick.BEST, spare=1),
+    "annealing, refined": replace(MENDED, refine_share=0.3),
+    "annealing, a quarter random": replace(MENDED, epsilon=0.25),
+    "annealing, nothing random first": replace(MENDED, random_first=0),
 }
 
 
@@ -359,25 +354,62 @@ def table(runs: Sequence[Run], best_s: Mapping[tuple[str, int], float], trials: 
 
 
 def compare(
-    names: Sequence[str], spaces: Sequence[str], landscapes: int, seeds: int, trials: int
-) -> list[Run]:
-    runs: list[Run] = []
-    best_s: dict[tuple[str, int], float] = {}
-    for subject in spaces:
-        task, space = subjects()[subject]
-        for number in range(landscapes):
+    names: Sequence[str],
+    spaces: Sequence[str],
+    landscapes: int,
+    seeds: int,
+    trials: int,
+    kept: Kept,
+) -> None:
+    """Run what is not kept yet, and print the table after each landscape."""
+    for number in range(landscapes):
+        for subject in spaces:
+            task, space = subjects()[subject]
             landscape = Landscape(space, number)
-            fresh = [
-                search(name, subject, task, landscape, seed, trials)
-                for name in names
-                for seed in range(seeds)
-            ]
-            found = min(run.best_s[-1] for run in fresh)
-            best_s[subject, number] = min(landscape.best_known_s(), found)
-            runs += fresh
-            print(table(runs, best_s, trials), flush=True)
-            print(f"\n{subject}, landscape {number}\n", flush=True)
-    return runs
+            for name in names:
+                for seed in range(seeds):
+                    if not kept.has(subject, number, name, seed):
+                        kept.runs.append(search(name, subject, task, landscape, seed, trials))
+            if f"{subject} {number}" not in kept.best_s:
+                kept.best_s[f"{subject} {number}"] = landscape.best_known_s()
+            kept.write(trials)
+            print(
+                f"\nup to {subject}, landscape {number}\n\n{kept.table(names, trials)}", flush=True
+            )
+
+
+class Kept:
+    """What was run, in a file if one is named: the same command goes on where it stopped."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.runs: list[Run] = []
+        self.best_s: dict[str, float] = {}
+        if path is not None and path.exists():
+            content = json.loads(path.read_text())
+            self.best_s = content["best_known_s"]
+            self.runs = [Run(**{**one, "best_s": tuple(one["best_s"])}) for one in content["runs"]]
+
+    def has(self, subject: str, number: int, name: str, seed: int) -> bool:
+        wanted = (subject, number, name, seed)
+        return wanted in {(r.subject, r.landscape, r.strategy, r.seed) for r in self.runs}
+
+    def write(self, trials: int) -> None:
+        if self.path is None:
+            return
+        runs = [asdict(run) for run in self.runs]
+        content = {"when": now_utc(), "trials": trials, "best_known_s": self.best_s, "runs": runs}
+        self.path.write_text(json.dumps(content) + "\n")
+
+    def table(self, names: Sequence[str], trials: int) -> str:
+        runs = [run for name in names for run in self.runs if run.strategy == name]
+        best = {(run.subject, run.landscape): math.inf for run in runs}
+        for run in runs:
+            place = (run.subject, run.landscape)
+            best[place] = min(best[place], run.best_s[-1])
+        for place in best:
+            best[place] = min(best[place], self.best_s[f"{place[0]} {place[1]}"])
+        return table(runs, best, trials)
 
 
 def chain_seconds() -> None:
@@ -436,12 +468,9 @@ def main() -> None:
     if unknown:
         parser.error(f"no strategy {unknown[0]!r}; one of " + "; ".join(VARIATIONS))
     names = asked.strategies or list(STRATEGIES)
-    runs = compare(
-        names, asked.space or list(subjects()), asked.landscapes, asked.seeds, asked.trials
-    )
-    if asked.json:
-        content = {"when": now_utc(), "trials": asked.trials, "runs": [asdict(run) for run in runs]}
-        asked.json.write_text(json.dumps(content) + "\n")
+    spaces = asked.space or list(subjects())
+    kept = Kept(asked.json)
+    compare(names, spaces, asked.landscapes, asked.seeds, asked.trials, kept)
 
 
 if __name__ == "__main__":

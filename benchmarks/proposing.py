@@ -24,7 +24,7 @@ import numpy as np
 from tensorwright.base import Target, detect_target
 from tensorwright.build import Kernel
 from tensorwright.pipeline import prepare
-from tensorwright.records import Status, detect_hardware, now_utc
+from tensorwright.records import detect_hardware, now_utc
 from tensorwright.schedule import Workload
 from tensorwright.tuning.comparison import (
     Bench,
@@ -102,8 +102,8 @@ class Subject:
 
 
 def _fastest(traces: Sequence[str], measured: Mapping[str, Any]) -> str:
-    """The fastest that ran; "" where none did."""
-    good = [trace for trace in traces if measured[trace].status is Status.OK]
+    """The fastest that ran, dropped from the race or not; "" where none did."""
+    good = [trace for trace in traces if measured[trace].times_s]
     return min(good, key=lambda trace: min(measured[trace].times_s), default="")
 
 

@@ -48,16 +48,20 @@ def test_a_name_gives_its_strategy(name: str) -> None:
 def test_settings_say_whose_they_are(
     options: EvolutionOptions | AnnealingOptions | GeneticOptions,
 ) -> None:
-    strategy = choose_strategy(options, guides, EvolutionOptions())(TASK, SPACE, 0)
+    strategy = choose_strategy(options, guides, is_trained=True)(TASK, SPACE, 0)
     assert isinstance(strategy, EvolutionarySearch | AnnealingSearch | GeneticSearch)
     assert strategy.options is options
 
 
-def test_evolution_by_name_has_the_settings_of_its_session() -> None:
-    usual = EvolutionOptions(start_share=0.25)
-    strategy = choose_strategy("evolution", guides, usual)(TASK, SPACE, 0)
-    assert isinstance(strategy, EvolutionarySearch)
-    assert strategy.options is usual
+def test_where_a_model_was_trained_before_less_is_tried_blindly() -> None:
+    evolution = choose_strategy("evolution", guides, is_trained=True)(TASK, SPACE, 0)
+    annealing = choose_strategy("annealing", guides, is_trained=True)(TASK, SPACE, 0)
+    vanilla = choose_strategy("annealing-vanilla", guides, is_trained=True)(TASK, SPACE, 0)
+    own = choose_strategy(AnnealingOptions(), guides, is_trained=True)(TASK, SPACE, 0)
+    assert isinstance(evolution, EvolutionarySearch)
+    assert evolution.options.start_share < 1.0
+    kinds = [each for each in (annealing, vanilla, own) if isinstance(each, AnnealingSearch)]
+    assert [each.options.random_first for each in kinds] == [0, 64, 32]
 
 
 def test_an_unknown_name_is_refused_with_a_list() -> None:

@@ -218,7 +218,9 @@ def test_the_first_proposals_are_likely_and_differ(model: ProposingModel) -> Non
     "options",
     [
         EvolutionOptions(population=64, generations=0, proposed_share=1.0, start_share=0.0),
-        AnnealingOptions(chains=64, steps=1, proposed_share=1.0, start_share=0.0, patience=0),
+        AnnealingOptions(
+            chains=64, steps=1, proposed_share=1.0, start_share=0.0, random_first=0, patience=0
+        ),
     ],
 )
 def test_searches_start_from_what_is_proposed(
@@ -227,7 +229,9 @@ def test_searches_start_from_what_is_proposed(
     task, space = Task(CONVOLUTION), space_for(CONVOLUTION)
     found = []
     for proposers in (None, ModelProposers(model, MACHINE)):
-        factory = choose_strategy(options, lambda t, s, seed: RandomGuide(seed), None, proposers)
+        factory = choose_strategy(
+            options, lambda t, s, seed: RandomGuide(seed), make_proposer=proposers
+        )
         strategy = factory(task, space, 0)
         found.append(strategy.promising(np.random.default_rng(0), 24))  # type: ignore[attr-defined]
     assert depths(space, found[1]) > depths(space, found[0]) + 0.1

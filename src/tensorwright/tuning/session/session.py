@@ -28,7 +28,6 @@ from tensorwright.tuning.session.result import TuneResult
 from tensorwright.tuning.session.rounds import Session, seed_of
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import SpaceKind, sketches_of, space_of
-from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
 from tensorwright.tuning.strategies.named import check_strategy, choose_strategy
 from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright.tuning.strategies.strategy import Candidate
@@ -37,8 +36,6 @@ from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientSched
 from tensorwright.tuning.task_scheduling.objective import TotalLatency
 from tensorwright.tuning.task_scheduling.scheduler import Scheduler
 from tensorwright.tuning.time_model import this_machine
-
-_START_SHARE = 0.5
 
 
 def make_space(task: Task, target: Target, kind: SpaceKind = SpaceKind.SKETCHES) -> Space:
@@ -112,8 +109,8 @@ def tune(
             or choose_strategy(
                 search.options.strategy,
                 learned.make_guide,
-                _evolution(predictor),
-                _proposers(search, setting, measuring),
+                is_trained=predictor is not None,
+                make_proposer=_proposers(search, setting, measuring),
             ),
             own.make_space or partial(make_space, kind=search.space),
             predictor,
@@ -141,11 +138,6 @@ def _proposers(
         return None
     is_cold = measuring is not None and measuring.cold_bytes > 0
     return ModelProposers(model, this_machine(setting.target, setting.threads, is_cold=is_cold))
-
-
-def _evolution(predictor: Predictor | None) -> EvolutionOptions | None:
-    """A model that was trained before knows which structures need not be tried."""
-    return None if predictor is None else EvolutionOptions(start_share=_START_SHARE)
 
 
 def _usual_scheduler(search: Search, seed: int) -> Scheduler:

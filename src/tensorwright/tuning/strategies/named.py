@@ -28,28 +28,35 @@ STRATEGIES: Mapping[str, Settings | StrategyFactory] = {
     "random": RandomSearch,
 }
 
+TRAINED: Mapping[str, Settings] = {
+    USUAL_STRATEGY: EvolutionOptions(start_share=0.5),
+    "annealing": AnnealingOptions(random_first=0),
+}
+"""Settings where a model that was trained before knows which structures need not be tried."""
+
 
 def choose_strategy(
     choice: StrategyChoice,
     make_guide: MakeGuide,
-    usual: EvolutionOptions | None = None,
+    *,
+    is_trained: bool = False,
     make_proposer: MakeProposer | None = None,
 ) -> StrategyFactory:
     """What makes the searches of tasks.
 
-    make_guide   the judgement of a strategy that wants one
-    usual        settings of evolution where it is asked for by name
+    make_guide      the judgement of a strategy that wants one
+    is_trained      it knows something before anything is measured: a strategy that is asked for by
+                    name tries fewer structures by rule, and nothing at random first
     make_proposer   what populations and chains start from, beside chance
     Raises:      UsageError for a name that is none, with a list.
     """
     check_strategy(choice)
     found = STRATEGIES[choice] if isinstance(choice, str) else choice
+    if is_trained and isinstance(choice, str):
+        found = TRAINED.get(choice, found)
     match found:
         case EvolutionOptions():
-            is_named = isinstance(choice, str)
-            return EvolutionFactory(
-                make_guide, usual if is_named and usual else found, make_proposer
-            )
+            return EvolutionFactory(make_guide, found, make_proposer)
         case AnnealingOptions():
             return AnnealingFactory(make_guide, found, make_proposer)
         case GeneticOptions():

@@ -75,7 +75,8 @@ class AnnealingOptions:
                         program of the plan takes is worth, all of a program together, in the
                         spread of the scores of those kept
         epsilon         share of the proposals that are drawn at random
-        random_first    so many trials are random ones, before the first plan
+        random_first    so many trials are random ones, before the first plan; a session whose model
+                        was trained before, and that names no settings, has none
         start_share     share of a proposal that structures as chosen by rule may have; the default
                         schedule alone where 0
         refine_share    share of the proposals that are neighbours of the best measured programs
@@ -84,8 +85,8 @@ class AnnealingOptions:
     Raises:  UsageError for numbers that make no sense.
     """
 
-    chains: int = 128
-    steps: int = 500
+    chains: int = 64
+    steps: int = 60
     leap: float = 0.2
     weights: Weights = field(default_factory=Weights)
     tries: int = 2
@@ -100,7 +101,7 @@ class AnnealingOptions:
     rungs: int = 1
     coldest: float = 0.05
     swap_every: int = 5
-    idle_steps: int = 50
+    idle_steps: int = 20
     reheats: int = 2
     restart_share: float = 0.5
     patience: int = 32
@@ -110,7 +111,7 @@ class AnnealingOptions:
     pick: Pick = Pick.COVERING
     variety: float = 1.0
     epsilon: float = 0.06
-    random_first: int = 0
+    random_first: int = 32
     start_share: float = 0.5
     refine_share: float = 0.0
 
@@ -133,6 +134,8 @@ class AnnealingOptions:
 
 
 VANILLA = AnnealingOptions(
+    chains=128,
+    steps=500,
     leap=1.0,
     weights=_EVEN,
     tries=1,
