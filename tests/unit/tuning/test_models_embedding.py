@@ -111,7 +111,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, place: int) -> None:
     content = bytearray(path.read_bytes())
     content[place] ^= 0xFF
     path.write_bytes(content)
-    with pytest.raises(RecordError, match="damaged|cannot be read"):
+    with pytest.raises(RecordError, match=r"damaged|cannot be read"):
         load_model(path)
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(RecordError, match="cannot be read"):
