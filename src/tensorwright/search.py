@@ -22,6 +22,7 @@ from tensorwright.records import NetworkChoice, RecordStore, detect_hardware, sa
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import format_trace
 from tensorwright.tuning import Task
+from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.session import (
     Budget,
@@ -60,6 +61,7 @@ def tune(
     callbacks: Sequence[Callback] = (),
     options: TuneOptions | None = None,
     measuring: MeasureOptions | None = None,
+    learning: Learning = USUAL,
 ) -> Executable:
     """Tune a tensor expression on this machine, and return what computes it.
 
@@ -68,6 +70,7 @@ def tune(
     minutes, trials   where both are None: 10 minutes, or 20 rounds without a gain
     space       what is tried: "sketches", "templates" or "both"
     options     patience and the like                measuring   how candidates are measured
+    learning    features and cost model, by name
     The other arguments are those of `optimize`.
     Raises:  UsageError for anything else than an expression, and as `optimize`.
     """
@@ -83,8 +86,8 @@ def tune(
     check_constants(workload, constants)
     budget = Budget(minutes, trials)
     usual = TuneOptions(patience=_PATIENCE if budget.is_open else 0)
-    kind = parse_space(space)
-    how = Search(budget, seed, tuple(callbacks), options or usual, space=kind)
+    kind, chosen = parse_space(space), options or usual
+    how = Search(budget, seed, tuple(callbacks), chosen, space=kind, learning=learning)
     with opened(records, create=True) as store:
         search_tasks(
             [Task(workload)],

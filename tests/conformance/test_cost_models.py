@@ -44,7 +44,7 @@ def boosted(settings: BoostedSettings = FAST) -> BoostedModel:
 
 
 def embedding() -> LearnedModel:
-    settings = NetworkSettings(width=16, steps=120, batch=64, learning_rate=1e-2)
+    settings = NetworkSettings(width=16, steps=80, batch=64, learning_rate=1e-2)
     return LearnedModel(settings, features=LOOP_TREE)
 
 

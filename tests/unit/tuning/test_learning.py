@@ -11,13 +11,16 @@ from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered
 from tensorwright.base import RecordError, UsageError
 from tensorwright.records import SqliteStore
 from tensorwright.tuning.learning import Learning, open_learning
+from tensorwright.tuning.models import Fading
 from tensorwright.tuning.session import Budget, Parts, Search, Setting, TuneOptions, tune
 from tensorwright.tuning.task import Task
 
 TARGET = native_target()
 
 
-def session(folder: Path, learning: Learning, names: tuple[str, ...] = ("one",)) -> list[str]:
+def session(
+    folder: Path, learning: Learning, names: tuple[str, ...] = ("one",), trials: int = 64
+) -> list[str]:
     """What a session measured, in order."""
     runner = FakeRunner()
     options = TuneOptions(should_rank=False, recheck_rounds=0)
@@ -26,7 +29,7 @@ def session(folder: Path, learning: Learning, names: tuple[str, ...] = ("one",))
             [Task(doubled(name)) for name in names],
             Setting(TARGET, 2, "here"),
             store,
-            Search(Budget(trials=96), 0, options=options, keeps_model=True, learning=learning),
+            Search(Budget(trials=trials), 0, options=options, keeps_model=True, learning=learning),
             parts=Parts(
                 FakeBuilder(),
                 runner,
@@ -36,24 +39,56 @@ def session(folder: Path, learning: Learning, names: tuple[str, ...] = ("one",))
     return [trace for _, trace in runner.measured]
 
 
-@pytest.mark.parametrize("features", ["knob"])
-@pytest.mark.parametrize("model", ["trees-pairs", "trees-lambdarank", "trees-squares"])
+@pytest.mark.parametrize(
+    ("features", "model"),
+    [
+        ("knob", "trees-pairs"),
+        ("knob", "trees-lambdarank"),
+        ("itervar", "trees-squares"),
+        ("curve-paired@8", "trees-pairs"),
+        ("loop-tree", "embedding-pairs"),
+    ],
+)
 def test_a_session_searches_by_any_features_and_model(
     tmp_path: Path, features: str, model: str
 ) -> None:
-    found = session(tmp_path, Learning(features, model))
-    assert len(set(found)) == 96
+    if model.startswith("embedding"):
+        pytest.importorskip("torch")
+    found = session(tmp_path, Learning(features, model), trials=32)
+    assert len(set(found)) == 32
     usual = tmp_path / "usual"
     usual.mkdir()
-    assert found != session(usual, Learning())
+    assert found != session(usual, Learning(), trials=32)
 
 
 def test_features_of_one_space_have_a_model_for_each_task(tmp_path: Path) -> None:
-    assert len(session(tmp_path, Learning("knob"), ("one", "two"))) == 96
+    assert len(session(tmp_path, Learning("knob"), ("one", "two"))) == 64
     assert not list(tmp_path.glob("*.model-*"))
     learned = open_learning(Learning("knob"), TARGET, 2, 0)
     assert learned.shared is None
     assert not learned.keep()
+
+
+def test_what_was_learned_is_kept_for_each_way_to_learn(tmp_path: Path) -> None:
+    for learning in (Learning(), Learning("context", "trees-lambdarank")):
+        session(tmp_path, learning)
+    names = sorted(path.name for path in tmp_path.glob("*.model-*"))
+    assert [name.split("2t")[1] for name in names] == [
+        "-context-trees-lambdarank.json",
+        ".json",
+    ]
+    again = tmp_path / "again"
+    again.mkdir()
+    start = tmp_path / names[0]
+    found = session(again, Learning("context", fading=Fading.HELD_OUT, start=start), trials=32)
+    assert len(found) == 32
+    with pytest.raises(RecordError, match="it judges the features 'context'"):
+        open_learning(Learning(start=start), TARGET, 2, 0)
+
+
+def test_an_embedding_reads_trees_of_loops_only() -> None:
+    with pytest.raises(UsageError, match="choose the features 'loop-tree'"):
+        Learning("itervar", "embedding-pairs")
 
 
 def test_unknown_names_are_refused() -> None:

@@ -27,7 +27,7 @@ from tensorwright.tuning.models.embedding.tree_gru import TreeGru, shapes_of
 
 torch = pytest.importorskip("torch")
 
-SETTINGS = NetworkSettings(width=16, steps=120, batch=64, learning_rate=1e-2)
+SETTINGS = NetworkSettings(width=16, steps=80, batch=64, learning_rate=1e-2)
 
 
 def network(width: int = 8, seed: int = 0) -> TreeGru:
@@ -101,17 +101,20 @@ def test_it_is_kept_as_plain_arrays(tmp_path: Path) -> None:
     np.testing.assert_array_equal(saved.predict(programs()), model.predict(programs()))
     assert (saved.feature_set, saved.hardware, saved.samples) == ("loop-tree", "here", 80)
     with np.load(path, allow_pickle=False) as file:
-        assert set(file.files) == {"fields", *shapes_of(SETTINGS.width)}
+        assert set(file.files) == {"about", *shapes_of(SETTINGS.width)}
 
 
-@pytest.mark.parametrize("place", [10, 400, -30])
+@pytest.mark.parametrize("place", [200, 400, 2000])
 def test_a_damaged_file_is_refused(tmp_path: Path, place: int) -> None:
     path = tmp_path / "model.npz"
     saved_network().save(path)
     content = bytearray(path.read_bytes())
     content[place] ^= 0xFF
-    path.write_bytes(content[:-7])
-    with pytest.raises(RecordError, match="it is damaged"):
+    path.write_bytes(content)
+    with pytest.raises(RecordError, match=r"damaged|cannot be read"):
+        load_model(path)
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(RecordError, match="cannot be read"):
         load_model(path)
 
 
@@ -138,9 +141,9 @@ def test_strange_weights_are_refused(
 def test_nothing_is_unpickled(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     buffer = io.BytesIO()
-    np.savez(buffer, fields=np.array({"kind": "x"}, object))
+    np.savez(buffer, about=np.array({"kind": "x"}, object))
     path.write_bytes(buffer.getvalue())
-    with pytest.raises(RecordError, match="it is damaged"):
+    with pytest.raises(RecordError, match="cannot be read"):
         load_model(path)
 
 

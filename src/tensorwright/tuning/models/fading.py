@@ -3,9 +3,8 @@
 Two ways to let the old model fade, as n own measurements come in:
 
     halving    weight = 1 / 2^(n / half_life), and nothing below 0.05
-    held-out   the weight of 1, 1/2, 1/4, 0 with which a fit to two thirds of the own programs
-               orders most pairs of the other third rightly, each third in turn; the largest of
-               equals
+    held-out   the weight of 1, 1/2, 0 with which a fit to two thirds of the own programs orders
+               most pairs of the other third rightly, each third in turn; the largest of equals
 
 Source:   Chen et al., AutoTVM, NeurIPS 2018, section 4: a local model on top of a global one; the
           halving and its 64 samples are of its code (tvm/autotvm/tuner/xgboost_cost_model.py).
@@ -23,7 +22,7 @@ from tensorwright.tuning.models.accuracy import count_pairs
 from tensorwright.tuning.models.losses import Column
 from tensorwright.tuning.models.training import TrainingSet
 
-_WEIGHTS = (1.0, 0.5, 0.25, 0.0)
+_WEIGHTS = (1.0, 0.5, 0.0)
 _FOLDS = 3
 
 
@@ -54,7 +53,7 @@ class RefitPolicy:
     half_life: float = 64.0
     most: int = 8192
     fading: Fading = Fading.HALVING
-    reweigh: float = 1.3
+    reweigh: float = 1.5
 
     def is_due(self, fitted: int, new: int) -> bool:
         """Whether to fit again, after `fitted` samples at the last fit and `new` ones since."""

@@ -1,7 +1,6 @@
 """What a model learned as a file: plain data, written whole or not at all.
 
-Trees are JSON; a network is a file of NumPy's, in which the same fields are the text `fields` and
-each array of weights has its name.  Nothing is unpickled.
+Trees are JSON, a network is an `ArrayFile` with the same fields.  Nothing is unpickled.
 
     {"kind": "tensorwright cost model", "schema": 1, "tool": "0.1.0", "feature_set": "statement",
      "features": "9f3c...", "loss": "pairs", "hardware": "x86_64-2c-...", "samples": 1800,
@@ -13,28 +12,23 @@ refused.  A file without `feature_set` is of statements, as older versions wrote
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 from tensorwright.base import InternalError, RecordError, UsageError, write_atomically
 from tensorwright.records import TOOL_VERSION
 from tensorwright.tuning.features import LOOP_TREE, STATEMENT, FeatureSet, feature_set
-from tensorwright.tuning.models.embedding.tree_gru import Arrays, TreeGru
+from tensorwright.tuning.models.array_file import ArrayFile, Arrays
+from tensorwright.tuning.models.embedding.tree_gru import TreeGru
 from tensorwright.tuning.models.protocol import Features, Sample, Scores
 from tensorwright.tuning.models.settings import LossKind
 from tensorwright.tuning.models.trees.forest import Forest
 
-KIND = "tensorwright cost model"
-SCHEMA = 1
+FILE = ArrayFile("cost model", 1, "remove the file; the model is trained again from records")
 _MAGIC = b"PK"  # of a zip archive, as NumPy writes several arrays
 
 
@@ -73,9 +67,6 @@ class SavedModel:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file.  Raises: OutputError."""
         fields: dict[str, Any] = {
-            "kind": KIND,
-            "schema": SCHEMA,
-            "tool": TOOL_VERSION,
             "feature_set": self.feature_set,
             "features": feature_set(self.feature_set).digest,
             "loss": self.loss.value,
@@ -84,10 +75,11 @@ class SavedModel:
         }
         match self.ranker:
             case Forest():
+                about = {"kind": FILE.kind, "schema": FILE.schema, "tool": TOOL_VERSION}
                 fields["trees"] = self.ranker.to_data()
-                write_atomically(path, json.dumps(fields, allow_nan=False))
+                write_atomically(path, json.dumps(about | fields, allow_nan=False))
             case TreeGru():
-                write_atomically(path, _packed(fields, self.ranker.arrays))
+                FILE.save(path, fields, self.ranker.arrays)
             case _:
                 raise InternalError(
                     stage="cost model", where=f"{self.ranker}", reason="it has no form as a file"
@@ -101,22 +93,22 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
              tensorwright, or was trained on another list of features.
     """
     fields, arrays = _read(path)
-    if fields.get("kind") != KIND:
-        raise _error(path, "it is not a cost model")
-    if fields.get("schema") != SCHEMA:
-        raise _error(path, f"schema {fields.get('schema')!r}; this version reads {SCHEMA}")
+    if fields.get("kind") != FILE.kind:
+        raise FILE.fault(path, "it is not a cost model")
+    if fields.get("schema") != FILE.schema:
+        raise FILE.fault(path, f"schema {fields.get('schema')!r}; this version reads {FILE.schema}")
     columns = _columns(fields)
     if columns is None:
         reason = f"it was trained on another list of features by version {fields.get('tool')!r}"
-        raise _error(path, reason)
+        raise FILE.fault(path, reason)
     losses = [kind.value for kind in LossKind]
     loss, hardware, samples = (fields.get(name) for name in ("loss", "hardware", "samples"))
     if loss not in losses or not isinstance(hardware, str) or type(samples) is not int:
-        raise _error(path, "a field is missing, or is not what it should be")
+        raise FILE.fault(path, "a field is missing, or is not what it should be")
     try:
         ranker = _ranker(fields, arrays, columns)
     except RecordError as error:
-        raise _error(path, f"{error.where}: {error.reason}") from None
+        raise FILE.fault(path, f"{error.where}: {error.reason}") from None
     return SavedModel(ranker, LossKind(loss), hardware, samples, columns.name)
 
 
@@ -142,46 +134,18 @@ def _ranker(fields: Mapping[str, Any], arrays: Arrays | None, features: FeatureS
     return forest
 
 
-def _packed(fields: Mapping[str, Any], arrays: Arrays) -> bytes:
-    buffer = io.BytesIO()
-    text = np.array(json.dumps(fields, allow_nan=False))
-    np.savez_compressed(buffer, allow_pickle=False, fields=text, **arrays)
-    return buffer.getvalue()
-
-
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays | None]:
     """The fields of a file, and its arrays where it is one of NumPy's."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise _error(path, error.strerror or str(error)) from None
+        raise FILE.fault(path, error.strerror or str(error)) from None
     if content.startswith(_MAGIC):
-        return _unpacked(path, content)
+        return FILE.load(path)
     try:
         fields = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise _error(path, f"not JSON: {error}") from None
+        raise FILE.fault(path, f"not JSON: {error}") from None
     if not isinstance(fields, dict):
-        raise _error(path, "it is not a cost model")
+        raise FILE.fault(path, "it is not a cost model")
     return fields, None
-
-
-def _unpacked(path: str | os.PathLike[str], content: bytes) -> tuple[dict[str, Any], Arrays]:
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        fields = json.loads(str(arrays.pop("fields")))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise _error(path, f"it is damaged: {error}") from None
-    if not isinstance(fields, dict):
-        raise _error(path, "it is not a cost model")
-    return fields, arrays
-
-
-def _error(path: str | os.PathLike[str], reason: str) -> RecordError:
-    return RecordError(
-        stage="cost model",
-        where=f"file {path}",
-        reason=reason,
-        remedy="remove the file; the model is trained again from records",
-    )

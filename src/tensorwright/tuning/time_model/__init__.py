@@ -3,7 +3,7 @@
 Read `model.py` first: what is predicted, and how; `rows.py` says from what.
 """
 
-from tensorwright.tuning.time_model.array_file import ArrayFile
+from tensorwright.tuning.models.array_file import ArrayFile
 from tensorwright.tuning.time_model.compact_trees import CompactTrees
 from tensorwright.tuning.time_model.model import Policy, Prediction, TimeModel
 from tensorwright.tuning.time_model.model_file import (

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tensorwright.base import RecordError
-from tensorwright.tuning.time_model.array_file import ArrayFile, Arrays
+from tensorwright.tuning.models.array_file import ArrayFile, Arrays
 from tensorwright.tuning.time_model.compact_trees import ARRAYS, CompactTrees
 from tensorwright.tuning.time_model.model import Policy, TimeModel
 from tensorwright.tuning.time_model.rows import ROW_DIGEST, ROW_NAMES
