@@ -47,8 +47,8 @@ def test_ones_own_template_is_tuned_and_exported(
     assert done.exit_code == 0, done.output
     assert "y: 8 schedules of few_lanes" in done.output
     with open_store(home / "records.sqlite") as store:
-        found = [record for record in store.query() if record.decisions]
-    assert {name for record in found for name, _ in record.decisions} == {"width"}
+        found = [record for record in store.query() if "width" in dict(record.decisions)]
+    assert len(found) >= 3  # of four trials one is the default schedule
     log = tmp_path / "own.log"
     done = invoke("records", "export", log, "--format", "autotvm", "--of", program)
     assert done.exit_code == 0, done.output
