@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import UsageError, did_you_mean
+from tensorwright.base import Target, UsageError, did_you_mean
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.learning import learning_options
 from tensorwright.cli.arguments.models import short_name
@@ -25,7 +25,13 @@ from tensorwright.tuning import Task
 from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.proposing import load_proposing_model
-from tensorwright.tuning.session import Budget, Search, TuneOptions, choose_callbacks
+from tensorwright.tuning.session import (
+    Budget,
+    Search,
+    TuneOptions,
+    choose_callbacks,
+    make_space,
+)
 from tensorwright.tuning.space import SpaceKind
 from tensorwright.tuning.strategies import STRATEGIES, USUAL_STRATEGY, check_strategy
 from tensorwright.tuning.task_scheduling import (
@@ -125,6 +131,8 @@ def command(
         space=SpaceKind(space),
     )
     name = " ".join(programs)
+    if search.space is not SpaceKind.SKETCHES and not quiet:
+        print_spaces(tasks, how.target, search.space)
     with opened(how.records, create=True) as store:
         setting = setting_of(how.target, how.threads)
         result = search_tasks(tasks, setting, store, search, name=name, measuring=measuring)
@@ -155,6 +163,14 @@ def read_tasks(
         networks.append(parts)
         tasks += tasks_of(parts, short_name(text))
     return tuple(tasks), tuple(networks)
+
+
+def print_spaces(tasks: Sequence[Task], target: Target, kind: SpaceKind) -> None:
+    """How many schedules the space of each workload holds, and of which families."""
+    for task in {task.workload.key: task for task in tasks}.values():
+        space = make_space(task, target, kind)
+        families = ", ".join(dict.fromkeys(sketch.family for sketch in space.sketches))
+        click.echo(f"{task.workload.name}: {space.size:,} schedules of {families}", err=True)
 
 
 def choose_objective(

@@ -226,8 +226,15 @@ def test_ones_own_template_is_first(own: Template) -> None:
     found = [sketch.family for sketch in template_sketches(product(), AVX512)]
     assert found[0] == own.name
     assert "direct" in found
+    other = Template(own.name, _named_twice, own.applies)
     with pytest.raises(UsageError, match="a template of this name is registered already"):
-        register_template(own)
+        register_template(other)
+
+
+def test_a_template_that_is_read_again_takes_its_own_place(own: Template) -> None:
+    again = Template(own.name, own.schedule, lambda state, target: False)
+    register_template(again)
+    assert own.name not in {sketch.family for sketch in template_sketches(product(), AVX512)}
 
 
 def test_an_unknown_template_cannot_be_forgotten(own: Template) -> None:

@@ -17,7 +17,7 @@ from tensorwright.tuning.session.progress import (
     choose_callbacks,
 )
 from tensorwright.tuning.session.result import StopReason, TaskResult, TuneResult
-from tensorwright.tuning.session.session import check_runs_here, tune
+from tensorwright.tuning.session.session import check_runs_here, make_space, tune
 
 __all__ = [
     "Budget",
@@ -39,6 +39,7 @@ __all__ = [
     "choose_callbacks",
     "choose_in_network",
     "make_network_inputs",
+    "make_space",
     "options_of",
     "tune",
 ]

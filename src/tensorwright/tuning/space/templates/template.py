@@ -85,9 +85,11 @@ _OWN: dict[str, Template] = {}
 def register_template(template: Template) -> Template:
     """Ask a template of one's own first, before those that come with the package.
 
-    Raises:  UsageError where one of that name is registered.
+    The same function again, from a file or a cell that was run again, takes the place of the old.
+    Raises:  UsageError where another one of that name is registered.
     """
-    if template.name in _OWN:
+    known = _OWN.get(template.name)
+    if known is not None and _origin(known) != _origin(template):
         raise UsageError(
             stage="tune",
             where=f"template {template.name}",
@@ -96,6 +98,12 @@ def register_template(template: Template) -> Template:
         )
     _OWN[template.name] = template
     return template
+
+
+def _origin(template: Template) -> tuple[str, str]:
+    """Where the function of a template is written."""
+    schedule = template.schedule
+    return getattr(schedule, "__module__", ""), getattr(schedule, "__qualname__", "")
 
 
 def unregister_template(name: str) -> None:
