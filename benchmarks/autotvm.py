@@ -98,15 +98,29 @@ EXPERIMENTS: Mapping[str, Mapping[str, Variant]] = {
 }
 
 
+QUICK_EXPERIMENTS: Mapping[str, Sequence[str]] = {
+    "features": ("knob", "itervar", "curve", "curve-fix", "curve-paired"),
+    "annealing": ("vanilla", "mended"),
+    "transfer": ("context", "context, from C12"),
+    "spaces": ("templates", "sketches"),
+}
+"""The variants of a quick run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How much is run."""
 
     seeds: int
     trials: int
+    is_quick: bool = False
+
+    def variants(self, experiment: str) -> Sequence[str]:
+        """What is run of an experiment."""
+        return QUICK_EXPERIMENTS[experiment] if self.is_quick else tuple(EXPERIMENTS[experiment])
 
 
-QUICK = Plan(2, 96)
+QUICK = Plan(2, 96, is_quick=True)
 FULL = Plan(5, 1000)
 
 
@@ -321,7 +335,7 @@ def run(plan: Plan, out: Path, experiments: Sequence[str]) -> None:
             for experiment in experiments:
                 subjects = ("C7",) if experiment == "transfer" else tuple(WORKLOADS)
                 for subject in subjects:
-                    for variant in EXPERIMENTS[experiment]:
+                    for variant in plan.variants(experiment):
                         if kept.has(experiment, subject, variant, seed):
                             continue
                         found = search(lab, experiment, subject, variant, seed, plan)
@@ -358,7 +372,7 @@ def main() -> None:
     parser.add_argument("--experiment", action="append", choices=list(EXPERIMENTS))
     asked = parser.parse_args()
     usual = QUICK if asked.quick else FULL
-    plan = Plan(asked.seeds or usual.seeds, asked.trials or usual.trials)
+    plan = Plan(asked.seeds or usual.seeds, asked.trials or usual.trials, asked.quick)
     out = asked.out / "quick" if asked.quick else asked.out
     run(plan, out, asked.experiment or list(EXPERIMENTS))
 
