@@ -41,7 +41,7 @@ from tensorwright.rewriting.candidates import (
     SearchKind,
     find_candidates,
 )
-from tensorwright.rewriting.library import load_library, load_schemas
+from tensorwright.rewriting.library import load_library
 from tensorwright.rewriting.networks import (
     NetworkRules,
     ProgramPrices,
@@ -110,7 +110,7 @@ def run(graph: Graph, name: str, variant: Variant, seconds: float) -> tuple[floa
     assert pricing is not None, "the time model ships"
     true = ProgramPrices(target, pricing)
     prices = ProgramPrices(target, pricing, has_layouts=variant.has_layouts)
-    rules = variant.rules((*(each.rule for each in load_library()), *load_schemas()))
+    rules = variant.rules([each.rule for each in load_library()])
     network = read_network(graph)
     how = CandidateSearch(variant.search, variant.cost, seconds)
     found = find_candidates(network, rules, prices, how)

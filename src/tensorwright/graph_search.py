@@ -44,7 +44,7 @@ from tensorwright.rewriting.candidates import (
     find_candidates,
 )
 from tensorwright.rewriting.egraph import BudgetSpent, Id, StopReason
-from tensorwright.rewriting.library import load_library, load_schemas, read_own_rules
+from tensorwright.rewriting.library import load_library, read_own_rules
 from tensorwright.rewriting.networks import (
     NO_STEPS,
     Certificate,
@@ -187,7 +187,7 @@ def rewrite(
     start = time.monotonic()
     machine = parse_target(target)
     source = simplify(model if isinstance(model, Graph) else load_onnx(model, input_shapes))
-    listed = (*(each.rule for each in load_library()), *load_schemas(), *own)
+    listed = (*(each.rule for each in load_library()), *own)
     known = {rule.name: rule for rule in listed}
     tried = network_rules(known.values(), is_exact=exact)
     _warn_of_idle(own, tried)

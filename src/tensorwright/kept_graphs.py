@@ -14,7 +14,7 @@ from tensorwright.graph import Graph, simplify
 from tensorwright.rewriting import Rule, rule_text
 from tensorwright.rewriting.library import load_library
 from tensorwright.rewriting.networks import parse_certificate, read_network, replay
-from tensorwright.rewriting.prove import Proved, prove
+from tensorwright.rewriting.prove import Proved, names_few_dimensions, prove, special_case
 
 
 def follow(text: str, source: Graph) -> Graph | None:
@@ -30,8 +30,18 @@ def follow(text: str, source: Graph) -> Graph | None:
 
 
 def proved_beside(known: Iterable[Rule]) -> Callable[[Rule], bool]:
-    """Says whether a rule may be applied: it is one of those that are proved already, or is proved
-    when it is asked for.
+    """Says whether a rule may be applied: it is one of those that are proved already, one of them
+    at some parameters and few dimensions, or proved when it is asked for.
     """
-    texts = frozenset(map(rule_text, known))
-    return lambda rule: rule_text(rule) in texts or isinstance(prove(rule, confirm=False), Proved)
+    rules = tuple(known)
+    texts = frozenset(map(rule_text, rules))
+
+    def is_proved(rule: Rule) -> bool:
+        if rule_text(rule) in texts:
+            return True
+        is_few = names_few_dimensions(rule)
+        if is_few and any(special_case(rule, each) is not None for each in rules):
+            return True
+        return isinstance(prove(rule, confirm=False), Proved)
+
+    return is_proved

@@ -45,7 +45,7 @@ ROOMS = {
     "rewriting": "traversal dims terms assumptions shapes operators text egraph extraction axioms "
     "meaning prove prune generate library networks backtracking candidates",
     "rewriting.backtracking": "draft_graph moves search network_search",
-    "rewriting.candidates": "kinds search",
+    "rewriting.candidates": "kinds coverage search",
     "rewriting.extraction": "problem cheapest_trees contraction draft local_search alternatives "
     "reduction exact serialized",
     "rewriting.generate": "preset fingerprint parallel enumerate candidates generalize presets "

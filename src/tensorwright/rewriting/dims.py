@@ -8,6 +8,8 @@ Grammar
     Size ::= int | Dim
     Dim  ::= a sum of coefficient * product of atoms
     Atom ::= Extent(name, axis)              `x.1`, the extent of input ?x along dimension 1
+           | Extent(name, -1, variable)      `x._axis`, along the one that a parameter names
+           | Extent(variable, 0)             `_n`, a parameter variable that is a number
            | Quotient(size, divisor)         `(x.2 + 1) // 2`, rounded down; divisor a Size >= 1
 
 Arithmetic keeps a normal form: equal polynomials are equal objects, and a Dim without atoms is an
@@ -25,13 +27,20 @@ from typing import NamedTuple, TypeAlias
 
 
 class Extent(NamedTuple):
-    """The extent of an input along one dimension."""
+    """The extent of an input along one dimension.
+
+    name       of the input; of a parameter variable, whose number it is, with an underscore
+    variable   the parameter variable that says along which dimension; "" where `axis` does
+    """
 
     name: str
     axis: int
+    variable: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name}.{self.axis}"
+        if self.name.startswith("_"):
+            return self.name
+        return f"{self.name}.{self.variable or self.axis}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +257,7 @@ def resized(size: Size, sizes: Callable[[Extent], Size]) -> Size:
     return value_of(size, {extent: sizes(extent) for extent in atoms_of(size)})
 
 
-_TOKEN = re.compile(r"\s*(\d+|[A-Za-z_]\w*\.\d+|//|[-+*()])")
+_TOKEN = re.compile(r"\s*(\d+|[A-Za-z_]\w*\.(?:\d+|_\w+)|_\w+|//|[-+*()])")
 
 
 def parse_size(text: str) -> Size:
@@ -304,7 +313,9 @@ def _read_atom(tokens: list[str]) -> tuple[Size, list[str]]:
         return size, rest[1:]
     if first.isdigit():
         return int(first), rest
+    if first.startswith("_") and "." not in first:
+        return Dim.of(Extent(first, 0)), rest
     if "." not in first:
         raise ValueError(f"{first!r} is no extent; extents are written x.0")
     name, axis = first.split(".")
-    return Dim.of(Extent(name, int(axis))), rest
+    return Dim.of(Extent(name, int(axis)) if axis.isdigit() else Extent(name, -1, axis)), rest

@@ -8,14 +8,16 @@ Grammar
     Term ::= Input(name)                            `?x`
            | Apply(operator, params, args)          `conv2d[1, 1, same, none](?x, ?w)`
     Rule ::= name: left == right if condition       `left` and `right` are tuples of as many roots
-    Atom of a condition ::= Rank(name, n) | Equal(a, b) | AtLeast(a, b) | Divides(d, n)
+    Atom of a condition ::= Rank(name, n) | Different(name, name)
+                          | Equal(a, b) | AtLeast(a, b) | Divides(d, n)
 
 Semantics.  An operator is a function of tensors and parameters (`operators/`); parameters are
 numbers, words, or sizes over the extents of inputs (`y.1`), so that one term speaks of all shapes.
 An operator with two outputs is two operators, its projections: `split0[axis, at]` is what comes
-before place `at`, `split1[axis, at]` the rest.  A rule says: for all inputs whose shapes satisfy
-the condition and for which both sides are well-typed, root i of the left equals root i of the
-right, over the reals.  Either side may have inputs that the other lacks.
+before place `at`, `split1[axis, at]` the rest.  Names of parameters that begin with an underscore
+are variables.  A rule says: for all values of them, and all inputs whose shapes satisfy the
+condition and for which both sides are well-typed, root i of the left equals root i of the right,
+over the reals.  Either side may have inputs that the other lacks.
 """
 
 from __future__ import annotations
@@ -98,6 +100,14 @@ class Rank:
 
 
 @dataclass(frozen=True, slots=True)
+class Different:
+    """Two parameter variables stand for different values: `_a != _b`."""
+
+    left: str
+    right: str
+
+
+@dataclass(frozen=True, slots=True)
 class Equal:
     """Two sizes are equal."""
 
@@ -123,7 +133,8 @@ class Divides:
 
 Fact: TypeAlias = Equal | AtLeast | Divides
 """What a shape rule asks of sizes."""
-Condition: TypeAlias = tuple[Rank | Fact, ...]
+ConditionAtom: TypeAlias = Rank | Different | Fact
+Condition: TypeAlias = tuple[ConditionAtom, ...]
 """All of these hold."""
 
 
@@ -176,7 +187,8 @@ def _names(term: Term) -> Iterator[str]:
         yield from _names(arg)
     for param in term.params:
         if isinstance(param, Dim):
-            yield from (extent.name for extent in atoms_of(param))
+            names = (extent.name for extent in atoms_of(param))
+            yield from (name for name in names if not name.startswith("_"))
 
 
 def input_names(*roots: Term) -> tuple[str, ...]:
@@ -219,29 +231,41 @@ def with_params(term: Term, change: Callable[[Param], Iterable[Param]]) -> Term:
     return Apply(term.operator, params, tuple(with_params(arg, change) for arg in term.args))
 
 
-def resized_fact(fact: Rank | Fact, sizes: Callable[[Extent], Size]) -> Rank | Fact:
-    """A fact with sizes in the place of extents; ranks stay."""
+def resized_fact(fact: ConditionAtom, sizes: Callable[[Extent], Size]) -> ConditionAtom:
+    """A fact with sizes in the place of extents; ranks and differences stay."""
     match fact:
-        case Rank():
+        case Rank() | Different():
             return fact
         case Equal(left, right) | AtLeast(left, right) | Divides(left, right):
             return type(fact)(resized(left, sizes), resized(right, sizes))
 
 
-def extents_in(fact: Rank | Fact) -> tuple[Extent, ...]:
+def extents_in(fact: ConditionAtom) -> tuple[Extent, ...]:
     """The extents that an atom of a condition speaks of."""
     match fact:
-        case Rank():
+        case Rank() | Different():
             return ()
         case Equal(left, right) | AtLeast(left, right) | Divides(left, right):
             return (*atoms_of(left), *atoms_of(right))
 
 
-def names_in(fact: Rank | Fact) -> set[str]:
-    """The inputs that an atom of a condition speaks of."""
-    if isinstance(fact, Rank):
-        return {fact.name}
-    return {extent.name for extent in extents_in(fact)}
+def names_in(fact: ConditionAtom) -> set[str]:
+    """The inputs and parameter variables that an atom of a condition speaks of."""
+    match fact:
+        case Rank(name):
+            return {name}
+        case Different(left, right):
+            return {left, right}
+        case _:
+            return set(names_of(extents_in(fact)))
+
+
+def names_of(extents: Iterable[Extent]) -> Iterator[str]:
+    """The inputs and parameter variables that extents speak of."""
+    for extent in extents:
+        yield extent.name
+        if extent.variable:
+            yield extent.variable
 
 
 def rename(term: Term, names: Mapping[str, str]) -> Term:
@@ -251,7 +275,7 @@ def rename(term: Term, names: Mapping[str, str]) -> Term:
 
 
 def _renamed(extent: Extent, names: Mapping[str, str]) -> Extent:
-    return Extent(names.get(extent.name, extent.name), extent.axis)
+    return extent._replace(name=names.get(extent.name, extent.name))
 
 
 def canonical_rule(rule: Rule, prefix: str = "x") -> Rule:
@@ -274,7 +298,7 @@ def rename_rule(rule: Rule, names: Mapping[str, str]) -> Rule:
     )
 
 
-def _rename_fact(fact: Rank | Fact, names: Mapping[str, str]) -> Rank | Fact:
+def _rename_fact(fact: ConditionAtom, names: Mapping[str, str]) -> ConditionAtom:
     if isinstance(fact, Rank):
         return Rank(names.get(fact.name, fact.name), fact.rank)
     return resized_fact(fact, lambda extent: Dim.of(_renamed(extent, names)))

@@ -6,7 +6,7 @@
 
     term       ?x | operator[param, ...](term, ...)          brackets stay away where empty
     rule       name: term, term == term, term if atom and atom  [stamp, reassociating]
-    atom       rank(x) = 2 | x.1 = y.0 | x.2 >= 3 | w.1 divides x.1
+    atom       rank(x) = 2 | x.1 = y.0 | x.2 >= 3 | w.1 divides x.1 | _a != _b
 
 In a file empty lines and lines that begin with # say nothing.
 """
@@ -22,9 +22,10 @@ from tensorwright.rewriting.terms import (
     Apply,
     AtLeast,
     Condition,
+    ConditionAtom,
+    Different,
     Divides,
     Equal,
-    Fact,
     Input,
     Param,
     Rank,
@@ -42,10 +43,12 @@ def term_text(term: Term) -> str:
     return f"{term.operator}{params}({', '.join(map(term_text, term.args))})"
 
 
-def _atom_text(fact: Rank | Fact) -> str:
+def _atom_text(fact: ConditionAtom) -> str:
     match fact:
         case Rank(name, rank):
             return f"rank({name}) = {rank}"
+        case Different(left, right):
+            return f"{left} != {right}"
         case Equal(left, right):
             return f"{left} = {right}"
         case AtLeast(left, right):
@@ -73,6 +76,8 @@ def rule_text(rule: Rule) -> str:
 _REASSOCIATING = "reassociating"
 REORDERED = re.compile(r"(~?_\w+)@(~?_\w+)")
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
+_ATOMS = "rank(x) = 2, x.0 = y.1, x.0 >= 2, w.1 divides x.1 or _a != _b"
+_DIFFERENT = re.compile(r"(_\w+)\s*!=\s*(_\w+)$")
 _RANK = re.compile(r"rank\(\s*(\w+)\s*\)\s*=\s*(\d+)$")
 _LINE = re.compile(
     r"(?:(?P<name>[A-Za-z_][\w-]*)\s*:)?(?P<left>.*?)==(?P<right>.*?)"
@@ -174,16 +179,19 @@ def _parse_side(text: str) -> tuple[Term, ...]:
     return terms
 
 
-def _parse_atom(text: str) -> Rank | Fact:
+def _parse_atom(text: str) -> ConditionAtom:
     match = _RANK.match(text.strip())
     if match is not None:
         return Rank(match.group(1), int(match.group(2)))
+    match = _DIFFERENT.match(text.strip())
+    if match is not None:
+        return Different(match.group(1), match.group(2))
     reader = _Reader(text)
     for sign, kind in ((" divides ", Divides), (">=", AtLeast), ("=", Equal)):
         left, found, right = text.partition(sign)
         if found:
             return kind(reader.size(left), reader.size(right))
-    raise _fault(text, "a condition is rank(x) = 2, x.0 = y.1, x.0 >= 2 or w.1 divides x.1")
+    raise _fault(text, f"a condition is {_ATOMS}")
 
 
 def parse_rule(line: str) -> Rule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tensorwright.cli.rules import generate, library, proving
+from tensorwright.cli.rules import coverage, generate, library, proving
 
 
 @click.group()
@@ -12,5 +12,5 @@ def command() -> None:
     """Generate, prove, explain and check substitutions of operator graphs."""
 
 
-for _each in (generate.command, *library.COMMANDS, *proving.COMMANDS):
+for _each in (generate.command, *library.COMMANDS, *proving.COMMANDS, coverage.command):
     command.add_command(_each)

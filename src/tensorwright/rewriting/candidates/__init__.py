@@ -1,8 +1,10 @@
 """Graphs that may be faster than a network: both searches, priced as programs.
 
-`kinds.py` is what is asked and answered, `search.py` how it is found.
+`kinds.py` is what is asked and answered, `search.py` how it is found; `coverage.py` counts where
+rules can be applied.
 """
 
+from tensorwright.rewriting.candidates.coverage import places_of_rules
 from tensorwright.rewriting.candidates.kinds import (
     Candidate,
     Candidates,
@@ -19,4 +21,5 @@ __all__ = [
     "CostKind",
     "SearchKind",
     "find_candidates",
+    "places_of_rules",
 ]

@@ -5,7 +5,7 @@ Read `egraph.py` first, then `analysis.py` (class data), `patterns.py` (rewrites
 axioms, and of shapes only what an analysis (`shape_analysis.py`) says.
 """
 
-from tensorwright.rewriting.egraph.analysis import Analysis, Scope, Value
+from tensorwright.rewriting.egraph.analysis import Analysis, Scope, Value, axis_in, listed
 from tensorwright.rewriting.egraph.egraph import INPUT, EGraph, Head, Id
 from tensorwright.rewriting.egraph.explanation import Chain, Step, chain_between, used_applications
 from tensorwright.rewriting.egraph.matching import Match, Matcher
@@ -60,9 +60,11 @@ __all__ = [
     "StopReason",
     "Template",
     "Value",
+    "axis_in",
     "can_be_matched",
     "chain_between",
     "is_parameter_variable",
+    "listed",
     "merges_among",
     "rewrite_of",
     "used_applications",

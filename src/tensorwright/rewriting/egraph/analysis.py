@@ -16,13 +16,18 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from tensorwright.rewriting.dims import Size
-from tensorwright.rewriting.terms import Fact, Param, Rank, Rule
+from tensorwright.rewriting.dims import Extent, Size
+from tensorwright.rewriting.terms import ConditionAtom, Param, Rule
 
 Data = TypeVar("Data", bound=Hashable)
 
 Value: TypeAlias = "Param | tuple[Param, ...]"
 """What a parameter variable stands for: a parameter, or several that are left."""
+
+
+def listed(value: Value) -> tuple[Param, ...]:
+    """The parameters that a variable stands for."""
+    return value if isinstance(value, tuple) else (value,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,14 @@ class Scope(Generic[Data]):
 
     values: Mapping[str, Value]
     data: Mapping[str, Data]
+
+
+def axis_in(extent: Extent, scope: Scope[Data]) -> int | None:
+    """The dimension that an extent speaks of where variables have values; None where it is none."""
+    if not extent.variable:
+        return extent.axis
+    value = scope.values.get(extent.variable)
+    return value if isinstance(value, int) else None
 
 
 class Analysis(Protocol[Data]):
@@ -58,7 +71,7 @@ class Analysis(Protocol[Data]):
         """A size in normal form, None where it is none; a pattern's size has a scope."""
         ...
 
-    def holds(self, fact: Rank | Fact, scope: Scope[Data]) -> bool:
+    def holds(self, fact: ConditionAtom, scope: Scope[Data]) -> bool:
         """Whether an atom of a rewrite's condition is known to hold."""
         ...
 

@@ -18,7 +18,7 @@ from typing import Generic, TypeAlias
 
 from tensorwright.processes import never
 from tensorwright.rewriting.dims import Dim
-from tensorwright.rewriting.egraph.analysis import Data, Scope, Value
+from tensorwright.rewriting.egraph.analysis import Data, Scope, Value, listed
 from tensorwright.rewriting.egraph.egraph import EGraph, Head, Id
 from tensorwright.rewriting.egraph.matching import Match, Matcher
 from tensorwright.rewriting.egraph.merging import Merge
@@ -300,9 +300,9 @@ class Runner(Generic[Data]):
                     return None
                 replaced.append(size)
             elif isinstance(param, str) and param in scope.values:
-                replaced.extend(_listed(scope.values[param]))
+                replaced.extend(listed(scope.values[param]))
             elif isinstance(param, Reordered):
-                known = {name: _listed(scope.values[name]) for name in param.names}
+                known = {name: listed(scope.values[name]) for name in param.names}
                 found = param.value(known)
                 if found is None:
                     return None
@@ -323,7 +323,3 @@ class Runner(Generic[Data]):
                 return None
             children.append(child)
         return self.graph.put(head, tuple(children))
-
-
-def _listed(value: Value) -> tuple[Param, ...]:
-    return value if isinstance(value, tuple) else (value,)

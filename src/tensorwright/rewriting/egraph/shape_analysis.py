@@ -13,11 +13,21 @@ from collections.abc import Mapping
 
 from tensorwright.rewriting.assumptions import Assumptions
 from tensorwright.rewriting.dims import Dim, Extent, Shape, Size, atoms_of, value_of
-from tensorwright.rewriting.egraph.analysis import Scope, Value
+from tensorwright.rewriting.egraph.analysis import Scope, Value, axis_in
 from tensorwright.rewriting.egraph.egraph import INPUT
 from tensorwright.rewriting.operators import operator_named
 from tensorwright.rewriting.shapes import IllTyped, Needs
-from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param, Rank, Rule
+from tensorwright.rewriting.terms import (
+    AtLeast,
+    ConditionAtom,
+    Different,
+    Divides,
+    Equal,
+    Fact,
+    Param,
+    Rank,
+    Rule,
+)
 
 
 class ShapeAnalysis:
@@ -73,8 +83,8 @@ class ShapeAnalysis:
         for extent in atoms_of(size):
             value: Value | None = scope.values.get(extent.name)
             if not extent.name.startswith("_"):
-                shape = scope.data.get(extent.name, ())
-                value = shape[extent.axis] if extent.axis < len(shape) else None
+                shape, axis = scope.data.get(extent.name, ()), axis_in(extent, scope)
+                value = shape[axis] if axis is not None and axis < len(shape) else None
             if not isinstance(value, int | Dim):
                 return None
             extents[extent] = value
@@ -83,11 +93,13 @@ class ShapeAnalysis:
         except ZeroDivisionError:
             return None
 
-    def holds(self, fact: Rank | Fact, scope: Scope[Shape]) -> bool:
+    def holds(self, fact: ConditionAtom, scope: Scope[Shape]) -> bool:
         """Whether an atom of a condition follows from the assumptions."""
         match fact:
             case Rank(name, rank):
                 return len(scope.data[name]) == rank
+            case Different(left_name, right_name):
+                return scope.values[left_name] != scope.values[right_name]
             case Equal(one, other) | AtLeast(one, other) | Divides(one, other):
                 left, right = self.size(one, scope), self.size(other, scope)
         return left is not None and right is not None and self._entails(type(fact)(left, right))

@@ -1,7 +1,7 @@
 """The rules that ship with the package, and how they are made again.
 
 `shipped.rules` is written by one command (`build.py`): what the presets give, and what is listed by
-hand in `constants.rules` and `known.rules` as far as the others do not imply it.
+hand in `schemas.rules`, `constants.rules` and `known.rules` as far as the others do not imply it.
 """
 
 from tensorwright.rewriting.library.build import build_library, stages_of
@@ -11,7 +11,6 @@ from tensorwright.rewriting.library.files import (
     library_text,
     listed_rules,
     load_library,
-    load_schemas,
     read_library,
     rule_lines,
     shipped_path,
@@ -25,7 +24,6 @@ __all__ = [
     "library_text",
     "listed_rules",
     "load_library",
-    "load_schemas",
     "read_library",
     "read_own_rules",
     "rule_lines",

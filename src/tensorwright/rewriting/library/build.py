@@ -1,6 +1,7 @@
 """Make the shipped rules: the sources one after the other, each rule once.
 
-    taso, up to 3 operators           generated, pruned, proved: the first rules
+    schemas.rules, constants.rules    listed by hand: for all parameters, and of constants
+    taso, up to 3 operators           generated, pruned, proved for all parameters for which it goes
     full, up to 2 operators           what the first do not imply
     known.rules                       listed by hand; at last all are pruned together
 
@@ -36,7 +37,11 @@ class Source:
 SOURCES = (Source("taso", 3), Source("full", 2))
 """In order: a later source adds what the earlier ones do not imply; no part is enumerated twice."""
 
-CONSTANTS, KNOWN = "listed by hand, of constants", "listed by hand"
+SCHEMAS, CONSTANTS, KNOWN = (
+    "listed by hand, for all parameters",
+    "listed by hand, of constants",
+    "listed by hand",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,7 @@ def build_library(
         failed.extend([*((rule, "refuted") for rule in found.refuted), *found.unknown])
         kept = found.kept
 
+    add(SCHEMAS, (), listed_rules("schemas"))
     add(CONSTANTS, (), listed_rules("constants"))
     for part, max_operators in _parts(sources).items():
         origin = f"{part}, up to {max_operators} operators"

@@ -39,12 +39,6 @@ def load_library() -> tuple[LibraryRule, ...]:
     return read_library(shipped_path().read_text(encoding="utf-8").splitlines())
 
 
-@cache
-def load_schemas() -> tuple[Rule, ...]:
-    """Rules with parameter variables, for all strides and paddings; their instances are proved."""
-    return listed_rules("schemas")
-
-
 def listed_rules(name: str) -> tuple[Rule, ...]:
     """The rules of a file that is written by hand, `constants`, `known` or `schemas`."""
     path = Path(__file__).parent / f"{name}.rules"

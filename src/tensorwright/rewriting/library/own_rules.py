@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import NoReturn
 
 from tensorwright.base import UsageError
-from tensorwright.rewriting.egraph import is_parameter_variable
-from tensorwright.rewriting.library.files import load_library, load_schemas, rule_lines
+from tensorwright.rewriting.library.files import load_library, rule_lines
 from tensorwright.rewriting.prove import (
     Outcome,
     Proved,
     Refuted,
+    cases_of,
     problems_of,
     prove_all,
     stamp_of,
     stamped,
 )
-from tensorwright.rewriting.terms import Rule, applications, canonical_rule
+from tensorwright.rewriting.terms import Rule, canonical_rule
 from tensorwright.rewriting.text import parse_rule, rule_text
 
 _MOST_WORKERS = 2
@@ -92,17 +92,10 @@ def _meaning(rule: Rule) -> str:
 
 
 def _checked(each: _Listed) -> _Listed:
-    """Refuse what is no rule of operators that there are, or speaks of all parameters at once."""
-    for use in applications(*each.rule.left, *each.rule.right):
-        if any(is_parameter_variable(param) for param in use.params):
-            raise UsageError(
-                stage="rules",
-                where=each.where,
-                reason=f"a parameter of {use.operator} is a variable, so it cannot be proved",
-                remedy="write the rule for the parameters that you need, one line each",
-            )
+    """Refuse what is no rule of operators that there are and of parameters that they have."""
     try:
-        problems_of(each.rule)
+        for case in cases_of(each.rule)[:1]:
+            problems_of(case)
     except UsageError as error:
         raise error.at(f"{each.where}, {error.where}") from None
     return each
@@ -135,7 +128,6 @@ def _refuse(each: _Listed, outcome: Outcome) -> NoReturn:
 def _named(rules: Sequence[Rule]) -> Iterator[Rule]:
     """The rules, each with a name that no other has, those that ship included."""
     taken = {"", *(each.rule.name for each in load_library())}
-    taken |= {rule.name for rule in load_schemas()}
     for rule in rules:
         name, number = rule.name or "own", 2
         while name in taken:

@@ -5,9 +5,10 @@
     outputs y is term 6, matmul(0, 5)
 
 A check reads the first network itself, writes the terms down, and applies each step: its rule has
-to be one that the checker takes for proved, its condition has to hold and all of its terms must be
-well-typed.  Then the outputs have to be equal, by congruence, and the second network has to be what
-the terms of the outputs are when they are written.
+to be one that the checker takes for proved, for all values of its parameter variables (a step says
+which it took); its condition has to hold and all of its terms must be well-typed.  Then the outputs
+have to be equal, by congruence, and the second network has to be what the terms of the outputs are
+when they are written.
 
 Source:  Willsey et al., egg, POPL 2021 (explanations); instances of rules are kept, not chains of
          terms, which may be exponentially longer where terms are shared.
@@ -28,12 +29,11 @@ from tensorwright.graph import Graph
 from tensorwright.rewriting.dims import Dim
 from tensorwright.rewriting.egraph import (
     INPUT,
-    Application,
     Id,
     Scope,
     Value,
     is_parameter_variable,
-    variables_of,
+    listed,
 )
 from tensorwright.rewriting.networks.few_dimensions import is_of_few, rule_of_few
 from tensorwright.rewriting.networks.network_analysis import TensorData
@@ -42,9 +42,9 @@ from tensorwright.rewriting.networks.read import Network, read_network
 from tensorwright.rewriting.networks.saturate import NetworkSaturation
 from tensorwright.rewriting.networks.steps import steps_between
 from tensorwright.rewriting.networks.write import write_network
-from tensorwright.rewriting.prove import concrete_rule
+from tensorwright.rewriting.prove import has_parameter_variables, is_of_several, places_of
 from tensorwright.rewriting.prune import with_size_variables
-from tensorwright.rewriting.terms import Input, Param, Rule, Term
+from tensorwright.rewriting.terms import Input, Param, Reordered, Rule, Term
 from tensorwright.rewriting.text import parse_rule, rule_text
 
 _MOST_REPLAYED = 30_000  # steps and terms
@@ -114,7 +114,7 @@ def certify(
     """
     terms = saturation.network.terms
     steps = steps_between(saturation, outputs)
-    told = [_instance_of(rules[step.rewrite.name], step) for step in steps]
+    used = {step.rewrite.name: rules[step.rewrite.name] for step in steps}
     needed: set[Id] = set()
     stack = [*outputs, *(node for step in steps for node in step.nodes.values())]
     while stack:
@@ -132,30 +132,18 @@ def certify(
         tuple(listed),
         tuple(
             CertifiedStep(
-                rule.name, {name: number[node] for name, node in step.nodes.items()}, params
+                step.rewrite.name,
+                {name: number[node] for name, node in step.nodes.items()},
+                {
+                    name: _plain(value if isinstance(value, tuple) else (value,))
+                    for name, value in step.params.items()
+                },
             )
-            for step, (rule, params) in zip(steps, told, strict=True)
+            for step in steps
         ),
-        {rule.name: rule_text(rule) for rule, _ in told},
+        {name: rule_text(rule) for name, rule in used.items()},
         tuple(number[name] for name in outputs),
     )
-
-
-def _instance_of(rule: Rule, step: Application) -> tuple[Rule, dict[str, tuple[int | str, ...]]]:
-    """The rule with the parameters that it was applied with, under a name of its own; and what
-    other variables stood for: those that sizes became.
-    """
-    values = {
-        name: _plain(value if isinstance(value, tuple) else (value,))
-        for name, value in step.params.items()
-    }
-    own = {name for name in values if name in variables_of(*rule.left, *rule.right)}
-    if not own:
-        return rule, values
-    words = [str(word) for name in sorted(own) for word in values[name]]
-    found = concrete_rule(rule, {name: values[name] for name in own})
-    others = {name: value for name, value in values.items() if name not in own}
-    return replace(found, name="-".join((rule.name, *words))), others
 
 
 def _plain(params: tuple[Param, ...]) -> tuple[int | str, ...]:
@@ -261,7 +249,10 @@ def write_terms(certificate: Certificate, network: Network) -> tuple[Id, ...]:
         if any(not 0 <= arg < place for arg in term.args):
             _refuse(where, "its arguments do not stand before it")
         kinds = tuple(map(type, term.params))
-        if kinds != {INPUT: (str,), CALL: (str, int)}.get(term.operator, kinds):
+        is_named = term.operator in (INPUT, CALL)
+        if kinds != {INPUT: (str,), CALL: (str, int)}.get(term.operator, kinds) or (
+            not is_named and any(map(_is_variable, term.params))
+        ):
             _refuse(where, f"its parameters cannot be {list(term.params)}")
         head = network.terms.head(term.operator, term.params)
         try:
@@ -272,6 +263,11 @@ def write_terms(certificate: Certificate, network: Network) -> tuple[Id, ...]:
             _refuse(where, "it cannot be applied to its arguments")
         written.append(made)
     return tuple(written)
+
+
+def _is_variable(param: int | str) -> bool:
+    """Whether a word stands for others: what is written down has none."""
+    return isinstance(param, str) and is_parameter_variable(param)
 
 
 class _Replay:
@@ -318,6 +314,7 @@ class _Replay:
         rule = rules.get(step.rule)
         if rule is None:
             _refuse(where, "the certificate has no such rule")
+        self._check_values(where, rule, step)
         nodes = {name: self._term(place, where) for name, place in step.tensors.items()}
         data = {name: self._terms.data(node) for name, node in nodes.items()}
         values: dict[str, Value] = {
@@ -333,6 +330,14 @@ class _Replay:
                 self._unite(where, *ends)
         except KeyError as error:
             _refuse(where, f"nothing is said of {error}")
+
+    def _check_values(self, where: str, rule: Rule, step: CertifiedStep) -> None:
+        """Refuse what a parameter variable cannot stand for: its proof does not speak of it."""
+        places = places_of(rule) if has_parameter_variables(rule) else {}
+        for name, value in step.params.items():
+            several = name in places and is_of_several(places[name])
+            if any(map(_is_variable, value)) or (len(value) != 1 and not several):
+                _refuse(where, f"{name} cannot be {list(value)}")
 
     def _is_of_few(self, step: CertifiedStep) -> bool:
         """Whether the rule itself has to be proved: not only what it is for few dimensions."""
@@ -370,9 +375,13 @@ class _Replay:
                 if size is None:
                     return None
                 params.append(size)
+            elif isinstance(param, Reordered):
+                found = param.value({name: listed(scope.values[name]) for name in param.names})
+                if found is None:
+                    return None
+                params.extend(found)
             elif is_parameter_variable(param):
-                value = scope.values[str(param)]
-                params.extend(value if isinstance(value, tuple) else (value,))
+                params.extend(listed(scope.values[str(param)]))
             else:
                 params.append(param)
         args: list[Id] = []

@@ -12,7 +12,7 @@ from functools import lru_cache
 from tensorwright.rewriting.egraph import Value
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.prove import MAX_RANK, concrete_rule, longest_list, reduced_at
-from tensorwright.rewriting.terms import Rule
+from tensorwright.rewriting.terms import Param, Rule
 
 MOST_DIMENSIONS = 8
 """Tensors of more are none of rules' concern."""
@@ -20,9 +20,14 @@ MOST_DIMENSIONS = 8
 
 def is_of_few(rule: Rule, values: Mapping[str, Value], shapes: Mapping[str, IntShape]) -> bool:
     """Whether no tensor of an application has more dimensions than those for which it is proved."""
-    lists = (len(value) for value in values.values() if isinstance(value, tuple))
+    lists = tuple((name, each) for name, each in values.items() if isinstance(each, tuple))
     ranks = (len(shape) for shape in shapes.values())
-    return max(longest_list(rule), *lists, *ranks, 0) <= MAX_RANK
+    return max(_longest_list(rule, lists), *ranks, 0) <= MAX_RANK
+
+
+@lru_cache(maxsize=1 << 12)
+def _longest_list(rule: Rule, lists: tuple[tuple[str, tuple[Param, ...]], ...]) -> int:
+    return longest_list(concrete_rule(rule, dict(lists)) if lists else rule)
 
 
 def rule_of_few(

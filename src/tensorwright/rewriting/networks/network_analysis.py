@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from tensorwright.base import DType
 from tensorwright.rewriting.dims import Extent, Size, atoms_of, value_of
-from tensorwright.rewriting.egraph import INPUT, Scope, Value
+from tensorwright.rewriting.egraph import INPUT, Scope, Value, axis_in
 from tensorwright.rewriting.networks.few_dimensions import (
     MOST_DIMENSIONS,
     is_of_few,
@@ -23,7 +23,16 @@ from tensorwright.rewriting.networks.few_dimensions import (
 from tensorwright.rewriting.networks.opaque import CALL, OpaqueOperators
 from tensorwright.rewriting.operators import operator_named
 from tensorwright.rewriting.shapes import IllTyped, Needs
-from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param, Rank, Rule
+from tensorwright.rewriting.terms import (
+    AtLeast,
+    ConditionAtom,
+    Different,
+    Divides,
+    Equal,
+    Param,
+    Rank,
+    Rule,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +132,8 @@ class NetworkAnalysis:
             value: Value | None = scope.values.get(extent.name)
             if not extent.name.startswith("_"):
                 data = scope.data.get(extent.name)
-                shape = () if data is None else data.shape
-                value = shape[extent.axis] if extent.axis < len(shape) else None
+                shape, axis = () if data is None else data.shape, axis_in(extent, scope)
+                value = shape[axis] if axis is not None and axis < len(shape) else None
             if not isinstance(value, int):
                 return None
             extents[extent] = value
@@ -140,10 +149,12 @@ class NetworkAnalysis:
             return True
         return rule_of_few(rule, scope.values, shapes) is not None
 
-    def holds(self, fact: Rank | Fact, scope: Scope[TensorData]) -> bool:
+    def holds(self, fact: ConditionAtom, scope: Scope[TensorData]) -> bool:
         """Whether an atom of a condition is true."""
         if isinstance(fact, Rank):
             return len(scope.data[fact.name].shape) == fact.rank
+        if isinstance(fact, Different):
+            return scope.values[fact.left] != scope.values[fact.right]
         first, second = (
             (fact.divisor, fact.number) if isinstance(fact, Divides) else (fact.left, fact.right)
         )

@@ -14,12 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tensorwright.rewriting.egraph import Merge, Rewrite, merges_among, rewrite_of
+from tensorwright.rewriting.operators import MOVING
 from tensorwright.rewriting.prune import rule_set
 from tensorwright.rewriting.terms import Apply, Rule, Term
-
-_MOVING = frozenset(
-    {"reshape", "broadcast", "transpose", "pad", "slice", "split0", "split1", "concat"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ def _without_detours(rewrite: Rewrite) -> Rewrite | None:
         other = sides[1] if terms == (sides[0],) else sides[0]
         added = Counter(_operators(other)) - Counter(_operators(terms[0]))
         lost = Counter(_operators(terms[0])) - Counter(_operators(other))
-        if not added or lost or not set(added) <= _MOVING:
+        if not added or lost or not set(added) <= MOVING:
             kept.append(terms)
     return rewrite_of(rewrite.rule, kept) if kept else None
 

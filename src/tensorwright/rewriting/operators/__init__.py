@@ -71,6 +71,7 @@ from tensorwright.rewriting.operators.operator import (
     Step,
     StructureKind,
     follow,
+    is_open_word,
 )
 from tensorwright.rewriting.operators.reduction import REDUCTIONS
 from tensorwright.rewriting.operators.split_points import SplitPoints, no_split_points
@@ -80,6 +81,7 @@ from tensorwright.rewriting.terms import Term, applications
 __all__ = [
     "AXIS",
     "FUNCTIONS",
+    "MOVING",
     "OPERATORS",
     "PAIRS",
     "PARTS",
@@ -97,6 +99,7 @@ __all__ = [
     "arguments_of",
     "follow",
     "holds_elements",
+    "is_open_word",
     "merged_axis",
     "merged_runs",
     "no_split_points",
@@ -118,6 +121,10 @@ OPERATORS: tuple[RewriteOperator, ...] = (
     *reduction.OPERATORS,
     *normalization.OPERATORS,
 )
+MOVING = frozenset(
+    {"reshape", "broadcast", "transpose", "pad", "slice", "split0", "split1", "concat"}
+)
+"""The operators that compute nothing: they only move elements."""
 FUNCTIONS: tuple[RewriteOperator, ...] = functions.OPERATORS
 """The operators of single elements."""
 _BY_NAME = {each.name: each for each in OPERATORS}

@@ -36,8 +36,7 @@ def _conv_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     x, w = shapes
     needs.rank(x, 4)
     needs.rank(w, 4)
-    strides, padding = (number(params[0]), number(params[1])), params[2]
-    needs.hold(min(strides) >= 1, "a stride below 1")
+    strides, padding = (size(params[0]), size(params[1])), params[2]
     needs.divides(w[1], x[1])
     groups = x[1] // w[1]
     needs.divides(groups, w[0])

@@ -155,8 +155,12 @@ def _movement(
 
 _PERM = (Parameter("perm", repeats=True),)
 _STRETCHED = (Parameter("size", size=SizeGuess.STRETCHED, repeats=True),)
-_BOUNDS = (AXIS, *(Parameter(name, size=SizeGuess.BOUND) for name in ("start", "stop")))
-_ADDED = (AXIS, *(Parameter(name, size=SizeGuess.NUMBER) for name in ("before", "after")))
+_BOUNDS = (
+    AXIS,
+    Parameter("start", size=SizeGuess.BOUND, least=0),
+    Parameter("stop", size=SizeGuess.BOUND),
+)
+_ADDED = (AXIS, *(Parameter(name, size=SizeGuess.NUMBER, least=0) for name in ("before", "after")))
 _STEP = Parameter("step", size=SizeGuess.NUMBER)
 
 OPERATORS = (

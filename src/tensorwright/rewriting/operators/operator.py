@@ -43,6 +43,11 @@ class Parameter:
     size      what it is likely to be, if it may be a size over the inputs' extents; None if it is
               a number only
     repeats   whether it takes all parameters that are left
+    is_open   whether a proof may leave it open: the shape rule takes any size for a number that is
+              at least 1.  A word with a form may always be left open: as a word that begins and
+              ends with an underscore
+    least     the least number that it may be where it is a size or open
+    apart     the words for which an open one does not stand
     """
 
     name: str
@@ -51,6 +56,9 @@ class Parameter:
     repeats: bool = False
     form: str = ""
     samples: tuple[str, ...] = ()
+    is_open: bool = False
+    least: int = 1
+    apart: tuple[str, ...] = ()
 
     @property
     def is_size(self) -> bool:
@@ -58,9 +66,28 @@ class Parameter:
         return self.size is not None
 
     @property
+    def may_be_size(self) -> bool:
+        """Whether its shape rule takes a size for it."""
+        return self.is_size or self.is_open
+
+    @property
+    def is_axis(self) -> bool:
+        """Whether it names a dimension."""
+        return self.name == "axis"
+
+    @property
+    def is_order(self) -> bool:
+        """Whether it is a permutation, with all parameters that are left."""
+        return self.repeats and not self.is_size
+
+    @property
     def is_word(self) -> bool:
         """Whether it is a word, and no number."""
         return bool(self.words or self.form)
+
+    def has_form(self, word: str) -> bool:
+        """Whether a word has the form of those that it may be."""
+        return re.fullmatch(self.form, word) is not None
 
 
 class ArgumentRole(Enum):
@@ -178,15 +205,21 @@ class RewriteOperator:
             raise IllTyped(f"{self.name} takes {least} parameters, not {len(params)}")
         for param, wanted in zip(params, self.kinds_of(params), strict=True):
             if isinstance(param, str):
-                if param not in wanted.words and not re.fullmatch(wanted.form, param):
+                is_any = bool(wanted.form) and is_open_word(param)
+                if param not in wanted.words and not is_any and not wanted.has_form(param):
                     raise IllTyped(f"{self.name} does not know {wanted.name} {param!r}")
-            elif wanted.is_word or not (isinstance(param, int) or wanted.is_size):
+            elif wanted.is_word or not (isinstance(param, int) or wanted.may_be_size):
                 raise IllTyped(f"{wanted.name} of {self.name} cannot be {param}")
 
     def kinds_of(self, params: Params) -> tuple[Parameter, ...]:
         """Which parameter each of these is: the last one may repeat."""
         last = len(self.parameters) - 1
         return tuple(self.parameters[min(place, last)] for place in range(len(params)))
+
+
+def is_open_word(word: str) -> bool:
+    """Whether a word stands for all that a parameter may be."""
+    return word.startswith("_") and word.endswith("_")
 
 
 TENSOR = ArgumentRole.TENSOR

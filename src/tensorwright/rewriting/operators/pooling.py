@@ -17,13 +17,15 @@ from tensorwright.rewriting.operators.operator import (
     Step,
     StructureKind,
     number,
+    size,
 )
 from tensorwright.rewriting.operators.windows import (
     KERNEL,
     PADDING,
     STRIDES,
-    holds_elements,
     kept_by_windows,
+    need_elements,
+    need_positive,
     pads_of,
     window_extent,
 )
@@ -40,12 +42,12 @@ def _windows(params: Params) -> tuple[IntShape, IntShape]:
 def _shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     (x,) = shapes
     needs.rank(x, 4)
-    kernel, strides = _windows(params)
-    needs.hold(min(*kernel, *strides) >= 1, "a kernel or stride below 1")
+    kernel, strides = tuple(map(size, params[:2])), tuple(map(size, params[2:4]))
+    need_positive((*kernel, *strides), "a kernel or stride", needs)
     rows, columns = (
         window_extent(x[at + 2], kernel[at], strides[at], params[4], at, needs) for at in (0, 1)
     )
-    needs.hold(holds_elements(params[4], kernel), "a window without an element")
+    need_elements(params[4], kernel, needs)
     return (x[0], x[1], rows, columns)
 
 

@@ -6,11 +6,26 @@
 from tensorwright.rewriting.prove.conditions import conditioned, least_condition
 from tensorwright.rewriting.prove.instances import concrete_rule
 from tensorwright.rewriting.prove.outcome import Outcome, Proved, Refuted, Unknown
-from tensorwright.rewriting.prove.problem import MAX_RANK, Problem, longest_list, problems_of
+from tensorwright.rewriting.prove.parameters import (
+    case_count,
+    cases_of,
+    fitting_values,
+    has_parameter_variables,
+    is_of_several,
+    places_of,
+)
+from tensorwright.rewriting.prove.problem import (
+    MAX_RANK,
+    Problem,
+    longest_list,
+    names_few_dimensions,
+    problems_of,
+)
 from tensorwright.rewriting.prove.prover import prove, prove_all, stamp_of, stamped
 from tensorwright.rewriting.prove.ranks import largest_rank, reduced, reduced_at
 from tensorwright.rewriting.prove.refute import Counterexample, refute
 from tensorwright.rewriting.prove.sampling import sample_shapes
+from tensorwright.rewriting.prove.specialization import special_case
 from tensorwright.rewriting.prove.suggest import MissingProperty, missing_properties
 from tensorwright.rewriting.prove.validation.checking import Checked, check_axioms
 from tensorwright.rewriting.prove.validation.soundness import FALSE_GOALS, consistency, derivable
@@ -39,15 +54,22 @@ __all__ = [
     "Refuted",
     "Unknown",
     "Validation",
+    "case_count",
+    "cases_of",
     "check_axioms",
     "concrete_rule",
     "conditioned",
     "consistency",
     "derivable",
+    "fitting_values",
+    "has_parameter_variables",
+    "is_of_several",
     "largest_rank",
     "least_condition",
     "longest_list",
     "missing_properties",
+    "names_few_dimensions",
+    "places_of",
     "problems_of",
     "prove",
     "prove_all",
@@ -55,6 +77,7 @@ __all__ = [
     "reduced_at",
     "refute",
     "sample_shapes",
+    "special_case",
     "stamp_of",
     "stamped",
     "validate",

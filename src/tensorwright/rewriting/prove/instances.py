@@ -14,10 +14,11 @@ from functools import partial
 from tensorwright.rewriting.dims import Dim, Extent, Size, resized
 from tensorwright.rewriting.egraph import Rewrite, Value
 from tensorwright.rewriting.operators import operator_named
+from tensorwright.rewriting.prove.problem import facts_of
 from tensorwright.rewriting.terms import (
+    Different,
     Fact,
     Param,
-    Rank,
     Reordered,
     Rule,
     Term,
@@ -87,11 +88,7 @@ def opened(instance: Instance) -> OpenAxiom:
         name=rule.name,
         left=filled(rule.left[0], values),
         right=filled(rule.right[0], values),
-        facts=tuple(
-            fact
-            for fact in (resized_fact(each, partial(_size_of, values)) for each in rule.condition)
-            if not isinstance(fact, Rank)
-        ),
+        facts=facts_of(concrete_rule(rule, values)),
         triggers=tuple(
             filled(trigger.patterns[0].term, values) for trigger in instance.rewrite.triggers
         ),
@@ -114,13 +111,22 @@ def sizes_of(instance: Instance) -> dict[str, Param]:
 
 
 def concrete_rule(rule: Rule, values: Values) -> Rule:
-    """The rule that an axiom's is for given parameters."""
+    """The rule that one with parameter variables is for given values of them."""
     return replace(
         rule,
         left=tuple(filled(side, values) for side in rule.left),
         right=tuple(filled(side, values) for side in rule.right),
-        condition=tuple(resized_fact(f, partial(_size_of, values)) for f in rule.condition),
+        condition=tuple(
+            resized_fact(fact, partial(_size_of, values))
+            for fact in rule.condition
+            if not (isinstance(fact, Different) and _is_different(fact, values))
+        ),
     )
+
+
+def _is_different(fact: Different, values: Values) -> bool:
+    left, right = values.get(fact.left), values.get(fact.right)
+    return left is not None and right is not None and left != right
 
 
 def _fixed(side: Term) -> set[str]:
@@ -147,6 +153,9 @@ def filled(term: Term, values: Values) -> Term:
 
 
 def _size_of(values: Values, extent: Extent) -> Size:
-    """What stands for an extent: the value of the size variable that it is, else itself."""
+    """What stands for an extent: the value of the variable that it is, or that names its axis."""
+    if extent.variable:
+        axis = values.get(extent.variable, ("",))[0]
+        return Dim.of(Extent(extent.name, axis) if isinstance(axis, int) else extent)
     value = values.get(extent.name, (extent.name,))[0]
     return value if isinstance(value, int | Dim) else Dim.of(extent)

@@ -23,6 +23,7 @@ from tensorwright.rewriting.meaning import infer, symbolic_shape
 from tensorwright.rewriting.operators import operator_named
 from tensorwright.rewriting.shapes import IllTyped, Needs
 from tensorwright.rewriting.terms import (
+    Different,
     Equal,
     Fact,
     Input,
@@ -66,7 +67,8 @@ def problems_of(rule: Rule) -> tuple[Problem, ...]:
 
     Raises:  UsageError for an unknown operator, and a condition on inputs that neither side has.
     """
-    foreign = {name for fact in rule.condition for name in names_in(fact)}
+    named = {name for fact in rule.condition for name in names_in(fact)}
+    foreign = {name for name in named if not name.startswith("_")}
     foreign -= set(input_names(*rule.left, *rule.right))
     if foreign:
         raise UsageError(
@@ -78,7 +80,7 @@ def problems_of(rule: Rule) -> tuple[Problem, ...]:
 
 
 def _problems(rule: Rule) -> Iterator[Problem]:
-    facts = tuple(fact for fact in rule.condition if not isinstance(fact, Rank))
+    facts = facts_of(rule)
     roots = (*rule.left, *rule.right)
     for ranks in _fitting_ranks(rule):
         shapes = {name: symbolic_shape(name, rank) for name, rank in ranks.items()}
@@ -92,6 +94,11 @@ def _problems(rule: Rule) -> Iterator[Problem]:
             known = assume(assumed)
             if known is not None:
                 yield Problem(rule, tuple(shapes.items()), assumed, known)
+
+
+def facts_of(rule: Rule) -> tuple[Fact, ...]:
+    """The facts of a condition: what it says of sizes, and not of ranks and variables."""
+    return tuple(fact for fact in rule.condition if not isinstance(fact, Rank | Different))
 
 
 def _cases(
@@ -140,6 +147,12 @@ def longest_list(rule: Rule) -> int:
         if any(parameter.repeats for parameter in operator_named(each.operator).parameters)
     )
     return max(lists, default=0)
+
+
+def names_few_dimensions(rule: Rule) -> bool:
+    """Whether a rule names no more dimensions than those for which axioms are validated."""
+    ranks = (fact.rank for fact in rule.condition if isinstance(fact, Rank))
+    return max(longest_list(rule), *ranks, 0) <= MAX_RANK
 
 
 def _typings(
@@ -200,7 +213,7 @@ def _agree(ranks: Ranks, other: Ranks) -> bool:
 def _speaks_of_extents(facts: tuple[Fact, ...], shapes: Mapping[str, Shape]) -> bool:
     """Whether every extent in the condition exists at these ranks."""
     return all(
-        extent.axis < len(shapes.get(extent.name, ()))
+        extent.name.startswith("_") or extent.axis < len(shapes.get(extent.name, ()))
         for fact in facts
         for extent in extents_in(fact)
     )

@@ -11,31 +11,47 @@ answer is the same on every machine.
 from __future__ import annotations
 
 import importlib
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from types import ModuleType
 
 from tensorwright.base import MachineError
 from tensorwright.processes import Done, Job, WorkerPool
 from tensorwright.rewriting.axioms import Axiom, load_axioms, set_hash
-from tensorwright.rewriting.egraph import Chain, Limits, Saturated
+from tensorwright.rewriting.egraph import Chain, Limits, Saturated, Step
 from tensorwright.rewriting.prove.explain import chains_of, instances_of
 from tensorwright.rewriting.prove.instances import Instance
 from tensorwright.rewriting.prove.outcome import Outcome, Proved, Refuted, Unknown
-from tensorwright.rewriting.prove.problem import MAX_RANK, Problem, problems_of
+from tensorwright.rewriting.prove.parameters import (
+    cases_of,
+    has_parameter_variables,
+    sampled_instances,
+)
+from tensorwright.rewriting.prove.problem import (
+    MAX_RANK,
+    Problem,
+    names_few_dimensions,
+    problems_of,
+)
 from tensorwright.rewriting.prove.ranks import largest_rank, reduced
 from tensorwright.rewriting.prove.refute import has_values, refute
 from tensorwright.rewriting.prove.saturate import Saturation, saturate
+from tensorwright.rewriting.prove.specialization import special_case
 from tensorwright.rewriting.terms import Rule, operator_names
 from tensorwright.rewriting.text import rule_text
 
-PROVER_VERSION = 6
+PROVER_VERSION = 7
 """Raise it with every change that may change an answer."""
 
 _FEW, _MANY, _LARGE = 5, 40, 8
 """At how many shapes a rule is evaluated before a proof is looked for, and after none was found;
 then at as many whose extents are up to the last.
 """
+_DRAWN, _INSTANCES, _RANKS_EACH, _FEWEST = 80, 12, 2, 2
+"""Of a rule with parameter variables: values that are drawn, rules evaluated, ranks and shapes of
+each."""
 
 
 def stamp_of(axioms: Sequence[Axiom] | None = None) -> str:
@@ -79,23 +95,26 @@ def prove(
     """
     used = load_axioms() if axioms is None else tuple(axioms)
     smt = _z3_module() if confirm else None
-    problems = problems_of(rule)
+    told = _told_by_axiom(rule, used)
+    if told is not None:
+        return told
+    problems = tuple(problem for case in cases_of(rule) for problem in problems_of(case))
     if not problems:
         return Unknown(rule, "there are no shapes at which both sides are well-typed")
-    found = refute(problems, _FEW)
+    tried = problems_to_evaluate(rule)
+    is_general = has_parameter_variables(rule)
+    found = refute(tried, _FEWEST if is_general else _FEW)
     if found is not None:
         return Refuted(rule, found)
-    if not has_values(problems):
+    if not has_values(tried):
         return Unknown(rule, "a divisor seems to be zero whatever the inputs: nothing is compared")
+    search = _Proofs(used, limits, smt)
     parts: list[_Part] = []
-    few: dict[Rule, Outcome] = {}
     for problem in problems:
-        if largest_rank(problem) > MAX_RANK:
-            part = _prove_merged(problem, used, limits, few, confirm=confirm)
-        else:
-            part = _prove_at(problem, used, limits, smt)
+        part = search.part(problem)
         if isinstance(part, str):
-            found = refute(problems, _MANY) or refute(problems, _MANY, _LARGE)
+            if not is_general:
+                found = refute(tried, _MANY) or refute(tried, _MANY, _LARGE)
             return Unknown(rule, part) if found is None else Refuted(rule, found)
         parts.append(part)
     return Proved(
@@ -108,46 +127,104 @@ def prove(
     )
 
 
-def _prove_at(
-    problem: Problem, axioms: Sequence[Axiom], limits: Limits | None, smt: ModuleType | None
-) -> _Part | str:
-    """The proof at one choice of ranks, or why there is none."""
-    ranks = ", ".join(f"{name} of rank {len(shape)}" for name, shape in problem.shapes)
-    found = _saturated(problem, axioms, limits)
-    if found is None:
-        return f"the sides need not have the same shape ({ranks})"
-    if not found.is_proved:
-        return f"{_ended(found)} ({ranks})"
-    instances = instances_of(found)
-    chains = chains_of(found.runner, found.goal, problem.known)
-    if smt is None:
-        return _part_of(instances, chains, 0)
-    answer = smt.prove_with_z3(problem, instances)
-    if not answer.is_proved:
-        return f"Z3 did not confirm the proof: {answer.reason} ({ranks})"
-    return _part_of(instances, chains, answer.resources)
+def problems_to_evaluate(rule: Rule) -> tuple[Problem, ...]:
+    """Problems at which a rule is evaluated: all, or those of some values of its variables."""
+    if not has_parameter_variables(rule):
+        return problems_of(rule)
+    seed = zlib.crc32(rule_text(replace(rule, name="", stamp="")).encode())
+    found: dict[Rule, None] = {}
+    return tuple(
+        problem
+        for each in sampled_instances(rule, _DRAWN, seed)
+        if found.setdefault(each) is None and len(found) <= _INSTANCES
+        for problem in islice(problems_of(each), _RANKS_EACH)
+    )
 
 
-def _prove_merged(
-    problem: Problem,
-    axioms: Sequence[Axiom],
-    limits: Limits | None,
-    known: dict[Rule, Outcome],
-    *,
-    confirm: bool,
-) -> _Part | str:
-    """The proof of the rule over fewer dimensions from which this one follows, see `ranks.py`."""
-    ranks = ", ".join(f"{name} of rank {len(shape)}" for name, shape in problem.shapes)
-    merged = reduced(problem)
-    if merged is None or merged.largest > MAX_RANK:
-        return f"its operators tell more than {MAX_RANK} dimensions apart ({ranks})"
-    fewer = merged.rule
-    if fewer not in known:
-        known[fewer] = prove(fewer, axioms, limits, confirm)
-    found = known[fewer]
-    if not isinstance(found, Proved):
-        return f"{rule_text(fewer)} is not proved ({ranks})"
-    return _Part(frozenset(found.axioms), found.reassociating, found.chains, found.resources)
+def _told_by_axiom(rule: Rule, axioms: Sequence[Axiom]) -> Proved | None:
+    """The proof of a rule that an axiom is, but for the names of its variables."""
+    if len(rule.left) > 1 or not has_parameter_variables(rule) or not names_few_dimensions(rule):
+        return None
+    for axiom in axioms:
+        special = special_case(rule, axiom.rule)
+        if special is not None and special.is_renaming:
+            sides = (rule.left[0], rule.right[0])
+            chain = (Step(sides[0], axiom.name, not special.is_turned, sides[1]),)
+            return Proved(rule, (axiom.name,), (chain,), axiom.rule.reassociating, 1, 0)
+    return None
+
+
+class _Proofs:
+    """Proofs at choices of ranks; those over fewer dimensions are made once."""
+
+    def __init__(
+        self, axioms: Sequence[Axiom], limits: Limits | None, smt: ModuleType | None
+    ) -> None:
+        self._axioms = axioms
+        self._limits = limits
+        self._smt = smt
+        self._known: dict[Rule, _Part | str] = {}
+
+    def part(self, problem: Problem) -> _Part | str:
+        """The proof at one choice of ranks, or why there is none."""
+        merged = reduced(problem)
+        largest = largest_rank(problem)
+        if merged is not None and merged.largest < largest:
+            if merged.rule not in self._known:
+                self._known[merged.rule] = self._of_few(merged.rule)
+            found = self._known[merged.rule]
+            if not isinstance(found, str):
+                return found
+            if largest > MAX_RANK:
+                return f"{rule_text(merged.rule)} is not proved ({_ranks_text(problem)})"
+        elif largest > MAX_RANK:
+            ranks = _ranks_text(problem)
+            return f"its operators tell more than {MAX_RANK} dimensions apart ({ranks})"
+        return self._at(problem)
+
+    def _of_few(self, rule: Rule) -> _Part | str:
+        """The proof of the rule over fewer dimensions, see `ranks.py`."""
+        problems = problems_of(rule)
+        if not problems:
+            return "nothing is well-typed"
+        parts: list[_Part] = []
+        for problem in problems:
+            if largest_rank(problem) > MAX_RANK:
+                return f"more than {MAX_RANK} dimensions are left"
+            part = self._at(problem)
+            if isinstance(part, str):
+                return part
+            parts.append(part)
+        return _joined_parts(parts)
+
+    def _at(self, problem: Problem) -> _Part | str:
+        found = _saturated(problem, self._axioms, self._limits)
+        ranks = _ranks_text(problem)
+        if found is None:
+            return f"the sides need not have the same shape ({ranks})"
+        if not found.is_proved:
+            return f"{_ended(found)} ({ranks})"
+        instances = instances_of(found)
+        chains = chains_of(found.runner, found.goal, problem.known)
+        if self._smt is None:
+            return _part_of(instances, chains, 0)
+        answer = self._smt.prove_with_z3(problem, instances)
+        if not answer.is_proved:
+            return f"Z3 did not confirm the proof: {answer.reason} ({ranks})"
+        return _part_of(instances, chains, answer.resources)
+
+
+def _ranks_text(problem: Problem) -> str:
+    return ", ".join(f"{name} of rank {len(shape)}" for name, shape in problem.shapes)
+
+
+def _joined_parts(parts: Sequence[_Part]) -> _Part:
+    return _Part(
+        frozenset[str]().union(*(part.axioms for part in parts)),
+        any(part.reassociating for part in parts),
+        parts[0].chains,
+        sum(part.resources for part in parts),
+    )
 
 
 def _saturated(

@@ -35,11 +35,10 @@ from tensorwright.rewriting.operators import (
     merged_runs,
     operator_named,
 )
-from tensorwright.rewriting.prove.problem import MAX_RANK, Problem
+from tensorwright.rewriting.prove.problem import MAX_RANK, Problem, facts_of
 from tensorwright.rewriting.terms import (
     Apply,
     Equal,
-    Fact,
     Input,
     Rank,
     Rule,
@@ -128,14 +127,14 @@ def _shapes(problem: Problem) -> dict[Term, Shape]:
 
 def _named(problem: Problem, shapes: Mapping[Term, Shape]) -> Iterator[Place]:
     """The joints at dimensions that a condition names, or a size that is no list of extents."""
-    facts = [fact for fact in problem.rule.condition if not isinstance(fact, Rank)]
+    facts = facts_of(problem.rule)
     extents = [extent for fact in facts for extent in extents_in(fact)]
     for each in shapes:
         merging = operator_named(each.operator).merging if isinstance(each, Apply) else None
         if isinstance(each, Apply) and (merging is None or not merging.has_extents):
             sizes = (param for param in each.params if isinstance(param, Dim))
             extents += [extent for size in sizes for extent in atoms_of(size)]
-    for extent in extents:
+    for extent in (each for each in extents if each.name in dict(problem.shapes)):
         for joint in (extent.axis - 1, extent.axis):
             yield Input(extent.name), joint
 
@@ -208,8 +207,7 @@ def _merged_rule(
         own = joints.get(Input(extent.name), frozenset())
         return Dim.of(Extent(extent.name, merged_axis(extent.axis, own)))
 
-    facts = [fact for fact in rule.condition if not isinstance(fact, Rank)]
-    kept: list[Rank | Fact] = [resized_fact(fact, renumbered) for fact in facts]
+    kept = [resized_fact(fact, renumbered) for fact in facts_of(rule)]
     merged = Rule(
         left=tuple(terms[root] for root in rule.left),
         right=tuple(terms[root] for root in rule.right),
@@ -249,7 +247,8 @@ def _merged_size(size: Size, given: Mapping[str, Shape], joints: Mapping[Term, J
     for monomial, factor in size.terms if isinstance(size, Dim) else (((), size),):
         product: Size = factor
         left = list(monomial)
-        for name in dict.fromkeys(extent.name for extent in monomial if isinstance(extent, Extent)):
+        names = (extent.name for extent in monomial if isinstance(extent, Extent))
+        for name in dict.fromkeys(name for name in names if name in given):
             own = joints.get(Input(name), frozenset())
             for place, run in enumerate(merged_runs(len(given[name]), own)):
                 parts = [Extent(name, axis) for axis in run]

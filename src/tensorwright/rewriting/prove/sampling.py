@@ -17,9 +17,9 @@ from tensorwright.rewriting.prove.problem import Problem
 from tensorwright.rewriting.shapes import IllTyped
 from tensorwright.rewriting.terms import (
     AtLeast,
+    ConditionAtom,
     Divides,
     Equal,
-    Fact,
     Rank,
     Rule,
     input_names,
@@ -83,7 +83,7 @@ def fits(problem: Problem, shapes: Shapes) -> bool:
     return all(holds_at(fact, shapes) for fact in rule.condition)
 
 
-def holds_at(fact: Rank | Fact, shapes: Mapping[str, IntShape]) -> bool:
+def holds_at(fact: ConditionAtom, shapes: Mapping[str, IntShape]) -> bool:
     """Whether an atom of a condition is true of concrete shapes."""
     match resized_fact(fact, lambda extent: shapes[extent.name][extent.axis]):
         case Rank(name, rank):

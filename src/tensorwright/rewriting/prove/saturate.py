@@ -75,23 +75,29 @@ def axiom_rewrites(axioms: tuple[Axiom, ...]) -> tuple[Rewrite, ...]:
 @lru_cache(maxsize=1024)
 def within_reach(axioms: tuple[Axiom, ...], operators: frozenset[str]) -> tuple[Rewrite, ...]:
     """The axioms that terms of some operators may lead to: others match nowhere."""
-    waiting = axiom_rewrites(axioms)
+    rewrites = axiom_rewrites(axioms)
+    waiting = list(range(len(rewrites)))
+    triggers = _trigger_operators(axioms)
     known = operators
+    reached: set[int] = set()
     while True:
-        later = tuple(each for each in waiting if not _matches_among(each, known))
-        if len(later) == len(waiting):
-            break
-        known = known.union(*(each.operators for each in waiting if _matches_among(each, known)))
-        waiting = later
-    unused = {each.number for each in waiting}
-    return tuple(each for each in axiom_rewrites(axioms) if each.number not in unused)
+        now = [place for place in waiting if any(own <= known for own in triggers[place])]
+        if not now:
+            return tuple(rewrites[place] for place in sorted(reached))
+        reached.update(now)
+        waiting = [place for place in waiting if place not in reached]
+        known = known.union(*(rewrites[place].operators for place in now))
 
 
-def _matches_among(rewrite: Rewrite, operators: frozenset[str]) -> bool:
-    """Whether one of its triggers has these operators alone."""
-    return any(
-        operator_names(*(pattern.term for pattern in trigger.patterns)) <= operators
-        for trigger in rewrite.triggers
+@lru_cache(maxsize=16)
+def _trigger_operators(axioms: tuple[Axiom, ...]) -> tuple[tuple[frozenset[str], ...], ...]:
+    """The operators of each trigger of each axiom."""
+    return tuple(
+        tuple(
+            operator_names(*(pattern.term for pattern in trigger.patterns))
+            for trigger in rewrite.triggers
+        )
+        for rewrite in axiom_rewrites(axioms)
     )
 
 

@@ -6,7 +6,7 @@
 
 Tensors are one sort; `rank(t)` and `extent(t, i)` are integers.  An operator is a function of
 integers (its parameters; words are numbered) and tensors.  An axiom at given ranks, words and
-numbers (strides, axes; sizes are variables) is
+numbers (strides, axes; sizes are variables, and what a rule leaves open is a constant) is
 
     for all tensors and sizes: ranks, condition, facts of the shapes of both sides -> left = right
 
@@ -30,7 +30,7 @@ import z3
 
 from tensorwright.rewriting.dims import Dim, Extent, Quotient, Shape, Size, atoms_of
 from tensorwright.rewriting.meaning import infer, symbolic_shape
-from tensorwright.rewriting.operators import operator_named
+from tensorwright.rewriting.operators import is_open_word, operator_named
 from tensorwright.rewriting.prove.instances import (
     Instance,
     OpenAxiom,
@@ -89,6 +89,12 @@ class _Encoder:
         self._words: dict[str, int] = {}
         self._numbers: dict[int, Any] = {}
         self._operators: dict[tuple[str, int], Any] = {}
+        self._open: dict[str, Any] = {}
+
+    @property
+    def open_numbers(self) -> list[Any]:
+        """What is known of the parameters that were left open: numbers are positive."""
+        return [number >= 1 for number in self._open.values()]
 
     def number(self, value: int) -> Any:
         if value not in self._numbers:
@@ -116,10 +122,16 @@ class _Encoder:
         if isinstance(atom, Quotient):
             return self.size(atom.numerator, names) / self.size(atom.divisor, names)
         if atom.name.startswith("_"):
-            return names[atom.name]
+            found = names.get(atom.name)
+            return self._open_number(atom.name) if found is None else found
         return self.extent(names[atom.name], self.number(atom.axis))
 
+    def _open_number(self, name: str) -> Any:
+        return self._open.setdefault(name, self.size_variable(name))
+
     def param(self, param: Param, names: Names) -> Any:
+        if isinstance(param, str) and is_open_word(param):
+            return self._open_number(param)
         if isinstance(param, str):
             return self.number(self._words.setdefault(param, len(self._words)))
         assert isinstance(param, int | Dim), "axioms are filled before they are told to Z3"
@@ -212,6 +224,7 @@ def _attempt(
     pairs = zip(problem.rule.left, problem.rule.right, strict=True)
     differ = [encoder.term(a, names) != encoder.term(b, names) for a, b in pairs]
     solver.add(z3.Or(differ))
+    solver.add(*encoder.open_numbers)
     return _answer(solver, labels)
 
 
@@ -282,14 +295,18 @@ def _generalised(term: Apply, ranks: tuple[int, ...]) -> Apply:
     params: list[Param] = []
     for place, param in enumerate(term.params):
         is_size = not isinstance(param, str) and size_parameter(term.operator, place)
-        params.append(Dim.of(Extent(f"_s{place}", 0)) if is_size else param)
+        params.append(_lemma_size(place) if is_size else param)
     args = tuple(Input(f"a{place}r{rank}") for place, rank in enumerate(ranks))
     return Apply(term.operator, tuple(params), args)
 
 
+def _lemma_size(place: int) -> Dim:
+    return Dim.of(Extent(f"_s{place}", 0))
+
+
 def _lemma(encoder: _Encoder, term: Apply, ranks: tuple[int, ...]) -> Any:
     inputs = [arg.name for arg in term.args if isinstance(arg, Input)]
-    sizes = [f"_s{place}" for place, param in enumerate(term.params) if isinstance(param, Dim)]
+    sizes = [f"_s{place}" for place, param in enumerate(term.params) if param == _lemma_size(place)]
     needs = Needs()
     shapes = [symbolic_shape(name, rank) for name, rank in zip(inputs, ranks, strict=True)]
     shape = operator_named(term.operator).shape(term.params, tuple(shapes), needs)

@@ -21,11 +21,11 @@ from tensorwright.rewriting.egraph import (
     Rewrite,
     used_applications,
 )
-from tensorwright.rewriting.prove import Problem, problems_of
+from tensorwright.rewriting.prove import Problem, cases_of, has_parameter_variables, problems_of
 from tensorwright.rewriting.prove.explain import chains_of
 from tensorwright.rewriting.prove.saturate import ProofSearch
 from tensorwright.rewriting.prune.ruleset import RuleSet, larger_side, usable_directions
-from tensorwright.rewriting.terms import Rule, operator_names
+from tensorwright.rewriting.terms import Rule, Term, operator_names
 
 QUICK_LIMITS = Limits(rounds=2, nodes=300, matches=100)
 PRUNE_LIMITS = Limits(rounds=6, nodes=1500, matches=200)
@@ -66,10 +66,15 @@ def subsuming_rules(
     A rule that can be applied in one direction follows from others as an equality, and so does one
     of a single root.  One of several roots must, besides, be found from each of its sides alone:
     merging two products is not implied by the rules that take a merged product apart, for those do
-    not say which products to merge.
+    not say which products to merge.  So must one whose other side has parameters that are computed.
     """
-    has_two_directions = len(rule.left) > 1 and all(usable_directions(rule))
-    at_one = _both_ways if has_two_directions else _meeting
+    directions = usable_directions(rule)
+    if len(rule.left) > 1 and all(directions):
+        at_one = _both_ways
+    elif has_parameter_variables(rule) and any(directions) and not all(directions):
+        at_one = _from_left if directions[0] else _from_right
+    else:
+        at_one = _meeting
     found = _at_all_ranks(rule, rules, lambda problem, some: at_one(problem, some, limits))
     return None if found is None else found.names
 
@@ -80,7 +85,7 @@ def _at_all_ranks(
     names: set[str] = set()
     first: Derived | None = None
     stages = _stages(rule, rules)
-    for problem in problems_of(rule):
+    for problem in (each for case in cases_of(rule) for each in problems_of(case)):
         attempts = (at_one(problem, some) for some in stages)
         found = next((each for each in attempts if each is not None), None)
         if found is None:
@@ -118,16 +123,35 @@ def _both_ways(problem: Problem, rules: RuleSet, limits: Limits) -> Derived | No
         return None
     if _reaches(search, rules.reversible, goal):
         return Derived(tuple(sorted(_names(search, goal))), ())
-    names: set[str] = set()
-    for start, end in (sides, sides[::-1]):
-        search = ProofSearch(problem, limits)
-        search.goal(start, start)
-        search.runner.run(rules.rewrites)
-        goal = search.goal(start, end)
-        if goal is None or not _reaches(search, rules.reversible, goal):
-            return None
-        names |= _names(search, goal)
-    return Derived(tuple(sorted(names)), ())
+    one, other = _from_left(problem, rules, limits), _from_right(problem, rules, limits)
+    if one is None or other is None:
+        return None
+    return Derived(tuple(sorted({*one.names, *other.names})), ())
+
+
+def _from_left(problem: Problem, rules: RuleSet, limits: Limits) -> Derived | None:
+    return _from_side(problem, rules, limits, problem.rule.left, problem.rule.right)
+
+
+def _from_right(problem: Problem, rules: RuleSet, limits: Limits) -> Derived | None:
+    return _from_side(problem, rules, limits, problem.rule.right, problem.rule.left)
+
+
+def _from_side(
+    problem: Problem,
+    rules: RuleSet,
+    limits: Limits,
+    start: tuple[Term, ...],
+    end: tuple[Term, ...],
+) -> Derived | None:
+    """All rules from one side alone, then reversible ones from both."""
+    search = ProofSearch(problem, limits)
+    search.goal(start, start)
+    search.runner.run(rules.rewrites)
+    goal = search.goal(start, end)
+    if goal is None or not _reaches(search, rules.reversible, goal):
+        return None
+    return Derived(tuple(sorted(_names(search, goal))), ())
 
 
 def _reaches(search: ProofSearch, rewrites: Sequence[Rewrite], goal: Goal) -> bool:

@@ -16,10 +16,13 @@ from typing import TypeAlias
 from tensorwright.rewriting.egraph import Limits
 from tensorwright.rewriting.prove import Proved, Refuted, prove, stamped
 from tensorwright.rewriting.prune.derivation import subsuming_rules
+from tensorwright.rewriting.prune.free_parameters import freed
 from tensorwright.rewriting.prune.ruleset import RuleSet, larger_side, rule_set
 from tensorwright.rewriting.prune.tidy import tidied
 from tensorwright.rewriting.terms import Rank, Rule
 from tensorwright.rewriting.text import parse_rules, rule_text
+
+_FREEING_LIMITS = Limits(rounds=4, nodes=800, matches=100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +133,27 @@ def instead_of(rule: Rule, others: RuleSet) -> RuleSet:
 
 
 def decide(rule: Rule, limits: Limits | None = None) -> Holds | Fails:
-    """Prove a candidate, for all ranks if that goes."""
+    """Prove a candidate, for all ranks and all parameters for which that goes."""
     reasons: list[str] = []
     tidy = tidied(rule)
     for form in dict.fromkeys((without_ranks(tidy), tidy)):
         outcome = prove(form, limits=limits)
         if isinstance(outcome, Proved):
-            return Holds(stamped(outcome), outcome.axioms)
+            return _for_all_parameters(outcome, limits)
         reasons.append("" if isinstance(outcome, Refuted) else outcome.reason)
     return Fails(reasons[-1] or "refuted", is_refuted=not reasons[-1])
+
+
+def _for_all_parameters(found: Proved, limits: Limits | None) -> Holds:
+    """The proved rule, or a more general one."""
+
+    def is_proved(rule: Rule) -> bool:
+        return isinstance(prove(rule, limits=_FREEING_LIMITS, confirm=False), Proved)
+
+    general = freed(found.rule, is_proved)
+    outcome = found if general is found.rule else prove(general, limits=limits)
+    best = outcome if isinstance(outcome, Proved) else found
+    return Holds(stamped(best), best.axioms)
 
 
 def without_ranks(rule: Rule) -> Rule:

@@ -22,6 +22,7 @@ from types import MappingProxyType
 from tensorwright.base import InternalError
 from tensorwright.processes import Done, Job, Outcome, WorkerPool
 from tensorwright.rewriting.operators import ArgumentRole, arguments_of, operator_count
+from tensorwright.rewriting.prove import special_case
 from tensorwright.rewriting.prune.derivation import QUICK_LIMITS, subsuming_rules
 from tensorwright.rewriting.prune.examine import (
     Answer,
@@ -36,6 +37,7 @@ from tensorwright.rewriting.prune.examine import (
     instead_of,
     without_ranks,
 )
+from tensorwright.rewriting.prune.free_parameters import without_parameters
 from tensorwright.rewriting.prune.naming import sides_key, systematic_name, unused_name
 from tensorwright.rewriting.prune.ruleset import rule_set
 from tensorwright.rewriting.prune.verdicts import Verdicts
@@ -174,6 +176,7 @@ class _Selector:
     def batch(self, rules: Sequence[Rule]) -> None:
         """Drop what is implied, then prove a basis of the others, until none is left."""
         waiting = list(rules)
+        known: set[str] = set()
         while waiting:
             kept = Kept(tuple(self.kept))
             answers = self._answers([Question(rule, kept) for rule in waiting])
@@ -183,17 +186,25 @@ class _Selector:
                     self._drop(rule, answer.names)
                 else:
                     still_open.append(rule)
-            basis, waiting = self._split(still_open)
+            basis, waiting = self._split(still_open, known)
             answers = self._answers([Question(rule, None) for rule in basis])
             for rule, answer in zip(basis, answers, strict=True):
                 self._settle(rule, answer)
 
-    def _split(self, rules: Sequence[Rule]) -> tuple[list[Rule], list[Rule]]:
+    def _split(self, rules: Sequence[Rule], known: set[str]) -> tuple[list[Rule], list[Rule]]:
         """Those to prove, and those that would follow at once from them for all ranks.
 
         What was kept alone does not imply any of them: only rules over the operators of each are
-        tried with those of the basis.
+        tried with those of the basis.  Of rules that differ in parameters the first is proved, for
+        as many parameters as may be, before the others.
+
+        known   the forms of rules of which one was proved before, without their parameters
         """
+        forms = {rule: rule_text(without_parameters(rule)) for rule in rules}
+        first = {form: rule for rule, form in reversed(forms.items())}
+        waits = [rule for rule, form in forms.items() if form not in known and first[form] != rule]
+        known.update(first)
+        rules = [rule for rule in rules if rule not in waits]
         basis: list[Rule] = []
         later: list[Rule] = []
         assumed = rule_set(self.kept)
@@ -206,7 +217,7 @@ class _Selector:
             basis.append(rule)
             assumed = assumed.plus(replace(without_ranks(rule), name=f"assumed-{len(basis)}"))
         self.derive_s += time.perf_counter() - start
-        return basis, later
+        return basis, [*later, *waits]
 
     def _answers(self, questions: Sequence[Question], *, each_counts: bool = False) -> list[Answer]:
         answers = {n: self.verdicts.get(each) for n, each in enumerate(questions)}
@@ -259,7 +270,13 @@ class _Selector:
                 )
 
     def _keep(self, rule: Rule, proved: Rule) -> None:
-        name = self.names.get(sides_key(proved)) or rule.name or systematic_name(proved)
+        """Keep a proved rule, unless one that was kept meanwhile says the same."""
+        same = next((each for each in self.kept if special_case(proved, each)), None)
+        if same is not None:
+            self.implied.append(Dropped(rule, (same.name,)))
+            return
+        listed = self.names.get(sides_key(proved)) or self.names.get(sides_key(rule))
+        name = listed or rule.name or systematic_name(proved)
         name = unused_name(name, {each.name for each in self.kept})
         self.kept.append(replace(proved, name=name))
 

@@ -11,17 +11,17 @@ from dataclasses import replace
 
 from tensorwright.rewriting.assumptions import assume
 from tensorwright.rewriting.dims import Dim, Size, atoms_of
-from tensorwright.rewriting.terms import Equal, Fact, Rank, Rule
+from tensorwright.rewriting.terms import ConditionAtom, Different, Equal, Rank, Rule
 
 
 def tidied(rule: Rule) -> Rule:
     """The rule with each equality less what the facts before it say: `a + b = a + c` is `b = c`."""
-    kept: list[Rank | Fact] = []
+    kept: list[ConditionAtom] = []
     for fact in rule.condition:
         if not isinstance(fact, Equal):
             kept.append(fact)
             continue
-        known = assume(each for each in kept if not isinstance(each, Rank))
+        known = assume(each for each in kept if not isinstance(each, Rank | Different))
         if known is None:
             return rule
         gap = known.normal(fact.left) - known.normal(fact.right)

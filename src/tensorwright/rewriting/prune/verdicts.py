@@ -21,7 +21,7 @@ from tensorwright.rewriting.prove import stamp_of
 from tensorwright.rewriting.prune.examine import Answer, Fails, Holds, Implied, Kept, Open, Question
 from tensorwright.rewriting.text import parse_rule, rule_text
 
-SELECTION_VERSION = 3
+SELECTION_VERSION = 4
 """Raise it with every change that may change what follows from kept rules."""
 
 

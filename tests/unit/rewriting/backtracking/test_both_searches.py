@@ -18,7 +18,7 @@ from tensorwright.rewriting import Rule, parse_rule, rule_text
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
 from tensorwright.rewriting.egraph import Id
 from tensorwright.rewriting.extraction import cheap_selections
-from tensorwright.rewriting.library import load_library, load_schemas
+from tensorwright.rewriting.library import load_library
 from tensorwright.rewriting.networks import (
     NetworkExtraction,
     NetworkSaturation,
@@ -37,7 +37,7 @@ from tensorwright.rewriting.networks import (
 from tensorwright.rewriting.prove import Proved, prove
 
 SHIPPED = [each.rule for each in load_library()]
-LISTED = {rule.name: rule for rule in (*SHIPPED, *load_schemas())}
+LISTED = {rule.name: rule for rule in SHIPPED}
 TEXTS = {rule_text(rule) for rule in SHIPPED}
 RULES = network_rules(LISTED.values())
 COSTS = Roofline(1e9, 1e9)

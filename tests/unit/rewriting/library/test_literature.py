@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from tensorwright.rewriting import Rule, applications, canonical_rule, parse_rule, rule_text
+from tensorwright.rewriting import Rule, applications, parse_rule
 from tensorwright.rewriting.library import listed_rules, load_library
+from tensorwright.rewriting.prove import special_case
 from tensorwright.rewriting.prune import derive, rule_set
 
 SHIPPED = rule_set(each.rule for each in load_library())
-TEXTS = {
-    rule_text(canonical_rule(replace(each.rule, name="", stamp=""))) for each in load_library()
-}
 
 
 @pytest.mark.parametrize("rule", listed_rules("known"), ids=lambda rule: rule.name)
 def test_a_substitution_is_shipped_or_follows(rule: Rule) -> None:
-    if rule_text(canonical_rule(replace(rule, name=""))) in TEXTS:
+    if any(special_case(rule, each.rule) is not None for each in load_library()):
         return
     assert derive(rule, SHIPPED) is not None
 

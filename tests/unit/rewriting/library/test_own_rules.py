@@ -56,6 +56,13 @@ def test_texts_are_rules_too(asked: list[str]) -> None:
         read_own_rules([FALSE])
 
 
+def test_rules_for_all_parameters_are_proved_for_all(asked: list[str]) -> None:
+    text = "relu(max_pool[_a, _b, _h, _v, _pad](?x)) == max_pool[_a, _b, _h, _v, _pad](relu(?x))"
+    (rule,) = read_own_rules([f"pools: tanh({text.replace(' == ', ') == tanh(')})"])
+    assert rule.stamp == stamp_of()
+    assert "_pad" in rule_text(rule)
+
+
 def test_names_are_unlike_all_others(tmp_path: Path) -> None:
     shipped = load_library()[0].rule.name
     path = write(tmp_path, f"{shipped}: {TWICE}", f"{shipped}: {THREE}")
@@ -100,7 +107,10 @@ def test_a_false_rule_with_a_stamp_is_refused_but_for_trust(tmp_path: Path) -> N
         ("relu(?x, ?y) == ?x", "it takes 1 arguments, not 2"),
         ("relu(?x) == relu(?x) if y.0 = 2", "neither side of the rule has this input"),
         ("relu[1](?x) == ?x", "the rule is not proved: unknown: there are no shapes"),
-        ("conv2d[_h, 1, same, none](?x, ?w) == ?x", "a parameter of conv2d is a variable"),
+        ("conv2d[_h, 1, same, none](?x, ?w) == ?x", "the rule is false"),
+        ("relu(?x) == relu(?x) if _a >= 1", "_a is no parameter of any operator"),
+        ("slice[_a, 0, _a](?x) == ?x", "_a stands at parameters of different kinds"),
+        ("broadcast[_n, _m](?x) == broadcast[_m, _n](?x)", "_n stands for one parameter, and for"),
         ("relu(?x) == ?x, ?x", "1 roots on the left"),
         ("relu(?x) == relu(?x) if x is small", "a condition is"),
         ("relu[(?x) == relu(?x)", "is not closed"),

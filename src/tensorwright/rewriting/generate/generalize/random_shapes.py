@@ -23,7 +23,7 @@ from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_o
 from tensorwright.rewriting.prove import Problem, problems_of, sample_shapes
 from tensorwright.rewriting.prove.sampling import holds_at
 from tensorwright.rewriting.shapes import IllTyped
-from tensorwright.rewriting.terms import Condition, Fact, Input, Rank, Rule, extents_in
+from tensorwright.rewriting.terms import Condition, ConditionAtom, Input, Rule, extents_in
 
 _SAMPLES = 6
 _FEWEST = 3
@@ -71,7 +71,7 @@ class RandomShapes:
         return self._agrees[key]
 
 
-def is_true(fact: Rank | Fact, shapes: Mapping[str, IntShape]) -> bool:
+def is_true(fact: ConditionAtom, shapes: Mapping[str, IntShape]) -> bool:
     """Whether shapes satisfy a condition; not where an extent of it does not exist."""
     extents = extents_in(fact)
     if any(extent.axis >= len(shapes[extent.name]) for extent in extents):

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from tensorwright.rewriting.axioms import Axiom
 from tensorwright.rewriting.egraph import Limits
 from tensorwright.rewriting.prove.instances import concrete_rule
+from tensorwright.rewriting.prove.parameters import places_of, random_values
 from tensorwright.rewriting.prove.problem import problems_of
 from tensorwright.rewriting.prove.saturate import saturate
-from tensorwright.rewriting.prove.validation.validate import random_values
 from tensorwright.rewriting.terms import Rule
 from tensorwright.rewriting.text import parse_rules
 
@@ -92,7 +92,7 @@ def _typical(axiom: Axiom) -> Rule | None:
     """The axiom as a rule, at the first of some values of its parameters that fit and say much."""
     chance = random.Random(1)
     for _ in range(60):
-        rule = concrete_rule(axiom.rule, random_values(axiom, chance, 3))
+        rule = concrete_rule(axiom.rule, random_values(places_of(axiom.rule), chance, 3))
         if rule.left != rule.right and problems_of(rule):
             return rule
     return None

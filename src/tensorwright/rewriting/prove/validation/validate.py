@@ -16,7 +16,6 @@ import random
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
 from math import prod
 
 import numpy as np
@@ -26,16 +25,15 @@ from tensorwright.rewriting.axioms import Axiom
 from tensorwright.rewriting.dims import Extent, Size
 from tensorwright.rewriting.egraph import variables_of
 from tensorwright.rewriting.meaning import evaluate_terms, infer_shapes
-from tensorwright.rewriting.operators import IntShape, Parameter, operator_named
+from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.prove.instances import concrete_rule
+from tensorwright.rewriting.prove.parameters import places_of, random_values
 from tensorwright.rewriting.prove.problem import Problem, problems_of
 from tensorwright.rewriting.prove.refute import try_inputs
 from tensorwright.rewriting.prove.sampling import fits, kernel_inputs, sample_shapes, shapes_at
 from tensorwright.rewriting.prove.validation.polynomials import Polynomials
-from tensorwright.rewriting.terms import Param, Rule, applications
+from tensorwright.rewriting.terms import Rule
 from tensorwright.rewriting.text import rule_text
-
-Values = dict[str, tuple[Param, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +139,7 @@ def _samples(
         axiom = axioms[attempt % len(axioms)]
         largest = budget.largest + attempt // 150
         volume = budget.volume * (1 + attempt // 1000)
-        rule = concrete_rule(axiom.rule, random_values(axiom, chance, largest))
+        rule = _random_instance(axiom, chance, largest)
         problems = known.get(rule)
         if problems is None:
             problems = known[rule] = problems_of(rule)
@@ -161,10 +159,14 @@ def _fours(
     """Shapes whose extents are 4: kernels 3, one extent 8 or images 5 where 4 does not fit."""
     for attempt in range(400):
         axiom = axioms[attempt % len(axioms)]
-        rule = concrete_rule(axiom.rule, random_values(axiom, chance, 3 + attempt // 60))
+        rule = _random_instance(axiom, chance, 3 + attempt // 60)
         for problem in reversed(problems_of(rule)):
             for shapes in _of_fours(problem, rule):
                 yield rule, shapes
+
+
+def _random_instance(axiom: Axiom, chance: random.Random, largest: int) -> Rule:
+    return concrete_rule(axiom.rule, random_values(places_of(axiom.rule), chance, largest))
 
 
 def _of_fours(problem: Problem, rule: Rule) -> Iterator[dict[str, IntShape]]:
@@ -179,40 +181,6 @@ def _of_fours(problem: Problem, rule: Rule) -> Iterator[dict[str, IntShape]]:
             if shapes is not None and fits(problem, shapes):
                 yield shapes
                 return
-
-
-def random_values(axiom: Axiom, chance: random.Random, largest: int) -> Values:
-    """Values of the parameter variables, by the kinds of parameters at which they stand."""
-    values: Values = {}
-    for each in applications(axiom.rule.left[0], axiom.rule.right[0]):
-        parameters = operator_named(each.operator).parameters
-        for place, param in enumerate(each.params):
-            if not (isinstance(param, str) and param.startswith("_")):
-                continue
-            parameter = parameters[min(place, len(parameters) - 1)]
-            if param not in values or not parameter.is_size:
-                is_last = place == len(each.params) - 1
-                values[param] = _random_value(parameter, chance, is_last, largest)
-    return values
-
-
-def _random_value(
-    parameter: Parameter, chance: random.Random, is_last: bool, largest: int
-) -> tuple[Param, ...]:
-    if parameter.is_word:
-        return (chance.choice((*parameter.words, *parameter.samples)),)
-    if parameter.repeats and parameter.is_size:
-        count = chance.randint(1, 4) if is_last else 1
-        return tuple(chance.randint(1, largest) for _ in range(count))
-    if parameter.repeats:
-        return chance.choice(list(permutations(range(chance.randint(2, 4)))))
-    if parameter.name == "axis":
-        return (chance.randint(0, 3),)
-    if parameter.name.startswith("stride"):
-        return (chance.choice((1, 1, 2)),)
-    if parameter.is_size:
-        return (chance.randint(int(parameter.name in ("before", "after")) ^ 1, largest),)
-    return (chance.choice((1, 2, 3)),)
 
 
 def _compare(rule: Rule, shapes: Mapping[str, IntShape], faults: list[Fault]) -> int:

@@ -1,0 +1,92 @@
+"""`tensorwright rules coverage`: at how many places of networks each rule can be applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from tensorwright.cli.arguments.models import (
+    REWRITING,
+    SUITES,
+    check_model,
+    read_graph,
+    row_name,
+    short_name,
+    suite,
+)
+from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.rules.reading import read_rules
+from tensorwright.graph import simplify
+from tensorwright.peers import print_table, write_objects
+from tensorwright.rewriting.candidates import places_of_rules
+from tensorwright.rewriting.networks import read_network
+
+Places = Mapping[str, int]
+
+
+@click.command("coverage")
+@click.argument("models", nargs=-1, metavar="[MODEL]...")
+@click.option("--suite", "suites", type=click.Choice(SUITES), multiple=True, help="A whole suite.")
+@click.option("--file", type=click.Path(path_type=Path), help="Other rules than the shipped ones.")
+@click.option("--json", "output", metavar="FILE", help="Keep the counts in this file.")
+def command(
+    models: tuple[str, ...], suites: tuple[str, ...], file: Path | None, output: str | None
+) -> None:
+    """Count the places of networks at which each rule can be applied.
+
+    Each rule is looked for once, in the network as it is read: what other rules would make of it is
+    not counted. Without MODEL and --suite: the networks of suite rewriting.
+
+    Example: tensorwright rules coverage light:inception_v1
+    """
+    chosen = suites or (() if models else (REWRITING,))
+    names = tuple(dict.fromkeys((*models, *(each for name in chosen for each in suite(name)))))
+    for name in names:
+        check_model(name)
+    if output is not None:
+        check_writable(output)
+    rules = [each.rule for each in read_rules(file)]
+    found: dict[str, Places] = {}
+    for name in names:
+        found[name] = places_of_rules(read_network(simplify(read_graph(name))), rules)
+        click.echo(f"{row_name(name)}: {_counted(found[name])}")
+    _print(found, [rule.name for rule in rules])
+    if output is not None:
+        write_objects(output, {"rules": len(rules)}, list(_rows(found)))
+
+
+def _counted(places: Places) -> str:
+    matching = sum(map(bool, places.values()))
+    return f"{sum(places.values())} places, {matching} of {len(places)} rules"
+
+
+def _print(found: Mapping[str, Places], rules: Sequence[str]) -> None:
+    """A row for each rule that matches somewhere, the totals, and the names of the others."""
+    totals = {rule: sum(places[rule] for places in found.values()) for rule in rules}
+    used = sorted((rule for rule in rules if totals[rule]), key=lambda rule: -totals[rule])
+    rows = [_row(rule, [found[name][rule] for name in found], totals[rule]) for rule in used]
+    sums = [sum(places.values()) for places in found.values()]
+    kinds = [sum(map(bool, places.values())) for places in found.values()]
+    rows += [_row("places", sums, sum(sums)), _row("rules", kinds, len(used))]
+    print_table(("rule", *(short_name(name) for name in found), "total"), rows)
+    idle = [rule for rule in rules if not totals[rule]]
+    click.echo(f"{len(used)} of {len(rules)} rules match somewhere")
+    if idle:
+        click.echo(f"{len(idle)} match nowhere: {', '.join(idle)}")
+
+
+def _row(name: str, counts: Sequence[int], total: int) -> tuple[str, ...]:
+    return (name, *(str(count) if count else "." for count in counts), str(total))
+
+
+def _rows(found: Mapping[str, Places]) -> list[dict[str, object]]:
+    return [
+        {
+            "model": row_name(name),
+            "places": sum(places.values()),
+            "rules": {rule: count for rule, count in places.items() if count},
+        }
+        for name, places in found.items()
+    ]

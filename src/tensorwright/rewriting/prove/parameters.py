@@ -1,0 +1,226 @@
+"""Rules with parameter variables: the cases that a proof for all values of them has.
+
+    split0[_axis, x._axis](concat[_axis](?x, ?y)) == ?x
+    cases       _axis = 0, 1, 2, 3, each at the ranks that have such a dimension
+    conv2d[_h, _v, _pad, _act](concat[0](?x, ?y), ?w) == concat[0](...)
+    cases       _pad is `same` or any other, _act is none or relu; _h and _v are any number
+
+What has few values up to the largest rank, a dimension, a permutation, a word of a list, is written
+out.  The others are left open: a number is a size `_h_` of which nothing is known but that it is at
+least 1 (0 where the operator takes it), a word is one of which nothing is known but its form.
+
+Theorem.  A case in which a variable is open holds for all its values.  Proof: its proof applies
+axioms that hold for all values of the parameter at which the open one stands (an axiom of a given
+value does not match), where their conditions and the shapes of their terms follow for all numbers.
+So each of its steps holds when a value takes the place of the open one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from itertools import permutations, product
+from math import prod
+from typing import TypeAlias
+
+from tensorwright.base import UsageError
+from tensorwright.rewriting.dims import Dim, Extent, Size, atoms_of
+from tensorwright.rewriting.egraph import is_parameter_variable
+from tensorwright.rewriting.operators import Parameter, operator_named
+from tensorwright.rewriting.prove.instances import concrete_rule
+from tensorwright.rewriting.prove.problem import MAX_RANK, longest_list, problems_of
+from tensorwright.rewriting.terms import (
+    Different,
+    Param,
+    Reordered,
+    Rule,
+    applications,
+    names_in,
+    names_of,
+)
+from tensorwright.rewriting.text import rule_text
+
+Places: TypeAlias = tuple[tuple[Parameter, bool], ...]
+"""The parameters at which a variable stands, and whether it is the last of its application."""
+Values: TypeAlias = dict[str, tuple[Param, ...]]
+
+
+def places_of(rule: Rule) -> dict[str, Places]:
+    """The parameter variables of a rule, and where each stands.
+
+    Raises:  UsageError for one that stands nowhere alone, or at parameters of different kinds.
+    """
+    found: dict[str, list[tuple[Parameter, bool]]] = {}
+    named: dict[str, None] = {}
+    for each in applications(*rule.left, *rule.right):
+        kinds = operator_named(each.operator).parameters
+        for place, param in enumerate(each.params):
+            if isinstance(param, str) and is_parameter_variable(param) and kinds:
+                kind = kinds[min(place, len(kinds) - 1)]
+                found.setdefault(param, []).append((kind, place == len(each.params) - 1))
+            elif isinstance(param, Reordered):
+                named.update(dict.fromkeys(param.names))
+            elif isinstance(param, Dim):
+                named.update(dict.fromkeys(names_of(atoms_of(param))))
+    for fact in rule.condition:
+        named.update(dict.fromkeys(sorted(names_in(fact))))
+    missing = [name for name in named if name.startswith("_") and name not in found]
+    if missing:
+        raise _fault(rule, f"{missing[0]} is no parameter of any operator")
+    places = {name: tuple(each) for name, each in found.items()}
+    for name, some in places.items():
+        if len({_kind(parameter) for parameter, _ in some}) > 1:
+            raise _fault(rule, f"{name} stands at parameters of different kinds")
+    return places
+
+
+def has_parameter_variables(rule: Rule) -> bool:
+    """Whether a rule speaks of all values of some parameter."""
+    if any(name.startswith("_") for fact in rule.condition for name in names_in(fact)):
+        return True
+    return any(
+        isinstance(param, Reordered) or (isinstance(param, str) and is_parameter_variable(param))
+        for each in applications(*rule.left, *rule.right)
+        for param in each.params
+    )
+
+
+def _fault(rule: Rule, reason: str) -> UsageError:
+    return UsageError(stage="rules", where=f"rule {rule_text(rule)}", reason=reason)
+
+
+def _kind(parameter: Parameter) -> str:
+    if parameter.is_word:
+        return "word"
+    if parameter.is_axis:
+        return "axis"
+    return "order" if parameter.is_order else "number"
+
+
+def is_of_several(places: Places) -> bool:
+    """Whether a variable stands for all parameters that are left, and not for one."""
+    return all(parameter.repeats and is_last for parameter, is_last in places)
+
+
+def cases_of(rule: Rule) -> tuple[Rule, ...]:
+    """The rules without variables that are proved for it: all together say what it says.
+
+    Raises:  UsageError for a variable whose kind is not known, or that stands for one parameter and
+             may be matched with several.
+    """
+    if not has_parameter_variables(rule):
+        return (rule,)
+    return tuple(dict.fromkeys(case for _, case in assigned_cases(rule)))
+
+
+def assigned_cases(rule: Rule) -> Iterator[tuple[Values, Rule]]:
+    """The cases, each with what the variables stand for in it.
+
+    Raises:  UsageError as `cases_of`.
+    """
+    places = places_of(rule)
+    for name, some in places.items():
+        if any(each.repeats and is_last for each, is_last in some) and not is_of_several(some):
+            raise _fault(rule, f"{name} stands for one parameter, and for all that are left")
+    values = [tuple(_cases(name, each)) for name, each in places.items()]
+    longest = max(MAX_RANK, longest_list(rule))
+    for chosen in product(*values):
+        assigned = dict(zip(places, chosen, strict=True))
+        case = concrete_rule(rule, assigned)
+        is_excluded = any(isinstance(fact, Different) for fact in case.condition)
+        if not is_excluded and longest_list(case) <= longest:
+            yield assigned, case
+
+
+def case_count(rule: Rule) -> int:
+    """How many cases a rule has at most; those that do not fit included."""
+    return prod(len(tuple(_cases(name, each))) for name, each in places_of(rule).items())
+
+
+def fitting_values(rule: Rule) -> dict[str, set[tuple[Param, ...]]]:
+    """What each variable may stand for where both sides are well-typed, of all cases together: a
+    size where it may be any.
+    """
+    found: dict[str, set[tuple[Param, ...]]] = {}
+    for assigned, case in assigned_cases(rule):
+        for problem in problems_of(case):
+            for name, value in assigned.items():
+                told = (
+                    problem.known.normal(each) if isinstance(each, Dim) else each for each in value
+                )
+                found.setdefault(name, set()).add(tuple(told))
+    return found
+
+
+def _cases(name: str, places: Places) -> Iterator[tuple[Param, ...]]:
+    """The values of a variable that are written out, and what it is where it is left open."""
+    parameter = places[0][0]
+    if parameter.is_word:
+        if not all(each.form for each, _ in places):
+            shared = set(parameter.words).intersection(*(each.words for each, _ in places))
+            yield from ((word,) for word in sorted(shared))
+            return
+        yield from ((word,) for word in parameter.apart)
+        yield (f"{name}_",)
+    elif parameter.is_axis:
+        yield from ((axis,) for axis in range(MAX_RANK))
+    elif parameter.is_order:
+        for rank in range(1, MAX_RANK + 1):
+            yield from permutations(range(rank))
+    elif is_of_several(places):
+        for count in range(1, MAX_RANK + 1):
+            yield tuple(_open(f"{name}:{at}", places) for at in range(count))
+    else:
+        yield (_open(name, places),)
+
+
+def _open(name: str, places: Places) -> Size:
+    """A size of which nothing is known: names that end so are those of no solved extent."""
+    size = Dim.of(Extent(f"{name}_", 0))
+    return size if any(each.least for each, _ in places) else size - 1
+
+
+def sampled_instances(rule: Rule, count: int, seed: int) -> Iterator[Rule]:
+    """Some rules that it is for given values, at random; those that its condition excludes, not."""
+    if not has_parameter_variables(rule):
+        yield rule
+        return
+    places = places_of(rule)
+    chance = random.Random(seed)
+    for attempt in range(count):
+        values = random_values(places, chance, 3 + attempt // 8)
+        found = concrete_rule(rule, values)
+        if not any(isinstance(fact, Different) for fact in found.condition):
+            yield found
+
+
+def random_values(places: Mapping[str, Places], chance: random.Random, largest: int) -> Values:
+    """Values of parameter variables, by the parameters at which they stand."""
+    return {
+        name: _random_value(*_most_exacting(each), chance, largest) for name, each in places.items()
+    }
+
+
+def _most_exacting(places: Places) -> tuple[Parameter, bool]:
+    """The place that decides: the last that takes no size, else one at which it is one of many."""
+    others = [place for place in places if not place[0].is_size]
+    return others[-1] if others else min(places, key=lambda place: place[1])
+
+
+def _random_value(
+    parameter: Parameter, is_last: bool, chance: random.Random, largest: int
+) -> tuple[Param, ...]:
+    if parameter.is_word:
+        return (chance.choice((*parameter.words, *parameter.samples)),)
+    if parameter.repeats and parameter.is_size:
+        count = chance.randint(1, MAX_RANK) if is_last else 1
+        return tuple(chance.randint(1, largest) for _ in range(count))
+    if parameter.is_order:
+        return chance.choice(list(permutations(range(chance.randint(2, MAX_RANK)))))
+    if parameter.is_axis:
+        return (chance.randint(0, MAX_RANK - 1),)
+    if parameter.name.startswith("stride"):
+        return (chance.choice((1, 1, 2)),)
+    if parameter.is_size:
+        return (chance.randint(parameter.least, largest),)
+    return (chance.choice((1, 2, 3)),)

@@ -1,0 +1,205 @@
+"""Whether a rule is another one for some tensors and parameters.
+
+    relu(transpose[1, 0](?x)) == transpose[1, 0](relu(?x))       is
+    relu(transpose[_p](?y)) == transpose[_p](relu(?y))           for y = ?x and _p = 1, 0
+
+What a rule says for all tensors and all values it says for these: so a special case of what is true
+is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tensorwright.rewriting.dims import Dim, Extent, Size, atoms_of, value_of
+from tensorwright.rewriting.egraph import is_parameter_variable
+from tensorwright.rewriting.terms import (
+    AtLeast,
+    ConditionAtom,
+    Different,
+    Divides,
+    Equal,
+    Input,
+    Param,
+    Rank,
+    Reordered,
+    Rule,
+    Term,
+)
+
+Values: TypeAlias = Mapping[str, tuple[Param, ...]]
+_Later: TypeAlias = tuple[Dim | Reordered, tuple[Param, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """What the variables of a general rule stand for in a special case of it.
+
+    is_turned   whether the general one is read from right to left
+    """
+
+    terms: Mapping[str, Term]
+    params: Values
+    is_turned: bool
+
+    @property
+    def is_renaming(self) -> bool:
+        """Whether parameter variables stand for as many others."""
+        names = [value[0] for value in self.params.values() if len(value) == 1]
+        return len(set(names)) == len(self.params) and all(
+            is_parameter_variable(name) for name in names
+        )
+
+
+def special_case(rule: Rule, general: Rule) -> Special | None:
+    """What variables of a general rule stand for in this one; None where it is not known to be one.
+
+    Each atom of the general condition must be true, or stand in the condition of the rule.
+    """
+    sides = ((rule.left, False), (rule.right, True))
+    for left, is_turned in sides:
+        right = rule.left if is_turned else rule.right
+        found = _Matching()
+        if len(left) != len(general.left):
+            return None
+        pairs = zip((*general.left, *general.right), (*left, *right), strict=True)
+        later: list[_Later] = []
+        if not all(found.term(one, other, later) for one, other in pairs):
+            continue
+        if all(found.computed(one) == other for one, other in later) and all(
+            found.holds(fact, rule.condition) for fact in general.condition
+        ):
+            return Special(found.terms, found.params, is_turned)
+    return None
+
+
+@dataclass(slots=True)
+class _Matching:
+    terms: dict[str, Term] = field(default_factory=dict)
+    params: dict[str, tuple[Param, ...]] = field(default_factory=dict)
+
+    def term(self, pattern: Term, term: Term, later: list[_Later]) -> bool:
+        """Bind the variables of a pattern; what is computed from them is compared later."""
+        if isinstance(pattern, Input):
+            return self.terms.setdefault(pattern.name, term) == term
+        if isinstance(term, Input) or pattern.operator != term.operator:
+            return False
+        return self._params(pattern.params, term.params, later) and all(
+            self.term(one, other, later) for one, other in zip(pattern.args, term.args, strict=True)
+        )
+
+    def _params(
+        self,
+        wanted: tuple[Param, ...],
+        actual: tuple[Param, ...],
+        later: list[_Later],
+    ) -> bool:
+        *first, last = wanted or (0,)
+        rest = actual[len(first) :]
+        if isinstance(last, Reordered):
+            later.append((last, rest))
+        elif isinstance(last, str) and is_parameter_variable(last):
+            if not rest or self.params.setdefault(last, rest) != rest:
+                return False
+        else:
+            first, rest = list(wanted), ()
+        wanted, actual = tuple(first), actual[: len(actual) - len(rest)]
+        if len(wanted) != len(actual):
+            return False
+        for param, own in zip(wanted, actual, strict=True):
+            if isinstance(param, str) and is_parameter_variable(param):
+                if self.params.setdefault(param, (own,)) != (own,):
+                    return False
+            elif isinstance(param, Dim | Reordered):
+                later.append((param, (own,)))
+            elif param != own:
+                return False
+        return True
+
+    def computed(self, param: Dim | Reordered) -> tuple[Param, ...] | None:
+        """What parameters are where all variables are bound; None where that is not known."""
+        if isinstance(param, Dim):
+            size = self.size(param)
+            return None if size is None else (size,)
+        value = param.value(self.params)
+        if value is not None:
+            return value
+        names = tuple(self._renamed(name) for name in (param.elements, param.places))
+        return (Reordered(*names),) if all(names) else None
+
+    def _renamed(self, name: str) -> str:
+        mark, own = ("~", name[1:]) if name.startswith("~") else ("", name)
+        value = self.params.get(own, ())
+        if len(value) == 1 and isinstance(value[0], str) and is_parameter_variable(value[0]):
+            return mark + value[0]
+        return ""
+
+    def size(self, size: Size) -> Size | None:
+        if isinstance(size, int):
+            return size
+        values: dict[Extent, Size] = {}
+        for extent in atoms_of(size):
+            value = self._extent(extent)
+            if value is None:
+                return None
+            values[extent] = value
+        return value_of(size, values)
+
+    def _extent(self, extent: Extent) -> Size | None:
+        if extent.name.startswith("_"):
+            (value, *others) = self.params.get(extent.name, ("",))
+            if isinstance(value, str) and is_parameter_variable(value) and not others:
+                return Dim.of(Extent(value, 0))
+            return value if isinstance(value, int | Dim) and not others else None
+        term = self.terms.get(extent.name)
+        if not isinstance(term, Input):
+            return None
+        if not extent.variable:
+            return Dim.of(Extent(term.name, extent.axis))
+        (axis, *others) = self.params.get(extent.variable, ("",))
+        if others or not isinstance(axis, int | str) or axis == "":
+            return None
+        own = Extent(term.name, axis) if isinstance(axis, int) else Extent(term.name, -1, axis)
+        return Dim.of(own)
+
+    def holds(self, fact: ConditionAtom, given: Iterable[ConditionAtom]) -> bool:
+        """Whether an atom of the general condition is true, or is given."""
+        match fact:
+            case Rank(name, rank):
+                term = self.terms.get(name)
+                return isinstance(term, Input) and Rank(term.name, rank) in given
+            case Different(left, right):
+                one, other = self.params.get(left, ()), self.params.get(right, ())
+                names = [str(*value) for value in (one, other) if len(value) == 1]
+                if len(names) == 2 and all(map(is_parameter_variable, names)):
+                    return Different(*names) in given or Different(*names[::-1]) in given
+                return (
+                    bool(one and other)
+                    and one != other
+                    and not any(
+                        isinstance(each, str) and is_parameter_variable(each)
+                        for each in (*one, *other)
+                    )
+                )
+            case Equal(a, b) | AtLeast(a, b) | Divides(a, b):
+                left_size, right_size = self.size(a), self.size(b)
+        if left_size is None or right_size is None:
+            return False
+        told = type(fact)(left_size, right_size)
+        return told in given or _is_true(told)
+
+
+def _is_true(fact: Equal | AtLeast | Divides) -> bool:
+    """Whether an atom is true whatever the extents are."""
+    match fact:
+        case Equal(left, right):
+            return left == right
+        case AtLeast(left, right):
+            gap = left - right
+            return isinstance(gap, int) and gap >= 0
+        case Divides(divisor, number):
+            if isinstance(divisor, int) and isinstance(number, int):
+                return divisor != 0 and number % divisor == 0
+            return divisor in (1, number)

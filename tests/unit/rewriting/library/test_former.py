@@ -1,0 +1,33 @@
+"""Of the 360 rules that shipped when each was bound to one stride, padding, activation, axis and
+permutation, each is said by those that ship now.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tensorwright.rewriting import Rule, rule_text
+from tensorwright.rewriting.egraph import Limits
+from tensorwright.rewriting.library import load_library, read_library
+from tensorwright.rewriting.prove import special_case
+from tensorwright.rewriting.prune import derive, rule_set
+
+TEXT = (Path(__file__).parent / "former.rules").read_text(encoding="utf-8")
+FORMER = [each.rule for each in read_library(TEXT.splitlines())]
+SHIPPED = [each.rule for each in load_library()]
+RULES = rule_set(SHIPPED)
+LIMITS = Limits(rounds=8, nodes=4000, matches=400)
+
+
+def test_the_file_is_shorter() -> None:
+    assert len(FORMER) == 360
+    assert len(SHIPPED) < 0.6 * len(FORMER)
+
+
+@pytest.mark.parametrize("rule", FORMER, ids=lambda rule: rule.name)
+def test_a_former_rule_is_an_instance_or_follows(rule: Rule) -> None:
+    if any(special_case(rule, general) is not None for general in SHIPPED):
+        return
+    assert derive(rule, RULES, LIMITS) is not None, rule_text(rule)
