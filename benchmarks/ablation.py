@@ -35,7 +35,7 @@ from search_lab import ROUND, THREADS, Curve, Lab, MakeStrategy, Search, mean_at
 from tensorwright.base import UsageError, detect_target
 from tensorwright.pipeline import prepare
 from tensorwright.records import detect_hardware, now_utc
-from tensorwright.tuning.features import Featurizer
+from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.models import make_model
 from tensorwright.tuning.session.session import merge
 from tensorwright.tuning.space import Space
@@ -81,7 +81,8 @@ FULL = Plan(("C2D.3", "GMM.3", "DEP.3"), 3, 1024, "mobilenet_v2", 200)
 
 def _guides(seed: int) -> ModelGuides:
     target = detect_target()
-    return ModelGuides(make_model(target, THREADS, seed), Featurizer, target)
+    model = make_model(target, THREADS, seed)
+    return ModelGuides(lambda: model, STATEMENT.open, target)
 
 
 def guided(options: EvolutionOptions | None = None) -> MakeStrategy:

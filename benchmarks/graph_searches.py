@@ -30,7 +30,7 @@ from tensorwright.records import now_utc
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
 from tensorwright.rewriting.egraph import BudgetSpent
 from tensorwright.rewriting.extraction import cheapest_dag, cheapest_exact, write_egraph
-from tensorwright.rewriting.library import load_library, load_schemas
+from tensorwright.rewriting.library import load_library
 from tensorwright.rewriting.networks import (
     NetworkExtraction,
     NetworkRules,
@@ -76,7 +76,7 @@ def measure(name: str, graph: Graph, limit_s: float, egraphs: Path | None) -> Ro
     pricing = open_pricing(target, THREADS)
     assert pricing is not None, "the time model ships"
     prices = ProgramPrices(target, pricing)
-    rules = network_rules((*(each.rule for each in load_library()), *load_schemas()))
+    rules = network_rules([each.rule for each in load_library()])
     whole = operator_seconds(graph, prices)  # asks for all prices, so that no way pays for them
     network = read_network(graph)
     found, rules_s = _timed(lambda: saturate_network(network, rules))

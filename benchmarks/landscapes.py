@@ -38,7 +38,7 @@ from tensorwright.base import Target
 from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.graph import as_program
 from tensorwright.records import Record, Status, now_utc
-from tensorwright.schedule import ScheduleState, state_of
+from tensorwright.schedule import state_of
 from tensorwright.tuning.models import BoostedModel, BoostedSettings
 from tensorwright.tuning.space import Sketch, Space, space_of
 from tensorwright.tuning.strategies import (
@@ -283,11 +283,8 @@ class Knobs:
 
 def guides_of(space: Space, seed: int) -> ModelGuides:
     """Trees that start from nothing."""
-
-    def make_features(state: ScheduleState, target: Target) -> Knobs:
-        return Knobs(space)
-
-    return ModelGuides(BoostedModel(BoostedSettings(seed=seed)), make_features, TARGET)
+    model = BoostedModel(BoostedSettings(seed=seed))
+    return ModelGuides(lambda: model, lambda state, target, space: Knobs(space), TARGET)
 
 
 # The searches

@@ -34,7 +34,7 @@ from tensorwright.tuning.comparison import (
     race,
     search_trials,
 )
-from tensorwright.tuning.features import Featurizer
+from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.proposing import ModelProposer, ProposingModel, load_proposing_model
 from tensorwright.tuning.session.session import make_space
@@ -71,7 +71,8 @@ class Subject:
         """The best of each way, by the time model; "best" of all, a search's among them."""
         model = pretrained_model()
         assert model is not None, "the package comes with one"
-        guides = ModelGuides(PredictedTime(model, self.machine), Featurizer, self.target)
+        judge = PredictedTime(model, self.machine)
+        guides = ModelGuides(lambda: judge, STATEMENT.open, self.target)
         guide = guides(self.task, self.space, 0)
         options = EvolutionOptions(start_share=1.0)
         search = EvolutionarySearch(self.task, self.space, 0, guide, options)

@@ -10,7 +10,7 @@ from tests.unit.tuning.helpers import matmul
 
 from tensorwright.base import Target
 from tensorwright.schedule import state_of
-from tensorwright.tuning.features import Featurizer
+from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.models import RandomModel, RooflineModel, machine_of
 from tensorwright.tuning.space import Space, space_of
 from tensorwright.tuning.strategies import (
@@ -30,8 +30,8 @@ SPACE = space_of(state_of(TASK.workload), TARGET)
 MakeGuide = Callable[[Task, Space, int], Guide]
 MAKERS: dict[str, MakeGuide] = {
     "random": lambda task, space, seed: RandomGuide(seed),
-    "random model": ModelGuides(RandomModel(), Featurizer, TARGET),
-    "roofline": ModelGuides(RooflineModel(machine_of(TARGET, 2)), Featurizer, TARGET),
+    "random model": ModelGuides(RandomModel, STATEMENT.open, TARGET),
+    "roofline": ModelGuides(lambda: RooflineModel(machine_of(TARGET, 2)), STATEMENT.open, TARGET),
 }
 
 

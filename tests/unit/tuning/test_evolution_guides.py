@@ -14,7 +14,7 @@ from tests.unit.tuning.helpers import matmul
 from tensorwright.base import ScheduleError
 from tensorwright.records import Record, Status
 from tensorwright.schedule import state_of
-from tensorwright.tuning.features import Featurizer
+from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.models import RandomModel, RooflineModel, Sample, machine_of
 from tensorwright.tuning.space import Sketch, space_of
 from tensorwright.tuning.strategies import (
@@ -104,8 +104,10 @@ def test_a_search_of_a_real_program_by_real_features() -> None:
     space = space_of(state_of(workload), target)
     options = EvolutionOptions(population=32, generations=1)
     found = []
-    for model in (RooflineModel(machine_of(target, 2)), RandomModel(), RandomModel()):
-        factory = EvolutionFactory(ModelGuides(model, Featurizer, target), options)
+    roofline = RooflineModel(machine_of(target, 2))
+    for make_model in (lambda: roofline, RandomModel, RandomModel):
+        guides = ModelGuides(make_model, STATEMENT.open, target)
+        factory = EvolutionFactory(guides, options)
         strategy = factory(Task(workload), space, 0)
         first = strategy.propose(8)
         records = [

@@ -14,7 +14,7 @@ from tensorwright.pipeline import prepare
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.datasets import Shares, varied_candidates
-from tensorwright.tuning.features import FEATURE_NAMES, Featurizer
+from tensorwright.tuning.features import FEATURE_NAMES, STATEMENT
 from tensorwright.tuning.models import RooflineModel, machine_of
 from tensorwright.tuning.pretraining import (
     CONDITIONS,
@@ -196,7 +196,9 @@ def test_varied_candidates_are_the_same_each_time_and_begin_with_the_default() -
         task = Task(workload)
 
         def draw(task: Task = task, space: object = space) -> list[str]:
-            guide = ModelGuides(RooflineModel(MACHINE), Featurizer, TARGET)(task, space, 1)
+            guide = ModelGuides(lambda: RooflineModel(MACHINE), STATEMENT.open, TARGET)(
+                task, space, 1
+            )
             found = varied_candidates(task, space, guide, 16, 1, Shares(by_rule=0.5))
             return [each.trace for each in found]
 

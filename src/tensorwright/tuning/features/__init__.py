@@ -9,6 +9,7 @@ from tensorwright.tuning.features.feature_set import (
     LOOP_TREE,
     STATEMENT,
     FeatureSet,
+    OpenSource,
     feature_set,
 )
 from tensorwright.tuning.features.featurizer import Featurizer, Plan, features_of, lower_sketch
@@ -29,6 +30,7 @@ __all__ = [
     "FeatureSet",
     "FeatureSource",
     "Featurizer",
+    "OpenSource",
     "Plan",
     "feature_set",
     "features_of",

@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from tensorwright.base import Target
-from tensorwright.schedule import state_of
-from tensorwright.tuning.features import STATEMENT, FeatureSet
+from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.learning.kept_model import ModelFile
 from tensorwright.tuning.learning.options import Learning
 from tensorwright.tuning.models import CostModel, LearnedModel, SavedModel, load_model, make_model
-from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.model_guide import ModelGuide
-from tensorwright.tuning.task import Task
-
-
-class LearnedGuides:
-    """Makes the guides of the tasks of a session.
-
-    make_model   the model of a task; the same one for all, where features are shared
-    """
-
-    def __init__(
-        self, make_model: Callable[[], CostModel], features: FeatureSet, target: Target
-    ) -> None:
-        self._make_model = make_model
-        self._features = features
-        self._target = target
-
-    def __call__(self, task: Task, space: Space, seed: int) -> ModelGuide:
-        """The guide of a task."""
-        workload = task.workload
-        source = self._features.open(state_of(workload), self._target, space)
-        return ModelGuide(workload.key, space, source, self._make_model())
+from tensorwright.tuning.strategies.model_guide import ModelGuides
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +21,7 @@ class SessionLearning:
     before   what the session started from
     """
 
-    make_guide: LearnedGuides
+    make_guide: ModelGuides
     shared: LearnedModel | None = None
     file: ModelFile | None = None
     before: SavedModel | None = None
@@ -89,6 +65,6 @@ def open_learning(
         )
 
     if not features.is_shared:
-        return SessionLearning(LearnedGuides(make, features, target))
+        return SessionLearning(ModelGuides(make, features.open, target))
     model = make()
-    return SessionLearning(LearnedGuides(lambda: model, features, target), model, file, before)
+    return SessionLearning(ModelGuides(lambda: model, features.open, target), model, file, before)

@@ -18,7 +18,7 @@ from tensorwright.tuning.datasets import (
     measure_candidates,
     varied_candidates,
 )
-from tensorwright.tuning.features import Featurizer
+from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.models import CostModel, RooflineModel
 from tensorwright.tuning.pretraining.conditions import Conditions
@@ -99,7 +99,7 @@ class Collector:
     ) -> list[Record]:
         task = Task(workload)
         space = space_of(state_of(workload), target)
-        guide = ModelGuides(model, Featurizer, target)(task, space, setting.seed)
+        guide = ModelGuides(lambda: model, STATEMENT.open, target)(task, space, setting.seed)
         candidates = varied_candidates(
             task, space, guide, self._programs, setting.seed, self._shares
         )

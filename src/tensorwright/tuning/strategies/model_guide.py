@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 
 from tensorwright.base import Target, TensorwrightError
-from tensorwright.schedule import ScheduleState, state_of
+from tensorwright.schedule import state_of
+from tensorwright.tuning.features import FeatureSource, OpenSource
 from tensorwright.tuning.models import CostModel, Features, Sample
-from tensorwright.tuning.space.sketch import Sketch, Space
+from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.guide import Scores
 from tensorwright.tuning.strategies.history import Outcome
 from tensorwright.tuning.strategies.population import Genes, Population, by_sketch
 from tensorwright.tuning.task import Task
-
-
-class FeatureSource(Protocol):
-    """Gives the features of the programs of one workload."""
-
-    def of_sketch(self, sketch: Sketch, genes: Genes) -> Features:
-        """Shapes:  genes (programs, choices) -> (programs, statements, features)"""
-
-
-MakeFeatures = Callable[[ScheduleState, Target], FeatureSource]
 
 
 class ModelGuide:
@@ -82,16 +72,21 @@ class ModelGuide:
 
 
 class ModelGuides:
-    """Makes the guides of the tasks of one session, around one model."""
+    """Makes the guides of the tasks of a session.
 
-    def __init__(self, model: CostModel, make_features: MakeFeatures, target: Target) -> None:
-        self._model = model
-        self._make_features = make_features
+    make_model   the model of a task; the same one for all, where features are shared
+    open_features   gives the features of the programs of a task
+    """
+
+    def __init__(
+        self, make_model: Callable[[], CostModel], open_features: OpenSource, target: Target
+    ) -> None:
+        self._make_model = make_model
+        self._open_features = open_features
         self._target = target
 
     def __call__(self, task: Task, space: Space, seed: int) -> ModelGuide:
         """The guide of a task."""
         workload = task.workload
-        state = state_of(workload)
-        features = self._make_features(state, self._target)
-        return ModelGuide(workload.key, space, features, self._model)
+        source = self._open_features(state_of(workload), self._target, space)
+        return ModelGuide(workload.key, space, source, self._make_model())
