@@ -27,6 +27,8 @@ from tensorwright.expr import (
 from tensorwright.schedule import ALGORITHMS, Algorithm, find_convolution, winograd_matrices
 
 SIZES = {"winograd2": 4, "winograd3": 5, "winograd4": 6, "winograd6": 8}
+WINOGRAD = tuple(each for each in ALGORITHMS if each.name in SIZES)
+(IM2COL,) = (each for each in ALGORITHMS if each.name == "im2col")
 EXACT = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda each: each.name)
 
 
@@ -126,7 +128,7 @@ def test_more_products_than_points_are_refused() -> None:
 
 def test_multiplications_are_fewer() -> None:
     """The product of the parts folds over the channels alone."""
-    for algorithm in ALGORITHMS:
+    for algorithm in WINOGRAD:
         rewritten = algorithm.rewrite(plain((24, 24), 3, 2, 1, DType.F32))
         assert rewritten is not None
         stages = {each.name: each for each in topological_order(rewritten)}
@@ -207,14 +209,39 @@ def convolution_like(name: str) -> Compute:
             )
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["strided", "dilated", "grouped by rows", "one direction", "flipped taps", "maximum", "sum"],
-)
-def test_other_expressions_are_left_alone(name: str) -> None:
+LIKE = ["strided", "dilated", "grouped by rows", "one direction", "flipped taps", "maximum", "sum"]
+
+
+@pytest.mark.parametrize("name", LIKE)
+def test_winograd_leaves_other_expressions_alone(name: str) -> None:
     tensor = convolution_like(name)
     assert find_convolution(tensor) is None
-    assert all(algorithm.rewrite(tensor) is None for algorithm in ALGORITHMS)
+    assert all(algorithm.rewrite(tensor) is None for algorithm in WINOGRAD)
+
+
+@pytest.mark.parametrize("name", LIKE)
+def test_columns_are_written_for_any_window(name: str) -> None:
+    assert error(convolution_like(name), IM2COL) == 0
+
+
+def test_columns_lie_as_the_data_does() -> None:
+    for tensor, axes in (
+        (plain((8, 8), 2, 2, 0, DType.F32), ["ic", "kh", "kw", "n", "h", "v"]),
+        (channels_last((8, 8), 2, 2, DType.F32), ["n", "h", "v", "kh", "kw", "ic"]),
+    ):
+        rewritten = IM2COL.rewrite(tensor)
+        assert rewritten is not None
+        (columns,) = (e for e in topological_order(rewritten) if e.name == "y_columns")
+        assert isinstance(columns, Compute)
+        assert [axis.name for axis in columns.axes] == axes
+
+
+def test_what_has_no_window_or_no_reuse_has_no_columns() -> None:
+    x, k = placeholder("x", (9, 4)), reduce_axis("k", 3)
+    product = compute("y", (9, 5), lambda i, j: sum_over(x[i, k] * x[j, k], k))
+    pooled = compute("y", (7, 4), lambda i, c: sum_over(x[i + k, c], k))
+    assert IM2COL.rewrite(product) is None
+    assert IM2COL.rewrite(pooled) is None
 
 
 def test_low_precision_is_left_alone() -> None:

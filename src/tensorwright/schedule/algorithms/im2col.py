@@ -42,8 +42,8 @@ def rewrite_as_im2col(tensor: Compute) -> Compute | None:
 
 def _is_window(load: Load, tensor: Compute) -> bool:
     """Whether a tap moves along an operand together with a position, and some axis does not."""
-    taps = {axis.var for axis in tensor.reduce_axes}
-    places = {axis.var for axis in tensor.axes if axis.extent != 1}
+    taps = {axis.var for axis in tensor.reduce_axes if axis.extent != 1}
+    places = {axis.var for axis in tensor.axes}
     read = free_vars(*load.indices)
     slides = any(free_vars(i) & taps and free_vars(i) & places for i in load.indices)
     return slides and bool(places - read)
