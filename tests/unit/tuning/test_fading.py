@@ -75,9 +75,9 @@ def test_the_weight_is_judged_again_when_there_are_more() -> None:
     model.observe(made_up("a", 8, 3, 1))
     model.refit()
     assert model._weighed == 48
-    model.observe(made_up("a", 8, 3, 2))
+    model.observe(made_up("a", 16, 3, 2))
     model.refit()
-    assert model._weighed == 64
+    assert model._weighed == 72
 
 
 def test_censored_programs_do_not_judge() -> None:
