@@ -61,7 +61,7 @@ def test_where_a_model_was_trained_before_less_is_tried_blindly() -> None:
     assert isinstance(evolution, EvolutionarySearch)
     assert evolution.options.start_share < 1.0
     kinds = [each for each in (annealing, vanilla, own) if isinstance(each, AnnealingSearch)]
-    assert [each.options.random_first for each in kinds] == [0, 64, 32]
+    assert [each.options.random_first for each in kinds] == [0, 64, 64]
 
 
 def test_an_unknown_name_is_refused_with_a_list() -> None:

@@ -111,7 +111,7 @@ class AnnealingOptions:
     pick: Pick = Pick.COVERING
     variety: float = 1.0
     epsilon: float = 0.06
-    random_first: int = 32
+    random_first: int = 64
     start_share: float = 0.5
     refine_share: float = 0.0
 
