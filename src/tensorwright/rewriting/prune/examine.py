@@ -128,8 +128,11 @@ def examine(question: Question) -> Examined:
 
 
 def instead_of(rule: Rule, others: RuleSet) -> RuleSet:
-    """The rules that a rule may be dropped for: a simple rule is of more use than a large one."""
-    return others.smaller_than(larger_side(rule) + 1)
+    """The rules that a rule may be dropped for: a simple rule is of more use than a large one, and
+    one of one root is found where one of several roots is not.
+    """
+    found = others.smaller_than(larger_side(rule) + 1)
+    return found.of_one_root() if len(rule.left) == 1 else found
 
 
 def decide(rule: Rule, limits: Limits | None = None) -> Holds | Fails:

@@ -20,7 +20,7 @@ from itertools import combinations
 from tensorwright.rewriting.dims import Dim, Extent, Size, resized
 from tensorwright.rewriting.operators import MOVING, Parameter, operator_named
 from tensorwright.rewriting.prove import case_count, fitting_values, has_parameter_variables
-from tensorwright.rewriting.prune.ruleset import usable_directions
+from tensorwright.rewriting.prune.ruleset import larger_side, usable_directions
 from tensorwright.rewriting.terms import (
     Apply,
     ConditionAtom,
@@ -37,6 +37,8 @@ from tensorwright.rewriting.terms import (
 )
 
 _MOST_CASES = 600
+_MOST_OPERATORS = 3
+"""How many cases are proved at most; in how large a rule whole shapes are freed."""
 _NAMES = {
     "stride_h": "_h",
     "stride_w": "_v",
@@ -62,12 +64,18 @@ class _Slot:
     def is_axis(self) -> bool:
         return self.kind == "axis"
 
+    @property
+    def is_shape(self) -> bool:
+        return self.kind == "size"
+
 
 def freed(rule: Rule, is_proved: Callable[[Rule], bool]) -> Rule:
     """The rule for all parameters for which it is proved; itself if there are no more."""
     if has_parameter_variables(rule):
         return rule
     slots = _slots(rule)
+    if larger_side(rule) > _MOST_OPERATORS:
+        slots = tuple(slot for slot in slots if not slot.is_shape)
     others = tuple(slot for slot in slots if not slot.is_axis)
     groups = dict.fromkeys((slots, others, *((slot,) for slot in slots)))
     found = rule
