@@ -36,7 +36,7 @@ from tensorwright.rewriting.prove.problem import (
     problems_of,
 )
 from tensorwright.rewriting.prove.ranks import largest_rank, reduced
-from tensorwright.rewriting.prove.refute import has_values, refute
+from tensorwright.rewriting.prove.refute import divides, has_values, refute
 from tensorwright.rewriting.prove.saturate import Saturation, saturate
 from tensorwright.rewriting.prove.specialization import special_case
 from tensorwright.rewriting.terms import Rule, operator_names
@@ -106,7 +106,7 @@ def prove(
     found = refute(tried, _FEWEST if is_general else _FEW)
     if found is not None:
         return Refuted(rule, found)
-    if not has_values(tried):
+    if not has_values(tried) if tried else divides(rule):
         return Unknown(rule, "a divisor seems to be zero whatever the inputs: nothing is compared")
     search = _Proofs(used, limits, smt)
     parts: list[_Part] = []

@@ -99,6 +99,12 @@ def _first(
     return None
 
 
+def divides(rule: Rule) -> bool:
+    """Whether a side has a divisor."""
+    names = operator_names(*rule.left, *rule.right)
+    return any(operator_named(n).structure is StructureKind.QUOTIENT for n in names)
+
+
 def has_values(problems: Iterable[Problem]) -> bool:
     """Whether at some inputs each root has finite elements on both sides.
 
@@ -106,8 +112,7 @@ def has_values(problems: Iterable[Problem]) -> bool:
     """
     for problem in problems:
         rule = problem.rule
-        names = operator_names(*rule.left, *rule.right)
-        if not any(operator_named(n).structure is StructureKind.QUOTIENT for n in names):
+        if not divides(rule):
             return True
         for seed, sample in product(range(1, _TRIES), islice(sample_shapes(problem, 1), 2)):
             values = evaluate_terms((*rule.left, *rule.right), _random_inputs(sample, seed))

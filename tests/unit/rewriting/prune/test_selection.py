@@ -53,7 +53,10 @@ def texts(rules: tuple[Rule, ...]) -> list[str]:
 def test_the_small_and_general_are_kept(selection: Selection) -> None:
     stamp = stamp_of()
     assert texts(selection.kept) == [
-        f"split-concat-to-input: split0[_axis, x1._axis](concat[_axis](?x1, ?x2)) == ?x1  [{stamp}]",
+        (
+            "split-concat-to-input: "
+            f"split0[_axis, x1._axis](concat[_axis](?x1, ?x2)) == ?x1  [{stamp}]"
+        ),
         f"transpose-transpose-to-input: transpose[1, 0](transpose[1, 0](?x1)) == ?x1  [{stamp}]",
         f"relu-relu-to-relu: relu(relu(?x1)) == relu(?x1)  [{stamp}]",
         (
