@@ -29,12 +29,14 @@ def fit(data: TrainingSet, margin: Column, settings: NetworkSettings) -> TreeGru
     """A network whose scores, added to the margin, make the loss of the settings small.
 
     Every step is on a batch of programs of as few workloads as fill it, and on its loss.  Equal
-    arguments give equal networks: one thread, seeded choices.
+    arguments give equal networks: one thread, seeded choices.  Whether the program around it takes
+    gradients does not matter.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return TreeGru(_fit(data, margin, settings))
+        with torch.enable_grad():
+            return TreeGru(_fit(data, margin, settings))
     finally:
         torch.set_num_threads(threads)
 
