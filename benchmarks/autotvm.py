@@ -185,7 +185,9 @@ def _model_file(lab: Lab, how: Variant, seed: int) -> Path:
 
 def page(plan: Plan, runs: Sequence[Run], library: Mapping[str, float]) -> str:
     """Tables of all experiments, Markdown."""
-    lines = ["# AutoTVM's experiments", "", f"{plan.seeds} seeds, {plan.trials} trials.", ""]
+    done = len({run.curve.seed for run in runs})
+    seeds = f"{done} of {plan.seeds} seeds, {plan.trials} trials."
+    lines = ["# AutoTVM's experiments", "", seeds, ""]
     for experiment in EXPERIMENTS:
         for subject in WORKLOADS:
             own = [r for r in runs if r.experiment == experiment and r.curve.subject == subject]
@@ -302,8 +304,8 @@ class Kept:
             for run in self.runs
         )
 
-    def write(self) -> None:
-        """Numbers, the page, and a figure of each experiment."""
+    def keep(self) -> None:
+        """Write the numbers."""
         content = {
             "plan": asdict(self._plan),
             "hardware": detect_hardware().fingerprint,
@@ -313,6 +315,10 @@ class Kept:
             "runs": [asdict(run) for run in self.runs],
         }
         write_atomically(self._path, json.dumps(content).encode())
+
+    def write(self) -> None:
+        """Numbers, the page, and a figure of each experiment."""
+        self.keep()
         text = page(self._plan, self.runs, self.library)
         write_atomically(self._out / "autotvm.md", text.encode())
         for experiment in EXPERIMENTS:
@@ -340,6 +346,7 @@ def run(plan: Plan, out: Path, experiments: Sequence[str]) -> None:
                             continue
                         found = search(lab, experiment, subject, variant, seed, plan)
                         kept.runs.append(found)
+                        kept.keep()
                         _tell(found, lab, started)
             kept.write()
     try:
