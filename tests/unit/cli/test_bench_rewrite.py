@@ -7,6 +7,7 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,13 +26,15 @@ from tensorwright.cli.bench.rewriting.rows import (
     read_rewrite,
     write_rewrite,
 )
-from tensorwright.graph import GraphBuilder, save_onnx, simplify
+from tensorwright.graph import GraphBuilder, Partition, save_onnx, simplify
+from tensorwright.records import RecordStore
+from tensorwright.tuning.session import Search, Setting
 from tensorwright.zoo import repeated_blocks
 
 COMMAND = importlib.import_module("tensorwright.cli.bench.rewriting.command")
 RUNS = importlib.import_module("tensorwright.cli.bench.rewriting.runs")
 FOUND = Searched(10, 8, {"merge": 2}, 1.5, 1.2, 1000, 2000, 99, "rounds", 4.0, 2.0, 6.0, 4.0, True)
-ROW = RewriteRow("one", FOUND, Measured(8.0, 2.0), Measured(3.0, 6.0), 1e-6)
+ROW = RewriteRow("one", FOUND, Measured(8.0, 2.0), {"onnxruntime": Measured(3.0, 6.0)}, 0, 1e-6)
 
 
 @pytest.fixture
@@ -67,8 +70,7 @@ def test_a_tiny_network_from_end_to_end(
     assert 0 < searched["loaded_bytes"] <= searched["peak_bytes"]
     assert searched["operators_before_s"] > searched["operators_after_s"] > 0
     assert searched["programs_before_s"] > searched["programs_after_s"] > 0
-    for runtime in ("ours", "peer"):
-        times = row[runtime]
+    for times in (row["ours"], row["peers"]["onnxruntime"]):
         assert times["gain"] == pytest.approx(times["before_ms"] / times["after_ms"])
         assert times["failure"] == ""
     assert 0 < row["max_rel_error"] < 1e-4
@@ -104,7 +106,33 @@ def test_without_the_peer_our_times_stay(
     (row,) = json.loads(path.read_text())["rows"]
     assert not row["searched"]["is_changed"]
     assert row["ours"]["gain"] == 1.0
-    assert row["peer"]["before_ms"] is None
+    assert row["peers"]["onnxruntime"]["before_ms"] is None
+
+
+def test_both_networks_are_tuned_with_one_budget(
+    invoke: Invoke, products: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tuned: list[tuple[int, float]] = []
+
+    def search(parts: Partition, setting: Setting, store: RecordStore, how: Search) -> object:
+        tuned.append((len(parts.workloads), how.budget.minutes or 0.0))
+        return SimpleNamespace(trials=5, is_interrupted=False)
+
+    monkeypatch.setattr(RUNS, "search", search)
+    path, store = tmp_path / "rows.json", tmp_path / "records.db"
+    words = ("--rounds", 0, "--threads", 1, "--no-measure", "--minutes", 3, "--records", store)
+    result = invoke("bench", "rewrite", products, *words, "--json", path)
+    assert result.exit_code == 0, result.output
+    before, after = tuned[0][0], tuned[1][0]
+    assert before > after > 0
+    assert tuned == [(before, 1.5), (after, 3.0), (before, 1.5)]
+    found = json.loads(path.read_text())
+    assert found["tuned"]
+    assert found["minutes"] == 3
+    (row,) = found["rows"]
+    assert row["failure"] == ""
+    assert row["tuned"] == 15
+    assert row["max_rel_error"] < 1e-4
 
 
 def test_a_model_that_fails_is_a_row(invoke: Invoke, tmp_path: Path) -> None:
@@ -118,12 +146,18 @@ def test_a_model_that_fails_is_a_row(invoke: Invoke, tmp_path: Path) -> None:
 
 def test_rows_come_back_from_their_file(tmp_path: Path) -> None:
     path = str(tmp_path / "rows.json")
-    rows = (ROW, RewriteRow("two", failure="it crashed"), replace(ROW, peer=Measured(failure="x")))
+    rows = (
+        ROW,
+        RewriteRow("two", failure="it crashed"),
+        replace(ROW, peers={"openvino": Measured(failure="x")}),
+    )
     write_rewrite(path, rows, {"seed": 0})
     head, found = read_rewrite(path)
     assert found == rows
     assert head["seed"] == 0
-    assert head["means"] == pytest.approx({"operators": 2, "programs": 1.5, "ours": 4, "peer": 0.5})
+    assert head["means"] == pytest.approx(
+        {"operators": 2, "programs": 1.5, "ours": 4, "onnxruntime": 0.5}
+    )
     assert read_rewrite(str(tmp_path / "none.json")) == ({}, ())
     (tmp_path / "other.json").write_text('{"rows": [{"model": 1}]}')
     with pytest.raises(InputError, match="no rows of bench rewrite"):
@@ -139,15 +173,16 @@ def test_means_are_of_networks_that_changed() -> None:
 
 def test_the_table() -> None:
     console = Console(file=io.StringIO(), width=300)
-    print_rewrite([ROW, RewriteRow("two", failure="it crashed")], "onnxruntime", console)
+    print_rewrite([ROW, RewriteRow("two", failure="it crashed")], console)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     lines = [line.split() for line in text.splitlines()]
     assert lines[1] == (
-        "one 10 > 8 2 1.5 1.2 0 99 rounds 2.00 1.50 8 > 2 4.00 3 > 6 0.50 1.0e-06".split()
+        "one 10 > 8 2 1.5 1.2 0 99 rounds 2.00 1.50 8 > 2 4.00 1.0e-06 3 > 6 0.50".split()
     )
     assert "one: merge 2" in text
     assert "two: it crashed" in text
     assert "measured: 4.00 times as fast, the mean of 1 that changed" in text
+    assert "measured in onnxruntime: 0.50 times as fast" in text
 
 
 def test_growth_says_with_which_power_the_seconds_grow() -> None:
@@ -197,6 +232,8 @@ def test_the_usual_suite_is_that_of_the_searches_before_this_one() -> None:
     [
         (("--growth", "zoo:vgg19"), "--growth has networks of its own"),
         (("--size", 8), "--size is for --growth"),
+        (("--growth", "--minutes", 1), "--growth runs nothing"),
+        (("zoo:vgg19", "--peers", "nobody"), "nobody"),
         (("zoo:vgg19", "--resume"), "name it with --json"),
         (("zoo:nobody",), "no such network"),
         (("zoo:vgg19", "--json", "missing/rows.json"), "missing"),

@@ -5,28 +5,27 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from tensorwright.base import MachineError, Target
+from tensorwright.base import Target
 from tensorwright.cli.arguments.models import PAPER, SUITES, Shapes, check_model, row_name, suite
 from tensorwright.cli.arguments.options import (
     Minutes,
     machine_options,
-    read_names,
     records_option,
     seed_option,
     shapes_option,
     threads_of,
 )
 from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.arguments.peers import peers_option
 from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright.cli.bench.network_runs import Plan, bench_model
 from tensorwright.cli.bench.same_run import check_same_run
-from tensorwright.peers import BenchRow, find_kind, print_rows, read_rows, write_rows
+from tensorwright.peers import BenchRow, print_rows, read_rows, write_rows
 from tensorwright.pipeline import opened
 from tensorwright.records import MemoryStore
 
@@ -34,15 +33,6 @@ TOLERANCE = 1e-4
 DEFAULT_PEERS = ("onnxruntime",)
 PAPER_PEERS = ("onnxruntime", "openvino", "inductor")
 _SAME_RUN = ("target", "threads", "fingerprint", "peers", "rounds", "seed", "tuned", "minutes")
-
-
-def read_peers(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
-    """Names of peers with commas between; what is unknown is refused."""
-    names = read_names(ctx, param, text)
-    for name in names:
-        with suppress(MachineError):  # one that is not installed fails in each row
-            find_kind(name)
-    return names
 
 
 @click.command("models")
@@ -62,15 +52,7 @@ def read_peers(ctx: click.Context, param: click.Parameter, text: str | None) -> 
 @click.option(
     "--rounds", type=click.IntRange(min=0), default=11, help="Turns of each; 0 only checks."
 )
-@click.option(
-    "--peers",
-    "--peer",
-    "peers",
-    callback=read_peers,
-    metavar="A,B",
-    help="The runtimes to compare with; onnxruntime if not given, for the suite paper also "
-    "openvino and inductor.",
-)
+@peers_option("onnxruntime if not given, for the suite paper also openvino and inductor")
 @click.option("--json", "json_path", metavar="FILE", help="Write the rows to a file, too.")
 @click.option("--resume", is_flag=True, help="Keep the finished models of that file.")
 def command(

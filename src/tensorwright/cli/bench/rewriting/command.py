@@ -19,6 +19,7 @@ from tensorwright.cli.arguments.models import (
     suite,
 )
 from tensorwright.cli.arguments.options import (
+    Minutes,
     machine_options,
     records_option,
     seed_option,
@@ -26,6 +27,7 @@ from tensorwright.cli.arguments.options import (
     threads_of,
 )
 from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.arguments.peers import peers_option
 from tensorwright.cli.bench.machine import describe_machine, measure_ceiling
 from tensorwright.cli.bench.rewriting.growth import (
     SIZES,
@@ -40,7 +42,12 @@ from tensorwright.cli.bench.rewriting.rows import (
     read_rewrite,
     write_rewrite,
 )
-from tensorwright.cli.bench.rewriting.runs import PEER, Plan, bench_rewriting, in_own_process
+from tensorwright.cli.bench.rewriting.runs import (
+    DEFAULT_PEERS,
+    Plan,
+    bench_rewriting,
+    in_own_process,
+)
 from tensorwright.cli.bench.same_run import check_same_run
 from tensorwright.peers import write_objects
 from tensorwright.rewriting.candidates import CostKind, SearchKind
@@ -57,6 +64,8 @@ _SAME_RUN = (
     "cost",
     "measures",
     "tuned",
+    "minutes",
+    "peers",
 )
 _MOST_SECONDS = 86_400
 
@@ -87,6 +96,10 @@ _MOST_SECONDS = 86_400
     "--rounds", type=click.IntRange(min=0), default=11, help="Turns of each; 0 only checks."
 )
 @click.option("--tuned/--untuned", default=False, help="Use what is on record, or nothing of it.")
+@click.option(
+    "--minutes", type=Minutes(), help="Tune both networks of one that changed, each so long."
+)
+@peers_option("onnxruntime if not given")
 @click.option("--growth", is_flag=True, help="Search repeated blocks, ever more of them.")
 @click.option(
     "--size",
@@ -111,6 +124,8 @@ def command(
     measure: bool,
     rounds: int,
     tuned: bool,
+    minutes: float | None,
+    peers: tuple[str, ...],
     growth: bool,
     sizes: tuple[int, ...],
     records: Path | None,
@@ -125,13 +140,15 @@ def command(
 
     Without MODEL: the networks of TASO and TENSAT. Each search has a process of its own, whose
     memory is told. Both networks are then compiled and timed in turns in one process, and so are
-    they in ONNX Runtime, the first as it came. With --growth networks of repeated blocks are
+    they in each peer, the first as it came. With --growth networks of repeated blocks are
     searched, ever larger ones, and nothing is run.
 
     Example: tensorwright bench rewrite zoo:squeezenet --rounds 5 --json rows.json
     """
     if growth and (models or suites or resume):
         raise click.UsageError("--growth has networks of its own: no MODEL, --suite, --resume.")
+    if growth and (peers or minutes):
+        raise click.UsageError("--growth runs nothing: no --peers, --minutes.")
     if sizes and not growth:
         raise click.UsageError("--size is for --growth.")
     if resume and json_path is None:
@@ -146,12 +163,14 @@ def command(
         usual_s if seconds is None else seconds,
         rounds,
         exact,
-        tuned,
+        tuned or bool(minutes),
         records,
         input_shapes,
         search,
         cost,
         measure,
+        minutes,
+        peers or DEFAULT_PEERS,
     )
     if growth:
         _grow(sorted(set(sizes)) or list(SIZES), plan, json_path)
@@ -166,7 +185,7 @@ def command(
 def _head(plan: Plan) -> dict[str, object]:
     return {
         **describe_machine(plan.target, measure_ceiling(plan.target, plan.threads)),
-        "peer": PEER,
+        "peers": list(plan.peers),
         "seed": plan.seed,
         "seconds": plan.seconds,
         "rounds": plan.rounds,
@@ -175,6 +194,7 @@ def _head(plan: Plan) -> dict[str, object]:
         "cost": plan.cost,
         "measures": plan.measures,
         "tuned": plan.is_tuned,
+        "minutes": plan.minutes,
     }
 
 
@@ -190,7 +210,7 @@ def _compare(names: tuple[str, ...], plan: Plan, path: str | None, resume: bool)
         _note(rows[-1], len(left) - number, (time.monotonic() - start) / number)
         if path is not None:
             write_rewrite(path, rows, head)
-    print_rewrite(rows, PEER)
+    print_rewrite(rows)
 
 
 def _kept_rows(path: str, head: Mapping[str, object]) -> list[RewriteRow]:

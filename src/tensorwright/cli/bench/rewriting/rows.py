@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -62,6 +62,15 @@ class Measured:
         """How many times as fast it is after."""
         return over(self.before_ms, self.after_ms)
 
+    def to_data(self) -> dict[str, object]:
+        """The times for JSON, with the gain."""
+        return {**asdict(self), "gain": self.gain}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Measured:
+        """What `to_data` gave."""
+        return cls(**{name: value for name, value in data.items() if name != "gain"})
+
 
 NOTHING = Measured()
 
@@ -70,6 +79,8 @@ NOTHING = Measured()
 class RewriteRow:
     """A network: its search, and what was measured before and after.
 
+    peers           what other runtimes took of the same two networks, by name
+    tuned           candidates tried for both together, where they were tuned first
     max_rel_error   largest difference of an output after from the same before, in any runtime, over
                     the largest number of that output
     """
@@ -77,15 +88,22 @@ class RewriteRow:
     model: str
     searched: Searched | None = None
     ours: Measured = NOTHING
-    peer: Measured = NOTHING
+    peers: Mapping[str, Measured] = field(default_factory=dict)
+    tuned: int = 0
     max_rel_error: float | None = None
     failure: str = ""
 
     def to_data(self) -> dict[str, object]:
         """The row for JSON, with the gains."""
-        data = asdict(self)
-        data["ours"]["gain"], data["peer"]["gain"] = self.ours.gain, self.peer.gain
-        return data
+        return {
+            "model": self.model,
+            "searched": None if self.searched is None else asdict(self.searched),
+            "ours": self.ours.to_data(),
+            "peers": {name: each.to_data() for name, each in self.peers.items()},
+            "tuned": self.tuned,
+            "max_rel_error": self.max_rel_error,
+            "failure": self.failure,
+        }
 
 
 def over(part: float | None, whole: float | None) -> float | None:
@@ -96,8 +114,8 @@ def over(part: float | None, whole: float | None) -> float | None:
 def row_of(data: Mapping[str, Any]) -> RewriteRow:
     """The row of `RewriteRow.to_data`."""
     parts = dict(data)
-    for name in ("ours", "peer"):
-        parts[name] = Measured(**{k: v for k, v in parts[name].items() if k != "gain"})
+    parts["ours"] = Measured.from_data(parts["ours"])
+    parts["peers"] = {name: Measured.from_data(each) for name, each in parts["peers"].items()}
     if parts["searched"] is not None:
         parts["searched"] = Searched(**parts["searched"])
     return RewriteRow(**parts)
@@ -143,7 +161,8 @@ def _gains(row: RewriteRow, searched: Searched) -> Iterator[tuple[str, float | N
     yield "operators", over(searched.operators_before_s, searched.operators_after_s)
     yield "programs", over(searched.programs_before_s, searched.programs_after_s)
     yield "ours", row.ours.gain
-    yield "peer", row.peer.gain
+    for name, measured in row.peers.items():
+        yield name, measured.gain
 
 
 # Showing
@@ -162,36 +181,43 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "programs": "gain by the prices of programs",
         "ours ms": "before and after, measured",
         "ours": "measured gain",
-        "peer ms": "",
-        "peer": "",
         "error": "largest difference of an output over its largest number",
     }
 )
 
 
-def print_rewrite(rows: Sequence[RewriteRow], peer: str, console: Console | None = None) -> None:
+def print_rewrite(rows: Sequence[RewriteRow], console: Console | None = None) -> None:
     """Print the rows, the rules that each used, and the means."""
     console = console or Console()
-    columns = tuple(name.replace("peer", peer) for name in COLUMNS)
-    print_table(columns, [_cells(row) for row in rows], console)
+    peers = tuple(dict.fromkeys(name for row in rows for name in row.peers))
+    theirs = (word for name in peers for word in (f"{name} ms", name))
+    print_table((*COLUMNS, *theirs), [_cells(row, peers) for row in rows], console)
     for row in rows:
         used = {} if row.searched is None else row.searched.rules
         if used:
             named = ", ".join(f"{name} {count}" for name, count in used.items())
             print_line(f"{row.model}: {named}", console)
-        for failure in filter(None, (row.failure, row.ours.failure, row.peer.failure)):
+        for failure in filter(None, (row.failure, row.ours.failure)):
             print_line(f"{row.model}: {failure}", console)
+        for each in row.peers.values():
+            if each.failure:
+                print_line(f"{row.model}: {each.failure}", console)
     for name, (mean, count) in gains_of(rows).items():
-        what = {"ours": "measured", "peer": f"measured in {peer}"}.get(name, f"by {name}")
+        what = {"operators": "by operators", "programs": "by programs", "ours": "measured"}.get(
+            name, f"measured in {name}"
+        )
         print_line(f"{what}: {mean:.2f} times as fast, the mean of {count} that changed", console)
 
 
-def _cells(row: RewriteRow) -> tuple[str, ...]:
+def _cells(row: RewriteRow, peers: Sequence[str]) -> tuple[str, ...]:
     error = "-" if row.max_rel_error is None else f"{row.max_rel_error:.1e}"
-    times = (_pair(row.ours), _ratio(row.ours.gain), _pair(row.peer), _ratio(row.peer.gain))
+    ours, *theirs = (
+        (_pair(each), _ratio(each.gain))
+        for each in (row.ours, *(row.peers.get(name, NOTHING) for name in peers))
+    )
     found = row.searched
     if found is None:
-        return (row.model, *("-" for _ in range(len(COLUMNS) - 1)))
+        return (row.model, *("-" for _ in range(len(COLUMNS) - 1 + 2 * len(peers))))
     gains = dict(_gains(row, found))
     return (
         row.model,
@@ -204,8 +230,9 @@ def _cells(row: RewriteRow) -> tuple[str, ...]:
         found.stop,
         _ratio(gains["operators"]),
         _ratio(gains["programs"]),
-        *times,
+        *ours,
         error,
+        *(word for pair in theirs for word in pair),
     )
 
 

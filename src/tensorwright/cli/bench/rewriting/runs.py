@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+import click
+
 from tensorwright.base import (
     InternalError,
     MachineError,
@@ -30,9 +32,11 @@ from tensorwright.processes import Child, Done, Job, Raised
 from tensorwright.records import MemoryStore
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright.rewriting.networks import ProgramPrices, operator_seconds
+from tensorwright.search import search, setting_of
+from tensorwright.tuning.session import Budget, Search, choose_callbacks
 from tensorwright.zoo import random_inputs
 
-PEER = "onnxruntime"
+DEFAULT_PEERS = ("onnxruntime",)
 _SEARCH_LIMIT_S = 4 * 3600.0
 _RUN_LIMIT_S = 120.0
 _BEFORE, _AFTER = "before", "after"
@@ -47,6 +51,7 @@ class Plan:
     seconds   of a search, see `rewrite`      rounds    of the rotation; 0 does not time
     is_tuned  whether schedules on record are used, those of the store at `records`
     search, cost, measures   as `rewrite` calls them
+    minutes   of tuning for each of both networks; None tunes nothing
     """
 
     target: Target
@@ -61,6 +66,8 @@ class Plan:
     search: str = SearchKind.BOTH
     cost: str = CostKind.PROGRAMS
     measures: bool = True
+    minutes: float | None = None
+    peers: tuple[str, ...] = DEFAULT_PEERS
 
 
 def bench_rewriting(model: str, plan: Plan) -> RewriteRow:
@@ -75,17 +82,48 @@ def bench_rewriting(model: str, plan: Plan) -> RewriteRow:
 
 def _row(name: str, model: str, plan: Plan, folder: Path) -> RewriteRow:
     found = in_own_process(search_model, model, plan, folder)
+    trials = 0
     try:
+        if plan.minutes and found.is_changed:
+            trials = _tune(name, model, plan, folder)
         inputs = in_own_process(build_versions, model, plan, folder, found.is_changed)
     except TensorwrightError as error:
         return RewriteRow(name, found, failure=f"{type(error).__name__}: {error.message()}")
     words = (_BEFORE, _AFTER) if found.is_changed else (_BEFORE,)
     ours, our_outputs = _compare("ours", [folder / f"{each}.tw" for each in words], inputs, plan)
-    peer, outputs = _compare(PEER, [folder / f"{each}.onnx" for each in words], inputs, plan)
-    every = (*our_outputs, *outputs)
-    reference = (outputs or our_outputs)[:1]
-    apart = max((max_rel_error(each, reference[0]) for each in every), default=None)
-    return RewriteRow(name, found, ours, peer, apart)
+    models = [folder / f"{each}.onnx" for each in words]
+    peers: dict[str, Measured] = {}
+    every: list[Arrays] = []
+    for peer in plan.peers:
+        peers[peer], outputs = _compare(peer, models, inputs, plan)
+        every.extend(outputs)
+    every.extend(our_outputs)
+    apart = max((max_rel_error(each, every[0]) for each in every), default=None)
+    return RewriteRow(name, found, ours, peers, trials, apart)
+
+
+def _tune(name: str, model: str, plan: Plan, folder: Path) -> int:
+    """Tune both networks into one store, each for the plan's minutes; how many candidates.
+
+    What they share is tuned for both.  The first has its second half last, so that neither gains
+    by coming later.  Raises KeyboardInterrupt after an interrupt.
+    """
+    assert plan.minutes is not None
+    before = read_graph(model, plan.shapes, plan.seed)
+    after = load_onnx(str(folder / f"{_AFTER}.onnx"))
+    turns = ((before, plan.minutes / 2), (after, plan.minutes), (before, plan.minutes / 2))
+    setting, trials = setting_of(plan.target, plan.threads), 0
+    with opened(plan.records, create=True) as store:
+        for turn, (graph, minutes) in enumerate(turns):
+            click.echo(f"{name}: tuning for {minutes:g} minutes", err=True)
+            how = Search(Budget(minutes), plan.seed + turn, choose_callbacks(is_quiet=False))
+            parts = prepare(graph, plan.target, threads=plan.threads)
+            result = search(parts, setting, store, how)
+            trials += result.trials
+            if result.is_interrupted:
+                click.echo(result.resume_text, err=True)
+                raise KeyboardInterrupt
+    return trials
 
 
 def _compare(

@@ -1,0 +1,32 @@
+"""The option `--peers`: runtimes to compare with, by name."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import click
+
+from tensorwright.base import MachineError
+from tensorwright.cli.arguments.options import Command, read_names
+from tensorwright.peers import find_kind
+
+
+def read_peers(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
+    """Names of peers with commas between; what is unknown is refused."""
+    names = read_names(ctx, param, text)
+    for name in names:
+        with suppress(MachineError):  # one that is not installed fails in each row
+            find_kind(name)
+    return names
+
+
+def peers_option(usual: str) -> Command:
+    """`--peers A,B`; `usual` says which there are where it is not given."""
+    return click.option(
+        "--peers",
+        "--peer",
+        "peers",
+        callback=read_peers,
+        metavar="A,B",
+        help=f"The runtimes to compare with; {usual}.",
+    )
