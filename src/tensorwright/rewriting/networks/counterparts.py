@@ -6,6 +6,7 @@
     concat(a, b, c)      concat[1](concat[1](?a, ?b), ?c)
     split(x)             split0[1, 4](?x), split0[1, 4](split1[1, 4](?x)), ...
     reduce_mean(x)       over 2 and 3: reduce_mean[3](reduce_mean[2](?x))
+    gather(table, i)     rows of a matrix: matmul(call[one_hot-0, 0](?i), ?table)
 
 A counterpart is exact: written back (`write.py`) it is the operator again, or costs no more.  Where
 there is none, the operator is called as it is (`opaque.py`).
@@ -22,6 +23,7 @@ from typing import TypeAlias
 from tensorwright.graph import Node
 from tensorwright.ops import TensorType, automatic_pads
 from tensorwright.rewriting.egraph import Id
+from tensorwright.rewriting.networks.opaque import OpaqueOperators
 from tensorwright.rewriting.networks.term_builder import TermBuilder
 from tensorwright.rewriting.operators import (
     FUNCTIONS,
@@ -74,10 +76,16 @@ def _product(terms: TermBuilder, found: Application) -> Terms:
     return _pair("ewmul")(terms, found)
 
 
-def _of_two(operator: str) -> Counterpart:
-    """Of two operands, where the operator of networks takes any number of them."""
-    pair = _pair(operator)
-    return lambda terms, found: pair(terms, found) if len(found.args) == 2 else None
+def _of_any(operator: str) -> Counterpart:
+    """Of any number of operands, one after the other."""
+
+    def counterpart(terms: TermBuilder, found: Application) -> Terms:
+        folded, *others = (terms.stretched(arg, found.shape) for arg in found.args)
+        for other in others:
+            folded = terms.apply(operator, (), folded, other)
+        return (folded,)
+
+    return counterpart
 
 
 def _function(operator: RewriteOperator) -> Counterpart:
@@ -266,14 +274,28 @@ def _layer_norm(terms: TermBuilder, found: Application) -> Terms:
     return (terms.apply("layer_norm", (axis, epsilon), *found.args),)
 
 
+def _rows(terms: TermBuilder, found: Application, opaque: OpaqueOperators) -> Terms:
+    """Rows of a matrix at positions that are no constants: a product with what selects them."""
+    table, positions = found.args
+    shape = terms.shape(table)
+    if found.node.integer("axis") or len(shape) != 2 or terms.terms.data(positions).is_constant:
+        return None
+    chosen = terms.call(opaque.selection(shape[0]), 0, (positions,))
+    flat = terms.reshaped(chosen, (prod(terms.shape(positions)), shape[0]))
+    return (terms.reshaped(terms.apply("matmul", (), flat, table), found.shape),)
+
+
+LOOKUPS: Mapping[str, Callable[[TermBuilder, Application, OpaqueOperators], Terms]]
+LOOKUPS = MappingProxyType({"gather": _rows})
+"""Of operators whose second operand is positions, of which rules do not speak."""
 COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
     {
         "add": _pair("ewadd"),
         "sub": _pair("ewsub"),
         "mul": _product,
         "div": _pair("ewdiv"),
-        "max": _of_two("ewmax"),
-        "min": _of_two("ewmin"),
+        "max": _of_any("ewmax"),
+        "min": _of_any("ewmin"),
         "pow": _pair("ewpow"),
         **{each.name: _function(each) for each in FUNCTIONS},
         "matmul": _matmul,

@@ -37,11 +37,16 @@ from tensorwright.rewriting.terms import (
 
 @dataclass(frozen=True, slots=True)
 class TensorData:
-    """A tensor of a network; a constant's value is known when the network is compiled."""
+    """A tensor of a network.
+
+    is_constant   its value is known when the network is compiled
+    selects       its rows have zeros and a one at most: their product with a matrix are rows of it
+    """
 
     shape: tuple[int, ...]
     dtype: DType = DType.F32
     is_constant: bool = False
+    selects: bool = False
 
     @property
     def elements(self) -> int:
@@ -97,10 +102,14 @@ class NetworkAnalysis:
             types = self._opaque.infer(word, tuple((arg.dtype, arg.shape) for arg in args))
             if types is None or output >= len(types):
                 return None
-            return TensorData(types[output].shape, types[output].dtype, is_constant)
+            selects = self._opaque.is_selection(word)
+            return TensorData(types[output].shape, types[output].dtype, is_constant, selects)
         shape = self._shape(operator, params, args)
-        made = None if shape is None else TensorData(shape, DType.F32, is_constant)
-        return made if made is not None and all(map(has_rules, (*args, made))) else None
+        if shape is None:
+            return None
+        selects = operator == "reshape" and args[0].selects and shape[-1:] == args[0].shape[-1:]
+        made = TensorData(shape, DType.F32, is_constant, selects)
+        return made if all(map(has_rules, (*args, made))) else None
 
     def _shape(
         self, operator: str, params: tuple[Param, ...], args: tuple[TensorData, ...]
@@ -117,7 +126,11 @@ class NetworkAnalysis:
 
     def merge(self, kept: TensorData, lost: TensorData) -> TensorData:
         """Either: they are equal; what equals a constant is one."""
-        return replace(kept, is_constant=True) if lost.is_constant else kept
+        return replace(
+            kept,
+            is_constant=kept.is_constant or lost.is_constant,
+            selects=kept.selects or lost.selects,
+        )
 
     def may_merge(self, left: TensorData, right: TensorData) -> bool:
         """Whether they have one shape and one element type."""

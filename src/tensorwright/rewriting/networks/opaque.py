@@ -4,15 +4,23 @@
     call[softmax-0, 0](?x)                             the first output of that operator at ?x
 
 Equal operators with equal attributes have one word, so that equal calls of equal terms are equal.
+
+    call[one_hot-1, 0](?i)        a row for each position, of zeros and a one
+
+is a selection: what it multiplies from the left it reads rows of.
 """
 
 from __future__ import annotations
 
 from tensorwright.base import DType, TensorwrightError
 from tensorwright.ops import AttributeValue, TensorType, infer_types
+from tensorwright.ops.attributes import POSITIONS
 
 CALL = "call"
 """The operator of terms that stands for one of a network; its parameters: a word, an output."""
+
+SELECTION = "one_hot"
+"""The operator that a selection is where it is computed, with the values 0 and 1."""
 
 AttributePairs = tuple[tuple[str, AttributeValue], ...]
 
@@ -23,13 +31,28 @@ class OpaqueOperators:
     def __init__(self) -> None:
         self._words: dict[tuple[str, str], str] = {}
         self._kinds: dict[str, tuple[str, AttributePairs]] = {}
+        self._depths: dict[str, int] = {}  # of selections
 
     def word(self, operator: str, attributes: AttributePairs) -> str:
         """The word of an operator with its attributes."""
         key = (operator, repr(attributes))
-        word = self._words.setdefault(key, f"{operator}-{len(self._words)}")
+        word = self._words.setdefault(key, f"{operator}-{len(self._kinds)}")
         self._kinds[word] = (operator, attributes)
         return word
+
+    def selection(self, depth: int) -> str:
+        """The word of what selects rows of matrices that have so many."""
+        for word, known in self._depths.items():
+            if known == depth:
+                return word
+        word = f"{SELECTION}-{len(self._kinds)}"
+        self._kinds[word] = (SELECTION, (("depth", depth), ("axis", -1)))
+        self._depths[word] = depth
+        return word
+
+    def is_selection(self, word: str) -> bool:
+        """Whether it is one of `selection`."""
+        return word in self._depths
 
     def kind(self, word: str) -> tuple[str, AttributePairs]:
         """The operator and the attributes of a word."""
@@ -39,6 +62,10 @@ class OpaqueOperators:
         self, word: str, types: tuple[tuple[DType, tuple[int, ...]], ...]
     ) -> tuple[TensorType, ...] | None:
         """The types of the outputs; None where the operator cannot be applied to these."""
+        if word in self._depths:
+            if len(types) != 1 or types[0][0] not in POSITIONS:
+                return None
+            return (TensorType(DType.F32, (*types[0][1], self._depths[word])),)
         operator, attributes = self._kinds[word]
         given = tuple(TensorType(dtype, shape) for dtype, shape in types)
         try:

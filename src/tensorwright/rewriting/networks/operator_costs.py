@@ -44,6 +44,10 @@ class Roofline:
         operator, args, result = use.operator, use.args, use.result
         if result.is_constant or operator in _FREE or all(arg.is_constant for arg in args):
             return 0.0
+        if result.selects:  # the product with it reads rows at its positions
+            return 0.0
+        if operator == "matmul" and args[0].selects:
+            return self.start_s + 2 * result.bytes / self.bytes_per_s
         if operator in _JOINED:
             return self.start_s / 10
         if operator in PAIRS:  # the smaller operand, or a second activation, is read besides

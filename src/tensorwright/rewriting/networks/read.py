@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tensorwright.graph import Graph
 from tensorwright.rewriting.egraph import EGraph, Id
-from tensorwright.rewriting.networks.counterparts import COUNTERPARTS, Application
+from tensorwright.rewriting.networks.counterparts import COUNTERPARTS, LOOKUPS, Application
 from tensorwright.rewriting.networks.network_analysis import NetworkAnalysis, TensorData, has_rules
 from tensorwright.rewriting.networks.opaque import OpaqueOperators
 from tensorwright.rewriting.networks.term_builder import TermBuilder
@@ -68,6 +68,11 @@ def _terms_of(builder: TermBuilder, opaque: OpaqueOperators, found: Application)
     data += [TensorData(type_.shape, type_.dtype) for type_ in found.types]
     if counterpart is not None and all(map(has_rules, data)):
         terms = counterpart(builder, found)
+        if terms is not None:
+            return terms
+    lookup = LOOKUPS.get(found.node.operator)
+    if lookup is not None and has_rules(data[0]) and has_rules(data[-1]):
+        terms = lookup(builder, found, opaque)
         if terms is not None:
             return terms
     word = opaque.word(found.node.operator, found.node.attributes)

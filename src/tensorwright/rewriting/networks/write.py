@@ -10,6 +10,7 @@ an operator more than necessary is written as one:
     split0[1, 4](split1[1, 4](?x))                           slice(x) from 4 to 8
     matmul(?x, transpose[1, 0](?w))                          gemm(x, w), the second turned
     reshape[2, 5, 9](matmul(reshape[10, 8](?x), ?w))         matmul(x, w) of (2, 5, 8) and (8, 9)
+    matmul(call[one_hot-0, 0](?i), ?w)                        gather(w, i)
 
 Names of inputs and outputs stay; what only constants lead to is folded by `simplify`.
 """
@@ -134,9 +135,13 @@ class _Writer:
             return (self._folded(node)[0],)
         if operator == "reshape":
             flat = self._flat(node)
-            return (flat[1],) if flat else self._rows(node) or self._terms.children(node)
+            if flat:
+                return (flat[1],)
+            rows = self._rows(node)
+            return (self._looked_up(*rows) or rows) if rows else self._terms.children(node)
         if operator == "matmul":
-            return tuple(self._unturned(child)[0] for child in self._terms.children(node))
+            operands = self._terms.children(node)
+            return self._looked_up(*operands) or tuple(self._unturned(each)[0] for each in operands)
         return self._terms.children(node)
 
     def _write(self, name: Id) -> str:
@@ -159,6 +164,8 @@ class _Writer:
             cut = {"axes": (axis,), "starts": (start,), "ends": (stop,)}
             return self._builder.apply("slice", args, wish, **cut)[0]
         if operator == "matmul":
+            if self._looked_up(*self._terms.children(node)):
+                return self._gather(node, args, wish)
             left, right = (self._unturned(child)[1] for child in self._terms.children(node))
             if left or right:
                 return self._builder.apply("gemm", args, wish, trans_a=left, trans_b=right)[0]
@@ -170,6 +177,8 @@ class _Writer:
             folded, _, axes = flat
             return self._builder.apply(folded, args, wish, axes=axes, keepdims=False)[0]
         if operator == "reshape" and self._rows(node):
+            if self._looked_up(*self._rows(node)):
+                return self._gather(node, args, wish)
             return self._builder.apply("matmul", args, wish)[0]
         shapes = tuple(self._terms.data(child).shape for child in self._terms.children(node))
         steps = operator_named(operator).meaning(params, shapes)
@@ -222,8 +231,29 @@ class _Writer:
                 twin = self._terms.put(self._terms.head(CALL, (word, place)), children)
                 assert twin is not None, "an operator has all of its outputs"
                 outputs += self._wish(self._leader(twin))
+            if self._network.opaque.is_selection(str(word)):
+                values = np.array([0, 1], np.float32)
+                args = (*args, self._builder.constant(values, *self._new_name()))
             self._calls[key] = self._builder.apply(operator, args, outputs, **dict(attributes))
         return self._calls[key][output]
+
+    def _looked_up(self, rows: Id, table: Id) -> tuple[Id, ...]:
+        """(the matrix, the positions) of which a product reads rows; () for another product."""
+        node = self._node(self._leader(rows))
+        while self._parts(node)[0] == "reshape" and self._terms.data(node).selects:
+            node = self._node(self._leader(self._terms.children(node)[0]))
+        operator, params = self._parts(node)
+        is_selection = operator == CALL and self._network.opaque.is_selection(str(params[0]))
+        return (table, *self._terms.children(node)) if is_selection else ()
+
+    def _gather(self, node: Id, args: tuple[str, ...], wish: tuple[str]) -> str:
+        """Rows of a matrix at positions, in the shape of a node."""
+        table, positions = map(self._builder.type_of, args)
+        shape = self._terms.data(node).shape
+        if shape == (*positions.shape, table.shape[-1]):
+            return self._builder.apply("gather", args, wish)[0]
+        rows = self._builder.apply("gather", args, self._new_name())
+        return self._builder.apply("reshape", rows, wish, shape=shape)[0]
 
     def _operands(self, node: Id) -> tuple[Id, ...]:
         """The operands of a pair without what broadcasting does anyway."""

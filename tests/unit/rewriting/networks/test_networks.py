@@ -261,3 +261,77 @@ def test_functions_and_folds_are_read_and_written_as_they_were() -> None:
     assert own == its
     for one, other in zip(in_double(back), in_double(graph), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def look_up(ids: tuple[int, ...], count: int = 1) -> Graph:
+    """Rows of matrices at positions, projected by others."""
+    b = GraphBuilder("look-up")
+    places = b.input("ids", ids, DType.I64)
+    rows = [b.add("gather", b.constant(weights(11, 8) + n), places) for n in range(count)]
+    wide = [b.add("matmul", each, b.constant(weights(8, 12) - n)) for n, each in enumerate(rows)]
+    return simplify(b.finish((*wide, b.add("max", *rows) if count > 1 else rows[0])))
+
+
+@pytest.mark.parametrize("ids", [(6,), (2, 5)])
+def test_rows_at_positions_are_those_of_a_product_with_constants(ids: tuple[int, ...]) -> None:
+    b = GraphBuilder("factors")
+    places = b.input("ids", ids, DType.I64)
+    rows = b.add("gather", b.constant(weights(11, 8)), places)
+    graph = simplify(b.finish((b.add("matmul", rows, b.constant(weights(8, 12))),)))
+    network = read_network(graph, with_proofs=True)
+    found = saturate_network(network, RULES)
+    extraction = NetworkExtraction(network, Roofline())
+    choice = extraction.choice(cheapest_dag(extraction.problem).selection)
+    back = simplify(write_network(network, choice))
+    assert [node.operator for node in back.nodes] == ["gather"]
+    steps = steps_between(found, chosen_outputs(network, choice))
+    assert "associativity" in {step.rewrite.name for step in steps}
+    inputs = {"ids": np.random.default_rng(0).integers(-11, 11, ids)}
+    for one, other in zip(
+        interpret(back, inputs).values(), interpret(graph, inputs).values(), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_rows_at_positions_are_written_as_they_were(count: int) -> None:
+    graph = look_up((2, 5), count)
+    network = read_network(graph)
+    back = simplify(chosen(network))
+    own, its = (Counter(node.operator for node in each.nodes) for each in (graph, back))
+    own["max"], its["max"] = min(own["max"], 1), min(its["max"], 1)
+    assert own == its
+    inputs = {"ids": np.random.default_rng(0).integers(0, 11, (2, 5))}
+    for one, other in zip(
+        interpret(back, inputs).values(), interpret(graph, inputs).values(), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_what_selects_rows_is_computed_where_no_product_reads_them() -> None:
+    """The sum of two selections is no selection: their product with a matrix is one of numbers."""
+    b = GraphBuilder("sum")
+    table = b.constant(weights(11, 8))
+    rows = [b.add("gather", table, b.input(name, (6,), DType.I32)) for name in ("i", "j")]
+    graph = simplify(b.finish((b.add("add", *rows),)))
+    network = read_network(graph)
+    products = network.terms.with_operator("matmul")
+    left = [network.terms.children(each)[0] for each in products]
+    assert all(network.terms.data(each).selects for each in left)
+    total = network.terms.put(network.terms.head("ewadd", ()), tuple(left))
+    assert total is not None
+    assert not network.terms.data(total).selects
+    wide = network.terms.children(products[0])[1]
+    joined = network.terms.put(network.terms.head("matmul", ()), (total, wide))
+    assert joined is not None
+    (output,) = network.outputs
+    network.terms.union(output, joined, reason=0)
+    every = {network.terms.find(each): each for each in network.terms.nodes()}
+    every[network.terms.find(output)] = joined
+    back = simplify(write_network(network, every))
+    assert [node.operator for node in back.nodes].count("one_hot") == 2
+    inputs = {name: np.arange(n, n + 6, dtype=np.int32) for n, name in enumerate(("i", "j"))}
+    for one, other in zip(
+        interpret(back, inputs).values(), interpret(graph, inputs).values(), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

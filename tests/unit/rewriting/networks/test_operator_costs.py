@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from tensorwright.base import DType
 from tensorwright.graph import GraphBuilder
 from tensorwright.rewriting.networks import (
     OperatorCosts,
@@ -24,3 +27,12 @@ def test_the_costs_of_operators_are_summed_each_once() -> None:
 
     costs: OperatorCosts = Counts()
     assert operator_seconds(graph, costs) == 5  # relu, split, exp, tanh, add
+
+
+def test_rows_at_positions_cost_their_bytes() -> None:
+    """And not the product of a matrix of zeros and ones."""
+    b = GraphBuilder("look-up")
+    table = b.constant(np.ones((1000, 64), np.float32))
+    graph = b.finish((b.add("gather", table, b.input("ids", (4, 8), DType.I64)),))
+    costs = Roofline(operations_per_s=1e9, bytes_per_s=1e9, start_s=0.0)
+    assert operator_seconds(graph, costs) == 2 * 32 * 64 * 4 / 1e9
