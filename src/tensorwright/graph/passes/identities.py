@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tensorwright.base import DType
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite
+
+_HELD = frozenset(
+    {
+        *((DType.BOOL, held) for held in DType),
+        (DType.I32, DType.I64),
+        (DType.I32, DType.F64),
+        (DType.F16, DType.F32),
+        (DType.F32, DType.F64),
+    }
+)
+"""(a type, one that holds all of its numbers)."""
 
 
 def remove_identities(graph: Graph) -> tuple[Graph, int]:
@@ -14,7 +26,7 @@ def remove_identities(graph: Graph) -> tuple[Graph, int]:
 
     Rewrite:  y = identity(x); f(y)    ->    f(x)
     So too casts to the same type, reshapes to the same shape, empty pads, full slices, single
-    concats.
+    concats; and casts there and back through a type that holds all numbers of the first.
     """
     outputs = frozenset(graph.outputs)
     fixed = outputs.union(graph.inputs)
@@ -23,6 +35,12 @@ def remove_identities(graph: Graph) -> tuple[Graph, int]:
         if len(node.inputs) != 1 or len(node.outputs) != 1:
             return None
         (output,) = node.outputs
+        if node.operator == "cast":
+            before = copy.producer(node.inputs[0])
+            if before is not None and before.operator == "cast":
+                first, held = (copy.type_of(each.inputs[0]) for each in (before, node))
+                if first == graph.types[output] and (first.dtype, held.dtype) in _HELD:
+                    return before.inputs
         if node.operator == "identity" and output in outputs and node.inputs[0] in fixed:
             return None  # it gives the value of another name to an output
         source = copy.type_of(node.inputs[0])

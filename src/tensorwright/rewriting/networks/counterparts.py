@@ -6,6 +6,7 @@
     concat(a, b, c)      concat[1](concat[1](?a, ?b), ?c)
     split(x)             split0[1, 4](?x), split0[1, 4](split1[1, 4](?x)), ...
     reduce_mean(x)       over 2 and 3: reduce_mean[3](reduce_mean[2](?x))
+    where(x < y, x, 0)   select(less(?x, ?y), ?x, broadcast[...](...))
     gather(table, i)     rows of a matrix: matmul(call[one_hot-0, 0](?i), ?table)
 
 A counterpart is exact: written back (`write.py`) it is the operator again, or costs no more.  Where
@@ -20,10 +21,12 @@ from math import prod
 from types import MappingProxyType
 from typing import TypeAlias
 
+from tensorwright.base import DType
 from tensorwright.graph import Node
 from tensorwright.ops import TensorType, automatic_pads
 from tensorwright.rewriting.egraph import Id
-from tensorwright.rewriting.networks.opaque import OpaqueOperators
+from tensorwright.rewriting.networks.network_analysis import has_rules
+from tensorwright.rewriting.networks.opaque import CALL, OpaqueOperators
 from tensorwright.rewriting.networks.term_builder import TermBuilder
 from tensorwright.rewriting.operators import (
     FUNCTIONS,
@@ -280,14 +283,47 @@ def _rows(terms: TermBuilder, found: Application, opaque: OpaqueOperators) -> Te
     shape = terms.shape(table)
     if found.node.integer("axis") or len(shape) != 2 or terms.terms.data(positions).is_constant:
         return None
-    chosen = terms.call(opaque.selection(shape[0]), 0, (positions,))
+    chosen = terms.call(opaque.row_selector(shape[0]), 0, (positions,))
     flat = terms.reshaped(chosen, (prod(terms.shape(positions)), shape[0]))
     return (terms.reshaped(terms.apply("matmul", (), flat, table), found.shape),)
 
 
-LOOKUPS: Mapping[str, Callable[[TermBuilder, Application, OpaqueOperators], Terms]]
-LOOKUPS = MappingProxyType({"gather": _rows})
-"""Of operators whose second operand is positions, of which rules do not speak."""
+_COMPARISONS: Mapping[str, tuple[str, bool]] = MappingProxyType(
+    {
+        "less": ("less", False),
+        "less_or_equal": ("less_or_equal", False),
+        "greater": ("less", True),
+        "greater_or_equal": ("less_or_equal", True),
+        "equal": ("equal", False),
+    }
+)
+"""Of networks: the comparison of rules, and whether the operands change places."""
+
+
+def _where(terms: TermBuilder, found: Application, opaque: OpaqueOperators) -> Terms:
+    """Rules know truth as a number: of a comparison of numbers its own, else a cast."""
+    condition, *others = found.args
+    truth = _truth(terms, condition, opaque)
+    operands = (terms.stretched(each, found.shape) for each in (truth, *others))
+    return (terms.apply("select", (), *operands),)
+
+
+def _truth(terms: TermBuilder, condition: Id, opaque: OpaqueOperators) -> Id:
+    egraph = terms.terms
+    operator, params = egraph.parts(egraph.head_of(condition))
+    compared = _COMPARISONS.get(opaque.kind(str(params[0]))[0]) if operator == CALL else None
+    operands = egraph.children(condition)
+    if compared is None or not all(has_rules(egraph.data(each)) for each in operands):
+        return terms.call(opaque.word("cast", (("to", DType.F32),)), 0, (condition,))
+    name, is_swapped = compared
+    shape = terms.shape(condition)
+    ordered = reversed(operands) if is_swapped else operands
+    return terms.apply(name, (), *(terms.stretched(each, shape) for each in ordered))
+
+
+MIXED: Mapping[str, Callable[[TermBuilder, Application, OpaqueOperators], Terms]]
+MIXED = MappingProxyType({"gather": _rows, "where": _where})
+"""Of operators of which some operands are positions or truth, of which rules do not speak."""
 COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
     {
         "add": _pair("ewadd"),

@@ -40,13 +40,13 @@ class TensorData:
     """A tensor of a network.
 
     is_constant   its value is known when the network is compiled
-    selects       its rows have zeros and a one at most: their product with a matrix are rows of it
+    selects_rows  its rows have zeros and a one at most: their product with a matrix are rows of it
     """
 
     shape: tuple[int, ...]
     dtype: DType = DType.F32
     is_constant: bool = False
-    selects: bool = False
+    selects_rows: bool = False
 
     @property
     def elements(self) -> int:
@@ -102,13 +102,15 @@ class NetworkAnalysis:
             types = self._opaque.infer(word, tuple((arg.dtype, arg.shape) for arg in args))
             if types is None or output >= len(types):
                 return None
-            selects = self._opaque.is_selection(word)
-            return TensorData(types[output].shape, types[output].dtype, is_constant, selects)
+            selects_rows = self._opaque.is_row_selector(word)
+            return TensorData(types[output].shape, types[output].dtype, is_constant, selects_rows)
         shape = self._shape(operator, params, args)
         if shape is None:
             return None
-        selects = operator == "reshape" and args[0].selects and shape[-1:] == args[0].shape[-1:]
-        made = TensorData(shape, DType.F32, is_constant, selects)
+        selects_rows = (
+            operator == "reshape" and args[0].selects_rows and shape[-1:] == args[0].shape[-1:]
+        )
+        made = TensorData(shape, DType.F32, is_constant, selects_rows)
         return made if all(map(has_rules, (*args, made))) else None
 
     def _shape(
@@ -129,7 +131,7 @@ class NetworkAnalysis:
         return replace(
             kept,
             is_constant=kept.is_constant or lost.is_constant,
-            selects=kept.selects or lost.selects,
+            selects_rows=kept.selects_rows or lost.selects_rows,
         )
 
     def may_merge(self, left: TensorData, right: TensorData) -> bool:

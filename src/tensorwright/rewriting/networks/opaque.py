@@ -7,7 +7,7 @@ Equal operators with equal attributes have one word, so that equal calls of equa
 
     call[one_hot-1, 0](?i)        a row for each position, of zeros and a one
 
-is a selection: what it multiplies from the left it reads rows of.
+is a row selector: what it multiplies from the left it reads rows of.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tensorwright.ops.attributes import POSITIONS
 CALL = "call"
 """The operator of terms that stands for one of a network; its parameters: a word, an output."""
 
-SELECTION = "one_hot"
-"""The operator that a selection is where it is computed, with the values 0 and 1."""
+ROW_SELECTOR = "one_hot"
+"""The operator that a row selector is where it is computed, with the values 0 and 1."""
 
 AttributePairs = tuple[tuple[str, AttributeValue], ...]
 
@@ -31,7 +31,7 @@ class OpaqueOperators:
     def __init__(self) -> None:
         self._words: dict[tuple[str, str], str] = {}
         self._kinds: dict[str, tuple[str, AttributePairs]] = {}
-        self._depths: dict[str, int] = {}  # of selections
+        self._depths: dict[str, int] = {}  # of row selectors
 
     def word(self, operator: str, attributes: AttributePairs) -> str:
         """The word of an operator with its attributes."""
@@ -40,18 +40,18 @@ class OpaqueOperators:
         self._kinds[word] = (operator, attributes)
         return word
 
-    def selection(self, depth: int) -> str:
+    def row_selector(self, depth: int) -> str:
         """The word of what selects rows of matrices that have so many."""
         for word, known in self._depths.items():
             if known == depth:
                 return word
-        word = f"{SELECTION}-{len(self._kinds)}"
-        self._kinds[word] = (SELECTION, (("depth", depth), ("axis", -1)))
+        word = f"{ROW_SELECTOR}-{len(self._kinds)}"
+        self._kinds[word] = (ROW_SELECTOR, (("depth", depth), ("axis", -1)))
         self._depths[word] = depth
         return word
 
-    def is_selection(self, word: str) -> bool:
-        """Whether it is one of `selection`."""
+    def is_row_selector(self, word: str) -> bool:
+        """Whether it is one of `row_selector`."""
         return word in self._depths
 
     def kind(self, word: str) -> tuple[str, AttributePairs]:

@@ -20,6 +20,8 @@ from tensorwright.rewriting.operators import FUNCTIONS, PAIRS, PARTS
 _FREE = frozenset({INPUT, "reshape", "broadcast"})
 _JOINED = frozenset({*(each.name for each in FUNCTIONS), "scalar_mul"})
 
+_BESIDES = frozenset({*PAIRS, "select"})
+
 
 class OperatorCosts(Protocol):
     """Says what single operators cost."""
@@ -44,13 +46,15 @@ class Roofline:
         operator, args, result = use.operator, use.args, use.result
         if result.is_constant or operator in _FREE or all(arg.is_constant for arg in args):
             return 0.0
-        if result.selects:  # the product with it reads rows at its positions
+        if result.selects_rows:  # the product with it reads rows at its positions
             return 0.0
-        if operator == "matmul" and args[0].selects:
+        if operator == "matmul" and args[0].selects_rows:
             return self.start_s + 2 * result.bytes / self.bytes_per_s
         if operator in _JOINED:
             return self.start_s / 10
-        if operator in PAIRS:  # the smaller operand, or a second activation, is read besides
+        if (
+            operator in PAIRS or operator == "select"
+        ):  # the smaller operand, or a second activation, is read besides
             return self.start_s / 10 + min(arg.bytes for arg in args) / self.bytes_per_s
         if operator in PARTS:  # most are read where they lie
             return self.start_s / 10 + result.bytes / self.bytes_per_s / 4

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tensorwright.graph import Graph
 from tensorwright.rewriting.egraph import EGraph, Id
-from tensorwright.rewriting.networks.counterparts import COUNTERPARTS, LOOKUPS, Application
+from tensorwright.rewriting.networks.counterparts import COUNTERPARTS, MIXED, Application
 from tensorwright.rewriting.networks.network_analysis import NetworkAnalysis, TensorData, has_rules
 from tensorwright.rewriting.networks.opaque import OpaqueOperators
 from tensorwright.rewriting.networks.term_builder import TermBuilder
@@ -70,9 +70,10 @@ def _terms_of(builder: TermBuilder, opaque: OpaqueOperators, found: Application)
         terms = counterpart(builder, found)
         if terms is not None:
             return terms
-    lookup = LOOKUPS.get(found.node.operator)
-    if lookup is not None and has_rules(data[0]) and has_rules(data[-1]):
-        terms = lookup(builder, found, opaque)
+    mixed = MIXED.get(found.node.operator)
+    numbers = [each for each in data if each.dtype.is_float]
+    if mixed is not None and has_rules(data[-1]) and all(map(has_rules, numbers)):
+        terms = mixed(builder, found, opaque)
         if terms is not None:
             return terms
     word = opaque.word(found.node.operator, found.node.attributes)

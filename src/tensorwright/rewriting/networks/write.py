@@ -125,7 +125,7 @@ class _Writer:
         if self._is_outlined(node):
             return ()
         operator, params = self._parts(node)
-        if operator in PAIRS:
+        if operator in PAIRS or operator == "select":
             return self._operands(node)
         if operator == "concat":
             return tuple(self._joined(node, params[0]))
@@ -231,7 +231,7 @@ class _Writer:
                 twin = self._terms.put(self._terms.head(CALL, (word, place)), children)
                 assert twin is not None, "an operator has all of its outputs"
                 outputs += self._wish(self._leader(twin))
-            if self._network.opaque.is_selection(str(word)):
+            if self._network.opaque.is_row_selector(str(word)):
                 values = np.array([0, 1], np.float32)
                 args = (*args, self._builder.constant(values, *self._new_name()))
             self._calls[key] = self._builder.apply(operator, args, outputs, **dict(attributes))
@@ -240,11 +240,11 @@ class _Writer:
     def _looked_up(self, rows: Id, table: Id) -> tuple[Id, ...]:
         """(the matrix, the positions) of which a product reads rows; () for another product."""
         node = self._node(self._leader(rows))
-        while self._parts(node)[0] == "reshape" and self._terms.data(node).selects:
+        while self._parts(node)[0] == "reshape" and self._terms.data(node).selects_rows:
             node = self._node(self._leader(self._terms.children(node)[0]))
         operator, params = self._parts(node)
-        is_selection = operator == CALL and self._network.opaque.is_selection(str(params[0]))
-        return (table, *self._terms.children(node)) if is_selection else ()
+        is_row_selector = operator == CALL and self._network.opaque.is_row_selector(str(params[0]))
+        return (table, *self._terms.children(node)) if is_row_selector else ()
 
     def _gather(self, node: Id, args: tuple[str, ...], wish: tuple[str]) -> str:
         """Rows of a matrix at positions, in the shape of a node."""
@@ -256,12 +256,12 @@ class _Writer:
         return self._builder.apply("reshape", rows, wish, shape=shape)[0]
 
     def _operands(self, node: Id) -> tuple[Id, ...]:
-        """The operands of a pair without what broadcasting does anyway."""
+        """The operands at one place without what broadcasting does anyway."""
         shape = self._terms.data(node).shape
         operands = list(self._terms.children(node))
         for place, operand in enumerate(operands):
-            other = operands[1 - place]
-            if self._terms.data(other).shape == shape:
+            others = (*operands[:place], *operands[place + 1 :])
+            if any(self._terms.data(other).shape == shape for other in others):
                 operands[place] = self._unstretched(operand)
         return tuple(operands)
 

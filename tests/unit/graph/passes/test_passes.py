@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from tests.unit.graph.onnx_models import assert_same_values
 from tests.unit.graph.random_graphs import graphs
 
+from tensorwright.base import DType
 from tensorwright.graph import (
     PASSES,
     FoldedConstants,
@@ -279,6 +280,19 @@ def test_outputs_keep_their_names() -> None:
     simple = becomes(graph, "relu", "identity", "identity")
     assert simple.outputs == ("first", "second", "third", "constant")
     assert list(simple.constants) == ["constant"]
+
+
+def test_casts_there_and_back_go_where_nothing_is_lost() -> None:
+    def back(first: DType, held: DType) -> Graph:
+        b = GraphBuilder()
+        x = b.input("x", (3,), first)
+        again = b.add("cast", b.add("cast", x, to=held), to=first)
+        condition = b.add("cast", again, to=DType.BOOL)
+        return b.finish([b.add("where", condition, b.input("y", (3,)), b.input("z", (3,)))])
+
+    becomes(back(DType.BOOL, DType.F32), "where")
+    becomes(back(DType.I32, DType.F64), "cast", "where")
+    becomes(back(DType.F32, DType.I32), "cast", "cast", "cast", "where")
 
 
 def test_dead_code_goes_and_inputs_stay() -> None:

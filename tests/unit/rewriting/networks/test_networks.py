@@ -11,7 +11,7 @@ from tests.unit.rewriting.networks.random_networks import in_double
 
 from tensorwright.base import DType
 from tensorwright.graph import Graph, GraphBuilder, interpret, simplify
-from tensorwright.rewriting import parse_rules
+from tensorwright.rewriting import parse_rule, parse_rules
 from tensorwright.rewriting.egraph import BudgetSpent, Saturated, Scope
 from tensorwright.rewriting.extraction import cheapest_dag
 from tensorwright.rewriting.library import load_library
@@ -263,6 +263,43 @@ def test_functions_and_folds_are_read_and_written_as_they_were() -> None:
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
+def choices() -> Graph:
+    """What is larger, by comparison; scores where a mask says so."""
+    b = GraphBuilder("choices")
+    x, y = b.input("x", (4, 6)), b.input("y", (6,))
+    mask = b.input("mask", (4, 1), DType.BOOL)
+    larger = b.add("where", b.add("greater", x, y), x, y)
+    scores = b.add("where", mask, larger, b.constant(np.float32(-1e9)))
+    both = b.add("and", b.add("less", x, y), mask)
+    return simplify(b.finish((scores, b.add("where", both, x, larger))))
+
+
+def test_choices_are_read_and_written_as_they_were() -> None:
+    graph = choices()
+    network = read_network(graph)
+    assert len(network.terms.with_operator("select")) == 3
+    assert len(network.terms.with_operator("less")) == 1
+    back = simplify(chosen(network))
+    own, its = (Counter(node.operator for node in each.nodes) for each in (graph, back))
+    own["less"] += own.pop("greater")
+    assert own == its
+    inputs = random_inputs(graph)
+    for want, found in zip(
+        interpret(graph, inputs).values(), interpret(back, inputs).values(), strict=True
+    ):
+        np.testing.assert_array_equal(found, want)
+
+
+def test_a_choice_by_comparison_is_an_extreme() -> None:
+    b = GraphBuilder("larger")
+    x, y = b.input("x", (4, 6)), b.input("y", (4, 6))
+    graph = simplify(b.finish((b.add("where", b.add("less", x, y), y, x),)))
+    network = read_network(graph)
+    rule = parse_rule("larger: select(less(?x, ?y), ?y, ?x) == ewmax(?x, ?y)")
+    saturate_network(network, network_rules([rule]))
+    assert [node.operator for node in chosen(network).nodes] == ["max"]
+
+
 def look_up(ids: tuple[int, ...], count: int = 1) -> Graph:
     """Rows of matrices at positions, projected by others."""
     b = GraphBuilder("look-up")
@@ -309,7 +346,7 @@ def test_rows_at_positions_are_written_as_they_were(count: int) -> None:
 
 
 def test_what_selects_rows_is_computed_where_no_product_reads_them() -> None:
-    """The sum of two selections is no selection: their product with a matrix is one of numbers."""
+    """The sum of two row selectors is none: their product with a matrix is one of numbers."""
     b = GraphBuilder("sum")
     table = b.constant(weights(11, 8))
     rows = [b.add("gather", table, b.input(name, (6,), DType.I32)) for name in ("i", "j")]
@@ -317,10 +354,10 @@ def test_what_selects_rows_is_computed_where_no_product_reads_them() -> None:
     network = read_network(graph)
     products = network.terms.with_operator("matmul")
     left = [network.terms.children(each)[0] for each in products]
-    assert all(network.terms.data(each).selects for each in left)
+    assert all(network.terms.data(each).selects_rows for each in left)
     total = network.terms.put(network.terms.head("ewadd", ()), tuple(left))
     assert total is not None
-    assert not network.terms.data(total).selects
+    assert not network.terms.data(total).selects_rows
     wide = network.terms.children(products[0])[1]
     joined = network.terms.put(network.terms.head("matmul", ()), (total, wide))
     assert joined is not None
