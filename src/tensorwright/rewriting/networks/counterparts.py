@@ -2,6 +2,7 @@
 
     add(x, b)            ewadd(?x, broadcast[1, 8, 14, 14](reshape[1, 8, 1, 1](?b)))
     conv(x, w, b)        ewadd(conv2d[1, 1, same, none](?x, ?w), broadcast[...](reshape[...](?b)))
+    conv(x, w)           of rows: reshape[...](conv2d[...](reshape[...](?x), reshape[...](?w)))
     matmul(x, w)         of (2, 5, 8) and (8, 9): reshape[2, 5, 9](matmul(reshape[10, 8](?x), ?w))
     concat(a, b, c)      concat[1](concat[1](?a, ?b), ?c)
     split(x)             split0[1, 4](?x), split0[1, 4](split1[1, 4](?x)), ...
@@ -139,23 +140,40 @@ def _convolution(terms: TermBuilder, found: Application) -> Terms:
     window = _window(node, terms.shape(x), terms.shape(w)[2:])
     if window is None:
         return None
-    product = terms.apply("conv2d", (*window, "none"), x, w)
+    operands = (_as_images(terms, each) for each in (x, w))
+    product = terms.reshaped(terms.apply("conv2d", (*window, "none"), *operands), found.shape)
     if bias:
-        bias = [terms.reshaped(bias[0], (1, found.shape[1], 1, 1))]
+        own = (1, found.shape[1], *(1 for _ in found.shape[2:]))
+        bias = [terms.reshaped(bias[0], own)]
     return (_with_bias(terms, product, tuple(bias), found.shape),)
+
+
+def _as_images(terms: TermBuilder, x: Id) -> Id:
+    """Rows of elements as images of one row."""
+    outer, inner = terms.shape(x)[:2], terms.shape(x)[2:]
+    return terms.reshaped(x, (*outer, *_of_images(inner, 1)))
+
+
+def _of_images(along: tuple[int, ...], idle: int) -> tuple[int, int]:
+    """Numbers along rows and columns; of columns alone the rows' are idle."""
+    columns = along[-1]
+    return (along[0] if len(along) == 2 else idle, columns)
 
 
 def _window(
     node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]
 ) -> tuple[int, int, str] | None:
     """Strides and padding of a window over rows and columns; None where rules have no such."""
-    if len(shape) != 4:
+    spatial = len(shape) - 2
+    if spatial not in (1, 2):
         return None
-    strides = node.ints("strides") or (1, 1)
-    steps = node.ints("dilations") or (1, 1)
-    pads = node.ints("pads") or (0, 0, 0, 0)
+    strides = _of_images(node.ints("strides") or (1,) * spatial, 1)
+    steps = _of_images(node.ints("dilations") or (1,) * spatial, 1)
+    given = node.ints("pads") or (0,) * 2 * spatial
+    pads = (*_of_images(given[:spatial], 0), *_of_images(given[spatial:], 0))
+    extents, taps = _of_images(shape[2:], 1), _of_images(kernel, 1)
     for mode, word in (("VALID", "valid"), ("SAME_UPPER", "same")):
-        if steps == (1, 1) and pads == automatic_pads(mode, shape[2:], kernel, strides, (1, 1)):
+        if steps == (1, 1) and pads == automatic_pads(mode, extents, taps, strides, (1, 1)):
             return strides[0], strides[1], word
     return strides[0], strides[1], padding_word(pads, steps)
 
@@ -169,11 +187,13 @@ def _pool(operator: str) -> Counterpart:
             return None
         if any(step != 1 for step in node.ints("dilations")):
             return None
-        if not holds_elements(window[2], kernel):
+        taps = _of_images(kernel, 1)
+        if not holds_elements(window[2], taps):
             return None
         if operator == "avg_pool" and any(node.ints("pads")) and not _counts_padding(node):
             return None
-        return (terms.apply(operator, (*kernel, *window), x),)
+        pooled = terms.apply(operator, (*taps, *window), _as_images(terms, x))
+        return (terms.reshaped(pooled, found.shape),)
 
     return counterpart
 

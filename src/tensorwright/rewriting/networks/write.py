@@ -10,6 +10,7 @@ an operator more than necessary is written as one:
     split0[1, 4](split1[1, 4](?x))                           slice(x) from 4 to 8
     matmul(?x, transpose[1, 0](?w))                          gemm(x, w), the second turned
     reshape[2, 5, 9](matmul(reshape[10, 8](?x), ?w))         matmul(x, w) of (2, 5, 8) and (8, 9)
+    reshape[1, 8, 9](conv2d[...](?x, ?w))                     conv(x, w) over one dimension
     matmul(call[one_hot-0, 0](?i), ?w)                        gather(w, i)
 
 Names of inputs and outputs stay; what only constants lead to is folded by `simplify`.
@@ -18,7 +19,7 @@ Names of inputs and outputs stay; what only constants lead to is folded by `simp
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -37,6 +38,7 @@ from tensorwright.rewriting.traversal import NeedsItselfError, arguments_first
 Choice = Mapping[Id, Id]
 """The node that is taken for each class, by its leader."""
 
+_WINDOWS = frozenset({"conv2d", "max_pool", "avg_pool"})
 _FEW = 1 << 14  # elements
 
 
@@ -137,6 +139,9 @@ class _Writer:
             flat = self._flat(node)
             if flat:
                 return (flat[1],)
+            line = self._line(node)
+            if line is not None:
+                return self._terms.children(line)
             rows = self._rows(node)
             return (self._looked_up(*rows) or rows) if rows else self._terms.children(node)
         if operator == "matmul":
@@ -180,8 +185,10 @@ class _Writer:
             if self._looked_up(*self._rows(node)):
                 return self._gather(node, args, wish)
             return self._builder.apply("matmul", args, wish)[0]
-        shapes = tuple(self._terms.data(child).shape for child in self._terms.children(node))
-        steps = operator_named(operator).meaning(params, shapes)
+        line = self._line(node) if operator == "reshape" else None
+        if line is not None:
+            args = tuple(map(self._without_rows, args))
+        steps = self._steps(node) if line is None else tuple(map(_along_columns, self._steps(line)))
 
         def apply(step: Step, args: tuple[str, ...]) -> str:
             named = wish if step is steps[-1] else self._new_name()
@@ -192,6 +199,34 @@ class _Writer:
             return self._builder.apply(step.operator, args, named, **attributes)[0]
 
         return follow(steps, args, apply)[0]
+
+    def _steps(self, node: Id) -> tuple[Step, ...]:
+        operator, params = self._parts(node)
+        shapes = tuple(self._terms.data(child).shape for child in self._terms.children(node))
+        return operator_named(operator).meaning(params, shapes)
+
+    def _line(self, node: Id) -> Id | None:
+        """What slides along columns of images of one row, where a reshape drops that row."""
+        (below,) = self._terms.children(node)
+        inner = self._node(self._leader(below))
+        operator, params = self._parts(inner)
+        if operator not in _WINDOWS:
+            return None
+        images = (inner, *self._terms.children(inner))
+        if operator != "conv2d" and params[0] != 1:
+            return None
+        shape = self._terms.data(inner).shape
+        is_row = all(self._terms.data(each).shape[2] == 1 for each in images)
+        drops = self._terms.data(node).shape == (*shape[:2], *shape[3:])
+        pads = self._steps(inner)[0].attributes["pads"]
+        assert isinstance(pads, tuple), "of rows and columns"
+        return inner if is_row and drops and pads[0] == pads[2] == 0 else None
+
+    def _without_rows(self, name: str) -> str:
+        """Images of one row as rows of elements."""
+        shape = self._builder.type_of(name).shape
+        kept = (*shape[:2], *shape[3:])
+        return self._builder.apply("reshape", (name,), self._new_name(), shape=kept)[0]
 
     def _is_outlined(self, node: Id) -> bool:
         return not self._has_values and self._terms.data(node).is_constant
@@ -372,6 +407,14 @@ class _Writer:
 
     def _fault(self, name: object, reason: str) -> InternalError:
         return InternalError(stage="rewrite", where=f"class {name}", reason=reason)
+
+
+def _along_columns(step: Step) -> Step:
+    """A step along rows and columns, of which columns alone are left."""
+    changed = {
+        key: value[1::2] for key, value in step.attributes.items() if isinstance(value, tuple)
+    }
+    return replace(step, attributes={**step.attributes, **changed})
 
 
 def _axis(params: tuple[Param, ...]) -> int:

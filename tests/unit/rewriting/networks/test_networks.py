@@ -300,6 +300,46 @@ def test_a_choice_by_comparison_is_an_extreme() -> None:
     assert [node.operator for node in chosen(network).nodes] == ["max"]
 
 
+def signals() -> Graph:
+    """Dilated causal convolutions with gates, pools, strides: all over one dimension."""
+    b = GraphBuilder("signals")
+    x = b.input("x", (2, 4, 33))
+    for steps in (1, 2):
+        window = {"dilations": (steps,), "pads": (2 * steps, 0)}
+        gate, value = (b.add("conv", x, b.constant(weights(4, 4, 3) * n), **window) for n in (1, 2))
+        x = b.add("add", x, b.add("mul", b.add("sigmoid", gate), b.add("tanh", value)))
+    x = b.add(
+        "conv", x, b.constant(weights(6, 2, 5)), b.constant(weights(6)), groups=2, strides=(2,)
+    )
+    x = b.add("max_pool", x, kernel=(3,), strides=(2,), pads=(1, 1))
+    return simplify(b.finish((b.add("average_pool", b.add("relu", x), kernel=(2,)),)))
+
+
+def test_what_slides_over_one_dimension_is_written_as_it_was() -> None:
+    graph = signals()
+    network = read_network(graph)
+    assert not network.terms.with_operator("call")
+    back = simplify(chosen(network))
+    own, its = (Counter(node.operator for node in each.nodes) for each in (graph, back))
+    assert own == its
+    for one, other in zip(in_double(back), in_double(graph), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_convolutions_over_one_dimension_of_one_tensor_are_merged() -> None:
+    graph = signals()
+    network = read_network(graph, with_proofs=True)
+    saturate_network(network, RULES)
+    extraction = NetworkExtraction(network, Roofline(start_s=1e-3))
+    back = simplify(
+        write_network(network, extraction.choice(cheapest_dag(extraction.problem).selection))
+    )
+    count = [[node.operator for node in each.nodes].count("conv") for each in (graph, back)]
+    assert count == [5, 3]
+    for one, other in zip(in_double(back), in_double(graph), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
 def look_up(ids: tuple[int, ...], count: int = 1) -> Graph:
     """Rows of matrices at positions, projected by others."""
     b = GraphBuilder("look-up")
