@@ -13,6 +13,7 @@ from tensorwright.records.memory_store import MemoryStore
 from tensorwright.records.network_choice import (
     NetworkChoice,
     load_choice,
+    load_last_choice,
     load_thread_limits,
     save_choice,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "from_line",
     "is_current",
     "load_choice",
+    "load_last_choice",
     "load_rewriting",
     "load_thread_limits",
     "now_utc",
