@@ -18,7 +18,7 @@ from tensorwright.records.network_choice import (
     save_choice,
 )
 from tensorwright.records.network_rewriting import load_rewriting, save_rewriting
-from tensorwright.records.opening import default_path, open_store
+from tensorwright.records.opening import default_path, is_store, open_store
 from tensorwright.records.ranking import Selection, rank
 from tensorwright.records.record import (
     SCHEMA,
@@ -54,6 +54,7 @@ __all__ = [
     "detect_hardware",
     "from_line",
     "is_current",
+    "is_store",
     "load_choice",
     "load_last_choice",
     "load_rewriting",
