@@ -30,14 +30,16 @@ from tensorwright.pipeline import (
 )
 from tensorwright.records import RecordStore
 from tensorwright.runtime import Executable, seconds_in_turns
-from tensorwright.search import search, setting_of
+from tensorwright.search import parse_space, search, setting_of
 from tensorwright.tuning.session import (
     Budget,
     Callback,
     Search,
+    TuneOptions,
     TuneResult,
     make_network_inputs,
 )
+from tensorwright.tuning.space import SpaceKind
 
 _GRAPH_SHARE = 0.1  # of the minutes at most, for the search for a graph
 _TRIAL_S = 0.1  # about what a trial takes: a budget of few trials is one of few seconds
@@ -72,6 +74,8 @@ def optimize(
     seed: int | None = None,
     callbacks: Sequence[Callback] = (),
     rewrite: bool = True,
+    space: SpaceKind | str = SpaceKind.SKETCHES,
+    options: TuneOptions | None = None,
 ) -> Executable:
     """Tune a model on this machine and compile it with the best graph and schedules found.
 
@@ -79,13 +83,21 @@ def optimize(
     records           where every measurement is kept; the default store where None
     callbacks         told of the progress; `tuning.session.choose_callbacks` makes the usual ones
     rewrite           look for a faster graph first, by proved rules (`tensorwright.rewrite`)
+    space             what is tried: "sketches", "templates" or "both"
+    options           strategy, patience and the like
     The other arguments are those of `compile`.
     Raises:  as `compile`, and RecordError for a store that cannot be used.
     """
     machine = parse_target(target)
     source = import_graph(model, input_shapes)
     with opened(records, create=True) as store:
-        how = Search(Budget(minutes, trials), seed, tuple(callbacks))
+        how = Search(
+            Budget(minutes, trials),
+            seed,
+            tuple(callbacks),
+            options or TuneOptions(),
+            space=parse_space(space),
+        )
         return search_jointly(source, machine, threads, store, how, rewrite=rewrite).executable
 
 

@@ -18,9 +18,15 @@ from tensorwright.pipeline import (
     opened,
     parse_target,
 )
-from tensorwright.records import NetworkChoice, RecordStore, detect_hardware, save_choice
+from tensorwright.records import (
+    NetworkChoice,
+    RecordStore,
+    detect_hardware,
+    load_last_choice,
+    save_choice,
+)
 from tensorwright.runtime import Executable, usable_threads
-from tensorwright.schedule import format_trace
+from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring import MeasureOptions
@@ -32,6 +38,7 @@ from tensorwright.tuning.session import (
     TuneOptions,
     TuneResult,
     choose_in_network,
+    is_replayable,
     options_of,
 )
 from tensorwright.tuning.session import (
@@ -44,6 +51,7 @@ _PATIENCE = 20  # rounds without a gain, where no budget is given
 _NETWORK_SHARE = 0.12  # of the minutes at most, for the comparison inside the network
 _NETWORK_S = 3.0
 _NETWORK_PER_WORKLOAD_S = 0.4
+_LEAST_NETWORK_S = 12.0  # it may take so long, where no minutes are given
 _LEAST_SHARE = 0.02  # of the minutes, for that comparison, even if they are spent
 
 
@@ -119,29 +127,50 @@ def setting_of(target: Target, threads: int | None) -> Setting:
 
 
 def search(parts: Partition, setting: Setting, store: RecordStore, how: Search) -> TuneResult:
+    """As `search_networks`, for all of one network."""
+    measuring = as_in_network(parts)
+    name = parts.graph.name
+    return search_networks(
+        tasks_of(parts), (parts,), setting, store, how, name=name, measuring=measuring
+    )
+
+
+def search_networks(
+    tasks: Sequence[Task],
+    networks: Sequence[Partition],
+    setting: Setting,
+    store: RecordStore,
+    how: Search,
+    *,
+    name: str = "",
+    measuring: MeasureOptions | None = None,
+) -> TuneResult:
     """Measure schedules of every workload; what has been measured is in the store.
 
-    At last the best of each are compared inside the network, and the choice is kept there too.  All
-    of this is done within the minutes of the budget.
+    At last the best of each are compared inside each of the networks, and the choices are kept
+    there too.  All of this is done within the minutes of the budget.
+    The other arguments are those of `search_tasks`.
     """
-    measuring = as_in_network(parts)
     seconds = _budget_of(how).seconds
-    kept_s = 0.0 if seconds is None else _network_s(seconds, len(parts.workloads))
+    counts = [len(parts.workloads) for parts in networks]
+    kept_s = 0.0 if seconds is None else _network_s(seconds, counts)
     how = replace(how, options=replace(how.options, after_s=kept_s))
-    result = search_tasks(
-        tasks_of(parts), setting, store, how, name=parts.graph.name, measuring=measuring
-    )
-    if not result.is_interrupted:
-        limit_s = _NETWORK_SHARE * result.elapsed_s
+    result = search_tasks(tasks, setting, store, how, name=name, measuring=measuring)
+    if not result.is_interrupted and networks:
+        limit_s = max(_NETWORK_SHARE * result.elapsed_s, _LEAST_NETWORK_S * len(networks))
         if seconds is not None:
             limit_s = min(max(seconds - result.elapsed_s, _LEAST_SHARE * seconds), 2 * kept_s)
-        choose_together(parts, setting, store, limit_s)
+        for parts in networks:
+            choose_together(parts, setting, store, limit_s / len(networks))
     return result
 
 
-def _network_s(seconds: float, workloads: int) -> float:
-    """How much of so many seconds is kept for the comparison inside the network."""
-    return min(_NETWORK_SHARE * seconds, _NETWORK_S + _NETWORK_PER_WORKLOAD_S * workloads)
+def _network_s(seconds: float, workloads: Sequence[int]) -> float:
+    """How much of so many seconds is kept for the comparisons inside networks of so many
+    workloads.
+    """
+    wanted_s = sum(_NETWORK_S + _NETWORK_PER_WORKLOAD_S * count for count in workloads)
+    return min(_NETWORK_SHARE * seconds, wanted_s)
 
 
 def _budget_of(how: Search) -> Budget:
@@ -172,17 +201,26 @@ def choose_together(
     """Compare the best schedules of all workloads inside the network, and keep what is chosen.
 
     limit_s   about so long it may take
+    The untuned schedules, and what was chosen before, stand until others are faster as a whole.
     None where there is nothing to choose.
     """
     target, threads, hardware = setting.target, setting.threads, setting.hardware
+    last = load_last_choice(store, parts, target, hardware, threads)
     options: dict[str, tuple[str, ...]] = {}
+    untuned: dict[str, str] = {}
+    chosen: dict[str, str] = {}
     for workload in parts.workloads:
-        untuned = choose_untuned(workload, target, threads, is_cold=True).trace
-        options[workload.key] = options_of(store, workload, setting, format_trace(untuned))
+        key = workload.key
+        default = choose_untuned(workload, target, threads, is_cold=True).trace
+        untuned[key] = format_trace(default)
+        options[key] = options_of(store, workload, setting, untuned[key])
+        before = format_trace(last.get(key, default))
+        chosen[key] = before if is_replayable(state_of(workload), before) else untuned[key]
     if all(len(traces) == 1 for traces in options.values()):
         return None
+    standing = (untuned,) if chosen == untuned else (chosen, untuned)
     with override(dump=""):  # these are candidates still
-        choice = choose_in_network(parts, options, target, threads, limit_s)
+        choice = choose_in_network(parts, options, target, threads, limit_s, standing=standing)
     if choice is not None:
         save_choice(store, parts, target, hardware, threads, choice)
     return choice

@@ -14,13 +14,15 @@ from tensorwright.base import OutputError
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.options import budget_options, model_argument, output_option
 from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
 from tensorwright.cli.summary import ending, print_untuned, print_workloads
 from tensorwright.joint_search import search_jointly
 from tensorwright.pipeline import opened
 from tensorwright.records import default_path
 from tensorwright.runtime import Executable
-from tensorwright.tuning.session import Budget, Search, choose_callbacks
+from tensorwright.tuning.session import Budget, Search, TuneOptions, choose_callbacks
+from tensorwright.tuning.space import SpaceKind
 
 
 @click.command()
@@ -28,6 +30,7 @@ from tensorwright.tuning.session import Budget, Search, choose_callbacks
 @output_option
 @compile_options
 @budget_options
+@searching_options
 @click.option(
     "--rewrite/--no-rewrite",
     default=True,
@@ -43,6 +46,8 @@ def command(
     how: Compilation,
     minutes: float | None,
     trials: int | None,
+    strategy: str,
+    space: SpaceKind,
     rewrite: bool,
     quiet: bool,
 ) -> None:
@@ -60,7 +65,13 @@ def command(
     again = resume_command(ctx.meta.get(ARGUMENTS, ()))
     with opened(how.records, create=True) as store:
         try:
-            wanted = Search(Budget(minutes, trials), how.seed, choose_callbacks(quiet))
+            wanted = Search(
+                Budget(minutes, trials),
+                how.seed,
+                choose_callbacks(quiet),
+                TuneOptions(strategy=strategy),
+                space=space,
+            )
             found = search_jointly(
                 source,
                 how.target,

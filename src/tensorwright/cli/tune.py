@@ -14,13 +14,14 @@ from tensorwright.cli.arguments.learning import learning_options
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import budget_options
 from tensorwright.cli.arguments.references import is_reference, read_function, read_program
+from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
 from tensorwright.cli.optimize import resume_command
 from tensorwright.cli.summary import ending, print_untuned, print_workloads
 from tensorwright.graph import Partition
 from tensorwright.pipeline import opened
 from tensorwright.records import default_path
-from tensorwright.search import as_in_network, search_tasks, setting_of, tasks_of
+from tensorwright.search import as_in_network, search_networks, setting_of, tasks_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.measuring import MeasureOptions
@@ -33,7 +34,6 @@ from tensorwright.tuning.session import (
     make_space,
 )
 from tensorwright.tuning.space import SpaceKind
-from tensorwright.tuning.strategies import STRATEGIES, USUAL_STRATEGY, check_strategy
 from tensorwright.tuning.task_scheduling import (
     LatencyRequirement,
     MeanSpeedUp,
@@ -64,12 +64,7 @@ _FLUSH_BYTES = 512 << 20
     metavar="NAME=MS",
     help="Make the mean speed-up against these times large.",
 )
-@click.option(
-    "--strategy",
-    default=USUAL_STRATEGY,
-    metavar="NAME",
-    help="Who proposes: " + ", ".join(STRATEGIES) + ".",
-)
+@searching_options
 @click.option(
     "--proposing",
     type=click.Path(path_type=Path),
@@ -77,12 +72,6 @@ _FLUSH_BYTES = 512 << 20
     help="Start populations and chains by a model of `pretrain proposer`.",
 )
 @learning_options
-@click.option(
-    "--space",
-    type=click.Choice([kind.value for kind in SpaceKind]),
-    default=SpaceKind.SKETCHES.value,
-    help="What is tried: sketches found by rules, templates, or both; sketches.",
-)
 @click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
@@ -99,7 +88,7 @@ def command(
     strategy: str,
     proposing: Path | None,
     learning: Learning,
-    space: str,
+    space: SpaceKind,
     flush: bool,
     quiet: bool,
 ) -> None:
@@ -111,7 +100,6 @@ def command(
 
     Example: tensorwright tune model.onnx --minutes 10
     """
-    check_strategy(strategy)
     proposer = load_proposing_model(proposing) if proposing else None
     wanted = choose_objective(objective, limits, references)
     tasks, networks = read_tasks(programs, how)
@@ -128,14 +116,16 @@ def command(
         TuneOptions(patience=patience or 0, strategy=strategy, proposing=proposer),
         objective=wanted,
         learning=learning,
-        space=SpaceKind(space),
+        space=space,
     )
     name = " ".join(programs)
     if search.space is not SpaceKind.SKETCHES and not quiet:
         print_spaces(tasks, how.target, search.space)
     with opened(how.records, create=True) as store:
         setting = setting_of(how.target, how.threads)
-        result = search_tasks(tasks, setting, store, search, name=name, measuring=measuring)
+        result = search_networks(
+            tasks, networks, setting, store, search, name=name, measuring=measuring
+        )
     if not quiet:
         print_workloads(result.tasks)
     click.echo(f"{ending(result)}; kept in {how.records or default_path()}")

@@ -13,11 +13,12 @@ from tensorwright.records.memory_store import MemoryStore
 from tensorwright.records.network_choice import (
     NetworkChoice,
     load_choice,
+    load_last_choice,
     load_thread_limits,
     save_choice,
 )
 from tensorwright.records.network_rewriting import load_rewriting, save_rewriting
-from tensorwright.records.opening import default_path, open_store
+from tensorwright.records.opening import default_path, is_store, open_store
 from tensorwright.records.ranking import Selection, rank
 from tensorwright.records.record import (
     SCHEMA,
@@ -53,7 +54,9 @@ __all__ = [
     "detect_hardware",
     "from_line",
     "is_current",
+    "is_store",
     "load_choice",
+    "load_last_choice",
     "load_rewriting",
     "load_thread_limits",
     "now_utc",

@@ -64,19 +64,20 @@ def load_choice(
     So are texts that this version cannot read.
     """
     saved = _saved(store, parts, target, hardware, threads)
-    if saved is None:
-        return {}
-    try:
-        texts = json.loads(saved.state)["traces"]
-        chosen = {str(key): parse_trace(str(text)) for key, text in texts.items()}
-    except (ValueError, KeyError, TypeError, AttributeError, UsageError):
-        return {}
     still_best: dict[str, Trace] = {}
-    for key, trace in chosen.items():
+    for key, trace in _chosen(saved).items():
+        assert saved is not None, "it has chosen something"
         best = store.best(workload=key, target=target.key, hardware=hardware, threads=threads)
         if best is None or best.when <= saved.updated:
             still_best[key] = trace
     return still_best
+
+
+def load_last_choice(
+    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
+) -> dict[str, Trace]:
+    """As `load_choice`, with those that were measured since."""
+    return _chosen(_saved(store, parts, target, hardware, threads))
 
 
 def load_thread_limits(
@@ -91,6 +92,17 @@ def load_thread_limits(
         limits = json.loads(saved.state).get("thread_limits", {})
         return {key: int(limits[key]) for key in holding if key in limits}
     except (ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _chosen(saved: SavedSession | None) -> dict[str, Trace]:
+    """The traces of what was saved; none where this version cannot read them."""
+    if saved is None:
+        return {}
+    try:
+        texts = json.loads(saved.state)["traces"]
+        return {str(key): parse_trace(str(text)) for key, text in texts.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, UsageError):
         return {}
 
 

@@ -12,11 +12,20 @@ from tensorwright.records.sqlite_store import SqliteStore
 from tensorwright.records.store import RecordStore
 
 LINES_SUFFIXES = (".jsonl", ".ndjson")
+_SQLITE = b"SQLite format 3\0"
 
 
 def default_path() -> Path:
     """Where the record store is unless one is named: `records.sqlite` in the knob `home`."""
     return knobs.HOME.get() / "records.sqlite"
+
+
+def is_store(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a record store, by its name or its first bytes."""
+    if Path(path).suffix.lower() in LINES_SUFFIXES:
+        return True
+    with Path(path).open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
 
 
 def open_store(path: str | os.PathLike[str] | None = None, create: bool = True) -> RecordStore:

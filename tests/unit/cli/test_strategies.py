@@ -1,7 +1,10 @@
-"""`tune --strategy` and `--proposing`; `pretrain proposer`, which fits what the latter takes."""
+"""`--strategy` of `tune` and `optimize`, `--space` of the latter; `--proposing`, and `pretrain
+proposer`, which fits what that takes.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,6 +79,27 @@ def test_a_strategy_is_named(invoke: Invoke, module: Path, home: Path) -> None:
     done = invoke("tune", f"{module}:y", *how)
     assert done.exit_code == 0, done.output
     assert "4 trials in" in done.output
+
+
+def test_optimize_searches_by_a_strategy_in_a_space(
+    invoke: Invoke, model: Path, home: Path, tmp_path: Path
+) -> None:
+    how = ("--strategy", "random", "--space", "both", "--trials", 3, "--threads", 1, "--quiet")
+    done = invoke("optimize", model, "-o", tmp_path / "tiny.tw", "--no-rewrite", *how)
+    assert done.exit_code == 0, done.output
+    with open_store(home / "records.sqlite") as store:
+        kept = [json.loads(each.arguments) for each in store.sessions()]
+    (session,) = [each for each in kept if "seed" in each]
+    assert (session["strategy"], session["space"]) == ("random", "both")
+
+
+@pytest.mark.parametrize(("option", "value"), [("--strategy", "gird"), ("--space", "template")])
+def test_optimize_refuses_unknown_names(
+    invoke: Invoke, model: Path, tmp_path: Path, option: str, value: str
+) -> None:
+    done = invoke("optimize", model, "-o", tmp_path / "tiny.tw", "--trials", 3, option, value)
+    assert done.exit_code == 2
+    assert not (tmp_path / "tiny.tw").exists()
 
 
 def test_an_unknown_strategy_is_refused_with_a_list(invoke: Invoke, module: Path) -> None:

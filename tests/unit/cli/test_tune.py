@@ -49,6 +49,23 @@ def module(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_search_starts_from_records_of_other_workloads(
+    invoke: Invoke, module: Path, home: Path, tmp_path: Path
+) -> None:
+    how = ("--trials", 12, "--threads", 1, "--quiet")
+    done = invoke("tune", f"{module}:layer", *how)
+    assert done.exit_code == 0, done.output
+    for start in ("records", home / "records.sqlite"):
+        done = invoke("tune", f"{module}:both", *how, "--start", start)
+        assert done.exit_code == 0, done.output
+    done = invoke("tune", f"{module}:both", *how, "--start", tmp_path / "none.sqlite")
+    assert done.exit_code == 2
+    assert "there is no file" in done.output
+    done = invoke("tune", f"{module}:both", *how, "--start", "records", "--features", "knob")
+    assert done.exit_code == 2
+    assert "say nothing about others" in done.output
+
+
 def test_an_expression_of_ones_own(invoke: Invoke, module: Path, home: Path) -> None:
     done = invoke("tune", f"{module}:layer", "--trials", 3, "--threads", 1, "--quiet")
     assert done.exit_code == 0, done.output

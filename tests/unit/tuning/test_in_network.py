@@ -8,7 +8,7 @@ import numpy as np
 from tests.targets import native_target
 
 from tensorwright.graph import GraphBuilder, Partition
-from tensorwright.pipeline import finish, prepare
+from tensorwright.pipeline import Source, choose_all, finish, prepare
 from tensorwright.records import (
     MemoryStore,
     NetworkChoice,
@@ -16,17 +16,27 @@ from tensorwright.records import (
     Status,
     detect_hardware,
     load_choice,
+    load_last_choice,
     load_thread_limits,
     save_choice,
 )
 from tensorwright.runtime import KernelStep, choose_teams
 from tensorwright.schedule import format_trace, parse_trace, state_of
-from tensorwright.tuning.session import Setting
+from tensorwright.search import (
+    as_in_network,
+    choose_together,
+    search_networks,
+    setting_of,
+    tasks_of,
+)
+from tensorwright.tuning.session import Budget, Search, Setting
 from tensorwright.tuning.session.in_network import (
     choose_in_network,
     choose_threads,
+    choose_whole,
     make_network_inputs,
     options_of,
+    variants_of,
 )
 from tensorwright.tuning.space import space_of
 
@@ -148,3 +158,64 @@ def test_options_are_the_best_the_other_structures_and_the_rule() -> None:
     found = options_of(store, workload, Setting(TARGET, 1, "machine"), "")
     assert found == (traces[0], other, "", traces[1])
     assert options_of(MemoryStore(), workload, Setting(TARGET, 1, "machine"), "") == ("",)
+
+
+def test_what_stands_is_compared_as_a_whole_after_the_best_alone() -> None:
+    options = {"a": ("a1", "a2", "a3"), "b": ("b1",)}
+    untuned, before = {"a": "a3", "b": "b0"}, {"a": "a1", "b": "b1"}
+    first = {"a": "a1", "b": "b1"}
+    others = [{"a": "a2", "b": "b1"}, {"a": "a3", "b": "b1"}]
+    assert variants_of(options, ()) == [first, *others]
+    assert variants_of(options, (untuned, before)) == [first, untuned, *others]
+    assert variants_of({}, ()) == [{}]
+
+
+def test_what_stands_stays_until_another_is_clearly_faster() -> None:
+    stands = [False, False, True, True]
+    assert choose_whole([1.0, 0.5, 2.0, 2.1], stands) == 1
+    assert choose_whole([1.0, 0.999, 1.0, 1.1], stands) == 2
+    assert choose_whole([1.0, 0.9, 0.8, 0.85], stands) == 2
+    assert choose_whole([1.0, 0.9, 0.95], [False] * 3) == 1
+
+
+def test_untuned_schedules_stand_where_the_records_are_beaten_in_the_network() -> None:
+    parts, store = network(), MemoryStore()
+    setting = setting_of(TARGET, 1)
+    untuned = {each.workload.key: each.trace for each in choose_all(parts, TARGET, 1, store)}
+    store.append(
+        [replace(record(key, "", 1e-9), hardware=setting.hardware) for key in untuned]
+    )  # no such time: alone it was lucky
+    taken = choose_all(parts, TARGET, 1, store)
+    assert {each.source for each in taken} == {Source.RECORD}
+    assert choose_together(parts, setting, store, 2.0) is not None
+    chosen = choose_all(parts, TARGET, 1, store)
+    assert {each.workload.key: each.trace for each in chosen} == untuned
+    assert {each.source for each in chosen} == {Source.NETWORK}
+
+
+def test_what_was_chosen_before_takes_part_again() -> None:
+    parts, store = network(), MemoryStore()
+    setting = setting_of(TARGET, 1)
+    usual = {key: parse_trace(each[1]) for key, each in slow_and_usual(parts).items()}
+    traces = {key: format_trace(trace) for key, trace in usual.items()}
+    choice = NetworkChoice(tuple(sorted(traces.items())), 2.0, 1.0)
+    save_choice(store, parts, TARGET, setting.hardware, 1, choice)
+    later = [record(key, "", 1e-9, "2999-01-01T00:00:00.000000Z") for key in traces]
+    store.append([replace(each, hardware=setting.hardware) for each in later])
+    assert load_choice(store, parts, TARGET, setting.hardware, 1) == {}
+    assert load_last_choice(store, parts, TARGET, setting.hardware, 1) == usual
+    assert load_last_choice(store, parts, TARGET, setting.hardware, 2) == {}
+    found = choose_together(parts, setting, store, 2.0)
+    assert found is not None
+    assert "" not in dict(found.traces).values()
+
+
+def test_a_search_of_few_trials_ends_in_a_comparison_inside_each_network() -> None:
+    parts, store = network(), MemoryStore()
+    setting = setting_of(TARGET, 1)
+    how = Search(Budget(trials=4), 0)
+    result = search_networks(
+        tasks_of(parts), (parts,), setting, store, how, measuring=as_in_network(parts)
+    )
+    assert result.trials == 4
+    assert len(load_choice(store, parts, TARGET, setting.hardware, 1)) == len(parts.workloads)

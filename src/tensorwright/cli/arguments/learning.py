@@ -9,11 +9,27 @@ from typing import Any
 
 import click
 
+from tensorwright.records import is_store
 from tensorwright.tuning.features import FEATURE_SETS
-from tensorwright.tuning.learning import MODELS, USUAL, Learning
+from tensorwright.tuning.learning import MODELS, USUAL, Learning, RecordedStart
 from tensorwright.tuning.models import Fading
 
 Command = Callable[..., Any]
+
+
+RECORDS = "records"
+
+
+def read_start(
+    ctx: click.Context, param: click.Parameter, text: str | None
+) -> Path | RecordedStart | None:
+    """A file with a model, a record store, or "records", which is the store in use."""
+    if text is None or text == RECORDS:
+        return None if text is None else RecordedStart()
+    path = Path(text)
+    if not path.is_file():
+        raise click.BadParameter(f"there is no file {text!r}.", ctx, param)
+    return RecordedStart(path) if is_store(path) else path
 
 
 def learning_options(function: Command) -> Command:
@@ -42,12 +58,19 @@ def learning_options(function: Command) -> Command:
     )
     @click.option(
         "--start",
-        type=click.Path(path_type=Path, exists=True, dir_okay=False),
-        help="A kept cost model to start from; the one beside the records if not given.",
+        callback=read_start,
+        metavar="FILE|STORE|records",
+        help="What the cost model starts from: a kept one, or what a record store has of other "
+        "workloads (records: the store in use); the model beside the records if not given.",
     )
     @wraps(function)
     def wrapped(
-        *args: Any, features: str, model: str, fading: str, start: Path | None, **kwargs: Any
+        *args: Any,
+        features: str,
+        model: str,
+        fading: str,
+        start: Path | RecordedStart | None,
+        **kwargs: Any,
     ) -> Any:
         learning = Learning(features, model, Fading(fading), start)
         return function(*args, learning=learning, **kwargs)

@@ -8,6 +8,7 @@ from tensorwright.tuning.datasets.collect import (
 )
 from tensorwright.tuning.datasets.dataset import Dataset, dataset, find_sketch
 from tensorwright.tuning.datasets.varied import Shares, varied_candidates
+from tensorwright.tuning.datasets.workload_text import parse_workload
 
 __all__ = [
     "CollectSetting",
@@ -18,5 +19,6 @@ __all__ = [
     "find_sketch",
     "known_records",
     "measure_candidates",
+    "parse_workload",
     "varied_candidates",
 ]

@@ -21,21 +21,33 @@ DEFAULT_MODEL = "trees-pairs"
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedStart:
+    """Start from what was measured of other workloads.
+
+    path   of the record store; the session's own where None
+    """
+
+    path: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Learning:
     """How a session learns; the defaults did best (`benchmarks/cost_models.py`).
 
     features   name of a feature set (`feature_set.py`)
     model      one of `MODELS`
     fading     how what was known before gives way to own measurements
-    start      a file with a model to start from; what earlier sessions kept where None
+    start      a file with a model to start from, or records of other workloads to fit one to; what
+               earlier sessions kept where None
 
-    Raises:  UsageError for unknown names, and a model that reads other features.
+    Raises:  UsageError for unknown names, a model that reads other features, and records of other
+             workloads for features of one space.
     """
 
     features: str = STATEMENT.name
     model: str = DEFAULT_MODEL
     fading: Fading = Fading.HALVING
-    start: Path | None = None
+    start: Path | RecordedStart | None = None
 
     def __post_init__(self) -> None:
         feature_set(self.features)
@@ -53,6 +65,13 @@ class Learning:
                 where=f"model {self.model!r}",
                 reason=f"it reads trees of loops, and not the features {self.features!r}",
                 remedy=f"choose the features {LOOP_TREE.name!r}",
+            )
+        if isinstance(self.start, RecordedStart) and not self.feature_set.is_shared:
+            raise UsageError(
+                stage="tune",
+                where=f"features {self.features!r}",
+                reason="they describe programs of one workload, and say nothing about others",
+                remedy=f"choose the features {STATEMENT.name!r} to start from records",
             )
 
     @property

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from tensorwright.base import Target
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.learning.kept_model import ModelFile
-from tensorwright.tuning.learning.options import Learning
+from tensorwright.tuning.learning.options import Learning, RecordedStart
+from tensorwright.tuning.learning.recorded_start import Past, learn_from_records
 from tensorwright.tuning.models import CostModel, LearnedModel, SavedModel, load_model, make_model
 from tensorwright.tuning.strategies.model_guide import ModelGuides
 
@@ -40,17 +42,24 @@ def open_learning(
     seed: int,
     file: ModelFile | None = None,
     prior: CostModel | None = None,
+    past: Past | None = None,
 ) -> SessionLearning:
     """What a session learns with.
 
     file    where earlier sessions kept what they learned     prior   as of `make_model`; it judges
                                                                       statements, and nothing else
+    past    where records of other workloads are, for a start from them
     Raises:  RecordError for a model to start from that cannot be read, or is for other features.
     """
     features = learning.feature_set
     file = file if features.is_shared else None
     before = file.load() if file is not None else None
-    start = load_model(learning.start) if learning.start is not None else before
+    start = before
+    match learning.start:
+        case Path():
+            start = load_model(learning.start)
+        case RecordedStart(path):
+            start = learn_from_records(past, learning, target, threads, seed, path)
 
     def make() -> LearnedModel:
         return make_model(

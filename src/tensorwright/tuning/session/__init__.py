@@ -3,6 +3,7 @@
 from tensorwright.tuning.session.arguments import Budget, Parts, Search, Setting, TuneOptions
 from tensorwright.tuning.session.in_network import (
     choose_in_network,
+    is_replayable,
     make_network_inputs,
     options_of,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "check_runs_here",
     "choose_callbacks",
     "choose_in_network",
+    "is_replayable",
     "make_network_inputs",
     "make_space",
     "options_of",

@@ -4,6 +4,8 @@ A kernel that is fast alone may be slow among others: its constants come from me
 from the cache of whichever core has computed them.  Here a few executables, each with another
 choice for every workload, run in turn, and each step is timed as it runs among the others.  What is
 best for each workload makes one more executable, which must win as a whole before it is taken.
+What stands (the untuned schedules, and what was chosen before) takes part as a whole: it stays
+until another beats it here.
 
 Then the kernels run on all threads and on one in turn: which of them gain nothing from more than
 one is measured, and must win against the estimate.
@@ -39,6 +41,7 @@ _OTHERS = 2
 _ROUNDS = 12
 _TURNS = 4 * _ROUNDS
 _LEAST_GAIN = 0.015  # a schedule must be so much faster to replace the one that is best alone
+_LEAST_WHOLE_GAIN = 0.004  # a network must be so much faster to replace one that stands
 _MEMORY_SHARE = 0.3  # of the machine's, for constants in several packings
 _RUNS = 10  # of an executable at least, until it is known whether it is the best
 _COMPARED_SHARE = 0.5  # of the time at most, for these runs
@@ -52,12 +55,15 @@ def choose_in_network(
     threads: int,
     limit_s: float = 40.0,
     should_stop: Callable[[], bool] = never,
+    standing: Sequence[Mapping[str, str]] = (),
 ) -> NetworkChoice | None:
     """Compare schedules of all workloads inside the network.
 
     options   workload key -> trace texts, the best alone first; at least one for each workload
     limit_s   about so long it may take: the fewer are compared, and the fewer turns they have;
-              two at least are
+              two at least are, and what stands as far as memory goes
+    standing  workload key -> trace text, for every workload: one of these is chosen unless another
+              is clearly faster; the dearest to keep first
 
     None where `should_stop` turned true.  Raises: as building and running kernels.
     """
@@ -71,16 +77,14 @@ def choose_in_network(
         kernels = {key: built[key, trace] for key, trace in traces.items()}
         return assemble(parts, kernels, target, threads)
 
-    count = min(max(map(len, options.values()), default=1), _most_variants(parts))
-    variants = [
-        {key: traces[min(n, len(traces) - 1)] for key, traces in options.items()}
-        for n in range(count)
-    ]
+    variants = variants_of(options, standing)[: _most_variants(parts)]
     inputs = make_network_inputs(parts)
     started = time.monotonic()
     executables = [make(variants[0])]
-    for traces in variants[1 : _most_compared(executables[0], inputs, limit_s)]:
-        if len(executables) > 1 and time.monotonic() > started + _BUILT * limit_s:
+    least = max(2, 1 + len(standing))
+    most = max(least, _most_compared(executables[0], inputs, limit_s))
+    for traces in variants[1:most]:
+        if len(executables) >= least and time.monotonic() > started + _BUILT * limit_s:
             break
         executables.append(make(traces))
     count = len(executables)
@@ -99,8 +103,9 @@ def choose_in_network(
     )
     if totals is None:
         return None
-    best = min(range(len(rivals)), key=lambda n: totals[n])
-    winner = [variants[0], chosen, *variants[1:]][best]
+    mapped = [variants[0], chosen, *variants[1:count]]
+    best = choose_whole(totals, [traces in standing for traces in mapped])
+    winner = mapped[best]
     limits: tuple[tuple[str, int], ...] | None = ()
     left_s = started + limit_s - time.monotonic()
     if 2 * _RUNS * totals[best] < left_s:
@@ -108,6 +113,32 @@ def choose_in_network(
     if limits is None:
         return None
     return NetworkChoice(tuple(sorted(winner.items())), totals[0], totals[best], limits)
+
+
+def variants_of(
+    options: Mapping[str, Sequence[str]], standing: Sequence[Mapping[str, str]]
+) -> list[dict[str, str]]:
+    """What is compared as a whole, each once: the best alone, what stands, then the others."""
+    count = max(map(len, options.values()), default=1)
+    others = [
+        {key: traces[min(n, len(traces) - 1)] for key, traces in options.items()}
+        for n in range(count)
+    ]
+    found: list[dict[str, str]] = []
+    for each in (others[0], *map(dict, standing), *others[1:]):
+        if each not in found:
+            found.append(each)
+    return found
+
+
+def choose_whole(totals: Sequence[float], is_standing: Sequence[bool]) -> int:
+    """Which network is taken: the fastest, but one that stands where that is hardly slower."""
+    best = min(range(len(totals)), key=lambda n: totals[n])
+    stands = [n for n, stays in enumerate(is_standing) if stays]
+    if not stands:
+        return best
+    known = min(stands, key=lambda n: totals[n])
+    return best if totals[best] < (1 - _LEAST_WHOLE_GAIN) * totals[known] else known
 
 
 def choose_threads(
@@ -157,7 +188,7 @@ def options_of(
     """
     records = store.top(_TOP, **setting.filters(workload.key))
     state = state_of(workload)
-    good = [record for record in records if _replays(state, record.trace)]
+    good = [record for record in records if is_replayable(state, record.trace)]
     traces = [record.trace for record in good]
     limit = _WORST * good[0].median_s if good else 0.0
     near = {record.trace for record in good if record.median_s <= limit}
@@ -172,7 +203,8 @@ def _structure(trace: str) -> str:
     return re.sub(r"\b\d+\b", "#", trace)
 
 
-def _replays(state: ScheduleState, trace: str) -> bool:
+def is_replayable(state: ScheduleState, trace: str) -> bool:
+    """Whether this version can follow a trace from a state."""
     try:
         replay(state, parse_trace(trace))
     except TensorwrightError:

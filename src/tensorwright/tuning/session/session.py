@@ -16,7 +16,7 @@ from functools import partial
 from tensorwright.base import MachineError, Target, UsageError, detect_target, knobs
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import state_of
-from tensorwright.tuning.learning import model_file_of, open_learning
+from tensorwright.tuning.learning import Past, model_file_of, open_learning
 from tensorwright.tuning.measuring.builder import PoolBuilder
 from tensorwright.tuning.measuring.runner import ChildRunner
 from tensorwright.tuning.measuring.timing import MeasureOptions
@@ -100,6 +100,7 @@ def tune(
             seed,
             file if search.keeps_model else None,
             predictor.cost_model if predictor is not None else None,
+            Past(store, setting.hardware, tuple(task.workload for task in tasks)),
         )
         tools = Tools(
             builder,

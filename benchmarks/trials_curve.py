@@ -1,0 +1,310 @@
+"""The time of a network against the trials of its tuning: never worse than untuned, and falling.
+
+    python benchmarks/trials_curve.py [MODEL] [--trials N] [--target T] [--threads N] [--seed N]
+                                      [--out FOLDER] [--json FILE] [--png FILE]
+
+One search is stopped at 16, 32, 64, ... trials.  At each of these marks a copy of its records is
+ranked and compared inside the network, as `tensorwright optimize --no-rewrite --trials MARK` ends;
+what was chosen at the mark before stands until it is beaten there.  The executable is kept; mark 0
+is compiled without records.  Then all executables take turns, each in a process of its own, and
+their answers are compared with those of mark 0.  The table says how much faster each is than
+untuned, and than the mark before.
+
+Run again with the same folder to go on: marks that are there are not searched for again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tensorwright.base import Target, TensorwrightError, available_cores, write_atomically
+from tensorwright.cli.arguments.models import read_graph, short_name
+from tensorwright.graph import Graph, Partition
+from tensorwright.peers import (
+    Arrays,
+    Failure,
+    PeerProcess,
+    Timing,
+    max_rel_error,
+    print_table,
+    rotate,
+)
+from tensorwright.pipeline import finish, parse_target, prepare
+from tensorwright.records import (
+    MemoryStore,
+    NetworkChoice,
+    SqliteStore,
+    detect_hardware,
+    load_last_choice,
+    load_thread_limits,
+    now_utc,
+    save_choice,
+)
+from tensorwright.schedule import format_trace
+from tensorwright.search import as_in_network, search, search_tasks, setting_of, tasks_of
+from tensorwright.tuning.session import Budget, Interrupt, Progress, Search, choose_callbacks
+from tensorwright.zoo import random_inputs
+
+MODEL = "zoo:resnet101"
+FIRST = 16
+ROUNDS = 15
+NOISE = 0.02  # of a time in turns
+_RECORDS = "records.sqlite"
+
+
+def marks_of(trials: int) -> tuple[int, ...]:
+    """0, 16, 32, 64, ... and the last one."""
+    found = [0]
+    while (mark := max(FIRST, 2 * found[-1])) < trials:
+        found.append(mark)
+    return (*found, trials)
+
+
+class StopAt:
+    """Interrupts a session that has spent so many trials, so that it can go on later."""
+
+    def __init__(self, trials: int, interrupt: Interrupt) -> None:
+        self._trials = trials
+        self._interrupt = interrupt
+
+    def on_progress(self, progress: Progress) -> None:
+        """Look at the trials of all runs."""
+        if progress.trials >= self._trials:
+            self._interrupt.set()
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is tuned, and how.
+
+    folder   of the records and the executables
+    """
+
+    model: str
+    target: Target
+    threads: int
+    seed: int
+    folder: Path
+
+    def executable(self, mark: int) -> Path:
+        """The file of a mark."""
+        return self.folder / f"mark-{mark}.tw"
+
+    def records(self, mark: int) -> Path:
+        """The records as they were at a mark, with what came of its comparisons."""
+        return self.folder / f"mark-{mark}.sqlite"
+
+
+def make_executables(plan: Plan, parts: Partition, marks: Sequence[int]) -> tuple[int, ...]:
+    """Search, and write the executable of every mark that has none.
+
+    Returns:  the marks; fewer where there was nothing left to try.
+    """
+    plan.folder.mkdir(parents=True, exist_ok=True)
+    done: list[int] = []
+    for mark in marks:
+        if not plan.executable(mark).exists():
+            if mark == 0:
+                with MemoryStore() as nothing:
+                    finish(parts, plan.target, plan.threads, nothing).save(plan.executable(mark))
+            elif go_on(plan, parts, mark):
+                conclude(plan, parts, mark, done[-1])
+            else:
+                break
+        done.append(mark)
+    return tuple(done)
+
+
+def go_on(plan: Plan, parts: Partition, trials: int) -> bool:
+    """Search on until so many trials are spent, and leave the session unfinished; whether there
+    were so many.
+    """
+    interrupt = Interrupt()
+    callbacks = (StopAt(trials, interrupt), *choose_callbacks(is_quiet=False))
+    how = Search(Budget(trials=trials), plan.seed, callbacks, interrupt=interrupt)
+    with SqliteStore(plan.folder / _RECORDS) as store:
+        result = search_tasks(
+            tasks_of(parts),
+            setting_of(plan.target, plan.threads),
+            store,
+            how,
+            name=parts.graph.name,
+            measuring=as_in_network(parts),
+        )
+    if result.is_interrupted and result.trials < trials:
+        raise KeyboardInterrupt
+    return result.is_interrupted
+
+
+def conclude(plan: Plan, parts: Partition, mark: int, before: int) -> None:
+    """End a copy of the search as one with so many trials ends, and write the executable.
+
+    before   the mark whose choice stands
+    """
+    copied = plan.records(mark)
+    copied.unlink(missing_ok=True)
+    shutil.copyfile(plan.folder / _RECORDS, copied)
+    setting = setting_of(plan.target, plan.threads)
+    place = parts, plan.target, setting.hardware, plan.threads
+    with SqliteStore(copied) as store:
+        if before:
+            with SqliteStore(plan.records(before)) as earlier:
+                known = load_last_choice(earlier, *place)
+                limits = load_thread_limits(earlier, *place)
+            traces = tuple((key, format_trace(trace)) for key, trace in known.items())
+            if traces:
+                last = NetworkChoice(traces, 0.0, 0.0, tuple(limits.items()))
+                save_choice(store, *place, last)
+        result = search(parts, setting, store, Search(Budget(trials=mark), plan.seed))
+        if result.is_interrupted:
+            raise KeyboardInterrupt
+        finish(parts, plan.target, plan.threads, store).save(plan.executable(mark))
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A mark: milliseconds in turns with the others, how far samples lie apart, and the largest
+    difference of an answer from that of mark 0, over the largest number.
+    """
+
+    trials: int
+    time_ms: float
+    spread: float
+    error: float
+
+
+def measure(plan: Plan, graph: Graph, marks: Sequence[int], rounds: int) -> tuple[Point, ...]:
+    """Time the executables of all marks in turns.  Raises: PeerFailed where one does not run."""
+    inputs = random_inputs(graph, plan.seed)
+    with ExitStack() as stack:
+        processes: list[PeerProcess] = []
+        errors: list[float] = []
+        first: Arrays | None = None
+        for mark in marks:
+            process = stack.enter_context(PeerProcess(f"{mark}", "ours", target=plan.target))
+            process.load(str(plan.executable(mark)), plan.threads)
+            outputs = process.check(inputs)
+            first = outputs if first is None else first
+            errors.append(max_rel_error(outputs, first))
+            processes.append(process)
+        results = rotate(processes, rounds)
+    points: list[Point] = []
+    for mark, result, error in zip(marks, results, errors, strict=True):
+        match result:
+            case Timing(median_s=median_s, spread=spread):
+                points.append(Point(mark, 1e3 * median_s, spread, error))
+            case Failure(name=name, reason=reason):
+                raise SystemExit(f"mark {name} failed: {reason}")
+    return tuple(points)
+
+
+def rises(points: Sequence[Point], noise: float = NOISE) -> tuple[int, ...]:
+    """The marks that are slower than an earlier one by more than the noise."""
+    found: list[int] = []
+    for place, point in enumerate(points):
+        least_ms = min((each.time_ms for each in points[:place]), default=point.time_ms)
+        if point.time_ms > (1 + noise) * least_ms:
+            found.append(point.trials)
+    return tuple(found)
+
+
+def rows_of(points: Sequence[Point]) -> list[tuple[str, ...]]:
+    """A row of the table for each mark."""
+    rows: list[tuple[str, ...]] = []
+    for before, point in zip((points[0], *points), points, strict=False):
+        rows.append(
+            (
+                f"{point.trials}",
+                f"{point.time_ms:.3f}",
+                f"{points[0].time_ms / point.time_ms:.3f}",
+                f"{before.time_ms / point.time_ms:.3f}",
+                f"{100 * point.spread:.1f} %",
+                f"{point.error:.0e}",
+            )
+        )
+    return rows
+
+
+def to_data(plan: Plan, points: Sequence[Point]) -> dict[str, Any]:
+    """For JSON: where it was measured, and the points."""
+    return {
+        "model": plan.model,
+        "target": plan.target.name,
+        "threads": plan.threads,
+        "seed": plan.seed,
+        "hardware": detect_hardware().fingerprint,
+        "when": now_utc(),
+        "noise": NOISE,
+        "rises": rises(points),
+        "points": [asdict(point) for point in points],
+    }
+
+
+def draw(plan: Plan, points: Sequence[Point], path: Path) -> None:
+    """Draw the curve as PNG.  Raises: ModuleNotFoundError where matplotlib is missing."""
+    importlib.import_module("matplotlib").use("Agg")  # into a file, without a display
+    plt: Any = importlib.import_module("matplotlib.pyplot")
+    figure, panel = plt.subplots(figsize=(5.2, 3.6))
+    places = range(len(points))
+    panel.plot(places, [point.time_ms for point in points], marker="o")
+    panel.axhline(points[0].time_ms, linestyle="--", linewidth=0.8, label="untuned")
+    panel.set_xticks(list(places), [str(point.trials) for point in points])
+    panel.set_ylim(bottom=0)
+    panel.set_xlabel("trials")
+    panel.set_ylabel("ms")
+    panel.set_title(f"{short_name(plan.model)}, {plan.target.name}, {plan.threads} threads")
+    panel.grid(visible=True, alpha=0.3)
+    panel.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def main() -> None:
+    """Search, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", nargs="?", default=MODEL)
+    parser.add_argument("--trials", type=int, default=1024)
+    parser.add_argument("--target")
+    parser.add_argument("--threads", type=int, default=available_cores())
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--out", type=Path, default=Path("build/trials_curve"))
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--png", type=Path)
+    asked = parser.parse_args()
+    target = parse_target(asked.target)
+    folder = asked.out / f"{short_name(asked.model)}-{target.name}-{asked.threads}t-{asked.seed}"
+    plan = Plan(asked.model, target, asked.threads, asked.seed, folder)
+    graph = read_graph(plan.model, None, plan.seed)
+    parts = prepare(graph, target, threads=plan.threads)
+    marks = make_executables(plan, parts, marks_of(asked.trials))
+    points = measure(plan, graph, marks, asked.rounds)
+    print_table(
+        ("trials", "ms", "times untuned", "times before", "spread", "error"), rows_of(points)
+    )
+    slower = rises(points)
+    print(f"slower than an earlier mark by more than {NOISE:.0%}: {slower or 'none'}")
+    if asked.json:
+        write_atomically(asked.json, json.dumps(to_data(plan, points), indent=1))
+    if asked.png:
+        draw(plan, points, asked.png)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except TensorwrightError as error:
+        sys.exit(str(error))
