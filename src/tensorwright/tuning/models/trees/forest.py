@@ -42,8 +42,9 @@ class Forest:
     def scores(self, features: Features) -> Scores:
         """The sum over the rows of each program: (programs, rows, columns) -> (programs,)."""
         programs, rows, columns = features.shape
-        found: Scores = self.values(features.reshape(programs * rows, columns))
-        return found.reshape(programs, rows).sum(axis=1)
+        values = self.values(features.reshape(programs * rows, columns))
+        found: Scores = values.reshape(programs, rows).sum(axis=1)
+        return found
 
     def to_data(self) -> list[dict[str, list[float]]]:
         """The trees as JSON knows values."""

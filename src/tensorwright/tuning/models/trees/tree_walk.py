@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from tensorwright.tuning.models.trees.compact_trees import CompactTrees
 
 _BLOCK = 12
 _KINDS = {4: "float", 8: "double"}
-_Sums: TypeAlias = "NDArray[np.float32] | NDArray[np.float64]"
+_Sums: TypeAlias = NDArray[np.floating[Any]]
 
 _IR = """
 define void @tw_walk(ptr %nodes, ptr %outputs, ptr %starts, ptr %depths, i64 %trees, ptr %rows,
