@@ -1,17 +1,23 @@
 """AutoTVM's experiments on this machine: features, annealing, transfer, templates, a library.
 
     features    what describes a program to the model (the report's tables 2 and 3, figures 3, 4)
+    relations   which relations of the loops' quantities help (`docs/features.md`)
     annealing   as published, and mended: what the runs end with, and how far apart (figure 5)
     transfer    the model starts from what it learned of another convolution, and without
-    spaces      templates beside sketches, each under its best search
+    spaces      templates under AutoTVM's settings and ours, and sketches: over trials, and how many
+                seconds until the speed that templates under AutoTVM's settings end with
+    resnet      the twelve convolutions of ResNet-18, half as many trials each; not in a quick run
     library     after how many trials the fastest kernel is ahead of oneDNN, through PyTorch
 
 All searches of a run share what is measured (`search_lab.py`), so that they see one landscape; a
-program counts as a trial of each search that asks for it.  Curves are of the speed of the best
-program so far, relative to the best that any search has found; bands span the seeds.
+program counts as a trial, and its seconds count, of each search that asks for it.  Searches that
+are the same in two experiments run once.  Curves are of the speed of the best program so far,
+relative to the best that any search has found; bands span the seeds.
 
 Run: python benchmarks/autotvm.py [--quick] [--out FOLDER] [--seeds N] [--trials N]
-Run again with the same folder to go on.
+         [--experiment NAME ...]
+Run again with the same folder to go on: what a search found is written when it ends, and what was
+measured at once.  The tables hold what is complete for a seed.
 
 Source:  Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018; and the report Learning
          "Learning to Optimize Tensor Programs", 2018, whose workloads C7 and C12 these are.
@@ -20,153 +26,62 @@ Source:  Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018; and th
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
+import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import median
 from typing import Any
 
+from autotvm_experiments import EXPERIMENTS, WORKLOADS, Job, Plan, Run, Variant, seconds_left
+from autotvm_page import Library, page, write_figures
 from search_lab import ROUND, THREADS, Curve, Lab, Search
 
-from tensorwright.base import TensorwrightError, detect_target, write_atomically
+from tensorwright.base import TensorwrightError, UsageError, detect_target, write_atomically
 from tensorwright.peers import OpPlan, compare_case
 from tensorwright.records import detect_hardware, now_utc
 from tensorwright.tuning.learning import Learning, open_learning
-from tensorwright.tuning.space import SpaceKind
 from tensorwright.tuning.strategies.named import choose_strategy
 from tensorwright.tuning.task import Task
-from tensorwright.zoo import OperatorCase, operator_program
+from tensorwright.zoo import operator_program
 
-POINTS = (16, 32, 64, 100, 200, 400, 1000, 2000)
 PEER = "pytorch"
-
-
-def _convolution(size: int, inputs: int, outputs: int, stride: int) -> OperatorCase:
-    fields = {"batch": 1, "height": size, "width": size, "in_channels": inputs}
-    fields |= {"out_channels": outputs, "kernel": 3, "stride": stride, "padding": 1}
-    gflop = 2e-9 * (size // stride) ** 2 * inputs * outputs * 9
-    return OperatorCase("C2D", 0, tuple(fields.items()), gflop)
-
-
-WORKLOADS: Mapping[str, OperatorCase] = {
-    "C12": _convolution(7, 512, 512, 1),
-    "C7": _convolution(28, 256, 128, 2),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A way to search.
-
-    before   the workload whose search, in the same way, gives the model to start from
-    """
-
-    features: str = "itervar"
-    strategy: str = "annealing-vanilla"
-    model: str = "trees-pairs"
-    space: SpaceKind = SpaceKind.TEMPLATES
-    before: str = ""
-
-
-EXPERIMENTS: Mapping[str, Mapping[str, Variant]] = {
-    "features": {
-        name: Variant(features=name)
-        for name in ("knob", "itervar", "curve", "curve-fix", "curve-paired", "statement")
-    },
-    "annealing": {
-        "vanilla": Variant(),
-        "vanilla, regression": Variant(model="trees-squares"),
-        "mended": Variant(strategy="annealing"),
-        "genetic": Variant(strategy="genetic"),
-        "random": Variant(strategy="random"),
-    },
-    "transfer": {
-        "context": Variant(features="context", strategy="annealing"),
-        "context, from C12": Variant(features="context", strategy="annealing", before="C12"),
-        "statement": Variant(features="statement", strategy="annealing"),
-        "statement, from C12": Variant(features="statement", strategy="annealing", before="C12"),
-    },
-    "spaces": {
-        "templates": Variant(features="statement", strategy="evolution"),
-        "sketches": Variant(features="statement", strategy="evolution", space=SpaceKind.SKETCHES),
-        "both": Variant(features="statement", strategy="evolution", space=SpaceKind.BOTH),
-    },
-}
-
-
-QUICK_EXPERIMENTS: Mapping[str, Sequence[str]] = {
-    "features": ("knob", "itervar", "curve", "curve-fix", "curve-paired"),
-    "annealing": ("vanilla", "mended"),
-    "transfer": ("context", "context, from C12"),
-    "spaces": ("templates", "sketches"),
-}
-"""The variants of a quick run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How much is run."""
-
-    seeds: int
-    trials: int
-    is_quick: bool = False
-
-    def variants(self, experiment: str) -> Sequence[str]:
-        """What is run of an experiment."""
-        return QUICK_EXPERIMENTS[experiment] if self.is_quick else tuple(EXPERIMENTS[experiment])
-
-
-QUICK = Plan(2, 96, is_quick=True)
+QUICK = Plan(2, 160, is_quick=True)
 FULL = Plan(5, 1000)
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A search that ended: its curve, what share of its trials failed, and the fastest program."""
-
-    experiment: str
-    curve: Curve
-    failed: float
-    trace: str
-
-    def speed(self, gflop: float, trials: int) -> float:
-        """GFLOP/s of the best program after so many trials."""
-        return gflop / self.curve.at(trials)
-
-
-def search(lab: Lab, experiment: str, subject: str, variant: str, seed: int, plan: Plan) -> Run:
+def search(lab: Lab, job: Job) -> Run:
     """One search from its first trial to its last."""
-    how = EXPERIMENTS[experiment][variant]
-    start = None
+    started = time.monotonic()
+    how, start = job.how, None
     if how.before:
-        start = _model_file(lab, how, seed)
+        start = _model_file(lab, how, job.seed)
         if not start.exists():
-            _search(lab, how.before, how, seed, plan, None, start)
-    found, failed, trace = _search(lab, subject, how, seed, plan, start, None)
-    curve = Curve(subject, variant, seed, tuple(found.best_s), found.search_s)
-    return Run(experiment, curve, failed, trace)
+            _search(lab, replace(job, subject=how.before), None, start)
+    found, failed, trace = _search(lab, job, start, None)
+    curve = Curve(
+        job.subject,
+        job.variant,
+        job.seed,
+        tuple(found.best_s),
+        found.search_s,
+        tuple(found.at_s),
+    )
+    took_s = time.monotonic() - started
+    return Run(job.experiment, curve, failed, trace, job.trials, took_s)
 
 
-def _search(
-    lab: Lab,
-    subject: str,
-    how: Variant,
-    seed: int,
-    plan: Plan,
-    start: Path | None,
-    keep: Path | None,
-) -> tuple[Search, float, str]:
-    task = Task(operator_program(WORKLOADS[subject]).workload)
+def _search(lab: Lab, job: Job, start: Path | None, keep: Path | None) -> tuple[Search, float, str]:
+    how = job.how
+    task = Task(operator_program(WORKLOADS[job.subject]).workload)
     learning = Learning(how.features, how.model, start=start)
-    learned = open_learning(learning, lab.target, THREADS, seed)
+    learned = open_learning(learning, lab.target, THREADS, job.seed)
     make = choose_strategy(how.strategy, learned.make_guide)
-    found = Search(lab, task, make, seed, how.space)
-    while len(found.best_s) < plan.trials and not found.state.is_exhausted:
-        found.round(min(ROUND, plan.trials - len(found.best_s)))
+    found = Search(lab, task, make, job.seed, how.space)
+    while len(found.best_s) < job.trials and not found.state.is_exhausted:
+        found.round(min(ROUND, job.trials - len(found.best_s)))
     if keep is not None and learned.shared is not None:
         learned.shared.save(keep, "here")
     known = [found.lab.known[task.workload.key, each] for each in found.tried]
@@ -180,199 +95,158 @@ def _model_file(lab: Lab, how: Variant, seed: int) -> Path:
     return lab.path.parent / f"model_{how.features}_{how.strategy}_{how.before}_{seed}.npz"
 
 
-# What comes out
+def measure_library(subject: str, runs: Sequence[Run]) -> Library | None:
+    """What the library takes, in the seconds of the lab: measured beside our fastest, in turns.
+
+    None where it has no time.
+    """
+    best = min(runs, key=lambda run: run.curve.best_s[-1])
+    plan = OpPlan(detect_target(), THREADS, (PEER,))
+    ours, *others = compare_case(operator_program(WORKLOADS[subject]), best.trace, 4, plan)
+    timed = [each for each in others if each.time_s]
+    for each in others:
+        if each.failure:
+            print(f"{subject}, {each.peer} {each.form}: {each.failure}", file=sys.stderr)
+    if not timed or not ours.time_s:
+        return None
+    fastest = min(timed, key=lambda each: each.time_s or math.inf)
+    assert fastest.time_s, "it is timed"
+    time_s = best.curve.best_s[-1] * fastest.time_s / ours.time_s
+    return Library(time_s, best.trace, fastest.version)
 
 
-def page(plan: Plan, runs: Sequence[Run], library: Mapping[str, float]) -> str:
-    """Tables of all experiments, Markdown."""
-    done = len({run.curve.seed for run in runs})
-    seeds = f"{done} of {plan.seeds} seeds, {plan.trials} trials."
-    lines = ["# AutoTVM's experiments", "", seeds, ""]
-    for experiment in EXPERIMENTS:
-        for subject in WORKLOADS:
-            own = [r for r in runs if r.experiment == experiment and r.curve.subject == subject]
-            if own:
-                lines += _table(f"{experiment}: {subject}", own, WORKLOADS[subject].gflop, plan)
-    if library:
-        lines += [f"## oneDNN, through PyTorch on {THREADS} threads", ""]
-        lines += [
-            "| workload | GFLOP/s | trials until ahead, by search and seed |",
-            "|---|---:|---|",
-        ]
-        for subject, peer_s in library.items():
-            ahead = ", ".join(
-                f"{run.curve.variant} {run.curve.seed}: {_trials_until(run.curve, peer_s)}"
-                for run in runs
-                if run.experiment == "spaces" and run.curve.subject == subject
-            )
-            speed = WORKLOADS[subject].gflop / peer_s
-            lines.append(f"| {subject} | {speed:.0f} | {ahead} |")
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _table(title: str, runs: Sequence[Run], gflop: float, plan: Plan) -> list[str]:
-    points = [each for each in POINTS if each < plan.trials] + [plan.trials]
-    lines = [f"## {title}", "", "GFLOP/s after so many trials: the median of the seeds.", ""]
-    lines.append(f"| search | {' | '.join(map(str, points))} | least to most | failed | search s |")
-    lines.append("|---|" + "---:|" * (len(points) + 3))
-    for variant in dict.fromkeys(run.curve.variant for run in runs):
-        own = [run for run in runs if run.curve.variant == variant]
-        cells = [f"{median(run.speed(gflop, point) for run in own):.0f}" for point in points]
-        last = [run.speed(gflop, points[-1]) for run in own]
-        failed = sum(run.failed for run in own) / len(own)
-        spent = sum(run.curve.search_s for run in own) / len(own)
-        lines.append(
-            f"| {variant} | {' | '.join(cells)} | {min(last):.0f} to {max(last):.0f} "
-            f"| {failed:.0%} | {spent:.1f} |"
-        )
-    return [*lines, ""]
-
-
-def _trials_until(curve: Curve, time_s: float) -> str:
-    ahead = [place for place, best_s in enumerate(curve.best_s, 1) if best_s <= time_s]
-    return str(ahead[0]) if ahead else f"over {len(curve.best_s)}"
-
-
-def draw(experiment: str, runs: Sequence[Run], path: Path) -> None:
-    """A panel for each workload: curves of the medians, bands over the seeds."""
-    importlib.import_module("matplotlib").use("Agg")  # into a file, without a display
-    plt: Any = importlib.import_module("matplotlib.pyplot")
-    subjects = list(dict.fromkeys(run.curve.subject for run in runs))
-    size = (5.5 * len(subjects), 4.2)
-    figure, panels = plt.subplots(1, len(subjects), figsize=size, squeeze=False)
-    for panel, subject in zip(panels[0], subjects, strict=True):
-        own = [run.curve for run in runs if run.curve.subject == subject]
-        best_s = min(curve.best_s[-1] for curve in own)
-        for variant in dict.fromkeys(curve.variant for curve in own):
-            same = [curve for curve in own if curve.variant == variant]
-            trials = list(range(1, max(len(curve.best_s) for curve in same) + 1))
-            speeds = [[best_s / curve.at(each) for curve in same] for each in trials]
-            (line,) = panel.step(trials, list(map(median, speeds)), where="post", label=variant)
-            low, high = [min(each) for each in speeds], [max(each) for each in speeds]
-            panel.fill_between(trials, low, high, step="post", alpha=0.15, color=line.get_color())
-        panel.set_title(f"{experiment}: {subject}")
-        panel.set_xlabel("measured trials")
-        panel.set_ylabel("speed relative to the best found by any")
-        panel.set_ylim(bottom=0.0, top=1.05)
-        panel.grid(visible=True, alpha=0.3)
-        panel.legend(fontsize=8, loc="lower right")
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-
-
-def library_times(runs: Sequence[Run], seed: int) -> dict[str, float]:
-    """What the library takes, in the seconds of the lab: measured beside our fastest, in turns."""
-    found: dict[str, float] = {}
-    for subject, case in WORKLOADS.items():
-        own = [run for run in runs if run.curve.subject == subject]
-        if not own:
-            continue
-        best = min(own, key=lambda run: run.curve.best_s[-1])
-        plan = OpPlan(detect_target(), THREADS, (PEER,), seed=seed)
-        ours, *others = compare_case(operator_program(case), best.trace, 4, plan)
-        times = [each.time_s for each in others if each.time_s]
-        if times and ours.time_s:
-            found[subject] = best.curve.best_s[-1] * min(times) / ours.time_s
-    return found
-
-
+@dataclass(slots=True)
 class Kept:
-    """What was run so far, in a file: a run that was cut off goes on."""
+    """What was run so far, in a folder: a run that was cut off goes on.  Mutable.
 
-    def __init__(self, plan: Plan, out: Path) -> None:
-        self._plan = plan
-        self._out = out
-        self._path = out / "autotvm.json"
-        self.runs: list[Run] = []
-        self.library: dict[str, float] = {}
-        if self._path.exists():
-            content = json.loads(self._path.read_text())
-            if content["plan"] == asdict(plan):
-                self.runs = [
-                    Run(each["experiment"], _curve(each["curve"]), each["failed"], each["trace"])
-                    for each in content["runs"]
-                ]
-                self.library = content["library"]
+    Raises:  UsageError where the folder holds a run of other trials.
+    """
 
-    def has(self, experiment: str, subject: str, variant: str, seed: int) -> bool:
-        """Whether a search is among them."""
-        key = (experiment, subject, variant, seed)
-        return any(
-            (run.experiment, run.curve.subject, run.curve.variant, run.curve.seed) == key
-            for run in self.runs
-        )
+    plan: Plan
+    out: Path
+    runs: list[Run]
+    library: dict[str, Library]
+
+    @classmethod
+    def open(cls, plan: Plan, out: Path) -> Kept:
+        """What the folder holds, for at least as many seeds as the plan has."""
+        out.mkdir(parents=True, exist_ok=True)
+        kept = cls(plan, out, [], {})
+        if kept._path.exists():
+            content = json.loads(kept._path.read_text())
+            before = Plan(**content["plan"])
+            if replace(before, seeds=plan.seeds) != plan:
+                raise UsageError(
+                    stage="benchmark",
+                    where=str(out),
+                    reason=f"it holds a run of {before.trials} trials, not {plan.trials}",
+                    remedy="name another folder with --out, or remove this one",
+                )
+            kept.runs = [_run(fields) for fields in content["runs"]]
+            kept.library = {name: Library(**each) for name, each in content["library"].items()}
+        return kept
+
+    @property
+    def _path(self) -> Path:
+        return self.out / "autotvm.json"
+
+    def has(self, job: Job) -> bool:
+        """Whether a search has ended; one that did the same counts, and is noted for this one."""
+        if any(run.job == job for run in self.runs):
+            return True
+        same = next((run for run in self.runs if run.job.work == job.work), None)
+        if same is None:
+            return False
+        curve = replace(same.curve, variant=job.variant)
+        self.runs.append(replace(same, experiment=job.experiment, curve=curve, took_s=0.0))
+        return True
+
+    def add_library(self) -> None:
+        """Measure the library where it has not been, or where our fastest program is a new one."""
+        spaces = [run for run in self.runs if run.experiment == "spaces"]
+        for subject in dict.fromkeys(run.curve.subject for run in spaces):
+            own = [run for run in self.runs if run.curve.subject == subject]
+            trace = min(own, key=lambda run: run.curve.best_s[-1]).trace
+            if subject in self.library and self.library[subject].trace == trace:
+                continue
+            found = measure_library(subject, own)
+            if found is not None:
+                self.library[subject] = found
+                self.keep()
 
     def keep(self) -> None:
-        """Write the numbers."""
+        """Write the numbers and the tables."""
         content = {
-            "plan": asdict(self._plan),
+            "plan": asdict(self.plan),
             "hardware": detect_hardware().fingerprint,
             "threads": THREADS,
             "when": now_utc(),
-            "library": self.library,
+            "library": {name: asdict(each) for name, each in self.library.items()},
             "runs": [asdict(run) for run in self.runs],
         }
         write_atomically(self._path, json.dumps(content).encode())
+        text = page(self.plan, self.runs, self.library)
+        write_atomically(self.out / "autotvm.md", text.encode())
 
-    def write(self) -> None:
-        """Numbers, the page, and a figure of each experiment."""
+    def draw(self) -> None:
+        """The numbers, the tables and the figures."""
         self.keep()
-        text = page(self._plan, self.runs, self.library)
-        write_atomically(self._out / "autotvm.md", text.encode())
-        for experiment in EXPERIMENTS:
-            own = [run for run in self.runs if run.experiment == experiment]
-            if own:
-                draw(experiment, own, self._out / f"{experiment}.png")
+        write_figures(self.plan, self.runs, self.out)
 
 
-def _curve(fields: dict[str, Any]) -> Curve:
-    return Curve(**{**fields, "best_s": tuple(fields["best_s"])})
+def _run(fields: dict[str, Any]) -> Run:
+    numbers = fields["curve"]
+    lists = {name: tuple(numbers[name]) for name in ("best_s", "at_s")}
+    return Run(**{**fields, "curve": Curve(**{**numbers, **lists})})
 
 
-def run(plan: Plan, out: Path, experiments: Sequence[str]) -> None:
+def run(kept: Kept, experiments: Sequence[str]) -> None:
     """All searches, those of one seed after those of another; what is kept is not run again."""
-    out.mkdir(parents=True, exist_ok=True)
-    kept = Kept(plan, out)
+    plan = kept.plan
+    jobs = [job for seed in range(plan.seeds) for job in plan.jobs(experiments, seed)]
     started = time.monotonic()
-    with Lab(THREADS, out / "trials.jsonl") as lab:
-        for seed in range(plan.seeds):
-            for experiment in experiments:
-                subjects = ("C7",) if experiment == "transfer" else tuple(WORKLOADS)
-                for subject in subjects:
-                    for variant in plan.variants(experiment):
-                        if kept.has(experiment, subject, variant, seed):
-                            continue
-                        found = search(lab, experiment, subject, variant, seed, plan)
-                        kept.runs.append(found)
-                        kept.keep()
-                        _tell(found, lab, started)
-            kept.write()
+    with Lab(THREADS, kept.out / "trials.jsonl") as lab:
+        for place, job in enumerate(jobs):
+            if not kept.has(job):
+                found = search(lab, job)
+                kept.runs.append(found)
+                kept.keep()
+                left = [each for each in jobs[place + 1 :] if not kept.has(each)]
+                _tell(found, lab, time.monotonic() - started, seconds_left(left, kept.runs))
+            if place + 1 == len(jobs) or jobs[place + 1].seed != job.seed:
+                _add_library(kept)
+                kept.draw()
+
+
+def _add_library(kept: Kept) -> None:
     try:
-        kept.library = library_times(kept.runs, 0)
+        kept.add_library()
     except TensorwrightError as error:  # it is not installed, or failed
         print(error.message(), file=sys.stderr)
-    kept.write()
-    print(page(plan, kept.runs, kept.library))
 
 
-def _tell(found: Run, lab: Lab, started: float) -> None:
+def _tell(found: Run, lab: Lab, spent_s: float, left_s: float | None) -> None:
     curve = found.curve
     speed = found.speed(WORKLOADS[curve.subject].gflop, len(curve.best_s))
+    left = "" if left_s is None else f", about {_minutes(left_s)} left"
     print(
-        f"{time.monotonic() - started:6.0f} s  {found.experiment:10} {curve.subject:4} "
-        f"{curve.variant:20} seed {curve.seed}: {speed:.0f} GFLOP/s, "
-        f"search {curve.search_s:.1f} s, {lab.measured} programs measured",
+        f"{_minutes(spent_s)}  seed {curve.seed}  {found.experiment:10} {curve.subject:7} "
+        f"{curve.variant:22} {speed:5.0f} GFLOP/s, search {curve.search_s:.1f} s of "
+        f"{found.took_s:.0f}, {lab.measured} programs measured{left}",
         file=sys.stderr,
         flush=True,
     )
 
 
+def _minutes(seconds: float) -> str:
+    minutes = math.ceil(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"
+
+
 def main() -> None:
     """Run what the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="two seeds, 96 trials: 15 minutes")
+    parser.add_argument("--quick", action="store_true", help="two seeds, 160 trials: 15 minutes")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "autotvm")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--trials", type=int)
@@ -381,7 +255,17 @@ def main() -> None:
     usual = QUICK if asked.quick else FULL
     plan = Plan(asked.seeds or usual.seeds, asked.trials or usual.trials, asked.quick)
     out = asked.out / "quick" if asked.quick else asked.out
-    run(plan, out, asked.experiment or list(EXPERIMENTS))
+    try:
+        kept = Kept.open(plan, out)
+    except UsageError as error:
+        sys.exit(error.message())
+    try:
+        run(kept, asked.experiment or list(EXPERIMENTS))
+    except KeyboardInterrupt:
+        kept.draw()
+        print(f"\n{len(kept.runs)} searches are in {out}; to go on:", file=sys.stderr)
+        sys.exit(f"    python {' '.join(sys.argv)}")
+    print(page(plan, kept.runs, kept.library))
 
 
 if __name__ == "__main__":

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Self
@@ -46,10 +47,13 @@ class Known:
     """What came of a program: its fastest sample in seconds, infinite where it failed.
 
     Foreign load only ever adds time.
+
+    cost_s   seconds that building and measuring it took
     """
 
     status: Status
     time_s: float
+    cost_s: float = 0.0
 
 
 class Lab:
@@ -65,8 +69,7 @@ class Lab:
         self._stack = ExitStack()
         if path is not None and path.exists():
             for line in path.read_text().splitlines():
-                workload, trace, status, time_s = json.loads(line)
-                self._note(workload, trace, Known(Status(status), time_s or math.inf))
+                self._read(line)
 
     def __enter__(self) -> Self:
         self._builder = self._stack.enter_context(PoolBuilder())
@@ -80,11 +83,16 @@ class Lab:
         """What came of these programs, measured now or before."""
         key = task.workload.key
         fresh = [each for each in dict.fromkeys(traces) if (key, each) not in self.known]
+        started = time.perf_counter()
         requests = [build_request(task.workload, each, self.target) for each in fresh]
         built = self._builder.build(requests) if fresh else []
+        built_s = (time.perf_counter() - started) / max(len(fresh), 1)
         with hold_turn():
             for trace, result in zip(fresh, built, strict=True):
-                self._keep(key, trace, self._measure(task, result))
+                started = time.perf_counter()
+                found = self._measure(task, result)
+                cost_s = built_s + time.perf_counter() - started
+                self._keep(key, trace, replace(found, cost_s=cost_s))
         return [self.known[key, trace] for trace in traces]
 
     def _measure(self, task: Task, result: BuildResult) -> Known:
@@ -107,7 +115,16 @@ class Lab:
         if self.path is not None:
             time_s = known.time_s if math.isfinite(known.time_s) else 0.0
             with self.path.open("a") as file:
-                print(json.dumps([workload, trace, known.status.value, time_s]), file=file)
+                fields = [workload, trace, known.status.value, time_s, known.cost_s]
+                print(json.dumps(fields), file=file)
+
+    def _read(self, line: str) -> None:
+        """Take in a line of the file; not one that was cut off, or lacks what it cost."""
+        try:
+            workload, trace, status, time_s, cost_s = json.loads(line)
+        except ValueError:
+            return
+        self._note(workload, trace, Known(Status(status), time_s or math.inf, cost_s))
 
     def _note(self, workload: str, trace: str, known: Known) -> None:
         self.known[workload, trace] = known
@@ -145,6 +162,8 @@ class Curve:
     """The best time after each trial, in seconds; infinite before the first that ran.
 
     search_s   seconds of proposing and learning, all rounds together
+    at_s       the second at which each trial ended, of a search that has measured all its programs
+               itself
     """
 
     subject: str
@@ -152,10 +171,20 @@ class Curve:
     seed: int
     best_s: tuple[float, ...]
     search_s: float
+    at_s: tuple[float, ...] = ()
 
     def at(self, trials: int) -> float:
         """The best time after so many trials."""
         return self.best_s[min(trials, len(self.best_s)) - 1]
+
+    def until(self, time_s: float) -> int | None:
+        """After how many trials there was a program that takes no longer; None if never."""
+        return next((n for n, best_s in enumerate(self.best_s, 1) if best_s <= time_s), None)
+
+    def after(self, seconds: float) -> float:
+        """The best time after so many seconds; infinite before the first trial ended."""
+        trials = bisect_right(self.at_s, seconds)
+        return self.best_s[trials - 1] if trials else math.inf
 
 
 def mean_at(curves: Sequence[Curve], trials: int) -> float:
@@ -181,6 +210,8 @@ class Search:
         self.best_s: list[float] = []
         self.tried: list[str] = []
         self.search_s = 0.0
+        self.measure_s = 0.0
+        self.at_s: list[float] = []
 
     def round(self, most: int = ROUND) -> None:
         """One round; the state says where there is nothing left."""
@@ -201,6 +232,8 @@ class Search:
             if not self.best_s:
                 state.default_s = known.time_s
             self.best_s.append(state.best_s)
+            self.measure_s += known.cost_s
+            self.at_s.append(self.search_s + self.measure_s)
             self.tried.append(candidate.trace)
         state.trials += len(candidates)
         state.history = (*state.history, state.best_s)

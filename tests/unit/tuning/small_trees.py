@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorwright.tuning.models import Forest, Tree
+from tensorwright.tuning.models import Tree
 from tensorwright.tuning.time_model import ROW_NAMES, CompactTrees, Policy, TimeModel
 
 
@@ -37,5 +37,5 @@ def model_of(
 ) -> TimeModel:
     """A time model of few trees; the roofline alone without any."""
     width = len(ROW_NAMES)
-    parts = (CompactTrees.of(Forest(median), width), CompactTrees.of(Forest(upper), width))
+    parts = (CompactTrees.of(median, width), CompactTrees.of(upper, width))
     return TimeModel(*parts, policy or Policy(), {"samples": 0})

@@ -48,7 +48,7 @@ def test_native_trees_give_what_the_forest_gives(rows: int) -> None:
     random = np.random.default_rng(rows)
     trees = [random_tree(random, int(leaves), 12) for leaves in random.integers(1, 33, 40)]
     given = random.normal(size=(rows, 12)).astype(np.float32)
-    found = TreeWalk(CompactTrees.of(Forest(trees), 12)).sums(given)
+    found = TreeWalk(CompactTrees.of(trees, 12)).sums(given)
     assert found == pytest.approx(Forest(trees).values(given), abs=1e-4)
 
 
@@ -57,13 +57,13 @@ def test_a_value_on_the_threshold_goes_left() -> None:
     near = np.float32(0.1)  # a little more than 0.1
     rows = np.array([[np.nextafter(near, np.float32(0))], [near]], np.float32)
     assert Forest([tree]).values(rows).tolist() == [1.0, 2.0]
-    assert TreeWalk(CompactTrees.of(Forest([tree]), 1)).sums(rows).tolist() == [1.0, 2.0]
+    assert TreeWalk(CompactTrees.of([tree], 1)).sums(rows).tolist() == [1.0, 2.0]
 
 
 def test_no_trees_give_nothing() -> None:
-    assert TreeWalk(CompactTrees.of(Forest(()), 3)).sums(np.ones((9, 3), np.float32)).sum() == 0
+    assert TreeWalk(CompactTrees.of((), 3)).sums(np.ones((9, 3), np.float32)).sum() == 0
     with pytest.raises(ValueError, match="columns"):
-        TreeWalk(CompactTrees.of(Forest([random_tree(np.random.default_rng(0), 2, 3)]), 3)).sums(
+        TreeWalk(CompactTrees.of([random_tree(np.random.default_rng(0), 2, 3)], 3)).sums(
             np.ones((9, 4), np.float32)
         )
 

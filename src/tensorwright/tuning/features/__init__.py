@@ -13,7 +13,7 @@ from tensorwright.tuning.features.feature_set import (
     feature_set,
 )
 from tensorwright.tuning.features.featurizer import Featurizer, Plan, features_of, lower_sketch
-from tensorwright.tuning.features.loops.loop_arrays import LOOPS
+from tensorwright.tuning.features.loops.loop_kernel import LOOPS
 from tensorwright.tuning.features.names import FEATURE_NAMES
 from tensorwright.tuning.features.sets import LEAF_FIELDS, TREE_FIELDS
 from tensorwright.tuning.features.source import FeatureSource

@@ -19,26 +19,27 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from tensorwright.base import Target, UsageError, did_you_mean
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.features.featurizer import Featurizer
-from tensorwright.tuning.features.loops.loop_features import LoopFeatures, LoopFormula
+from tensorwright.tuning.features.loops.loop_features import LoopFeatures
+from tensorwright.tuning.features.loops.loop_kernel import LoopFormula
 from tensorwright.tuning.features.names import FEATURE_NAMES
 from tensorwright.tuning.features.sets import (
+    CONTEXT,
     CONTEXT_COLUMNS,
+    ITERVAR,
     ITERVAR_COLUMNS,
     LOOP_TREE_COLUMNS,
+    LOOP_TREES,
     PAIRED,
     PUBLISHED,
     QUANTITIES,
     SAMPLES,
     CurveSettings,
     KnobFeatures,
-    context,
-    itervar,
-    loop_tree,
     relation_curves,
 )
 from tensorwright.tuning.features.source import FeatureSource
@@ -83,14 +84,14 @@ def _loops(formula: LoopFormula) -> OpenSource:
 
 
 STATEMENT = FeatureSet("statement", FEATURE_NAMES, _statement)
-LOOP_TREE = FeatureSet("loop-tree", LOOP_TREE_COLUMNS, _loops(loop_tree))
+LOOP_TREE = FeatureSet("loop-tree", LOOP_TREE_COLUMNS, _loops(LOOP_TREES))
 _PLAIN: Mapping[str, FeatureSet] = {
     each.name: each
     for each in (
         STATEMENT,
         FeatureSet("knob", (), _knob),
-        FeatureSet("itervar", ITERVAR_COLUMNS, _loops(itervar)),
-        FeatureSet("context", CONTEXT_COLUMNS, _loops(context)),
+        FeatureSet("itervar", ITERVAR_COLUMNS, _loops(ITERVAR)),
+        FeatureSet("context", CONTEXT_COLUMNS, _loops(CONTEXT)),
         LOOP_TREE,
     )
 }
@@ -120,8 +121,7 @@ def feature_set(name: str) -> FeatureSet:
         int(match["samples"] or samples),
         is_paired,
     )
-    formula = partial(relation_curves, settings=settings)
-    return FeatureSet(name, settings.columns, _loops(formula))
+    return FeatureSet(name, settings.columns, _loops(relation_curves(settings)))
 
 
 def _relations(name: str, texts: tuple[str, ...] | list[str]) -> tuple[tuple[str, str], ...]:

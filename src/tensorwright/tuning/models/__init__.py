@@ -26,7 +26,8 @@ from tensorwright.tuning.models.saved_model import Ranker, SavedModel, load_mode
 from tensorwright.tuning.models.session_model import make_model
 from tensorwright.tuning.models.settings import BoostedSettings, LossKind, NetworkSettings
 from tensorwright.tuning.models.trees.boosted import BoostedModel
-from tensorwright.tuning.models.trees.forest import Forest, Tree, parse_lightgbm
+from tensorwright.tuning.models.trees.forest import Forest, parse_lightgbm
+from tensorwright.tuning.models.trees.tree import Tree
 
 __all__ = [
     "CLOCK_HZ",

@@ -22,7 +22,7 @@ class LossKind(StrEnum):
 class GrowthSettings:
     """How trees are grown, whatever they are trained for.
 
-    rounds, leaves      how many trees, and leaves of each; at most 32
+    rounds, leaves      how many trees, and leaves of each
     bins                so many different values of a feature are told apart
     least_rows, l2      what keeps leaves from following noise
     feature_share       each tree may ask for so many of the features

@@ -100,7 +100,7 @@ def train(
     everything = _programs(measured)
     tell(f"fitting to all {len(everything)} programs of {everything.workloads} workloads")
     median_trees, upper_trees = (
-        CompactTrees.of(forest, len(ROW_NAMES)) for forest in _fit_both(everything, settings)
+        CompactTrees.of(forest.trees, len(ROW_NAMES)) for forest in _fit_both(everything, settings)
     )
     statistics = _statistics(measured, settings, accuracies) | {WITHOUT: sorted(without)}
     model = TimeModel(median_trees, upper_trees, policy, statistics)

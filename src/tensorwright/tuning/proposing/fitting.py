@@ -54,4 +54,4 @@ def fit(
             remedy="install lightgbm and libgomp",
         ) from None
     forest: Forest = module.fit(examples, settings or WayTreeSettings())
-    return ProposingModel(CompactTrees.of(forest, len(COLUMNS)), statistics or {})
+    return ProposingModel(CompactTrees.of(forest.trees, len(COLUMNS)), statistics or {})

@@ -4,7 +4,8 @@ Read `model.py` first: what is predicted, and how; `rows.py` says from what.
 """
 
 from tensorwright.tuning.models.array_file import ArrayFile
-from tensorwright.tuning.time_model.compact_trees import CompactTrees
+from tensorwright.tuning.models.trees.compact_trees import CompactTrees
+from tensorwright.tuning.models.trees.tree_walk import TreeWalk
 from tensorwright.tuning.time_model.model import Policy, Prediction, TimeModel
 from tensorwright.tuning.time_model.model_file import (
     MOST_BYTES,
@@ -23,7 +24,6 @@ from tensorwright.tuning.time_model.rows import (
     program_scores,
     rows_of,
 )
-from tensorwright.tuning.time_model.tree_walk import TreeWalk
 
 __all__ = [
     "MOST_BYTES",

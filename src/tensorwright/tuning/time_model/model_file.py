@@ -19,7 +19,7 @@ from typing import Any
 
 from tensorwright.base import RecordError
 from tensorwright.tuning.models.array_file import ArrayFile, Arrays
-from tensorwright.tuning.time_model.compact_trees import ARRAYS, CompactTrees
+from tensorwright.tuning.models.trees.compact_trees import ARRAYS, CompactTrees
 from tensorwright.tuning.time_model.model import Policy, TimeModel
 from tensorwright.tuning.time_model.rows import ROW_DIGEST, ROW_NAMES
 

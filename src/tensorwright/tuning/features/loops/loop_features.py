@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from weakref import finalize
 
 import numpy as np
@@ -14,11 +13,9 @@ from tensorwright.schedule import ScheduleState, Trace, replay
 from tensorwright.tuning.features.cell_tables import Features
 from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.featurizer import lower_sketch
-from tensorwright.tuning.features.loops.loop_arrays import LoopArrays, LoopPlan
+from tensorwright.tuning.features.loops.loop_kernel import LoopFormula
+from tensorwright.tuning.features.loops.loop_plan import LoopPlan
 from tensorwright.tuning.space.sketch import Sketch
-
-LoopFormula = Callable[[LoopArrays], Features]
-"""From loops to features, candidates last: (statements, columns, n)."""
 
 
 class LoopFeatures:
@@ -31,19 +28,19 @@ class LoopFeatures:
         self._graph = ColumnGraph()
         finalize(self, self._graph.clear)
 
-    def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> Features:
-        """As `FeatureSource.of_sketch`."""
+    def plan(self, sketch: Sketch) -> LoopPlan:
+        """The loops of a sketch, lowered once with its decisions open."""
         if sketch.trace not in self._plans:
             with without_collection():
                 program = lower_sketch(self._state, sketch)
                 self._plans[sketch.trace] = LoopPlan(program, self._graph)
-        plan = self._plans[sketch.trace]
-        return self._rows(plan.run(sketch.columns(genes), len(genes)))
+        return self._plans[sketch.trace]
+
+    def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> Features:
+        """As `FeatureSource.of_sketch`."""
+        return self.plan(sketch).run(sketch.columns(genes), len(genes), self._formula)
 
     def of_trace(self, trace: Trace) -> Features:
         """As `FeatureSource.of_trace`."""
         program = lower(replay(self._state, trace))
-        return self._rows(LoopPlan(program).run({}, 1))
-
-    def _rows(self, loops: LoopArrays) -> Features:
-        return np.ascontiguousarray(np.moveaxis(self._formula(loops), -1, 0), np.float32)
+        return LoopPlan(program).run({}, 1, self._formula)

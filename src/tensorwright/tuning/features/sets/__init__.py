@@ -1,16 +1,16 @@
 """Feature sets besides the features of statements: one module each, the formula in its docstring.
 
-Those over loops are functions of `LoopArrays` (`loops/loop_arrays.py`); `knob.py` needs no loops.
+Those over loops are native code (`loops/loop_kernel.py`); `knob.py` needs no loops.
 """
 
-from tensorwright.tuning.features.sets.context import CONTEXT_COLUMNS, context
-from tensorwright.tuning.features.sets.itervar import ITERVAR_COLUMNS, itervar
+from tensorwright.tuning.features.sets.context import CONTEXT, CONTEXT_COLUMNS
+from tensorwright.tuning.features.sets.itervar import ITERVAR, ITERVAR_COLUMNS
 from tensorwright.tuning.features.sets.knob import KnobFeatures
 from tensorwright.tuning.features.sets.loop_tree import (
     LEAF_FIELDS,
     LOOP_TREE_COLUMNS,
+    LOOP_TREES,
     TREE_FIELDS,
-    loop_tree,
 )
 from tensorwright.tuning.features.sets.relation_curves import (
     PAIRED,
@@ -22,9 +22,12 @@ from tensorwright.tuning.features.sets.relation_curves import (
 )
 
 __all__ = [
+    "CONTEXT",
     "CONTEXT_COLUMNS",
+    "ITERVAR",
     "ITERVAR_COLUMNS",
     "LEAF_FIELDS",
+    "LOOP_TREES",
     "LOOP_TREE_COLUMNS",
     "PAIRED",
     "PUBLISHED",
@@ -33,8 +36,5 @@ __all__ = [
     "TREE_FIELDS",
     "CurveSettings",
     "KnobFeatures",
-    "context",
-    "itervar",
-    "loop_tree",
     "relation_curves",
 ]

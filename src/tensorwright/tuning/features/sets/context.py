@@ -16,17 +16,29 @@ Source:   Chen et al., AutoTVM, NeurIPS 2018, section 4 ("context relation featu
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
 
 from tensorwright.schedule import ForKind
-from tensorwright.tuning.features.cell_tables import Features
-from tensorwright.tuning.features.loops.loop_arrays import KINDS, OPERATIONS, LoopArrays
+from tensorwright.tuning.features.loops.loop_kernel import (
+    KINDS,
+    LOOPS,
+    OPERATIONS,
+    LoopFormula,
+    LoopsInCode,
+)
+from tensorwright.tuning.features.loops.native_text import (
+    FLOAT,
+    Array,
+    NativeText,
+    Number,
+)
 from tensorwright.tuning.features.names import BUFFERS
 
 _MARKS = {"vector": ForKind.VECTOR, "unroll": ForKind.UNROLLED, "parallel": ForKind.PARALLEL}
 _WHAT = ("reuse", "topdown", "bottomup", "stride", *_MARKS)
 _WHERE = ("count", "topdown")
 THRESHOLDS = tuple(range(0, 30, 2))
+_PER_BUFFER = len(_WHAT) * len(_WHERE) * len(THRESHOLDS)
 CONTEXT_COLUMNS: tuple[str, ...] = (
     *(
         f"buffer{buffer}_{what}_where_{where}_below_{threshold}"
@@ -41,30 +53,59 @@ CONTEXT_COLUMNS: tuple[str, ...] = (
 )
 
 
-def context(loops: LoopArrays) -> Features:
-    """(statements, columns, n), the columns in the order of `CONTEXT_COLUMNS`."""
-    shape = loops.count.shape
-    own = {
-        "reuse": loops.reuse,
-        "topdown": np.broadcast_to(loops.topdown[:, None], shape),
-        "bottomup": np.broadcast_to(loops.bottomup[:, None], shape),
-        "stride": loops.stride,
-    }
-    for name, kind in _MARKS.items():
-        marked = np.where(loops.kind == KINDS.index(kind), loops.length, 0)
-        own[name] = np.broadcast_to(marked[:, None], shape)
-    what = np.log2(np.stack([own[name] for name in _WHAT], axis=2) + 1)
-    limits = np.exp2(np.array(THRESHOLDS, np.float32))
-    is_there = np.broadcast_to(loops.is_there[:, None], shape) & (loops.nbytes > 0)[:, :, None]
-    found = np.zeros(
-        (shape[0], BUFFERS, len(_WHAT), len(_WHERE), len(limits), shape[3]), np.float32
-    )
-    for place, name in enumerate(_WHERE):
-        where = loops.count if name == "count" else own["topdown"]
-        for t, limit in enumerate(limits):
-            is_below = (is_there & (where < limit))[:, :, None]
-            found[:, :, :, place, t] = np.where(is_below, what, 0).max(axis=3)
-    executions = np.where(loops.is_there, loops.length, 1).prod(axis=1)[:, None]
-    counts = np.concatenate([loops.operations, executions, loops.nbytes], axis=1)
-    flat = found.reshape(shape[0], -1, shape[3])
-    return np.concatenate([flat, np.log2(counts + 1)], axis=1)
+def _write(code: NativeText, loops: LoopsInCode, row: Array) -> None:
+    logs = {name: code.array(FLOAT, LOOPS) for name in ("topdown", "bottomup", *_MARKS)}
+    with code.loop(loops.depth) as k:
+        logs["topdown"][k] = code.log2(loops.topdown[k] + 1.0)
+        logs["bottomup"][k] = code.log2(loops.bottomup[k] + 1.0)
+        length = code.log2(loops.length[k] + 1.0)
+        for name, kind in _MARKS.items():
+            number = KINDS.index(kind)
+            is_other = (loops.kind[k] < number) | (loops.kind[k] > number)
+            logs[name][k] = code.choose(is_other, 0.0, length, FLOAT)
+    with code.loop(loops.buffers) as buffer, code.when(loops.nbytes[buffer] > 0.0):
+        own_row = row.part(buffer * _PER_BUFFER)
+        with code.loop(loops.depth) as k:
+            place = buffer * LOOPS + k
+            own = {
+                "reuse": code.log2(loops.reuse[place] + 1.0),
+                "stride": code.log2(loops.stride[place] + 1.0),
+                **{name: array[k] for name, array in logs.items()},
+            }
+            for where, name in enumerate(_WHERE):
+                reached = loops.count[place] if name == "count" else loops.topdown[k]
+                _raise(code, own_row.part(where * len(THRESHOLDS)), own, reached)
+        for column in range(0, _PER_BUFFER, len(THRESHOLDS)):
+            _spread(code, own_row.part(column))
+    _write_counts(code, loops, row.part(BUFFERS * _PER_BUFFER))
+
+
+def _raise(code: NativeText, row: Array, own: Mapping[str, Number], reached: Number) -> None:
+    """Note a loop's quantities at the first threshold that it is below."""
+    t = code.half(code.exponent(code.larger(reached, 1.0))) + 1
+    with code.when(t < len(THRESHOLDS)):
+        for place, name in enumerate(_WHAT):
+            column = t + place * len(_WHERE) * len(THRESHOLDS)
+            row[column] = code.larger(row[column], own[name])
+
+
+def _spread(code: NativeText, row: Array) -> None:
+    """What is below a threshold is below those after it."""
+    most = code.variable(FLOAT, 0.0)
+    with code.loop(len(THRESHOLDS)) as t:
+        most.set(code.larger(most.now, row[t]))
+        row[t] = most.now
+
+
+def _write_counts(code: NativeText, loops: LoopsInCode, row: Array) -> None:
+    for n in range(len(OPERATIONS)):
+        row[n] = code.log2(loops.operations[n] + 1.0)
+    executions = code.variable(FLOAT, 1.0)
+    with code.when(loops.depth > 0):
+        executions.set(loops.topdown[0])
+    row[len(OPERATIONS)] = code.log2(executions.now + 1.0)
+    for buffer in range(BUFFERS):
+        row[len(OPERATIONS) + 1 + buffer] = code.log2(loops.nbytes[buffer] + 1.0)
+
+
+CONTEXT = LoopFormula(len(CONTEXT_COLUMNS), _write)

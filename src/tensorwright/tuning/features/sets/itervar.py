@@ -8,7 +8,7 @@ For each of LOOPS loops, counted from the innermost (0 where there are fewer):
 
 and of the statement log2(additions + 1), of multiplications, of divisions of one execution: AutoTVM
 notes them at the loop that they are directly in, the innermost.  The rest is defined in
-`loops/loop_arrays.py`.
+`loops/loop_kernel.py`.
 
 A column is about the loop at one place, so it says different things for different operators: a
 model of these features ranks programs of workloads that are alike.
@@ -18,10 +18,14 @@ Source:   Chen et al., AutoTVM, NeurIPS 2018, appendix; tvm, src/autotvm/touch_e
 
 from __future__ import annotations
 
-import numpy as np
-
-from tensorwright.tuning.features.cell_tables import Features
-from tensorwright.tuning.features.loops.loop_arrays import KINDS, LOOPS, OPERATIONS, LoopArrays
+from tensorwright.tuning.features.loops.loop_kernel import (
+    KINDS,
+    LOOPS,
+    OPERATIONS,
+    LoopFormula,
+    LoopsInCode,
+)
+from tensorwright.tuning.features.loops.native_text import Array, NativeText, Number
 from tensorwright.tuning.features.names import BUFFERS
 
 _OWN_FIELDS = (
@@ -42,28 +46,27 @@ ITERVAR_COLUMNS: tuple[str, ...] = (
 )
 
 
-def itervar(loops: LoopArrays) -> Features:
-    """(statements, columns, n), the columns in the order of `ITERVAR_COLUMNS`."""
-    rows = loop_rows(loops)
-    places = loops.depth[:, None] - 1 - np.arange(LOOPS)[:, None]
-    flipped = np.take_along_axis(rows, np.maximum(places, 0)[:, :, None], axis=1)
-    flipped = np.where((places >= 0)[:, :, None], flipped, 0)
-    flat = flipped.reshape(len(rows), -1, rows.shape[-1])
-    return np.concatenate([flat, np.log2(loops.operations + 1)], axis=1)
+def _write(code: NativeText, loops: LoopsInCode, row: Array) -> None:
+    with code.loop(loops.depth) as k:
+        write_loop(code, loops, k, row.part(k * len(LOOP_FIELDS)))
+    for n in range(len(OPERATIONS)):
+        row[LOOPS * len(LOOP_FIELDS) + n] = code.log2(loops.operations[n] + 1.0)
 
 
-def loop_rows(loops: LoopArrays) -> Features:
-    """The fields of each loop, outermost first: (statements, LOOPS, fields, n)."""
-    is_there = loops.is_there
-    level = np.arange(1, LOOPS + 1, dtype=np.float32)[:, None] * is_there
-    own = [
-        np.log2(loops.length + 1),
-        level,
-        np.log2(loops.topdown + 1),
-        np.log2(loops.bottomup + 1),
-        *((loops.kind == number) & is_there for number in range(len(KINDS))),
-    ]
-    touches = np.stack([loops.stride, loops.period, loops.count, loops.reuse], axis=2)
-    touched = np.moveaxis(np.log2(touches + 1), 3, 1)  # (statements, LOOPS, BUFFERS, fields, n)
-    flat = touched.reshape(*touched.shape[:2], -1, touched.shape[-1])
-    return np.concatenate([np.stack(own, axis=2, dtype=np.float32), flat], axis=2)
+def write_loop(code: NativeText, loops: LoopsInCode, k: Number, row: Array) -> None:
+    """The fields of a loop, counted from the innermost, into a row that is 0."""
+    row[0] = code.log2(loops.length[k] + 1.0)
+    row[1] = code.as_float(loops.depth - k)
+    row[2] = code.log2(loops.topdown[k] + 1.0)
+    row[3] = code.log2(loops.bottomup[k] + 1.0)
+    row[loops.kind[k] + (len(_OWN_FIELDS) - len(KINDS))] = 1.0
+    with code.loop(loops.buffers) as buffer:
+        touches = (loops.stride, loops.period, loops.count, loops.reuse)
+        for field, array in enumerate(touches, len(_OWN_FIELDS)):
+            quantity = array[buffer * LOOPS + k]
+            with code.when(quantity > 0.0):
+                place = buffer * len(_TOUCH_FIELDS) + field
+                row[place] = code.log2(quantity + 1.0)
+
+
+ITERVAR = LoopFormula(len(ITERVAR_COLUMNS), _write)

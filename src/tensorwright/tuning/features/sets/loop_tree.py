@@ -15,12 +15,15 @@ Source:   Chen et al., AutoTVM, NeurIPS 2018, section 3.1 and appendix (TreeGRU)
 
 from __future__ import annotations
 
-import numpy as np
-
-from tensorwright.tuning.features.cell_tables import Features
-from tensorwright.tuning.features.loops.loop_arrays import LOOPS, OPERATIONS, LoopArrays
+from tensorwright.tuning.features.loops.loop_kernel import (
+    LOOPS,
+    OPERATIONS,
+    LoopFormula,
+    LoopsInCode,
+)
+from tensorwright.tuning.features.loops.native_text import Array, NativeText
 from tensorwright.tuning.features.names import BUFFERS
-from tensorwright.tuning.features.sets.itervar import LOOP_FIELDS, loop_rows
+from tensorwright.tuning.features.sets.itervar import LOOP_FIELDS, write_loop
 
 TREE_FIELDS: tuple[str, ...] = ("is_there", "first_statement", *LOOP_FIELDS)
 LEAF_FIELDS: tuple[str, ...] = (
@@ -33,9 +36,17 @@ LOOP_TREE_COLUMNS: tuple[str, ...] = (
 )
 
 
-def loop_tree(loops: LoopArrays) -> Features:
-    """(statements, columns, n), the columns in the order of `LOOP_TREE_COLUMNS`."""
-    place = np.stack([loops.is_there, loops.first], axis=2, dtype=np.float32)
-    rows = np.concatenate([place, loop_rows(loops)], axis=2)
-    leaf = np.log2(np.concatenate([loops.operations, loops.nbytes], axis=1) + 1)
-    return np.concatenate([rows.reshape(len(rows), -1, rows.shape[-1]), leaf], axis=1)
+def _write(code: NativeText, loops: LoopsInCode, row: Array) -> None:
+    with code.loop(loops.depth) as k:
+        own = row.part((loops.depth - (k + 1)) * len(TREE_FIELDS))
+        own[0] = 1.0
+        own[1] = code.as_float(loops.first[k])
+        write_loop(code, loops, k, own.part(2))
+    leaf = LOOPS * len(TREE_FIELDS)
+    for n in range(len(OPERATIONS)):
+        row[leaf + n] = code.log2(loops.operations[n] + 1.0)
+    for buffer in range(BUFFERS):
+        row[leaf + len(OPERATIONS) + buffer] = code.log2(loops.nbytes[buffer] + 1.0)
+
+
+LOOP_TREES = LoopFormula(len(LOOP_TREE_COLUMNS), _write)

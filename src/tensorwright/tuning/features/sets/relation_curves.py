@@ -1,7 +1,7 @@
 """Curves: how one quantity of the loops around a buffer's accesses depends on another.
 
 A loop gives each buffer a point (x, y), both logarithms to base 2 of `count`, `reuse`, `topdown` or
-`bottomup` of `loops/loop_arrays.py`.  A curve is sampled at x = 0, 1, ..., samples - 1:
+`bottomup` of `loops/loop_kernel.py`.  A curve is sampled at x = 0, 1, ..., samples - 1:
 
     j(i) = the last point with x_j <= i;    features of sample i: y_j(i), i - x_j(i)
 
@@ -28,13 +28,17 @@ Source:   Chen et al., AutoTVM, NeurIPS 2018, section 4 and appendix; tvm, src/a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
-import numpy as np
-
-from tensorwright.tuning.features.cell_tables import Features
-from tensorwright.tuning.features.loops.loop_arrays import LoopArrays
+from tensorwright.tuning.features.loops.loop_kernel import LOOPS, LoopFormula, LoopsInCode
+from tensorwright.tuning.features.loops.native_text import (
+    FLOAT,
+    INT,
+    Array,
+    NativeText,
+    Number,
+)
 from tensorwright.tuning.features.names import BUFFERS
 
 QUANTITIES = ("count", "reuse", "topdown", "bottomup")
@@ -42,7 +46,7 @@ PUBLISHED = ("count/reuse", "count/topdown")
 PAIRED = ("count/reuse", "count/topdown", "count/bottomup")
 SAMPLES = 30
 
-_SLACK = np.float32(1e-6)
+_SLACK = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,65 +73,93 @@ class CurveSettings:
         )
 
 
-def relation_curves(loops: LoopArrays, settings: CurveSettings) -> Features:
-    """(statements, columns, n), the columns in the order of `CurveSettings.columns`."""
-    points = _points(loops, is_paired=settings.is_paired)
-    if not settings.is_paired:
-        points = {name: np.sort(values, axis=2) for name, values in points.items()}
-    found = [
-        _sampled(*_whole(points[x], points[y]), settings.samples)
-        if settings.is_paired
-        else _sampled(points[x], points[y], settings.samples)
-        for x, y in settings.relations
-    ]
-    is_buffer = (loops.nbytes > 0)[:, :, None, None, None]
-    stacked = np.stack(found, axis=2) * is_buffer
-    return stacked.reshape(len(stacked), -1, stacked.shape[-1])
+def relation_curves(settings: CurveSettings) -> LoopFormula:
+    """The columns in the order of `CurveSettings.columns`."""
+    return LoopFormula(len(settings.columns), partial(_write, settings=settings))
 
 
-def _points(loops: LoopArrays, *, is_paired: bool) -> Mapping[str, Features]:
-    """The quantities of each buffer, (statements, BUFFERS, 1 + LOOPS, n): the point that is put
-    before the loops, then the loops, infinite where there is none.
-    """
-    is_there = loops.is_there[:, None]
-    own = {
-        "count": loops.count,
-        "reuse": loops.reuse,
-        "topdown": np.broadcast_to(loops.topdown[:, None], loops.count.shape),
-        "bottomup": np.broadcast_to(loops.bottomup[:, None], loops.count.shape),
-    }
-    found: dict[str, Features] = {}
+@dataclass(frozen=True, slots=True, eq=False)
+class _Points:
+    """The points of a curve in the function that is written: x and y of so many, by x."""
+
+    x: Array
+    y: Array
+    count: Number
+
+
+def _write(code: NativeText, loops: LoopsInCode, row: Array, settings: CurveSettings) -> None:
+    logs = {name: code.array(FLOAT, 1 + LOOPS) for name in QUANTITIES}
+    own = {"topdown": loops.topdown, "bottomup": loops.bottomup}
     for name, values in own.items():
-        logs = np.where(is_there, np.log2(np.maximum(values, 1)), np.inf)
-        start = np.zeros_like(logs[:, :, :1])
-        if is_paired and name == "topdown":
-            innermost = np.log2(np.maximum(loops.topdown.max(axis=1), 1))
-            start = start + innermost[:, None, None]
-        found[name] = np.concatenate([start, logs], axis=2)
-    return found
+        _write_logs(code, logs[name], values, loops.depth)
+    x_of, y_of = (code.array(FLOAT, 1 + LOOPS) for _ in range(2))
+    points = _Points(x_of, y_of, loops.depth + 1)
+    if settings.is_paired:
+        with code.when(loops.depth > 0):
+            logs["topdown"][0] = logs["topdown"][1]
+    width = 2 * settings.samples
+    with code.loop(loops.buffers) as buffer, code.when(loops.nbytes[buffer] > 0.0):
+        _write_logs(code, logs["count"], loops.count.part(buffer * LOOPS), loops.depth)
+        _write_logs(code, logs["reuse"], loops.reuse.part(buffer * LOOPS), loops.depth)
+        start = buffer * (width * len(settings.relations))
+        for number, (x, y) in enumerate(settings.relations):
+            # Theorem: going outwards topdown falls, and no other quantity does.
+            for name, array in ((x, points.x), (y, points.y)):
+                by = x if settings.is_paired else name
+                stay = 0 if settings.is_paired else 1
+                _take(code, array, logs[name], points.count, stay if by == "topdown" else None)
+            if settings.is_paired:
+                _sort_points(code, points)
+            _write_samples(code, points, row.part(start + number * width), settings.samples)
 
 
-def _whole(x: Features, y: Features) -> tuple[Features, Features]:
-    """Points sorted by x and, where x is equal, by y."""
-    order = np.argsort(y, axis=2, kind="stable")
-    x, y = (np.take_along_axis(each, order, axis=2) for each in (x, y))
-    order = np.argsort(x, axis=2, kind="stable")
-    return np.take_along_axis(x, order, axis=2), np.take_along_axis(y, order, axis=2)
+def _write_logs(code: NativeText, logs: Array, values: Array, depth: Number) -> None:
+    """The quantity of each loop, innermost first, after that of the point inside them all."""
+    logs[0] = 0.0
+    with code.loop(depth) as k:
+        logs[k + 1] = code.log2(code.larger(values[k], 1.0))
 
 
-def _sampled(x: Features, y: Features, samples: int) -> Features:
-    """(statements, BUFFERS, points, n) each -> (statements, BUFFERS, samples, 2, n)."""
-    statements, buffers, points, count = x.shape
-    found = np.empty((statements, buffers, samples, 2, count), np.float32)
-    at = np.arange(samples, dtype=np.float32)[:, None]
-    reached = at + _SLACK
-    height, start = found[:, :, :, 0], found[:, :, :, 1]
-    height[...] = y[:, :, :1]
-    start[...] = x[:, :, :1]
-    for point in range(1, points):
-        own, its = x[:, :, point, None], y[:, :, point, None]
-        is_reached = own < reached
-        np.copyto(height, its, where=is_reached)
-        np.copyto(start, own, where=is_reached)
-    np.subtract(at, start, out=start)
-    return found
+def _take(code: NativeText, to: Array, values: Array, count: Number, stay: int | None) -> None:
+    """Values in their order where `stay` is None; else backwards, but so many that stay first."""
+    with code.loop(count) as n:
+        place = n
+        if stay is not None:
+            place = code.choose(n < stay, n, count - (n + (1 - stay)), INT)
+        to[n] = values[place]
+
+
+def _sort_points(code: NativeText, points: _Points) -> None:
+    """By x and, where x is equal, by y: hardly anything moves, since only equal ones do."""
+    with code.loop(points.count, 1) as n:
+        x, y = points.x[n], points.y[n]
+        at = code.variable(INT, 0)
+        at.set(n)
+
+        def is_after() -> Number:
+            before = code.larger(at.now - 1, 0)
+            other, height = points.x[before], points.y[before]
+            return (at.now > 0) & ((other > x) | (other.is_same(x) & (height > y)))
+
+        with code.repeat(is_after):
+            before = at.now - 1
+            points.x[at.now], points.y[at.now] = points.x[before], points.y[before]
+            at.set(before)
+        points.x[at.now], points.y[at.now] = x, y
+
+
+def _write_samples(code: NativeText, points: _Points, row: Array, samples: int) -> None:
+    """For each sample the last point that is not beyond it: its y, and how far it is."""
+    last = code.variable(INT, 0)
+    with code.loop(samples) as sample:
+        at = code.as_float(sample)
+        reached = at + _SLACK
+
+        def is_reached() -> Number:
+            after = code.smaller(last.now + 1, LOOPS)
+            return (last.now + 1 < points.count) & (points.x[after] < reached)
+
+        with code.repeat(is_reached):
+            last.set(last.now + 1)
+        row[sample * 2] = points.y[last.now]
+        row[sample * 2 + 1] = at - points.x[last.now]

@@ -1,3 +1,3 @@
-"""Boosted trees: `forest.py` evaluates them, `lightgbm_trees.py` fits them, `boosted.py` is the
-model that learns in a session.
+"""Boosted trees: `tree.py`, `compact_trees.py` and `forest.py` hold them, `tree_walk.py` evaluates
+them, `lightgbm_trees.py` fits them, `boosted.py` is the model that learns in a session.
 """

@@ -13,15 +13,18 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.runtime import LoadedObject, load_ir
-from tensorwright.tuning.models import Features
-from tensorwright.tuning.time_model.compact_trees import CompactTrees
+from tensorwright.tuning.models.protocol import Features
+from tensorwright.tuning.models.trees.compact_trees import CompactTrees
 
 _BLOCK = 12
+_KINDS = {4: "float", 8: "double"}
+_Sums: TypeAlias = NDArray[np.floating[Any]]
 
 _IR = """
 define void @tw_walk(ptr %nodes, ptr %outputs, ptr %starts, ptr %depths, i64 %trees, ptr %rows,
@@ -43,7 +46,7 @@ tree:
   %start.4 = load i32, ptr %start.at
   %start = zext i32 %start.4 to i64
   %root = getelementptr i64, ptr %nodes, i64 %start
-  %leaves = getelementptr float, ptr %outputs, i64 %start
+  %leaves = getelementptr {kind}, ptr %outputs, i64 %start
   %depth.at = getelementptr i32, ptr %depths, i64 %t
   %depth = load i32, ptr %depth.at
   br label %step
@@ -62,7 +65,7 @@ tree.end:
   %more.trees = icmp slt i64 %t.next, %trees
   br i1 %more.trees, label %tree, label %block.end
 block.end:
-  %sum = getelementptr float, ptr %sums, i64 %first
+  %sum = getelementptr {kind}, ptr %sums, i64 %first
 {stores}
   %b.next = add i64 %b, {block}
   %more.rows = icmp slt i64 %b.next, %count
@@ -71,7 +74,7 @@ done:
   ret void
 }}
 """
-_SUM = "  %s{k} = phi float [0.0, %block], [%s{k}.next, %tree.end]"
+_SUM = "  %s{k} = phi {kind} [0.0, %block], [%s{k}.next, %tree.end]"
 _PLACE = "  %n{k} = phi i64 [0, %tree], [%n{k}.next, %step.end]"
 _STEP = """\
   %node{k}.at = getelementptr i64, ptr %root, i64 %n{k}
@@ -89,43 +92,49 @@ _STEP = """\
   %child{k} = and i64 %shifted{k}, 65535
   %n{k}.next = add i64 %child{k}, %right{k}"""
 _LEAF = """\
-  %leaf{k}.at = getelementptr float, ptr %leaves, i64 %n{k}
-  %leaf{k} = load float, ptr %leaf{k}.at
-  %s{k}.next = fadd float %s{k}, %leaf{k}"""
+  %leaf{k}.at = getelementptr {kind}, ptr %leaves, i64 %n{k}
+  %leaf{k} = load {kind}, ptr %leaf{k}.at
+  %s{k}.next = fadd {kind} %s{k}, %leaf{k}"""
 _STORE = """\
-  %sum{k} = getelementptr float, ptr %sum, i64 {k}
-  store float %s{k}.next, ptr %sum{k}"""
+  %sum{k} = getelementptr {kind}, ptr %sum, i64 {k}
+  store {kind} %s{k}.next, ptr %sum{k}"""
 
 
 class TreeWalk:
-    """Trees, ready to be walked.  Threads: any number may walk them at once."""
+    """Trees, ready to be walked.  Threads: any number may walk them at once.
 
-    def __init__(self, trees: CompactTrees) -> None:
+    leaves   what leaves give (nodes,), where that is more exact than the 4-byte floats of `trees`:
+             they are added up in 8-byte floats then
+    """
+
+    def __init__(self, trees: CompactTrees, leaves: NDArray[np.float64] | None = None) -> None:
         is_leaf = trees.is_leaf
         limits = np.where(is_leaf, np.float32(np.inf), trees.values)
         nodes = limits.view(np.uint32).astype(np.uint64) << np.uint64(32)
         nodes |= trees.children.astype(np.uint64) << np.uint64(16)
-        self._columns = trees.columns
+        self.columns = trees.columns
         self._nodes = nodes | trees.features
-        self._outputs = np.where(is_leaf, trees.values, np.float32(0))
+        given: _Sums = trees.values if leaves is None else leaves
+        self._outputs: _Sums = np.where(is_leaf, given, 0).astype(given.dtype)
         self._starts = trees.starts
         self._depths = _depths(trees, is_leaf)
 
-    def sums(self, rows: Features) -> NDArray[np.float32]:
+    def sums(self, rows: Features) -> _Sums:
         """The sum of the trees' values for each row (rows, columns) -> (rows,).
 
-        Equal on every machine: added up tree by tree, in 4-byte floats.
+        Equal on every machine: added up tree by tree, in floats of one size.
         """
         count = len(rows)
+        kind = self._outputs.dtype
         if not count or not len(self._starts):
-            return np.zeros(count, np.float32)
-        if rows.shape[1] != self._columns:
-            raise ValueError(f"rows of {rows.shape[1]} columns, not {self._columns}")
+            return np.zeros(count, kind)
+        if rows.shape[1] != self.columns:
+            raise ValueError(f"rows of {rows.shape[1]} columns, not {self.columns}")
         given = np.ascontiguousarray(rows, np.float32)
         if count < _BLOCK:
-            given = np.concatenate([given, np.zeros((_BLOCK - count, self._columns), np.float32)])
-        found = np.empty(len(given), np.float32)
-        _, walk = _compiled(self._columns)
+            given = np.concatenate([given, np.zeros((_BLOCK - count, self.columns), np.float32)])
+        found: _Sums = np.empty(len(given), kind)
+        _, walk = _compiled(self.columns, kind.itemsize)
         walk(
             self._nodes.ctypes.data,
             self._outputs.ctypes.data,
@@ -154,18 +163,22 @@ def _depths(trees: CompactTrees, is_leaf: NDArray[np.bool_]) -> NDArray[np.int32
     return found
 
 
-@lru_cache(maxsize=4)
-def _compiled(columns: int) -> tuple[LoadedObject, Callable[..., None]]:
-    """The walk for rows of so many columns, compiled once in each process."""
+@lru_cache(maxsize=32)
+def _compiled(columns: int, bytes_: int) -> tuple[LoadedObject, Callable[..., None]]:
+    """The walk for rows of so many columns and sums of so many bytes, compiled once in each
+    process.
+    """
     lanes = range(_BLOCK)
+    kind = _KINDS[bytes_]
     text = _IR.format(
+        kind=kind,
         block=_BLOCK,
         row_bytes=4 * columns,
-        sums="\n".join(_SUM.format(k=k) for k in lanes),
+        sums="\n".join(_SUM.format(k=k, kind=kind) for k in lanes),
         places="\n".join(_PLACE.format(k=k) for k in lanes),
         steps="\n".join(_STEP.format(k=k, offset=k * columns) for k in lanes),
-        leaves="\n".join(_LEAF.format(k=k) for k in lanes),
-        stores="\n".join(_STORE.format(k=k) for k in lanes),
+        leaves="\n".join(_LEAF.format(k=k, kind=kind) for k in lanes),
+        stores="\n".join(_STORE.format(k=k, kind=kind) for k in lanes),
     )
     code = load_ir(text, ("tw_walk",))
     pointer, number = ctypes.c_void_p, ctypes.c_int64

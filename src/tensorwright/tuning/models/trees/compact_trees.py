@@ -7,7 +7,7 @@ The root is the first node of its tree, and a node stands before its children.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import RecordError
-from tensorwright.tuning.models import Forest, Tree
+from tensorwright.tuning.models.trees.tree import Tree
 
 _MOST_NODES = 1 << 16  # of one tree: what 16 bits can number
 
@@ -78,9 +78,9 @@ class CompactTrees:
             raise _fault("a number is not finite")
 
     @classmethod
-    def of(cls, forest: Forest, columns: int) -> CompactTrees:
+    def of(cls, trees: Sequence[Tree], columns: int) -> CompactTrees:
         """The trees of a forest, for rows of so many columns."""
-        parts = [_nodes_of(tree) for tree in forest.trees]
+        parts = [_nodes_of(tree) for tree in trees]
         sizes = np.array([len(part) for part in parts], np.int64)
         nodes = [node for part in parts for node in part]
         return cls(
@@ -119,6 +119,12 @@ class CompactTrees:
         own = np.arange(len(self.features)) - np.repeat(self.starts, sizes)
         found: NDArray[np.bool_] = self.children == own
         return found
+
+
+def leaf_values(trees: Sequence[Tree]) -> NDArray[np.float64]:
+    """What leaves give in 8-byte floats, as `CompactTrees.of` numbers them: (nodes,)."""
+    nodes = (node for tree in trees for node in _nodes_of(tree))
+    return np.array([value for _, _, value in nodes], np.float64)
 
 
 def _nodes_of(tree: Tree) -> list[Node]:
