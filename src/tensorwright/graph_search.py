@@ -48,6 +48,7 @@ from tensorwright.rewriting.library import load_library, read_own_rules
 from tensorwright.rewriting.networks import (
     NO_STEPS,
     Certificate,
+    Memory,
     NetworkRules,
     NetworkSaturation,
     Prices,
@@ -62,6 +63,7 @@ from tensorwright.rewriting.networks import (
     write_network,
 )
 from tensorwright.runtime import usable_threads
+from tensorwright.tuning.time_model import rates_of
 
 Kind = TypeVar("Kind", SearchKind, CostKind)
 
@@ -75,6 +77,9 @@ _TRIED_GAIN = 1.01
 _MEASURED_GAIN = 1.01
 """... and changed where it is so many times as fast as that was: less is noise."""
 _TRIED = 2
+_CORES_TO_FILL_MEMORY = 4
+"""So many cores have one core's share of the memory each when all of them read: few channels serve
+a desktop's, many a server's, and one core alone takes what four get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +265,9 @@ def _opened_prices(cost: CostKind, machine: Target, threads: int | None) -> Iter
             reason="no model says what programs take on it",
             remedy="set the knob default_schedule to model",
         )
-    yield ProgramPrices(machine, pricing)
+    one_core = rates_of(machine).bandwidth_bytes_per_s
+    together = one_core * max(1.0, usable_threads(threads) / _CORES_TO_FILL_MEMORY)
+    yield ProgramPrices(machine, pricing, Memory(together, machine.l3_bytes))
 
 
 def _gains(

@@ -32,6 +32,8 @@ from tensorwright.rewriting.networks.network_analysis import (
 from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
 from tensorwright.rewriting.networks.program_prices import (
+    ANCHORS,
+    Memory,
     PricedKernel,
     Prices,
     ProgramPrices,
@@ -49,6 +51,7 @@ from tensorwright.rewriting.networks.steps import choice_of, chosen_outputs, ste
 from tensorwright.rewriting.networks.write import Outline, write_network, write_outline
 
 __all__ = [
+    "ANCHORS",
     "CALL",
     "NO_STEPS",
     "Binding",
@@ -56,6 +59,7 @@ __all__ = [
     "Corrections",
     "ExplainedCertificate",
     "ExplainedStep",
+    "Memory",
     "Network",
     "NetworkAnalysis",
     "NetworkExtraction",
