@@ -69,7 +69,7 @@ Kind = TypeVar("Kind", SearchKind, CostKind)
 
 MOST_SECONDS = 10.0
 _LEAST_SECONDS = 1.0
-_OPERATOR_S = 0.008  # for each operator of the network
+_OPERATOR_S = 0.005  # for each operator of the network
 _EXPECTED_GAIN = 1.05
 """A graph is changed where the other is expected to be so many times as fast: predictions err."""
 _TRIED_GAIN = 1.01
@@ -203,7 +203,8 @@ def rewrite(
         found = find_candidates(network, tried, prices, how, should_stop)
         before_s = prices.seconds_of(source)
         least = _TRIED_GAIN if can_run and not should_stop() else _EXPECTED_GAIN
-        written = _written(found, known, _gains(source, found, prices, how, before_s), least)
+        gains = _gains(source, found, prices, how, before_s)
+        written = _written(found, known, gains, least, _TRIED if least == _TRIED_GAIN else 1)
     searched_s = time.monotonic() - start
     trial, best = None, written[0] if written else None
     if written and least == _TRIED_GAIN:
@@ -287,13 +288,13 @@ def _gains(
 
 
 def _written(
-    found: Candidates, known: Mapping[str, Rule], gains: Sequence[float], least: float
+    found: Candidates, known: Mapping[str, Rule], gains: Sequence[float], least: float, most: int
 ) -> list[_Written]:
-    """The most promising candidates as graphs, those that gain the most first."""
+    """The most promising candidates as graphs, those that gain the most first, so many at most."""
     written: list[_Written] = []
     folded = FoldedConstants()
     for candidate, gain in zip(found.found, gains, strict=True):
-        if gain < least or len(written) == _TRIED:
+        if gain < least or len(written) == most:
             continue
         certificate = _certificate(found.saturation, candidate.choice, known)
         if certificate is not None:

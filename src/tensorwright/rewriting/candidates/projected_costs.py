@@ -5,8 +5,9 @@
 
 An e-graph has hundreds of products and convolutions that differ by an extent; choosing schedules
 for each of them costs more than the search.  Of the operators of programs that were priced anyway,
-those nearest by their extents say by how much a roofline errs; what an operator of the network
-itself costs is then what it costs there.  What is chosen by this is priced as a program.
+those nearest by their extents say by how much a roofline errs.  What others join, such as a sum, is
+not expected to cost less than one alike that costs the most: else every sum would be written anew,
+since some lie in kernels that take less.  What is chosen by this is priced as a program.
 
 Source:  Shepard, A two-dimensional interpolation function for irregularly-spaced data, ACM 1968:
          means weighted by the inverse of squared distances.
@@ -20,7 +21,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewriting.networks import ANCHORS, OperatorCosts, Roofline, TypedOperator
+from tensorwright.rewriting.networks import (
+    ANCHORS,
+    OperatorCosts,
+    Roofline,
+    TensorData,
+    TypedOperator,
+)
+from tensorwright.rewriting.operators import PAIRS
 
 _Kind = tuple[str, tuple[int, ...]]
 _Numbers = NDArray[np.float64]
@@ -54,7 +62,7 @@ class ProjectedCosts:
         self._known.clear()
         for use, seconds in priced:
             usual = self._roofline.seconds(use)
-            if use.operator in ANCHORS and usual > 0.0 and seconds > 0.0:
+            if usual > 0.0 and seconds > 0.0:
                 samples = self._samples.setdefault(_kind(use), _Samples())
                 samples.extents.append(_extents(use))
                 samples.traits.append(_traits(use))
@@ -81,25 +89,35 @@ class ProjectedCosts:
         distances = np.abs(samples.table - np.array(_extents(use))).sum(axis=1) + unlike
         nearest = distances.min()
         errors = np.array(samples.errors)
-        if nearest == 0.0:
-            return float(errors[distances == 0.0].mean())
+        alike = errors[distances == 0.0]
+        if use.operator not in ANCHORS:  # what it costs depends on the kernel that it joins
+            return float(alike.max()) if alike.size else 0.0
+        if alike.size:
+            return float(alike.mean())
         weights = (nearest / distances) ** 2
         return float((weights * errors).sum() / weights.sum())
 
 
 def _kind(use: TypedOperator) -> _Kind:
     """Operators of one kind have extents that can be compared."""
-    return use.operator, (len(use.params), *(len(each.shape) for each in (*use.args, use.result)))
+    return use.operator, (len(use.params), *(len(each.shape) for each in (*_args(use), use.result)))
 
 
 def _extents(use: TypedOperator) -> tuple[float, ...]:
-    shapes = (each.shape for each in (*use.args, use.result))
+    shapes = (each.shape for each in (*_args(use), use.result))
     return tuple(float(np.log2(max(1, extent))) for shape in shapes for extent in shape)
 
 
 def _traits(use: TypedOperator) -> tuple[object, ...]:
     """What else tells two operators of a kind apart."""
-    return (*use.params, *(arg.is_constant for arg in use.args))
+    return (*use.params, *(arg.is_constant for arg in _args(use)))
+
+
+def _args(use: TypedOperator) -> tuple[TensorData, ...]:
+    """The arguments; those of which the order costs nothing sorted."""
+    if use.operator not in PAIRS:
+        return use.args
+    return tuple(sorted(use.args, key=lambda arg: (arg.is_constant, arg.shape)))
 
 
 def _differ(one: object, other: object) -> bool:

@@ -37,6 +37,7 @@ from tensorwright.rewriting.networks import (
     Prices,
     Roofline,
     choice_of,
+    choice_seconds,
     chosen_outputs,
     saturate_network,
     unsaturated,
@@ -47,6 +48,9 @@ _SATURATED = 0.4
 """Of the time, until saturation ends where backtracking comes after it ..."""
 _SEARCHED = 0.75
 """... and until searches end: the rest is for prices."""
+
+_LEAST_GAIN = 1.01
+"""No graph is priced that is not projected to be so many times as fast: less is not tried."""
 
 
 def find_candidates(
@@ -82,6 +86,7 @@ class _Search:
         self._how = how
         self._should_stop = should_stop
         self._start = time.monotonic()
+        self._network_s: float | None = None
         self._stops: dict[SearchKind, StopReason] = {}
         self._graphs = 0
         self._projected = ProjectedCosts() if how.cost is CostKind.PROGRAMS else None
@@ -98,7 +103,8 @@ class _Search:
         operators are corrected like those of the others, and tell what those like them cost.
         """
         if self._how.cost is not CostKind.OPERATORS:
-            self._priced(Candidate(choice_of(self._network, self._network.outputs), 0.0))
+            source = Candidate(choice_of(self._network, self._network.outputs), 0.0)
+            self._network_s = self._priced(source).programs_s
         self._start = time.monotonic()
         kind = self._how.kind
         best: Mapping[Id, Id] | None = None
@@ -153,7 +159,8 @@ class _Search:
         )
         self._stops[SearchKind.BACKTRACK] = found.stop
         self._graphs += found.seen
-        for choice, cost in zip(found.choices, found.costs, strict=True):
+        for choice in found.choices:
+            cost = choice_seconds(self._network, choice, self._costs, self._corrections)
             self._enter(choice, cost)
 
     def _left(self, share: float) -> float:
@@ -167,20 +174,33 @@ class _Search:
         """Price what was found, the cheapest first, and what the e-graph finds cheapest then."""
         left = self._how.priced
         for key, candidate in sorted(self._found.items(), key=lambda each: each[1].operators_s):
-            if not left or (left < self._how.priced and self._is_over()):
+            is_late = left < self._how.priced and self._is_over()
+            if not left or is_late or not self._is_worthwhile(candidate):
                 break
             self._found[key] = self._priced(candidate)
             left -= self._found[key].programs_s is not None
         for _ in range(self._how.asked if self._how.kind is not SearchKind.BACKTRACK else 0):
-            count = len(self._found)
-            if self._is_over():
+            if self._is_over() or not self._price_another():
                 return
-            for _ in self._cheapest(1):
-                pass
-            if len(self._found) == count or self._is_over():
-                return
-            key, candidate = list(self._found.items())[-1]
-            self._found[key] = self._priced(candidate)
+
+    def _is_worthwhile(self, candidate: Candidate) -> bool:
+        """Whether it may gain: what operators are projected to cost errs less than they differ."""
+        if self._projected is None or self._network_s is None:
+            return True
+        return candidate.operators_s * _LEAST_GAIN <= self._network_s
+
+    def _price_another(self) -> bool:
+        """Price the graph that the e-graph finds cheapest now; whether there was no price of it."""
+        count = len(self._found)
+        for _ in self._cheapest(1):
+            pass
+        if len(self._found) == count or self._is_over():
+            return False
+        key, candidate = list(self._found.items())[-1]
+        if not self._is_worthwhile(candidate):
+            return False
+        self._found[key] = self._priced(candidate)
+        return True
 
     def _priced(self, candidate: Candidate) -> Candidate:
         """With the price of its program, which corrects the costs of its operators.

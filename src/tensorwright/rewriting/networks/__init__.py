@@ -22,6 +22,7 @@ from tensorwright.rewriting.networks.certificate_text import (
 from tensorwright.rewriting.networks.extract import (
     Corrections,
     NetworkExtraction,
+    choice_seconds,
     operator_seconds,
 )
 from tensorwright.rewriting.networks.network_analysis import (
@@ -76,6 +77,7 @@ __all__ = [
     "TypedOperator",
     "certify",
     "choice_of",
+    "choice_seconds",
     "chosen_outputs",
     "explain_certificate",
     "network_of",

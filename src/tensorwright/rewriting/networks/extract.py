@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
 
 from tensorwright.graph import Graph
 from tensorwright.rewriting.egraph import Id
@@ -32,13 +33,7 @@ class NetworkExtraction:
             children = tuple(map(terms.find, terms.children(name)))
             below = tuple(numbers.setdefault(each, len(numbers)) for each in children)
             own = numbers.setdefault(terms.find(name), len(numbers))
-            operator, params = terms.parts(terms.head_of(name))
-            args = tuple(terms.data(each) for each in children)
-            cost = known.get(_key(network, name))
-            if cost is None:
-                use = TypedOperator(operator, params, args, terms.data(name))
-                cost = costs.seconds(use)
-            nodes.append((own, cost, below))
+            nodes.append((own, _seconds(network, name, costs, known), below))
         self._leaders = {number: leader for leader, number in numbers.items()}
         roots = [numbers[terms.find(root)] for root in network.outputs]
         self._contraction = contracted(ExtractionProblem.of(nodes, roots))
@@ -85,7 +80,7 @@ class Corrections:
         listed = list(kernels)
         for kernel, leaders in zip(listed, self._within(choice, outline, listed), strict=True):
             nodes = [choice[leader] for leader in leaders]
-            uses = [self._use(node) for node in nodes]
+            uses = [_use(self._network, node) for node in nodes]
             own = [self._costs.seconds(use) for use in uses]
             total = sum(own)
             for node, use, seconds in zip(nodes, uses, own, strict=True) if total else ():
@@ -116,11 +111,28 @@ class Corrections:
                         leaders.append(child)
         return found
 
-    def _use(self, node: Id) -> TypedOperator:
-        terms = self._network.terms
-        operator, params = terms.parts(terms.head_of(node))
-        args = tuple(map(terms.data, terms.children(node)))
-        return TypedOperator(operator, params, args, terms.data(node))
+
+def choice_seconds(
+    network: Network, choice: Choice, costs: OperatorCosts, corrections: Corrections
+) -> float:
+    """What the nodes of a choice cost together."""
+    known = corrections.by_key()
+    return fsum(_seconds(network, node, costs, known) for node in choice.values())
+
+
+def _seconds(
+    network: Network, node: Id, costs: OperatorCosts, known: Mapping[tuple[int, ...], float]
+) -> float:
+    """What a node costs: what is known of congruent ones, or what such an operator does."""
+    seconds = known.get(_key(network, node)) if known else None
+    return costs.seconds(_use(network, node)) if seconds is None else seconds
+
+
+def _use(network: Network, node: Id) -> TypedOperator:
+    terms = network.terms
+    operator, params = terms.parts(terms.head_of(node))
+    args = tuple(map(terms.data, terms.children(node)))
+    return TypedOperator(operator, params, args, terms.data(node))
 
 
 def _key(network: Network, node: Id) -> tuple[int, ...]:
@@ -142,10 +154,8 @@ def operator_seconds(graph: Graph, costs: OperatorCosts) -> float:
     stack, seen = list(network.outputs), set(network.outputs)
     while stack:
         name = stack.pop()
-        operator, params = terms.parts(terms.head_of(name))
         children = terms.children(name)
-        args = tuple(map(terms.data, children))
-        total += costs.seconds(TypedOperator(operator, params, args, terms.data(name)))
+        total += costs.seconds(_use(network, name))
         stack += dict.fromkeys(each for each in children if each not in seen)
         seen.update(children)
     return total
