@@ -48,6 +48,7 @@ from tensorwright.rewriting.library import load_library, read_own_rules
 from tensorwright.rewriting.networks import (
     NO_STEPS,
     Certificate,
+    Memory,
     NetworkRules,
     NetworkSaturation,
     Prices,
@@ -62,12 +63,13 @@ from tensorwright.rewriting.networks import (
     write_network,
 )
 from tensorwright.runtime import usable_threads
+from tensorwright.tuning.time_model import rates_of
 
 Kind = TypeVar("Kind", SearchKind, CostKind)
 
 MOST_SECONDS = 10.0
 _LEAST_SECONDS = 1.0
-_OPERATOR_S = 0.008  # for each operator of the network
+_OPERATOR_S = 0.005  # for each operator of the network
 _EXPECTED_GAIN = 1.05
 """A graph is changed where the other is expected to be so many times as fast: predictions err."""
 _TRIED_GAIN = 1.01
@@ -75,6 +77,9 @@ _TRIED_GAIN = 1.01
 _MEASURED_GAIN = 1.01
 """... and changed where it is so many times as fast as that was: less is noise."""
 _TRIED = 2
+_CORES_TO_FILL_MEMORY = 4
+"""So many cores have one core's share of the memory each when all of them read: few channels serve
+a desktop's, many a server's, and one core alone takes what four get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +203,8 @@ def rewrite(
         found = find_candidates(network, tried, prices, how, should_stop)
         before_s = prices.seconds_of(source)
         least = _TRIED_GAIN if can_run and not should_stop() else _EXPECTED_GAIN
-        written = _written(found, known, _gains(source, found, prices, how, before_s), least)
+        gains = _gains(source, found, prices, how, before_s)
+        written = _written(found, known, gains, least, _TRIED if least == _TRIED_GAIN else 1)
     searched_s = time.monotonic() - start
     trial, best = None, written[0] if written else None
     if written and least == _TRIED_GAIN:
@@ -260,7 +266,9 @@ def _opened_prices(cost: CostKind, machine: Target, threads: int | None) -> Iter
             reason="no model says what programs take on it",
             remedy="set the knob default_schedule to model",
         )
-    yield ProgramPrices(machine, pricing)
+    one_core = rates_of(machine).bandwidth_bytes_per_s
+    together = one_core * max(1.0, usable_threads(threads) / _CORES_TO_FILL_MEMORY)
+    yield ProgramPrices(machine, pricing, Memory(together, machine.l3_bytes))
 
 
 def _gains(
@@ -280,13 +288,13 @@ def _gains(
 
 
 def _written(
-    found: Candidates, known: Mapping[str, Rule], gains: Sequence[float], least: float
+    found: Candidates, known: Mapping[str, Rule], gains: Sequence[float], least: float, most: int
 ) -> list[_Written]:
-    """The most promising candidates as graphs, those that gain the most first."""
+    """The most promising candidates as graphs, those that gain the most first, so many at most."""
     written: list[_Written] = []
     folded = FoldedConstants()
     for candidate, gain in zip(found.found, gains, strict=True):
-        if gain < least or len(written) == _TRIED:
+        if gain < least or len(written) == most:
             continue
         certificate = _certificate(found.saturation, candidate.choice, known)
         if certificate is not None:

@@ -6,6 +6,7 @@
 
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
+from tensorwright.graph.infer import operator_of
 from tensorwright.graph.interpret import interpret, last_uses, run_node
 from tensorwright.graph.layout import (
     choose_layouts,
@@ -79,6 +80,7 @@ __all__ = [
     "layout_cost",
     "load_onnx",
     "load_text",
+    "operator_of",
     "parse",
     "partition",
     "physical_shape",

@@ -25,6 +25,7 @@ from tensorwright.rewriting.candidates.kinds import (
     CostKind,
     SearchKind,
 )
+from tensorwright.rewriting.candidates.projected_costs import ProjectedCosts
 from tensorwright.rewriting.egraph import Id, StopReason
 from tensorwright.rewriting.extraction import cheap_selections
 from tensorwright.rewriting.networks import (
@@ -32,13 +33,24 @@ from tensorwright.rewriting.networks import (
     Network,
     NetworkExtraction,
     NetworkRules,
+    OperatorCosts,
     Prices,
+    Roofline,
     choice_of,
+    choice_seconds,
     chosen_outputs,
     saturate_network,
     unsaturated,
     write_outline,
 )
+
+_SATURATED = 0.4
+"""Of the time, until saturation ends where backtracking comes after it ..."""
+_SEARCHED = 0.75
+"""... and until searches end: the rest is for prices."""
+
+_LEAST_GAIN = 1.01
+"""No graph is priced that is not projected to be so many times as fast: less is not tried."""
 
 
 def find_candidates(
@@ -73,16 +85,27 @@ class _Search:
         self._prices = prices
         self._how = how
         self._should_stop = should_stop
-        self._end = time.monotonic() + how.seconds
+        self._start = time.monotonic()
+        self._network_s: float | None = None
         self._stops: dict[SearchKind, StopReason] = {}
         self._graphs = 0
-        self._corrections = Corrections(network, prices)
+        self._projected = ProjectedCosts() if how.cost is CostKind.PROGRAMS else None
+        self._costs: OperatorCosts = self._projected or prices
+        self._corrections = Corrections(network, Roofline() if self._projected else prices)
         self._saturation = unsaturated(network)
         self._priced_alike: set[tuple[tuple[str, str], ...]] = set()
         self._found: dict[frozenset[tuple[int, ...]], Candidate] = {}
 
     def run(self) -> None:
-        """Both searches, or one; then prices."""
+        """The price of the network, both searches, or one; then prices of what they found.
+
+        The network is priced as often as it is compiled: that is not part of the search.  Its
+        operators are corrected like those of the others, and tell what those like them cost.
+        """
+        if self._how.cost is not CostKind.OPERATORS:
+            source = Candidate(choice_of(self._network, self._network.outputs), 0.0)
+            self._network_s = self._priced(source).programs_s
+        self._start = time.monotonic()
         kind = self._how.kind
         best: Mapping[Id, Id] | None = None
         if kind is not SearchKind.BACKTRACK:
@@ -107,8 +130,9 @@ class _Search:
         return Candidates(found, self._saturation, self._stops, self._graphs)
 
     def _saturate(self) -> Mapping[Id, Id]:
-        half = self._how.seconds * (0.5 if self._how.kind is SearchKind.BOTH else 1.0)
-        limits = replace(self._how.saturation, seconds=min(half, self._how.saturation.seconds))
+        share = _SATURATED if self._how.kind is SearchKind.BOTH else _SEARCHED
+        seconds = min(self._left(share), self._how.saturation.seconds)
+        limits = replace(self._how.saturation, seconds=seconds)
         self._saturation = saturate_network(self._network, self._rules, limits, self._should_stop)
         self._stops[SearchKind.SATURATE] = self._saturation.stop
         choices = list(self._cheapest(self._how.count))
@@ -116,7 +140,7 @@ class _Search:
 
     def _cheapest(self, count: int) -> Iterable[Mapping[Id, Id]]:
         """The cheapest selections of the e-graph, by the costs that are known."""
-        extraction = NetworkExtraction(self._network, self._prices, self._corrections)
+        extraction = NetworkExtraction(self._network, self._costs, self._corrections)
         for selection in cheap_selections(extraction.problem, count):
             choice = extraction.choice(selection)
             self._enter(choice, selection.cost)
@@ -126,35 +150,57 @@ class _Search:
         """Search for a share of the time that is left."""
         limits = BacktrackingLimits(
             self._how.alpha,
-            seconds=max(0.0, share * (self._end - time.monotonic())),
+            seconds=share * self._left(_SEARCHED),
             keep=self._how.count,
         )
         outputs = None if start is None else chosen_outputs(self._network, start)
         found = backtrack_network(
-            self._saturation, self._rules, self._prices, limits, outputs, self._should_stop
+            self._saturation, self._rules, self._costs, limits, outputs, self._should_stop
         )
         self._stops[SearchKind.BACKTRACK] = found.stop
         self._graphs += found.seen
-        for choice, cost in zip(found.choices, found.costs, strict=True):
+        for choice in found.choices:
+            cost = choice_seconds(self._network, choice, self._costs, self._corrections)
             self._enter(choice, cost)
 
-    def _price(self) -> None:
-        """Price what was found, and what the e-graph finds cheapest then.
+    def _left(self, share: float) -> float:
+        """The seconds until a share of all is over, from the start of the search."""
+        return max(0.0, self._start + share * self._how.seconds - time.monotonic())
 
-        The network itself is priced, too: its operators are corrected like those of the others.
-        """
-        self._priced(Candidate(choice_of(self._network, self._network.outputs), 0.0))
-        cheapest = sorted(self._found.items(), key=lambda each: each[1].operators_s)
-        for key, candidate in cheapest[: self._how.priced]:
+    def _is_over(self) -> bool:
+        return self._should_stop() or not self._left(1.0)
+
+    def _price(self) -> None:
+        """Price what was found, the cheapest first, and what the e-graph finds cheapest then."""
+        left = self._how.priced
+        for key, candidate in sorted(self._found.items(), key=lambda each: each[1].operators_s):
+            is_late = left < self._how.priced and self._is_over()
+            if not left or is_late or not self._is_worthwhile(candidate):
+                break
             self._found[key] = self._priced(candidate)
+            left -= self._found[key].programs_s is not None
         for _ in range(self._how.asked if self._how.kind is not SearchKind.BACKTRACK else 0):
-            count = len(self._found)
-            for _ in self._cheapest(1):
-                pass
-            if len(self._found) == count or self._should_stop():
+            if self._is_over() or not self._price_another():
                 return
-            key, candidate = list(self._found.items())[-1]
-            self._found[key] = self._priced(candidate)
+
+    def _is_worthwhile(self, candidate: Candidate) -> bool:
+        """Whether it may gain: what operators are projected to cost errs less than they differ."""
+        if self._projected is None or self._network_s is None:
+            return True
+        return candidate.operators_s * _LEAST_GAIN <= self._network_s
+
+    def _price_another(self) -> bool:
+        """Price the graph that the e-graph finds cheapest now; whether there was no price of it."""
+        count = len(self._found)
+        for _ in self._cheapest(1):
+            pass
+        if len(self._found) == count or self._is_over():
+            return False
+        key, candidate = list(self._found.items())[-1]
+        if not self._is_worthwhile(candidate):
+            return False
+        self._found[key] = self._priced(candidate)
+        return True
 
     def _priced(self, candidate: Candidate) -> Candidate:
         """With the price of its program, which corrects the costs of its operators.
@@ -172,7 +218,9 @@ class _Search:
         kernels = self._prices.kernels_of(graph)
         if kernels is None:
             return candidate
-        self._corrections.add(candidate.choice, written, kernels)
+        costs = self._corrections.add(candidate.choice, written, kernels)
+        if self._projected is not None:
+            self._projected.learn(costs)
         return replace(candidate, programs_s=math.fsum(each.seconds for each in kernels))
 
     def _enter(self, choice: Mapping[Id, Id], operators_s: float) -> None:

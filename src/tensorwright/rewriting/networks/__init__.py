@@ -22,6 +22,7 @@ from tensorwright.rewriting.networks.certificate_text import (
 from tensorwright.rewriting.networks.extract import (
     Corrections,
     NetworkExtraction,
+    choice_seconds,
     operator_seconds,
 )
 from tensorwright.rewriting.networks.network_analysis import (
@@ -32,6 +33,8 @@ from tensorwright.rewriting.networks.network_analysis import (
 from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
 from tensorwright.rewriting.networks.program_prices import (
+    ANCHORS,
+    Memory,
     PricedKernel,
     Prices,
     ProgramPrices,
@@ -49,6 +52,7 @@ from tensorwright.rewriting.networks.steps import choice_of, chosen_outputs, ste
 from tensorwright.rewriting.networks.write import Outline, write_network, write_outline
 
 __all__ = [
+    "ANCHORS",
     "CALL",
     "NO_STEPS",
     "Binding",
@@ -56,6 +60,7 @@ __all__ = [
     "Corrections",
     "ExplainedCertificate",
     "ExplainedStep",
+    "Memory",
     "Network",
     "NetworkAnalysis",
     "NetworkExtraction",
@@ -72,6 +77,7 @@ __all__ = [
     "TypedOperator",
     "certify",
     "choice_of",
+    "choice_seconds",
     "chosen_outputs",
     "explain_certificate",
     "network_of",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
 
 from tensorwright.graph import Graph
 from tensorwright.rewriting.egraph import Id
@@ -24,7 +25,7 @@ class NetworkExtraction:
         self, network: Network, costs: OperatorCosts, corrections: Corrections | None = None
     ) -> None:
         terms = network.terms
-        known = {} if corrections is None else corrections.seconds
+        known = {} if corrections is None else corrections.by_key()
         self._ids = [name for name in terms.nodes() if _is_useful(network, name)]
         numbers: dict[Id, int] = {}
         nodes: list[tuple[int, float, tuple[int, ...]]] = []
@@ -32,13 +33,7 @@ class NetworkExtraction:
             children = tuple(map(terms.find, terms.children(name)))
             below = tuple(numbers.setdefault(each, len(numbers)) for each in children)
             own = numbers.setdefault(terms.find(name), len(numbers))
-            operator, params = terms.parts(terms.head_of(name))
-            args = tuple(terms.data(each) for each in children)
-            cost = known.get(_key(network, name))
-            if cost is None:
-                use = TypedOperator(operator, params, args, terms.data(name))
-                cost = costs.seconds(use)
-            nodes.append((own, cost, below))
+            nodes.append((own, _seconds(network, name, costs, known), below))
         self._leaders = {number: leader for leader, number in numbers.items()}
         roots = [numbers[terms.find(root)] for root in network.outputs]
         self._contraction = contracted(ExtractionProblem.of(nodes, roots))
@@ -64,32 +59,80 @@ class Corrections:
     their own costs are.
 
     Mutable: each program that is priced corrects the nodes that it was made of.
-
-    seconds   of nodes, by head and classes of the arguments
     """
 
     def __init__(self, network: Network, costs: OperatorCosts) -> None:
-        self.seconds: dict[tuple[int, ...], float] = {}
+        self._seconds: dict[Id, float] = {}
         self._network = network
         self._costs = costs
 
-    def add(self, choice: Choice, outline: Outline, kernels: Iterable[PricedKernel]) -> None:
-        """Correct the nodes of a choice by the kernels of its outline."""
-        for kernel in kernels:
-            leaders = [outline.classes[name] for name in kernel.tensors if name in outline.classes]
-            nodes = [choice[leader] for leader in dict.fromkeys(leaders) if leader in choice]
-            own = [self._own(node) for node in nodes]
-            total = sum(own)
-            for node, seconds in zip(nodes, own, strict=True) if total else ():
-                share = kernel.seconds * seconds / total
-                self.seconds[_key(self._network, node)] = share
+    def by_key(self) -> dict[tuple[int, ...], float]:
+        """The seconds of nodes, by head and the classes that the arguments have now."""
+        return {_key(self._network, node): seconds for node, seconds in self._seconds.items()}
 
-    def _own(self, node: Id) -> float:
-        """What a node costs alone."""
+    def add(
+        self, choice: Choice, outline: Outline, kernels: Iterable[PricedKernel]
+    ) -> tuple[tuple[TypedOperator, float], ...]:
+        """Correct the nodes of a choice by the kernels of its outline; give what they apply, and
+        the seconds of each.
+        """
+        priced: list[tuple[TypedOperator, float]] = []
+        listed = list(kernels)
+        for kernel, leaders in zip(listed, self._within(choice, outline, listed), strict=True):
+            nodes = [choice[leader] for leader in leaders]
+            uses = [_use(self._network, node) for node in nodes]
+            own = [self._costs.seconds(use) for use in uses]
+            total = sum(own)
+            for node, use, seconds in zip(nodes, uses, own, strict=True) if total else ():
+                share = kernel.seconds * seconds / total
+                self._seconds.pop(node, None)  # of congruent nodes the last to be priced counts
+                self._seconds[node] = share
+                priced.append((use, share))
+        return tuple(priced)
+
+    def _within(
+        self, choice: Choice, outline: Outline, kernels: Sequence[PricedKernel]
+    ) -> list[list[Id]]:
+        """The classes that each kernel computes: those of its tensors, and what became a part of
+        their operators and has no tensor of its own, such as a product below a sum that is its
+        bias.
+        """
         terms = self._network.terms
-        operator, params = terms.parts(terms.head_of(node))
-        args = tuple(map(terms.data, terms.children(node)))
-        return self._costs.seconds(TypedOperator(operator, params, args, terms.data(node)))
+        found: list[list[Id]] = []
+        for kernel in kernels:
+            named = (outline.classes[name] for name in kernel.tensors if name in outline.classes)
+            found.append([leader for leader in dict.fromkeys(named) if leader in choice])
+        owned = {leader for leaders in found for leader in leaders}
+        for leaders in found:
+            for leader in leaders:  # the list grows
+                for child in map(terms.find, terms.children(choice[leader])):
+                    if child in choice and child not in owned and not terms.data(child).is_constant:
+                        owned.add(child)
+                        leaders.append(child)
+        return found
+
+
+def choice_seconds(
+    network: Network, choice: Choice, costs: OperatorCosts, corrections: Corrections
+) -> float:
+    """What the nodes of a choice cost together."""
+    known = corrections.by_key()
+    return fsum(_seconds(network, node, costs, known) for node in choice.values())
+
+
+def _seconds(
+    network: Network, node: Id, costs: OperatorCosts, known: Mapping[tuple[int, ...], float]
+) -> float:
+    """What a node costs: what is known of congruent ones, or what such an operator does."""
+    seconds = known.get(_key(network, node)) if known else None
+    return costs.seconds(_use(network, node)) if seconds is None else seconds
+
+
+def _use(network: Network, node: Id) -> TypedOperator:
+    terms = network.terms
+    operator, params = terms.parts(terms.head_of(node))
+    args = tuple(map(terms.data, terms.children(node)))
+    return TypedOperator(operator, params, args, terms.data(node))
 
 
 def _key(network: Network, node: Id) -> tuple[int, ...]:
@@ -111,10 +154,8 @@ def operator_seconds(graph: Graph, costs: OperatorCosts) -> float:
     stack, seen = list(network.outputs), set(network.outputs)
     while stack:
         name = stack.pop()
-        operator, params = terms.parts(terms.head_of(name))
         children = terms.children(name)
-        args = tuple(map(terms.data, children))
-        total += costs.seconds(TypedOperator(operator, params, args, terms.data(name)))
+        total += costs.seconds(_use(network, name))
         stack += dict.fromkeys(each for each in children if each not in seen)
         seen.update(children)
     return total

@@ -11,6 +11,7 @@ times of operators, each measured alone, and so miss what fusion and layouts cha
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -22,16 +23,20 @@ from tensorwright.graph import (
     GraphBuilder,
     HostCall,
     KernelCall,
+    Node,
     Pricing,
     choose_layouts,
+    operator_of,
     partition,
     simplify,
 )
+from tensorwright.ops import Pattern
 from tensorwright.rewriting.networks.network_analysis import TypedOperator
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
 from tensorwright.rewriting.operators import follow, operator_named
 
-_ANCHORS = frozenset({"conv2d", "matmul", "max_pool", "avg_pool"})
+ANCHORS = frozenset({"conv2d", "matmul", "max_pool", "avg_pool"})
+"""The operators that kernels are made around: the others join them, or cost what they move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +59,27 @@ class Prices(OperatorCosts, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a machine reads from memory with all its threads, and the bytes that its caches keep."""
+
+    bytes_per_s: float
+    cache_bytes: int
+
+
 @dataclass(slots=True)
 class ProgramPrices:
     """Prices by a model of times, each asked for once.
 
+    memory        bounds what kernels take from below where the weights of a network are more than
+                  caches keep: each of them is read from memory again in every run
     roofline      what operators cost that no model is asked about, or can price
     has_layouts   whether layouts are chosen; else all tensors are plain
     """
 
     target: Target
     pricing: Pricing
+    memory: Memory | None = None
     roofline: Roofline = field(default_factory=Roofline)
     has_layouts: bool = True
     _operators: dict[TypedOperator, float] = field(default_factory=dict)
@@ -76,27 +92,54 @@ class ProgramPrices:
     def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...] | None:
         """What runs for a simplified network; None where a workload has no price."""
         laid_out = choose_layouts(graph, self.target, self.pricing) if self.has_layouts else graph
+        steps = partition(laid_out, pricing=self.pricing).steps
+        calls = [step for step in steps if isinstance(step, KernelCall)]
+        least_s = iter(self._least_seconds(laid_out, calls))
         found: list[PricedKernel] = []
-        for step in partition(laid_out, pricing=self.pricing).steps:
+        for step in steps:
             if isinstance(step, HostCall):
                 found.append(PricedKernel(self.pricing.step_seconds(), step.node.outputs))
             elif isinstance(step, KernelCall):
                 seconds = self.pricing.seconds_of(step.workload)
                 if seconds is None:
                     return None
+                seconds = max(seconds, next(least_s)) + self.pricing.step_seconds()
                 names = tuple(name for node in step.nodes for name in node.outputs)
-                found.append(PricedKernel(seconds + self.pricing.step_seconds(), names))
+                found.append(PricedKernel(seconds, names))
+            else:  # it says where tensors lie
+                found.append(PricedKernel(0.0, (step.output,)))
         return tuple(found)
+
+    def _least_seconds(self, graph: Graph, calls: Sequence[KernelCall]) -> list[float]:
+        """What each kernel takes at least: the time in which memory hands over its weights, of
+        those that no kernel before it has read.  Nothing where all weights stay in the cache.
+        """
+        seen: set[str] = set()
+        read: list[int] = []
+        for call in calls:
+            names = set(weights_of(graph, call.nodes)) - seen
+            seen |= names
+            read.append(sum(graph.types[name].size_bytes for name in names))
+        if self.memory is None or sum(read) <= self.memory.cache_bytes:
+            return [0.0] * len(read)
+        return [size_bytes / self.memory.bytes_per_s for size_bytes in read]
 
     def seconds(self, use: TypedOperator) -> float:
         """Seconds of an application of an operator; nothing where all of it is constant."""
         quick = self.roofline.seconds(use)
-        if use.operator not in _ANCHORS or not quick:
+        if use.operator not in ANCHORS or not quick:
             return quick
         if use not in self._operators:
             found = self.seconds_of(network_of(use))
             self._operators[use] = quick if found is None else found
         return self._operators[use]
+
+
+def weights_of(graph: Graph, nodes: Iterable[Node]) -> Iterator[str]:
+    """The constants of which every element is read: those of products and convolutions."""
+    for node in nodes:
+        if operator_of(node).pattern is Pattern.ANCHOR:
+            yield from (name for name in node.inputs if name in graph.constants)
 
 
 def network_of(use: TypedOperator) -> Graph:
