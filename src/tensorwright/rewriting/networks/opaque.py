@@ -13,8 +13,7 @@ is a row selector: what it multiplies from the left it reads rows of.
 from __future__ import annotations
 
 from tensorwright.base import DType, TensorwrightError
-from tensorwright.ops import AttributeValue, TensorType, infer_types
-from tensorwright.ops.attributes import POSITIONS
+from tensorwright.ops import Attributes, AttributeValue, TensorType, infer_types
 
 CALL = "call"
 """The operator of terms that stands for one of a network; its parameters: a word, an output."""
@@ -62,14 +61,20 @@ class OpaqueOperators:
         self, word: str, types: tuple[tuple[DType, tuple[int, ...]], ...]
     ) -> tuple[TensorType, ...] | None:
         """The types of the outputs; None where the operator cannot be applied to these."""
-        if word in self._depths:
-            if len(types) != 1 or types[0][0] not in POSITIONS:
-                return None
-            return (TensorType(DType.F32, (*types[0][1], self._depths[word])),)
-        operator, attributes = self._kinds[word]
         given = tuple(TensorType(dtype, shape) for dtype, shape in types)
-        try:
-            found, _ = infer_types(operator, given, dict(attributes))
-        except TensorwrightError:
-            return None
-        return found
+        depth = self._depths.get(word)
+        if depth is not None:  # positions are right that could read rows of a matrix
+            rows = _inferred("gather", (TensorType(DType.F32, (depth, 1)), *given), {"axis": 0})
+            return rows and (TensorType(DType.F32, (*rows[0].shape[:-1], depth)),)
+        operator, attributes = self._kinds[word]
+        return _inferred(operator, given, dict(attributes))
+
+
+def _inferred(
+    operator: str, types: tuple[TensorType, ...], attributes: Attributes
+) -> tuple[TensorType, ...] | None:
+    """The types of the outputs; None where the operator cannot be applied to these."""
+    try:
+        return infer_types(operator, types, attributes)[0]
+    except TensorwrightError:
+        return None
