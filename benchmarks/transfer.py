@@ -9,8 +9,12 @@ the same choices, and a table takes minutes.
     none       from nothing: the roofline where features are those of statements, else at random
     halving    from a model trained on the source's programs, which counts 1/2^(n/64)
     held-out   the same, its weight judged by programs that a fit has not seen
+    records    as halving, the model fitted to the source's records as `tune --start records` does
 
-Pairs are within an operator (other sizes) and across operators.
+Pairs are within an operator (other sizes) and across operators.  In a session a workload's first
+round is a race of what the time model expects to be fast; so here every other program of the first
+round is one that the roofline alone believes in.  A model of other operators may be mistaken, and
+what it believes in is all alike.
 
 Run: python benchmarks/transfer.py [--records FILE] [--features NAME ...] [--model NAME]
          [--seeds N] [--json FILE]
@@ -21,16 +25,25 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from cost_model_lab import MEASURED, THREADS, Described, describe, read_measured, times_of
+from cost_model_lab import (
+    MEASURED,
+    THREADS,
+    Described,
+    Measured,
+    describe,
+    read_measured,
+    times_of,
+)
 
 from tensorwright.base import Target, detect_target
-from tensorwright.records import detect_hardware
-from tensorwright.tuning.learning import Learning
+from tensorwright.records import MemoryStore, WorkloadText, detect_hardware
+from tensorwright.tuning.features import STATEMENT
+from tensorwright.tuning.learning import Learning, Past, learn_from_records
 from tensorwright.tuning.models import (
     CostModel,
     Fading,
@@ -40,11 +53,13 @@ from tensorwright.tuning.models import (
     make_model,
     scores_of,
 )
+from tensorwright.tuning.models.protocol import Scores
 
 ROUND = 16
 RANDOM = 1  # of a round
 MARKS = (16, 32, 64, 100)
-WAYS = ("none", *(each.value for each in Fading))
+RECORDS = "records"
+WAYS = ("none", *(each.value for each in Fading), RECORDS)
 
 CONVOLUTIONS = ("conv 3x3 64", "conv 3x3 256", "conv 1x1", "conv 7x7")
 
@@ -109,13 +124,15 @@ def main() -> None:
     rows = _read(wanted.json)
     for features in wanted.features:
         described = describe(measured, features)
-        for row in _rows(described, Learning(features, wanted.model), target, wanted.seeds, rows):
+        learning = Learning(features, wanted.model)
+        for row in _rows(measured, described, learning, target, wanted.seeds, rows):
             rows.append(row)
             _write(wanted.json, rows, wanted.records, wanted.seeds)
     _show(rows)
 
 
 def _rows(
+    measured: tuple[Measured, ...],
     described: tuple[Described, ...],
     learning: Learning,
     target: Target,
@@ -129,11 +146,13 @@ def _rows(
         ]
         if not ways:
             continue
-        taught = _taught(described, pair, learning)
+        models = {way: _taught(described, pair, learning) for way in ways if way != RECORDS}
+        if RECORDS in ways:
+            models[RECORDS] = _taught_by_records(measured, pair, learning, target)
         (pool,) = (each.samples for each in described if each.case.name.startswith(pair.target))
         for way in ways:
             quality = tuple(
-                _played(pool, _maker(learning, target, way, taught, seed), seed)
+                _played(pool, *_makers(learning, target, way, models[way], seed), seed)
                 for seed in range(seeds)
             )
             yield Row(learning.features, learning.model, pair.name, pair.is_within, way, quality)
@@ -151,37 +170,74 @@ def _taught(described: tuple[Described, ...], pair: Pair, learning: Learning) ->
     return found
 
 
-def _maker(
+def _taught_by_records(
+    measured: tuple[Measured, ...], pair: Pair, learning: Learning, target: Target
+) -> SavedModel:
+    """The same from a record store."""
+    (own,) = (each.case.workload for each in measured if each.case.name.startswith(pair.target))
+    with MemoryStore() as store:
+        for each in measured:
+            if each.case.name.startswith(pair.sources):
+                workload = each.case.workload
+                records = [replace(record, target=target.key) for record in each.records]
+                store.append(records, [WorkloadText(workload.key, str(workload))])
+        hardware = next(store.query()).hardware
+        found = learn_from_records(Past(store, hardware, (own,)), learning, target, THREADS)
+    if found is None:
+        raise SystemExit(f"nothing was measured of {pair.sources}")
+    return found
+
+
+def _makers(
     learning: Learning, target: Target, way: str, taught: SavedModel, seed: int
-) -> Callable[[], CostModel]:
-    """Makes the model as a session would make it."""
-    saved = None if way == "none" else taught
-    fading = Fading.HALVING if way == "none" else Fading(way)
-    return lambda: make_model(
-        target,
-        THREADS,
-        seed,
-        saved,
-        settings=learning.settings(seed),
-        features=learning.feature_set,
-        fading=fading,
-    )
+) -> tuple[CostModel, CostModel | None]:
+    """The model as a session would make it, and what it races against in the first round."""
+
+    def make(saved: SavedModel | None, fading: Fading) -> CostModel:
+        return make_model(
+            target,
+            THREADS,
+            seed,
+            saved,
+            settings=learning.settings(seed),
+            features=learning.feature_set,
+            fading=fading,
+        )
+
+    if way == "none":
+        return make(None, Fading.HALVING), None
+    fading = Fading.HELD_OUT if way == Fading.HELD_OUT.value else Fading.HALVING
+    has_roofline = learning.feature_set is STATEMENT
+    return make(taught, fading), make(None, Fading.HALVING) if has_roofline else None
+
+
+def favourites(opinions: Sequence[Scores], count: int) -> list[int]:
+    """The numbers of so many programs: in turns the best of each opinion that nobody took."""
+    orders = [iter(np.argsort(-scores, kind="stable").tolist()) for scores in opinions]
+    found: dict[int, None] = {}
+    while len(found) < min(count, len(opinions[0])):
+        order = orders[len(found) % len(orders)]
+        found[next(number for number in order if number not in found)] = None
+    return list(found)
 
 
 def _played(
-    pool: tuple[Sample, ...], make: Callable[[], CostModel], seed: int
+    pool: tuple[Sample, ...], model: CostModel, rival: CostModel | None, seed: int
 ) -> tuple[float, ...]:
-    """The quality after each of `MARKS` trials."""
-    model = make()
+    """The quality after each of `MARKS` trials.
+
+    rival   chooses every other program of the first round
+    """
     random = np.random.default_rng(seed)
     times = times_of(pool)
     left = random.permutation(len(pool)).tolist()
     tried: list[int] = []
     while len(tried) < max(MARKS):
         model.update()
-        scores = scores_of(model, [pool[n] for n in left])
-        order = np.argsort(-scores, kind="stable")[: ROUND - RANDOM].tolist()
-        chosen = [left[n] for n in order]
+        opinions = [scores_of(model, [pool[n] for n in left])]
+        if rival is not None and not tried:
+            opinions.append(scores_of(rival, [pool[n] for n in left]))
+        chosen = [left[n] for n in favourites(opinions, ROUND - RANDOM)]
         rest = [n for n in left if n not in set(chosen)]
         chosen += [rest[int(random.integers(len(rest)))] for _ in range(RANDOM)]
         model.observe([pool[n] for n in chosen])

@@ -13,6 +13,7 @@ one is measured, and must win against the estimate.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +44,7 @@ _TURNS = 4 * _ROUNDS
 _LEAST_GAIN = 0.015  # a schedule must be so much faster to replace the one that is best alone
 _LEAST_WHOLE_GAIN = 0.004  # a network must be so much faster to replace one that stands
 _MEMORY_SHARE = 0.3  # of the machine's, for constants in several packings
+_LEAST_TURNS = 5  # of whole networks, though time is up: they decide
 _RUNS = 10  # of an executable at least, until it is known whether it is the best
 _COMPARED_SHARE = 0.5  # of the time at most, for these runs
 _BUILT, _TIMED, _CHOSEN = 0.4, 0.65, 0.85  # shares of the time, at which a stage ends
@@ -60,8 +62,9 @@ def choose_in_network(
     """Compare schedules of all workloads inside the network.
 
     options   workload key -> trace texts, the best alone first; at least one for each workload
-    limit_s   about so long it may take: the fewer are compared, and the fewer turns they have;
-              two at least are, and what stands as far as memory goes
+    limit_s   about so long it may take, once the best alone are built, which are needed anyway: the
+              fewer are compared, and the fewer turns they have; two at least are, and what stands
+              as far as memory goes
     standing  workload key -> trace text, for every workload: one of these is chosen unless another
               is clearly faster; the dearest to keep first
 
@@ -79,8 +82,8 @@ def choose_in_network(
 
     variants = variants_of(options, standing)[: _most_variants(parts)]
     inputs = make_network_inputs(parts)
-    started = time.monotonic()
     executables = [make(variants[0])]
+    started = time.monotonic()
     least = max(2, 1 + len(standing))
     most = max(least, _most_compared(executables[0], inputs, limit_s))
     for traces in variants[1:most]:
@@ -97,7 +100,8 @@ def choose_in_network(
         if times[best].get(key, 0.0) < (1 - _LEAST_GAIN) * times[0].get(key, 0.0):
             chosen[key] = variants[best][key]
     rivals = [executables[0], make(chosen), *executables[1:]]
-    left_s = started + _CHOSEN * limit_s - time.monotonic()
+    round_s = 2 * math.fsum(time_s for each in times for time_s in each.values())
+    left_s = max(started + _CHOSEN * limit_s - time.monotonic(), _LEAST_TURNS * round_s)
     totals = seconds_in_turns(
         rivals, inputs, rounds=_TURNS, limit_s=left_s, should_stop=should_stop
     )
