@@ -48,7 +48,7 @@ from tensorwright.tuning.task import Task
 from tensorwright.zoo import operator_program
 
 PEER = "pytorch"
-QUICK = Plan(2, 160, is_quick=True)
+QUICK = Plan(2, 128, is_quick=True)
 FULL = Plan(5, 1000)
 
 
@@ -246,7 +246,7 @@ def _minutes(seconds: float) -> str:
 def main() -> None:
     """Run what the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="two seeds, 160 trials: 15 minutes")
+    parser.add_argument("--quick", action="store_true", help="two seeds, 128 trials: 15 minutes")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "autotvm")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--trials", type=int)
@@ -263,7 +263,10 @@ def main() -> None:
         run(kept, asked.experiment or list(EXPERIMENTS))
     except KeyboardInterrupt:
         kept.draw()
-        print(f"\n{len(kept.runs)} searches are in {out}; to go on:", file=sys.stderr)
+        print(
+            f"\nWhat ended is kept in {out} (searches: {len(kept.runs)}); to go on:",
+            file=sys.stderr,
+        )
         sys.exit(f"    python {' '.join(sys.argv)}")
     print(page(plan, kept.runs, kept.library))
 

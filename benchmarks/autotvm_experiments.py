@@ -131,7 +131,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             "genetic": Variant(strategy="genetic"),
             "random": Variant(strategy="random"),
         },
-        (("vanilla", "mended", "random"), _BOTH),
+        (("vanilla", "mended"), _BOTH),
     ),
     "transfer": Experiment(
         ("C7",),

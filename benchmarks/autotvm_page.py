@@ -31,7 +31,12 @@ class Library:
 
 def page(plan: Plan, runs: Sequence[Run], library: Mapping[str, Library]) -> str:
     """Tables of all experiments, Markdown; of seeds for which all that is compared has ended."""
-    lines = ["# AutoTVM's experiments", "", f"{plan.seeds} seeds, {plan.trials} trials.", ""]
+    lines = [
+        "# AutoTVM's experiments",
+        "",
+        f"Seeds: {plan.seeds}; trials of a search: {plan.trials}.",
+        "",
+    ]
     whole = compared(plan, runs)
     for experiment in EXPERIMENTS:
         of_it = [run for run in whole if run.experiment == experiment]

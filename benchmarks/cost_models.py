@@ -4,7 +4,7 @@ For each pair: the share of pairs of programs in the right order, and the best o
 a fifth of the programs of ten workloads after training on the others; and the share of pairs on
 each family of operators after training on all others (features that mean the same for every
 operator only).  Seconds are processor time of one thread: to train on 2,400 programs, and, of a
-program, to describe it in a population of 512 and to score it.
+program, to describe it in a population of 512 and to score it among 60.
 
 Run: python benchmarks/cost_models.py [--records FILE] [--features NAME ...] [--models NAME ...]
          [--families NAME ...] [--json FILE]
@@ -115,6 +115,7 @@ def _judge(described: tuple[Described, ...], learning: Learning, families: tuple
         train_s += seconds
         for each, _, second in parts:
             tested = [each.samples[n] for n in second]
+            scores_of(model, tested)  # makes native code of a model, once
             start = time.process_time()
             scores = scores_of(model, tested)
             score_us += 1e6 * (time.process_time() - start) / len(tested) / len(described)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -26,9 +27,6 @@ ARRAYS = {
     "values": np.dtype("<f4"),
 }
 """The types of a forest's arrays in a file, whatever the machine."""
-
-Node = tuple[int, int, float]
-"""Feature, child, value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,15 +78,19 @@ class CompactTrees:
     @classmethod
     def of(cls, trees: Sequence[Tree], columns: int) -> CompactTrees:
         """The trees of a forest, for rows of so many columns."""
-        parts = [_nodes_of(tree) for tree in trees]
-        sizes = np.array([len(part) for part in parts], np.int64)
-        nodes = [node for part in parts for node in part]
+        nodes = _Nodes(trees)
+        if nodes.features.max(initial=0) >= max(columns, 1):
+            raise _fault("it asks for a column that does not exist")
+        numbers = nodes.numbers.astype(np.float32)
+        is_above = ~nodes.is_leaf & (numbers > nodes.numbers)
+        # The largest 4-byte float that is not above a threshold: the same ones are at most it.
+        numbers[is_above] = np.nextafter(numbers[is_above], np.float32(-np.inf))
         return cls(
             columns,
-            (np.cumsum(sizes) - sizes).astype(np.uint32),
-            np.array([feature for feature, _, _ in nodes], np.uint16),
-            np.array([child for _, child, _ in nodes], np.uint16),
-            np.array([value for _, _, value in nodes], np.float32),
+            nodes.starts.astype(np.uint32),
+            nodes.features.astype(np.uint16),
+            nodes.children.astype(np.uint16),
+            numbers,
         )
 
     @classmethod
@@ -123,27 +125,49 @@ class CompactTrees:
 
 def leaf_values(trees: Sequence[Tree]) -> NDArray[np.float64]:
     """What leaves give in 8-byte floats, as `CompactTrees.of` numbers them: (nodes,)."""
-    nodes = (node for tree in trees for node in _nodes_of(tree))
-    return np.array([value for _, _, value in nodes], np.float64)
+    return _Nodes(trees).numbers
 
 
-def _nodes_of(tree: Tree) -> list[Node]:
-    """The nodes of a tree, those of a level after those of the level above it."""
-    order = [0 if tree.features else -1]
-    found: list[Node] = []
-    for number, node in enumerate(order):  # grows while it is walked
-        if node < 0:
-            found.append((0, number, tree.leaves[~node]))
-            continue
-        found.append((tree.features[node], len(order), _as_float32(tree.thresholds[node])))
-        order += [tree.left[node], tree.right[node]]
+class _Nodes:
+    """The nodes of some trees: a tree's root, then two places for each test, for its children.
+
+    starts                      (trees,)
+    features, children, numbers, is_leaf   (nodes,), numbers are thresholds and what leaves give
+    """
+
+    def __init__(self, trees: Sequence[Tree]) -> None:
+        tests = np.array([len(tree.features) for tree in trees], np.int64)
+        sizes = 2 * tests + 1
+        self.starts = np.cumsum(sizes) - sizes
+        own = _counted(sizes)
+        test_starts, leaf_starts = np.cumsum(tests) - tests, np.cumsum(tests + 1) - tests - 1
+        # who stands at a place, as trees number it: a test, or a leaf where it is negative
+        who = np.where(np.repeat(tests, sizes) > 0, 0, -1)
+        places = np.repeat(self.starts, tests) + 2 * _counted(tests) + 1
+        who[places] = _joined([tree.left for tree in trees], np.int64)
+        who[places + 1] = _joined([tree.right for tree in trees], np.int64)
+        self.is_leaf = who < 0
+        at = np.repeat(test_starts, sizes) + who
+        self.features = np.zeros(len(who), np.int64)
+        self.numbers = np.zeros(len(who))
+        is_test = ~self.is_leaf
+        self.features[is_test] = _joined([tree.features for tree in trees], np.int64)[at[is_test]]
+        self.numbers[is_test] = _joined([t.thresholds for t in trees], np.float64)[at[is_test]]
+        at = np.repeat(leaf_starts, sizes) + ~who
+        leaves = _joined([tree.leaves for tree in trees], np.float64)
+        self.numbers[self.is_leaf] = leaves[at[self.is_leaf]]
+        self.children = np.where(self.is_leaf, own, 2 * who + 1)
+
+
+def _joined(parts: Sequence[tuple[float, ...]], kind: type[Any]) -> NDArray[Any]:
+    """The numbers of all parts, one after the other."""
+    return np.fromiter(chain.from_iterable(parts), kind)
+
+
+def _counted(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, ... for each of some sizes, one after the other."""
+    found: NDArray[np.int64] = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return found
-
-
-def _as_float32(threshold: float) -> float:
-    """The largest 4-byte float that is not above: the same ones are at most it."""
-    near = np.float32(threshold)
-    return float(near if float(near) <= threshold else np.nextafter(near, np.float32(-np.inf)))
 
 
 def _fault(reason: str) -> RecordError:
