@@ -56,6 +56,7 @@ _SAME_RUN = (
     "search",
     "cost",
     "measures",
+    "nodes",
     "tuned",
 )
 _MOST_SECONDS = 86_400
@@ -95,6 +96,11 @@ _MOST_SECONDS = 86_400
     multiple=True,
     help="About so many operators for --growth; may be repeated.",
 )
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=1),
+    help="Of an e-graph, after which no rule is tried; 20000 if not given.",
+)
 @records_option
 @machine_options
 @seed_option
@@ -113,6 +119,7 @@ def command(
     tuned: bool,
     growth: bool,
     sizes: tuple[int, ...],
+    nodes: int | None,
     records: Path | None,
     target: Target,
     threads: int | None,
@@ -152,6 +159,7 @@ def command(
         search,
         cost,
         measure,
+        nodes,
     )
     if growth:
         _grow(sorted(set(sizes)) or list(SIZES), plan, json_path)
@@ -174,6 +182,7 @@ def _head(plan: Plan) -> dict[str, object]:
         "search": plan.search,
         "cost": plan.cost,
         "measures": plan.measures,
+        "nodes": plan.nodes,
         "tuned": plan.is_tuned,
     }
 
