@@ -30,6 +30,7 @@ from typing import Any
 from tensorwright.base import detect_target
 from tensorwright.cli.arguments.models import read_graph, row_name, suite
 from tensorwright.graph import Graph, simplify
+from tensorwright.graph_search import memory_of
 from tensorwright.peers import print_table
 from tensorwright.pipeline import open_pricing
 from tensorwright.records import now_utc
@@ -108,8 +109,9 @@ def run(graph: Graph, name: str, variant: Variant, seconds: float) -> tuple[floa
     target = detect_target()
     pricing = open_pricing(target, THREADS)
     assert pricing is not None, "the time model ships"
-    true = ProgramPrices(target, pricing)
-    prices = ProgramPrices(target, pricing, has_layouts=variant.has_layouts)
+    memory = memory_of(target, THREADS)
+    true = ProgramPrices(target, pricing, memory)
+    prices = ProgramPrices(target, pricing, memory, has_layouts=variant.has_layouts)
     rules = variant.rules([each.rule for each in load_library()])
     network = read_network(graph)
     how = CandidateSearch(variant.search, variant.cost, seconds)

@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from types import MappingProxyType
 from typing import TypeVar
@@ -53,6 +53,7 @@ from tensorwright.rewriting.networks import (
     NetworkSaturation,
     Prices,
     ProgramPrices,
+    SaturationLimits,
     certify,
     chosen_outputs,
     network_rules,
@@ -78,8 +79,8 @@ _MEASURED_GAIN = 1.01
 """... and changed where it is so many times as fast as that was: less is noise."""
 _TRIED = 2
 _CORES_TO_FILL_MEMORY = 4
-"""So many cores have one core's share of the memory each when all of them read: few channels serve
-a desktop's, many a server's, and one core alone takes what four get."""
+"""One core reads from memory what so many get of it when all cores read: a desktop with eight cores
+has memory for two, a server with sixty-four for sixteen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,21 @@ class _Written:
     graph: Graph
     after_s: float
     certificate: Certificate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Searched:
+    """What a search has left: the fields of `Rewritten`, and the graphs to choose among.
+
+    is_tried   whether these are to be run
+    """
+
+    written: tuple[_Written, ...]
+    before_s: float
+    stops: Mapping[SearchKind, StopReason]
+    nodes: int
+    graphs: int
+    is_tried: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,6 +179,7 @@ def rewrite(
     search: SearchKind | str = SearchKind.BOTH,
     cost: CostKind | str = CostKind.PROGRAMS,
     measure: bool = True,
+    nodes: int | None = None,
     records: Records | None = None,
     should_stop: Callable[[], bool] = never,
 ) -> Rewritten:
@@ -170,8 +187,8 @@ def rewrite(
 
     target, threads   of the machine that it shall be fast on; as for `compile`
     input_shapes      shapes of inputs that the model leaves open: rules ask what extents are
-    seconds           for the search; what was found by then is priced and measured after it; 1 to
-                      10 s, by the size of the network, where None
+    seconds           for the search and the prices of what it finds; the best by then is measured
+                      after it; 1 to 10 s, by the size of the network, where None
     exact             without rules whose proof holds over the reals and not over floats
     rules             of your own beside those that ship: files, and texts, which have a `==`; each
                       is proved before it is used
@@ -180,6 +197,7 @@ def rewrite(
     cost              by what graphs are ranked: "programs", or the sum of their operators, "ops";
                       or by what operators and graphs take in another runtime, "onnxruntime"
     measure           run the best few and the model in turns, on this machine, before one is kept
+    nodes             of the e-graph, after which no rule is tried; 20 000 where None
     records           where measured schedules are looked up for that; the default store where None
     should_stop       ends the search; of what was found by then the best is kept, unmeasured
 
@@ -196,18 +214,16 @@ def rewrite(
     known = {rule.name: rule for rule in listed}
     tried = network_rules(known.values(), is_exact=exact)
     _warn_of_idle(own, tried)
-    network = read_network(source, with_proofs=True)
-    how = CandidateSearch(*kinds, usual_seconds(source) if seconds is None else seconds)
+    limits = SaturationLimits() if nodes is None else SaturationLimits(nodes=nodes)
+    limit_s = usual_seconds(source) if seconds is None else seconds
+    how = CandidateSearch(*kinds, limit_s, saturation=replace(limits, seconds=limit_s))
     can_run = measure and not machine.missing_on(detect_target())
     with _opened_prices(how.cost, machine, threads) as prices:
-        found = find_candidates(network, tried, prices, how, should_stop)
-        before_s = prices.seconds_of(source)
-        least = _TRIED_GAIN if can_run and not should_stop() else _EXPECTED_GAIN
-        gains = _gains(source, found, prices, how, before_s)
-        written = _written(found, known, gains, least, _TRIED if least == _TRIED_GAIN else 1)
+        found = _search(source, known, tried, prices, how, can_run, should_stop)
     searched_s = time.monotonic() - start
+    written = found.written
     trial, best = None, written[0] if written else None
-    if written and least == _TRIED_GAIN:
+    if written and found.is_tried:
         graphs = (source, *(each.graph for each in written))
         times = (
             seconds_elsewhere(graphs, how.cost.value, threads)
@@ -216,20 +232,47 @@ def rewrite(
         )
         trial, best = _fastest(written, times)
     certificate = None if best is None else without_spare_steps(best.certificate, source)
-    unknown = float("nan")
-    before_s = unknown if before_s is None else before_s
     return Rewritten(
         source,
         source if best is None else best.graph,
-        before_s,
-        before_s if best is None else best.after_s,
+        found.before_s,
+        found.before_s if best is None else best.after_s,
         MappingProxyType({} if certificate is None else certificate.rule_counts),
         certificate,
         trial,
         found.stops,
-        len(network.terms),
+        found.nodes,
         found.graphs,
         searched_s,
+    )
+
+
+def _search(
+    source: Graph,
+    known: Mapping[str, Rule],
+    tried: NetworkRules,
+    prices: Prices,
+    how: CandidateSearch,
+    can_run: bool,
+    should_stop: Callable[[], bool],
+) -> _Searched:
+    """Search, and write the best down: what only the search needs is gone when these are run.
+
+    known   rules by their names, `tried` what a search makes of them
+    """
+    network = read_network(source, with_proofs=True)
+    found = find_candidates(network, tried, prices, how, should_stop)
+    before_s = prices.seconds_of(source) if found.network_s is None else found.network_s
+    is_tried = can_run and not should_stop()
+    least, most = (_TRIED_GAIN, _TRIED) if is_tried else (_EXPECTED_GAIN, 1)
+    written = _written(found, known, _gains(source, found, prices, how, before_s), least, most)
+    return _Searched(
+        tuple(written),
+        float("nan") if before_s is None else before_s,
+        found.stops,
+        len(network.terms),
+        found.graphs,
+        is_tried,
     )
 
 
@@ -251,6 +294,13 @@ def usual_seconds(graph: Graph) -> float:
     return min(MOST_SECONDS, max(_LEAST_SECONDS, _OPERATOR_S * len(graph.nodes)))
 
 
+def memory_of(machine: Target, threads: int) -> Memory:
+    """What so many threads read from memory together, and what caches keep from run to run."""
+    one_core = rates_of(machine).bandwidth_bytes_per_s
+    together = one_core * max(1.0, threads / _CORES_TO_FILL_MEMORY)
+    return Memory(together, machine.l3_bytes)
+
+
 @contextmanager
 def _opened_prices(cost: CostKind, machine: Target, threads: int | None) -> Iterator[Prices]:
     """What says what operators and graphs cost, for as long as it is asked."""
@@ -266,9 +316,7 @@ def _opened_prices(cost: CostKind, machine: Target, threads: int | None) -> Iter
             reason="no model says what programs take on it",
             remedy="set the knob default_schedule to model",
         )
-    one_core = rates_of(machine).bandwidth_bytes_per_s
-    together = one_core * max(1.0, usable_threads(threads) / _CORES_TO_FILL_MEMORY)
-    yield ProgramPrices(machine, pricing, Memory(together, machine.l3_bytes))
+    yield ProgramPrices(machine, pricing, memory_of(machine, usable_threads(threads)))
 
 
 def _gains(

@@ -43,8 +43,8 @@ from tensorwright.tuning.session import Interrupt
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, max=86_400),
-    help="For the search; 1 to 10 by the size of MODEL if not given. What was found by then is"
-    " priced and measured after it.",
+    help="For the search and its prices; 1 to 10 by the size of MODEL if not given. The best by"
+    " then is measured after it.",
 )
 @click.option(
     "--exact", is_flag=True, help="Without rules under which floats are added in another order."

@@ -213,6 +213,20 @@ def test_growth_searches_repeated_blocks(
     assert "of n log n" in result.stdout
 
 
+def test_growth_goes_as_far_as_it_is_told(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "model")
+    path = tmp_path / "growth.json"
+    words = ("--size", 64, "--nodes", 500, "--threads", 1, "--json", path)
+    result = invoke("bench", "rewrite", "--growth", *words)
+    assert result.exit_code == 0, result.output
+    told = json.loads(path.read_text())
+    assert told["nodes"] == 500
+    assert told["rows"][0]["egraph_nodes"] > 500
+    assert told["rows"][0]["stop"] == "saturate: nodes"
+
+
 @pytest.mark.parametrize("operators", [1, 100, 400])
 def test_repeated_blocks_have_so_many_operators(operators: int) -> None:
     graph = repeated_blocks(operators)

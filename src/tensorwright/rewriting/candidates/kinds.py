@@ -68,9 +68,11 @@ class Candidates:
 
     saturation   the e-graph that the choices are of
     stops        why each search ended, by its name          graphs   that backtracking made
+    network_s    what the kernels of the network cost; None where that was not asked for
     """
 
     found: tuple[Candidate, ...]
     saturation: NetworkSaturation
     stops: Mapping[SearchKind, StopReason]
     graphs: int = 0
+    network_s: float | None = None

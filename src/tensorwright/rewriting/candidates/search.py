@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from tensorwright.graph import simplify
+from tensorwright.graph import Graph, simplify
 from tensorwright.processes import never
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
 from tensorwright.rewriting.candidates.kinds import (
@@ -29,11 +29,14 @@ from tensorwright.rewriting.candidates.projected_costs import ProjectedCosts
 from tensorwright.rewriting.egraph import Id, StopReason
 from tensorwright.rewriting.extraction import cheap_selections
 from tensorwright.rewriting.networks import (
+    Choice,
     Corrections,
     Network,
     NetworkExtraction,
     NetworkRules,
     OperatorCosts,
+    Outline,
+    PricedKernel,
     Prices,
     Roofline,
     choice_of,
@@ -103,8 +106,7 @@ class _Search:
         operators are corrected like those of the others, and tell what those like them cost.
         """
         if self._how.cost is not CostKind.OPERATORS:
-            source = Candidate(choice_of(self._network, self._network.outputs), 0.0)
-            self._network_s = self._priced(source).programs_s
+            self._network_s = self._price_network()
         self._start = time.monotonic()
         kind = self._how.kind
         best: Mapping[Id, Id] | None = None
@@ -127,7 +129,7 @@ class _Search:
             return float("inf") if each.programs_s is None else each.programs_s
 
         found = tuple(sorted(self._found.values(), key=cost))
-        return Candidates(found, self._saturation, self._stops, self._graphs)
+        return Candidates(found, self._saturation, self._stops, self._graphs, self._network_s)
 
     def _saturate(self) -> Mapping[Id, Id]:
         share = _SATURATED if self._how.kind is SearchKind.BOTH else _SEARCHED
@@ -162,6 +164,23 @@ class _Search:
         for choice in found.choices:
             cost = choice_seconds(self._network, choice, self._costs, self._corrections)
             self._enter(choice, cost)
+
+    def _price_network(self) -> float | None:
+        """The price of the network as it came; the first to correct the costs of its operators."""
+        network = self._network
+        kernels = self._prices.kernels_of(network.graph)
+        if kernels is None:
+            return None
+        leaders = {name: network.terms.find(node) for name, node in network.nodes.items()}
+        outline = Outline(network.graph, leaders)
+        self._correct(choice_of(network, network.outputs), outline, kernels)
+        self._priced_alike.add(_operators(network.graph))
+        return math.fsum(each.seconds for each in kernels)
+
+    def _correct(self, choice: Choice, outline: Outline, kernels: Iterable[PricedKernel]) -> None:
+        costs = self._corrections.add(choice, outline, kernels)
+        if self._projected is not None:
+            self._projected.learn(costs)
 
     def _left(self, share: float) -> float:
         """The seconds until a share of all is over, from the start of the search."""
@@ -209,18 +228,14 @@ class _Search:
         """
         written = write_outline(self._network, candidate.choice)
         graph = simplify(written.graph)
-        alike = tuple(
-            sorted((node.operator, str(graph.types[node.outputs[0]])) for node in graph.nodes)
-        )
+        alike = _operators(graph)
         if alike in self._priced_alike:
             return candidate
         self._priced_alike.add(alike)
         kernels = self._prices.kernels_of(graph)
         if kernels is None:
             return candidate
-        costs = self._corrections.add(candidate.choice, written, kernels)
-        if self._projected is not None:
-            self._projected.learn(costs)
+        self._correct(candidate.choice, written, kernels)
         return replace(candidate, programs_s=math.fsum(each.seconds for each in kernels))
 
     def _enter(self, choice: Mapping[Id, Id], operators_s: float) -> None:
@@ -230,3 +245,8 @@ class _Search:
             for node in choice.values()
         )
         self._found.setdefault(key, Candidate(choice, operators_s))
+
+
+def _operators(graph: Graph) -> tuple[tuple[str, str], ...]:
+    """The operators of a graph with the types of what they give, in no order of the graph."""
+    return tuple(sorted((node.operator, str(graph.types[node.outputs[0]])) for node in graph.nodes))

@@ -49,7 +49,7 @@ from tensorwright.rewriting.networks.saturate import (
     unsaturated,
 )
 from tensorwright.rewriting.networks.steps import choice_of, chosen_outputs, steps_between
-from tensorwright.rewriting.networks.write import Outline, write_network, write_outline
+from tensorwright.rewriting.networks.write import Choice, Outline, write_network, write_outline
 
 __all__ = [
     "ANCHORS",
@@ -57,6 +57,7 @@ __all__ = [
     "NO_STEPS",
     "Binding",
     "Certificate",
+    "Choice",
     "Corrections",
     "ExplainedCertificate",
     "ExplainedStep",

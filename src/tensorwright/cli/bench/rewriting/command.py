@@ -63,6 +63,7 @@ _SAME_RUN = (
     "search",
     "cost",
     "measures",
+    "nodes",
     "tuned",
     "minutes",
     "peers",
@@ -108,6 +109,11 @@ _MOST_SECONDS = 86_400
     multiple=True,
     help="About so many operators for --growth; may be repeated.",
 )
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=1),
+    help="Of an e-graph, after which no rule is tried; 20000 if not given.",
+)
 @records_option
 @machine_options
 @seed_option
@@ -128,6 +134,7 @@ def command(
     peers: tuple[str, ...],
     growth: bool,
     sizes: tuple[int, ...],
+    nodes: int | None,
     records: Path | None,
     target: Target,
     threads: int | None,
@@ -169,6 +176,7 @@ def command(
         search,
         cost,
         measure,
+        nodes,
         minutes,
         peers or DEFAULT_PEERS,
     )
@@ -193,6 +201,7 @@ def _head(plan: Plan) -> dict[str, object]:
         "search": plan.search,
         "cost": plan.cost,
         "measures": plan.measures,
+        "nodes": plan.nodes,
         "tuned": plan.is_tuned,
         "minutes": plan.minutes,
     }

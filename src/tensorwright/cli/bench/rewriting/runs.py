@@ -50,7 +50,7 @@ class Plan:
 
     seconds   of a search, see `rewrite`      rounds    of the rotation; 0 does not time
     is_tuned  whether schedules on record are used, those of the store at `records`
-    search, cost, measures   as `rewrite` calls them
+    search, cost, measures, nodes   as `rewrite` calls them
     minutes   of tuning for each of both networks; None tunes nothing
     """
 
@@ -66,6 +66,7 @@ class Plan:
     search: str = SearchKind.BOTH
     cost: str = CostKind.PROGRAMS
     measures: bool = True
+    nodes: int | None = None
     minutes: float | None = None
     peers: tuple[str, ...] = DEFAULT_PEERS
 
@@ -186,6 +187,7 @@ def search_graph(graph: Graph, plan: Plan) -> tuple[Rewritten, Searched]:
         search=plan.search,
         cost=plan.cost,
         measure=plan.measures,
+        nodes=plan.nodes,
     )
     cpu_s, peak_bytes = time.process_time() - start_s, peak_memory_bytes()
     pricing = open_pricing(plan.target, plan.threads)
