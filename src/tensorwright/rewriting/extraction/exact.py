@@ -1,16 +1,13 @@
-"""The cheapest selection of all, by integer programming; loops are forbidden when they turn up.
+"""The cheapest selection of all: reduced, divided into parts, the rest by integer programming.
 
-A variable of each node says whether it is taken.  A class that is wanted takes a node, and a class
-whose node needs another class has that class wanted:
+    found = cheapest_exact(problem)
+    found.selection, found.gap         the best, and by how much of its cost it may be too dear
 
-    minimise  sum of cost * taken
-    so that   taken nodes of a root are one
-              taken nodes of a class that need class d  <=  taken nodes of d      for each class, d
-              taken nodes of a class of a loop  <=  taken nodes of the loop that need none of its
-              classes                                                             lazily
-
-The last are the loop formulas of logic programs (Lin and Zhao, ASSAT, Artificial Intelligence 157,
-2004): of the classes of a loop that are taken, the first to be computed needs none of the others.
+A problem is reduced (`reduction.py`) with the cost of a good selection and divided into parts
+(`decomposition.py`) in turn: a part has a good selection of its own, which leaves out more.  What
+can neither be reduced nor divided is relaxed (`integer_program.py`).  The relaxation finds other
+selections, and nodes with which none is cheaper: what is left without these is reduced and divided
+again.  In the end the program is solved in integers; loops are forbidden when they turn up.
 
 Source:  Yang et al., Equality Saturation for Tensor Graph Superoptimization (TENSAT), MLSys 2021,
          section 5; there cycles are forbidden beforehand, by an order or by filtering.
@@ -18,20 +15,26 @@ Source:  Yang et al., Equality Saturation for Tensor Graph Superoptimization (TE
 
 from __future__ import annotations
 
-import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array
-
+from tensorwright.rewriting.extraction.cheapest_trees import cheapest_trees
 from tensorwright.rewriting.extraction.contraction import contracted
-from tensorwright.rewriting.extraction.local_search import cheapest_dag
+from tensorwright.rewriting.extraction.decomposition import Part, independent_parts
+from tensorwright.rewriting.extraction.derivation_cuts import Cut, cut_of, violated_cuts
+from tensorwright.rewriting.extraction.integer_program import IntegerProgram, Relaxed
+from tensorwright.rewriting.extraction.local_search import LocalSearcher
 from tensorwright.rewriting.extraction.problem import ExtractionProblem, Selection, strong_parts
 from tensorwright.rewriting.extraction.reduction import reduced
 
+_STEPS = 3  # of the reduction at most, each number where fewer find little
 _SLACK = 1e-9
+_ROUNDS = 200  # of the relaxation
+_RELAXED = 0.5  # of the time at most
+_STALLED = 1e-3  # of the cost: by how much ten rounds are to raise the bound
+_PATIENCE = 10
+_FEWER = 0.95  # of the nodes: when it pays to begin again
+_FEW = 0.7  # of the nodes: when it does though cuts are lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +42,15 @@ class ExactExtraction:
     """The best selection that was found, and what was proved of it.
 
     bound   no selection costs less
-    cuts    loops that had to be forbidden
+    parts   that had to be solved as programs
+    cuts    that were added to these
     """
 
     selection: Selection
     bound: float
     solves: int
     cuts: int
+    parts: int
     seconds: float
 
     @property
@@ -68,141 +73,198 @@ def cheapest_exact(
 
     start   a selection to beat; that of the local search where none is given
     """
-    began = time.perf_counter()
-    small = contracted(problem)
-    found = _search(small.problem, start and small.contracted(start), limit_s)
-    selection = small.expanded(found.selection)
-    return replace(found, selection=selection, seconds=time.perf_counter() - began)
-
-
-def _search(problem: ExtractionProblem, start: Selection | None, limit_s: float) -> ExactExtraction:
-    began = time.perf_counter()
-    best = start or cheapest_dag(problem).selection
-    program = _Program(problem, best.cost)
-    bound, solves = program.reduced.bound, 0
-    while best.cost > bound:
-        left_s = limit_s - (time.perf_counter() - began)
-        if left_s <= 0:
-            break
-        found = program.solve(left_s)
-        solves += 1
-        bound = max(bound, found.bound)
-        if found.choice is None:
-            break
-        loops = _loops(problem, found.choice)
-        if not loops:
-            selection = Selection.of(problem, found.choice)
-            if selection.cost < best.cost:
-                best = selection
-            break
-        for loop in loops:
-            program.forbid(loop)
-    seconds = time.perf_counter() - began
-    return ExactExtraction(best, min(bound, best.cost), solves, program.cuts, seconds)
+    began = time.process_time()
+    search = _Search()
+    found = search.solve(problem, start, began + limit_s)
+    seconds = time.process_time() - began
+    bound = min(found.bound, found.selection.cost)
+    return ExactExtraction(
+        found.selection, bound, search.solves, search.cuts, search.parts, seconds
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Solved:
-    choice: dict[int, int] | None
+class _Found:
+    selection: Selection
     bound: float
 
 
-class _Program:
-    """The integer program, to which cuts are added."""
+class _Search:
+    """The search in all parts; those that are alike are solved once.
 
-    def __init__(self, problem: ExtractionProblem, most: float) -> None:
+    until   the time at which a part is to be given up, on the clock of `time.process_time`
+    """
+
+    def __init__(self) -> None:
+        self.solves = 0
         self.cuts = 0
-        self._problem = problem
-        self._most = most
-        self.reduced = reduced(problem, most)
-        self._nodes = self.reduced.nodes
-        self._column = {node: n for n, node in enumerate(self._nodes)}
-        self._of: dict[int, list[int]] = {}
-        for node in self._nodes:
-            self._of.setdefault(problem.node_class[node], []).append(node)
-        self._rows: list[dict[int, float]] = []
-        self._low: list[float] = []
-        self._high: list[float] = []
-        self._require()
+        self.parts = 0
+        self._known: dict[tuple[object, ...], _Found] = {}
 
-    def _require(self) -> None:
-        problem = self._problem
-        for name, nodes in self._of.items():
-            is_needed = name in self.reduced.needed
-            self._add(dict.fromkeys(nodes, 1.0), 1.0 if is_needed else 0.0, 1.0)
-            wanted: dict[int, list[int]] = {}
-            for node in nodes:
-                for below in problem.below(node):
-                    wanted.setdefault(below, []).append(node)
-            for below, users in wanted.items():
-                row = dict.fromkeys(self._of[below], 1.0)
-                for node in users:
-                    row[node] = row.get(node, 0.0) - 1.0
-                self._add(row, 0.0, math.inf)
-        cost = {node: problem.cost[node] for node in self._nodes if problem.cost[node]}
-        self._add(cost, 0.0, self._most * (1 + _SLACK))
+    def solve(
+        self, problem: ExtractionProblem, start: Selection | None, until: float, steps: int = 0
+    ) -> _Found:
+        """The best selection of a problem that was reduced with fewer steps."""
+        small = contracted(problem)
+        best = small.contracted(start) if start else None
+        found = self._reduce(small.problem, best, until, steps)
+        return _Found(small.expanded(found.selection), found.bound)
 
-    def _add(self, row: dict[int, float], low: float, high: float) -> None:
-        self._rows.append({self._column[node]: factor for node, factor in row.items()})
-        self._low.append(low)
-        self._high.append(high)
-
-    def forbid(self, loop: frozenset[int]) -> None:
-        """A class of a loop is taken only with a node of it that needs none of its classes."""
-        outside = [
-            node
-            for name in loop
-            for node in self._of.get(name, ())
-            if loop.isdisjoint(self._problem.below(node))
-        ]
-        for name in loop:
-            row = dict.fromkeys(outside, 1.0)
-            for node in self._of[name]:
-                row[node] = row.get(node, 0.0) - 1.0
-            self._add({node: x for node, x in row.items() if x}, 0.0, math.inf)
-        self.cuts += 1
-
-    def solve(self, limit_s: float) -> _Solved:
-        """The best selection as far as loops are forbidden."""
-        matrix = csr_array(
-            (
-                [factor for row in self._rows for factor in row.values()],
-                [column for row in self._rows for column in row],
-                np.cumsum([0, *(len(row) for row in self._rows)]),
-            ),
-            shape=(len(self._rows), len(self._nodes)),
+    def _reduce(
+        self, problem: ExtractionProblem, start: Selection | None, until: float, first: int
+    ) -> _Found:
+        searcher = LocalSearcher(problem)
+        best = min(
+            (each for each in (start, searcher.improve().selection) if each),
+            key=lambda each: each.cost,
         )
-        found = milp(
-            [self._problem.cost[node] for node in self._nodes],
-            integrality=np.ones(len(self._nodes)),
-            bounds=Bounds(0, 1),
-            constraints=LinearConstraint(matrix, self._low, self._high),
-            options={"time_limit": limit_s, "mip_rel_gap": 0.0},
-        )
-        known = found.mip_dual_bound
-        bound = float(known) if known is not None and math.isfinite(known) else 0.0
-        if found.x is None:
-            # nothing as cheap as the selection to beat is left
-            return _Solved(None, self._most if found.status == 2 else bound)
-        taken = (node for node, x in zip(self._nodes, found.x, strict=True) if x > 0.5)
-        choice = {self._problem.node_class[node]: node for node in taken}
-        return _Solved(_reached(self._problem, choice), bound)
+        size = len(problem.cost)
+        for steps in range(first, _STEPS + 1):
+            left = reduced(problem, best.cost, steps)
+            if left.bound >= best.cost * (1 - _SLACK):
+                return _Found(best, best.cost)
+            if time.process_time() >= until:
+                return _Found(best, left.bound)
+            if steps == first or len(left.nodes) < size:
+                parts = independent_parts(problem, left.nodes, left.needed)
+                is_other = len(parts) > 1 or len(left.nodes) < _FEWER * size
+                if is_other or len(left.nodes) < size:
+                    following = 0 if is_other else steps + 1
+                    return self._divide(problem, best, parts, until, following)
+        return self._relax(problem, best, searcher, until)
+
+    def _divide(
+        self,
+        problem: ExtractionProblem,
+        best: Selection,
+        parts: list[Part],
+        until: float,
+        steps: int,
+    ) -> _Found:
+        """Solve the parts, small ones first, so that the others have the time that is left."""
+        choice: dict[int, int] = {}
+        bound = 0.0
+        weight = sum(len(part.nodes) for part in parts if not part.is_forced)
+        for part in sorted(parts, key=lambda each: len(each.nodes)):
+            now = time.process_time()
+            share = len(part.nodes) / weight if weight else 1.0
+            found = self._solve_part(part, now + min(1.0, share) * (until - now), steps)
+            if not part.is_forced:
+                weight -= len(part.nodes)
+            bound += found.bound
+            for node in found.selection.nodes:
+                whole = part.nodes[node]
+                choice[problem.node_class[whole]] = whole
+        selection = Selection.of(problem, choice)
+        return _Found(min(best, selection, key=lambda each: each.cost), bound)
+
+    def _solve_part(self, part: Part, until: float, steps: int) -> _Found:
+        problem = part.problem
+        if part.is_forced:
+            forced = {name: node for node, name in enumerate(problem.node_class)}
+            selection = Selection.of(problem, forced)
+            return _Found(selection, selection.cost)
+        key = problem.node_class, problem.cost, problem.children, problem.roots
+        if key not in self._known:
+            self._known[key] = self.solve(problem, None, until, steps)
+        return self._known[key]
+
+    def _relax(
+        self,
+        problem: ExtractionProblem,
+        best: Selection,
+        searcher: LocalSearcher,
+        until: float,
+    ) -> _Found:
+        """Raise the bound by cuts; go on without the nodes with which nothing is cheaper."""
+        self.parts += 1
+        program = IntegerProgram(problem, best.cost)
+        below = [problem.below(node) for node in range(len(problem.cost))]
+        now = time.process_time()
+        stop = now + _RELAXED * (until - now)
+        bound, bounds = 0.0, [0.0]
+        kept = list(range(len(problem.cost)))
+        for _ in range(_ROUNDS):
+            relaxed = program.relax()
+            if relaxed is None:
+                break
+            bound = max(bound, relaxed.bound)
+            bounds.append(bound)
+            other = searcher.improve(_rounded(problem, relaxed)).selection
+            best = min(best, other, key=lambda each: each.cost)
+            if bound >= best.cost * (1 - 1e-7):
+                return _Found(best, bound)
+            most = best.cost * (1 + _SLACK)
+            dear = [n for n in kept if relaxed.bound + relaxed.dearer[n] > most]
+            if dear:
+                program.leave_out(dear)
+                kept = sorted({*kept} - {*dear})
+            if len(kept) < _FEW * len(problem.cost) or time.process_time() >= stop:
+                break
+            cuts = program.add(violated_cuts(problem, below, relaxed.taken))
+            self.cuts += cuts
+            is_stalled = len(bounds) > _PATIENCE and bound - bounds[-_PATIENCE] < _STALLED * most
+            if not cuts or is_stalled:
+                break
+        if len(kept) < _FEWER * len(problem.cost) and time.process_time() < until:
+            return self._without(problem, best, kept, bound, until)
+        return self._program(problem, best, bound, program, until)
+
+    def _without(
+        self,
+        problem: ExtractionProblem,
+        best: Selection,
+        kept: list[int],
+        bound: float,
+        until: float,
+    ) -> _Found:
+        """Solve what is left; what was left out is no cheaper than the best."""
+        nodes = [(problem.node_class[n], problem.cost[n], problem.children[n]) for n in kept]
+        place = {node: n for n, node in enumerate(kept)}
+        start = Selection(tuple(place[node] for node in best.nodes), best.cost)
+        found = self.solve(ExtractionProblem.of(nodes, problem.roots), start, until)
+        selection = Selection(tuple(kept[n] for n in found.selection.nodes), found.selection.cost)
+        return _Found(selection, max(bound, found.bound))
+
+    def _program(
+        self,
+        problem: ExtractionProblem,
+        best: Selection,
+        bound: float,
+        program: IntegerProgram,
+        until: float,
+    ) -> _Found:
+        while best.cost > bound:
+            left_s = until - time.process_time()
+            if left_s <= 0:
+                break
+            found = program.solve(left_s)
+            self.solves += 1
+            bound = max(bound, found.bound)
+            if found.choice is None:
+                break
+            cuts = _loops(problem, found.choice)
+            if not cuts:
+                selection = Selection.of(problem, found.choice)
+                best = min(best, selection, key=lambda each: each.cost)
+                break
+            self.cuts += program.add(cuts)
+        return _Found(best, min(bound, best.cost))
 
 
-def _reached(problem: ExtractionProblem, choice: dict[int, int]) -> dict[int, int]:
-    """What of a choice the roots need: more may be taken where it costs nothing."""
-    found: dict[int, int] = {}
-    waiting = list(problem.roots)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found[name] = choice[name]
-            waiting += problem.below(choice[name])
-    return found
+def _rounded(problem: ExtractionProblem, relaxed: Relaxed) -> Selection:
+    """The cheapest trees where what the relaxation takes costs less."""
+    cost = [
+        each * (1.0 - taken * (1 - 1e-3))
+        for each, taken in zip(problem.cost, relaxed.taken.tolist(), strict=True)
+    ]
+    nodes = zip(problem.node_class, cost, problem.children, strict=True)
+    choice, _ = cheapest_trees(ExtractionProblem.of(nodes, problem.roots))
+    return Selection.of(problem, choice)
 
 
-def _loops(problem: ExtractionProblem, choice: dict[int, int]) -> list[frozenset[int]]:
-    """The sets of classes that need each other by the nodes that were taken."""
+def _loops(problem: ExtractionProblem, choice: dict[int, int]) -> list[Cut]:
+    """Cuts of the sets of classes that need each other by the nodes that were taken."""
     names = list(choice)
     place = {name: n for n, name in enumerate(names)}
     edges = [
@@ -213,4 +275,5 @@ def _loops(problem: ExtractionProblem, choice: dict[int, int]) -> list[frozenset
     by_part: dict[int, list[int]] = {}
     for name, part in zip(names, strong_parts(len(names), edges), strict=True):
         by_part.setdefault(part, []).append(name)
-    return [frozenset(part) for part in by_part.values() if len(part) > 1]
+    loops = [frozenset(part) for part in by_part.values() if len(part) > 1]
+    return [cut_of(problem, name, loop) for loop in loops for name in loop]

@@ -1,7 +1,7 @@
 """Nodes that no selection takes that costs at most so much: what need not be searched.
 
-    reduced(problem, most).nodes       those that are left
-    reduced(problem, most).bound       no selection costs less
+    reduced(problem, most, steps).nodes       those that are left
+    reduced(problem, most, steps).bound       no selection costs less
 
 What every term of a class contains is needed by whoever needs the class.  So
 
@@ -12,24 +12,32 @@ What every term of a class contains is needed by whoever needs the class.  So
     or that is had from what it needs: two products that are concatenated to be split again.  What
     that costs more, of all of them together, must not be more than the node costs.
 
+A node costs itself and what is there for it alone: classes that only it and nodes of such classes
+need.  At least the cheapest nodes of those of them that all its terms contain are saved with it.
+
+Why nothing is lost: let a selection take node n, and let D be the nodes by which what n was for is
+had from K, classes that all terms of n contain and that are not there for n alone.  K does not
+depend on n's class.  Take D, but for classes that n depends on in the selection, which stay as
+they are, and leave out n and what was there for it alone: no node that stays needs these, and a
+loop would have to lead from K back to a class of D, but those below n have kept their nodes.
+
 Nodes that are dominated or of no use are left out one by one: of two that dominate each other one
-stays.  Each of these may make more classes needed, so all are repeated until nothing changes.
-The sets of needed classes take the square of the number of classes in bits: 300 MB for 50,000.
+stays.  Each of these may make more classes needed, so whoever calls repeats it until nothing
+changes, with few `steps` first: their time grows fast.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
+from tensorwright.rewriting.extraction.needed_classes import NeededClasses, names_in
 from tensorwright.rewriting.extraction.problem import ExtractionProblem
 
 _SLACK = 1e-9
-_STEPS = 3  # in which a class is had from others
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +54,12 @@ class Reduced:
     bound: float
 
 
-def reduced(problem: ExtractionProblem, most: float) -> Reduced:
-    """Leave out what no selection needs that costs at most `most`."""
-    return _Reduction(problem, most).run()
+def reduced(problem: ExtractionProblem, most: float, steps: int) -> Reduced:
+    """Leave out what no selection needs that costs at most `most`.
+
+    steps   in which a class is had from others; 0 where only costs count
+    """
+    return _Reduction(problem, most).run(steps)
 
 
 class _Reduction:
@@ -62,66 +73,99 @@ class _Reduction:
             name: [node for node in nodes if math.isfinite(problem.cost[node])]
             for name, nodes in enumerate(problem.members)
         }
-        self._above: dict[int, set[int]] = {}
-        for node, name in enumerate(problem.node_class):
-            for each in self._below[node]:
-                self._above.setdefault(each, set()).add(name)
         self._masks = tuple(sum(1 << each for each in below) for below in self._below)
-        self._needed: dict[int, int] = {}
+        self._users: dict[int, set[int]] = {}
 
-    def run(self) -> Reduced:
-        is_changed = True
-        while is_changed:
-            self._find_needed()
-            is_changed = self._drop_dear()
-            is_changed |= self._drop_dominated()
-            is_changed |= self._drop_useless()
+    def run(self, steps: int) -> Reduced:
+        """One pass of each kind; what costs too much until there is no more."""
+        self._drop_dear()
+        if steps:
+            self._find_users()
+            if not self._drop_dominated(steps):
+                self._drop_useless(steps)
+            self._drop_dear()
         self._drop_unreachable()
-        roots = self._roots()
-        needed = frozenset(name for name in self._members if roots >> name & 1)
+        roots = self._needed.of_all(self._problem.roots)
+        needed = frozenset(names_in(roots))
         nodes = sorted(node for nodes in self._members.values() for node in nodes)
         return Reduced(tuple(nodes), needed, self._cost(roots, self._least()))
 
-    def _drop_dominated(self) -> bool:
+    def _drop_dear(self) -> None:
+        is_changed = True
+        while is_changed:
+            self._needed = NeededClasses(self._members, self._below)
+            is_changed = self._drop_dear_once()
+
+    def _drop_dear_once(self) -> bool:
+        """Leave out what has no term, closes a cycle or costs too much; whether anything did."""
+        least, roots = self._least(), self._needed.of_all(self._problem.roots)
         is_changed = False
         for name, nodes in self._members.items():
-            for node in sorted(nodes, key=lambda each: (-self._problem.cost[each], each)):
-                known = self._needed_below(node) or 0
-                if math.isfinite(self._derived(name, known, node, self._problem.cost[node])):
-                    nodes.remove(node)
-                    is_changed = True
+            kept = []
+            for node in nodes:
+                below = self._needed.below(node)
+                if below is None or below >> name & 1:
+                    continue
+                more = self._problem.cost[node] - least[name]
+                if self._cost(below | roots | 1 << name, least) + more <= self._most:
+                    kept.append(node)
+            is_changed |= len(kept) < len(nodes)
+            self._members[name] = kept
         return is_changed
 
-    def _drop_useless(self) -> bool:
-        users: dict[int, list[int]] = {}
-        for node in (node for nodes in self._members.values() for node in nodes):
-            for each in self._below[node]:
-                users.setdefault(each, []).append(node)
+    def _drop_dominated(self, steps: int) -> bool:
+        """Leave out dominated nodes, dear ones first; those that get more classes for themselves
+        alone are asked again.
+        """
+        cost, of = self._problem.cost, self._problem.node_class
+        nodes = [node for members in self._members.values() for node in members]
+        waiting = deque(sorted(nodes, key=lambda node: (of[node], -cost[node], node)))
+        is_waiting = set(waiting)
+        is_changed = False
+        while waiting:
+            node = waiting.popleft()
+            is_waiting.discard(node)
+            if node in self._members[of[node]] and self._is_dominated(node, steps):
+                is_changed = True
+                for each in self._drop(node) - is_waiting:
+                    is_waiting.add(each)
+                    waiting.append(each)
+        return is_changed
+
+    def _is_dominated(self, node: int, steps: int) -> bool:
+        name = self._problem.node_class[node]
+        known, alone = self._needed.below(node) or 0, self._alone(node)
+        most = self._saved(node, known & alone)
+        return math.isfinite(self._derived(name, known & ~alone, node, most, alone, steps))
+
+    def _drop_useless(self, steps: int) -> bool:
         is_changed = False
         for name, nodes in self._members.items():
             if name in self._problem.roots:
                 continue
             for node in list(nodes):
-                if self._is_useless(name, node, users.get(name, ())):
-                    nodes.remove(node)
+                if node in nodes and self._is_useless(name, node, steps):
+                    self._drop(node)
                     is_changed = True
         return is_changed
 
-    def _is_useless(self, name: int, node: int, users: Iterable[int]) -> bool:
-        known, cost = self._needed_below(node) or 0, self._problem.cost
-        left = cost[node]
-        for user in users:
+    def _is_useless(self, name: int, node: int, steps: int) -> bool:
+        known, alone = self._needed.below(node) or 0, self._alone(node)
+        left = self._saved(node, known & alone)
+        known &= ~alone
+        hidden = alone | 1 << name
+        for user in self._users.get(name, ()):
             above = self._problem.node_class[user]
-            if known >> above & 1 or user not in self._members[above]:
+            if known >> above & 1:
                 continue
-            most = left + cost[user]
-            left = min(left, most - self._derived(above, known, user, most, 1 << name))
+            most = left + self._problem.cost[user]
+            left = min(left, most - self._derived(above, known, user, most, hidden, steps))
             if left < 0:
                 return False
         return True
 
     def _derived(
-        self, name: int, known: int, but: int, most: float, hidden: int = 0, steps: int = _STEPS
+        self, name: int, known: int, but: int, most: float, hidden: int, steps: int
     ) -> float:
         """What a class costs where some classes are known; infinite where that is more than `most`,
         or takes more steps.
@@ -134,64 +178,64 @@ class _Reduction:
             total = self._problem.cost[node]
             if node == but or total > most or self._masks[node] & hidden:
                 continue
-            unknown = [each for each in self._below[node] if not known >> each & 1]
+            unknown = self._masks[node] & ~known
             if unknown and steps == 1:
                 continue
-            for each in unknown:
+            for each in names_in(unknown):
                 total += self._derived(each, known, but, most - total, hidden, steps - 1)
+                if total > most:
+                    break
             if total <= most:
                 best = most = total
         return best
 
-    def _find_needed(self) -> None:
-        """The greatest solution: terms are finite, so nothing is its own reason to be left out."""
-        self._needed = {}
-        waiting = deque(self._members)
-        is_waiting = dict.fromkeys(self._members, True)
-        while waiting:
-            name = waiting.popleft()
-            is_waiting[name] = False
-            found = self._needed_by_nodes(name)
-            if found is not None and found != self._needed.get(name):
-                self._needed[name] = found
-                for each in self._above.get(name, ()):
-                    if not is_waiting[each]:
-                        is_waiting[each] = True
-                        waiting.append(each)
-
-    def _needed_by_nodes(self, name: int) -> int | None:
-        common: int | None = None
-        for node in self._members[name]:
-            own = self._needed_below(node)
-            if own is not None and not own >> name & 1:
-                common = own if common is None else common & own
-        return None if common is None else common | 1 << name
-
-    def _needed_below(self, node: int) -> int | None:
-        """What the terms of a node contain besides it; None where there is no such term so far."""
+    def _alone(self, node: int) -> int:
+        """Classes that only a node, and nodes of such classes, need."""
         found = 0
-        for each in self._below[node]:
-            if each not in self._needed:
-                return None
-            found |= self._needed[each]
+        for each in self._problem.roots:
+            found |= 1 << each
+        roots, found = found, 0
+        waiting = list(self._below[node])
+        while waiting:
+            name = waiting.pop()
+            if (found | roots) >> name & 1:
+                continue
+            users = self._users.get(name, ())
+            if all(user == node or found >> self._problem.node_class[user] & 1 for user in users):
+                found |= 1 << name
+                for member in self._members[name]:
+                    waiting += self._below[member]
         return found
 
-    def _drop_dear(self) -> bool:
-        """Leave out what has no term, closes a cycle or costs too much; whether anything did."""
-        least, roots = self._least(), self._roots()
-        is_changed = False
-        for name, nodes in self._members.items():
-            kept = []
+    def _saved(self, node: int, alone: int) -> float:
+        """What is saved at least with a node, and with classes that are there for it alone."""
+        cost = self._problem.cost
+        return cost[node] + sum(
+            min((cost[each] for each in self._members[name]), default=0.0)
+            for name in names_in(alone)
+        )
+
+    def _find_users(self) -> None:
+        self._users = {}
+        for nodes in self._members.values():
             for node in nodes:
-                below = self._needed_below(node)
-                if below is None or below >> name & 1:
-                    continue
-                more = self._problem.cost[node] - least[name]
-                if self._cost(below | roots | 1 << name, least) + more <= self._most:
-                    kept.append(node)
-            is_changed |= len(kept) < len(nodes)
-            self._members[name] = kept
-        return is_changed
+                for each in self._below[node]:
+                    self._users.setdefault(each, set()).add(node)
+
+    def _drop(self, node: int) -> set[int]:
+        """Leave out a node, and classes that no node needs any more; who shared a class with it."""
+        shared: set[int] = set()
+        waiting = [node]
+        while waiting:
+            node = waiting.pop()
+            self._members[self._problem.node_class[node]].remove(node)
+            for each in self._below[node]:
+                self._users[each].discard(node)
+                if self._users[each]:
+                    shared |= self._users[each]
+                elif each not in self._problem.roots:
+                    waiting += self._members[each]
+        return shared
 
     def _drop_unreachable(self) -> None:
         seen = set(self._problem.roots)
@@ -205,12 +249,6 @@ class _Reduction:
         for name in self._members:
             if name not in seen:
                 self._members[name] = []
-
-    def _roots(self) -> int:
-        found = 0
-        for root in self._problem.roots:
-            found |= self._needed.get(root, 0)
-        return found
 
     def _least(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """The cost of the cheapest node of each class."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Iterator
 
 from tensorwright.rewriting.extraction import ExtractionProblem, Selection
 
@@ -22,16 +23,19 @@ def random_problem(
     return ExtractionProblem.of(nodes, (0, 1))
 
 
-def best_of_all(problem: ExtractionProblem) -> float:
-    """The least cost of a selection; infinite where there is none."""
-    best = math.inf
+def every_selection(problem: ExtractionProblem) -> Iterator[Selection]:
+    """All selections, some of them several times."""
     names = [name for name, members in enumerate(problem.members) if members]
     for nodes in itertools.product(*(problem.members[name] for name in names)):
         try:
-            best = min(best, Selection.of(problem, dict(zip(names, nodes, strict=True))).cost)
+            yield Selection.of(problem, dict(zip(names, nodes, strict=True)))
         except (KeyError, ValueError):
             continue
-    return best
+
+
+def best_of_all(problem: ExtractionProblem) -> float:
+    """The least cost of a selection; infinite where there is none."""
+    return min((each.cost for each in every_selection(problem)), default=math.inf)
 
 
 def merged(count: int = 2) -> ExtractionProblem:

@@ -5,12 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests.unit.rewriting.extraction.problems import (
-    best_of_all,
-    merged,
-    random_problem,
-    split_again,
-)
+from tests.unit.rewriting.extraction.problems import best_of_all, merged, random_problem
 
 from tensorwright.rewriting.extraction import (
     ExtractionProblem,
@@ -22,7 +17,6 @@ from tensorwright.rewriting.extraction import (
     contracted,
 )
 from tensorwright.rewriting.extraction.draft import Draft
-from tensorwright.rewriting.extraction.reduction import reduced
 
 SEEDS = range(60)
 
@@ -75,31 +69,6 @@ def test_integer_programs_find_the_cheapest_selection(seed: int) -> None:
     usual, _ = cheapest_trees(problem)
     assert stepwise.selection.cost <= Selection.of(problem, usual).cost + 1e-9
     assert stepwise.is_done
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_left_out_is_not_needed(seed: int) -> None:
-    problem = random_problem(seed)
-    best = best_of_all(problem)
-    if best == math.inf:
-        return
-    left = reduced(problem, best)
-    nodes = [
-        (problem.node_class[node], problem.cost[node], problem.children[node])
-        for node in left.nodes
-    ]
-    assert best_of_all(ExtractionProblem.of(nodes, problem.roots)) == pytest.approx(best)
-    assert left.bound <= best + 1e-9
-    chosen = cheapest_exact(problem).selection.choice(problem)
-    assert left.needed <= chosen.keys()
-
-
-def test_what_is_concatenated_to_be_split_again_is_left_out() -> None:
-    problem = split_again()
-    left = reduced(problem, cheapest_dag(problem).selection.cost)
-    concatenations = {node for node in left.nodes if len(problem.children[node]) == 2}
-    assert not concatenations - set(problem.members[0])
-    assert cheapest_exact(problem).selection.cost == best_of_all(problem)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -160,14 +129,13 @@ def test_steps_can_be_taken_back(seed: int) -> None:
     assert draft.selection() == before
 
 
-def test_where_the_time_is_over_the_start_is_kept_and_the_bound_is_true() -> None:
+def test_where_the_time_is_over_what_is_known_is_kept_and_the_bound_is_true() -> None:
     problem = merged(3)
     usual, _ = cheapest_trees(problem)
     start = Selection.of(problem, usual)
     found = cheapest_exact(problem, limit_s=0.0, start=start)
-    assert found.selection == start
-    assert found.solves == 0
-    assert not found.is_optimal
+    assert found.selection.cost <= start.cost
+    assert found.solves == found.parts == 0
     assert found.bound <= 11.0
 
 

@@ -1,0 +1,159 @@
+"""Inequalities of all selections that a fractional solution violates: what a class is derived from.
+
+For every set L of classes, and each class c of it, a selection satisfies
+
+    taken nodes of c  <=  taken nodes of classes of L that need no class of L
+
+for of the classes of L that it contains, the first to be computed needs none of the others.  Where
+L is a loop this is its loop formula (Lin and Zhao, ASSAT, Artificial Intelligence 157, 2004); other
+sets forbid that half of a class serves two nodes that are half taken, and so all of a third class:
+they are what directed cuts are to Steiner trees (Wong, Mathematical Programming 28, 1984).
+
+To find the set that is violated most is hard as nodes need several classes.  Where each is taken to
+need only that class below it which is derived the least, the set is a minimum cut, found by
+maximum flow; that set is violated at least as much with all classes below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_flow
+
+from tensorwright.rewriting.extraction.problem import ExtractionProblem
+
+_UNIT = 1_000_000  # of flow
+_CREEP = 100  # of each node: of cuts that are violated as much, that of the fewest nodes
+_LEAST = 1e-3  # by how much a cut is to be violated
+_SWEEPS = 20
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Taken nodes of a class are no more than those by which a set that it is in is derived."""
+
+    name: int
+    derived_by: frozenset[int]
+
+
+def cut_of(problem: ExtractionProblem, name: int, names: frozenset[int]) -> Cut:
+    """The cut of a set, and a class of it."""
+    return Cut(
+        name,
+        frozenset(
+            node
+            for each in names
+            for node in problem.members[each]
+            if names.isdisjoint(problem.children[node])
+        ),
+    )
+
+
+def violated_cuts(
+    problem: ExtractionProblem, below: Sequence[Sequence[int]], taken: Vector
+) -> list[Cut]:
+    """Cuts that a solution violates, two for each class at most.
+
+    below   the classes below each node, each once
+    taken   how much of each node, from 0 to 1
+    """
+    amount = [sum(float(taken[node]) for node in nodes) for nodes in problem.members]
+    used = [name for name, each in enumerate(amount) if each > _LEAST]
+    network = _network(problem, below, taken, amount)
+    source = len(problem.members)
+    found: dict[Cut, None] = {}
+    for name in sorted(used, key=lambda each: -amount[each]):
+        flow = maximum_flow(network, source, name)
+        if flow.flow_value >= (amount[name] - _LEAST) * _UNIT:
+            continue
+        rest = csr_array(network - flow.flow)
+        rest.data[rest.data < 0] = 0
+        for names in (_into(rest, name), _not_from(rest, source, problem, below, name)):
+            cut = cut_of(problem, name, names)
+            if sum(float(taken[node]) for node in cut.derived_by) < amount[name] - _LEAST:
+                found[cut] = None
+    return list(found)
+
+
+def _network(
+    problem: ExtractionProblem,
+    below: Sequence[Sequence[int]],
+    taken: Vector,
+    amount: Sequence[float],
+) -> csr_array:
+    """Flow from the source through one class below each node to its class."""
+    derived = _derived(problem, below, taken, amount)
+    source = len(problem.members)
+    starts = [min(each, key=derived.__getitem__) if each else source for each in below]
+    capacity = np.rint(taken * _UNIT).astype(np.int32) + _CREEP
+    found = csr_array(
+        (capacity, (np.array(starts), np.array(problem.node_class))),
+        shape=(source + 1, source + 1),
+        dtype=np.int32,
+    )
+    found.sum_duplicates()
+    return found
+
+
+def _derived(
+    problem: ExtractionProblem,
+    below: Sequence[Sequence[int]],
+    taken: Vector,
+    amount: Sequence[float],
+) -> list[float]:
+    """How much of each class is derived if each node gets what is derived of all below it."""
+    nodes = [node for node in range(len(below)) if taken[node] > 0]
+    derived = [0.0] * len(amount)
+    for _ in range(_SWEEPS):
+        more = [0.0] * len(amount)
+        for node in nodes:
+            most = float(taken[node])
+            for each in below[node]:
+                most = min(most, derived[each])
+            more[problem.node_class[node]] += most
+        derived = [min(own, whole) for own, whole in zip(more, amount, strict=True)]
+    return derived
+
+
+def _into(rest: csr_array, name: int) -> frozenset[int]:
+    """The vertices from which more could flow to one: the smallest cut."""
+    return frozenset(_reached(csr_array(rest.T), name))
+
+
+def _not_from(
+    rest: csr_array,
+    source: int,
+    problem: ExtractionProblem,
+    below: Sequence[Sequence[int]],
+    name: int,
+) -> frozenset[int]:
+    """The vertices that no more can flow to, as far as a class may need them: the largest cut."""
+    reached = set(_reached(rest, source))
+    found = {name}
+    waiting = [name]
+    while waiting:
+        for node in problem.members[waiting.pop()]:
+            for each in below[node]:
+                if each not in found and each not in reached:
+                    found.add(each)
+                    waiting.append(each)
+    return frozenset(found)
+
+
+def _reached(graph: csr_array, start: int) -> Iterator[int]:
+    seen = {start}
+    waiting = [start]
+    while waiting:
+        vertex = waiting.pop()
+        yield vertex
+        for place in range(graph.indptr[vertex], graph.indptr[vertex + 1]):
+            each = int(graph.indices[place])
+            if graph.data[place] > 0 and each not in seen:
+                seen.add(each)
+                waiting.append(each)
