@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tensorwright.base import DType
 from tensorwright.expr import (
@@ -17,9 +18,10 @@ from tensorwright.expr import (
     Compute,
     Domain,
     Placeholder,
+    Prepared,
     Tensor,
-    evaluate,
     placeholder,
+    topological_order,
 )
 from tensorwright.ops import operator as ops_operator
 from tensorwright.rewriting.dims import Dim, Extent, Shape, Size
@@ -29,11 +31,14 @@ from tensorwright.rewriting.terms import (
     Apply,
     Fact,
     Input,
+    Param,
     Term,
     applications,
     input_names,
     substitute,
 )
+
+_READY = 2048  # applications at given shapes that are kept ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +152,36 @@ def evaluate_terms(
     shapes = {name: array.shape for name, array in inputs.items()}
     numbered = [instantiate(root, shapes) for root in roots]
     infer(numbered, shapes)
-    placeholders = {name: placeholder(name, shape, dtype) for name, shape in shapes.items()}
-    tensors: dict[Term, Tensor] = {Input(name): each for name, each in placeholders.items()}
+    arrays: dict[Term, Array] = {
+        Input(name): domain.inject(array, dtype) for name, array in inputs.items()
+    }
     for each in applications(*numbered):
-        tensors[each] = tensor_of(each, tuple(tensors[arg] for arg in each.args))
-    used: dict[Placeholder, Array] = {placeholders[name]: inputs[name] for name in inputs}
-    return evaluate([tensors[root] for root in numbered], used, domain)
+        values = [arrays[arg] for arg in each.args]
+        ready = _ready(each.operator, each.params, tuple(value.shape for value in values), dtype)
+        arrays[each] = ready.value(values, domain)
+    return tuple(arrays[root] for root in numbered)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """An application at given shapes of its arguments, ready to be evaluated at any values."""
+
+    arguments: tuple[Placeholder, ...]
+    steps: tuple[Prepared, ...]
+
+    def value(self, values: Sequence[Array], domain: Domain) -> Array:
+        arrays: dict[Tensor, Array] = dict(zip(self.arguments, values, strict=True))
+        for step in self.steps:
+            arrays[step.tensor] = step.value(arrays, domain)
+        return arrays[self.steps[-1].tensor]
+
+
+@lru_cache(maxsize=_READY)
+def _ready(
+    operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...], dtype: DType
+) -> _Ready:
+    """Found out once: random trials evaluate the same operators at few shapes again and again."""
+    arguments = tuple(placeholder(f"a{n}", shape, dtype) for n, shape in enumerate(shapes))
+    result = tensor_of(Apply(operator, params, ()), arguments)
+    order = (each for each in topological_order(result) if isinstance(each, Compute))
+    return _Ready(arguments, tuple(map(Prepared, order)))

@@ -22,7 +22,7 @@ class Span:
     @property
     def extent(self) -> int:
         """How many values."""
-        return max(self.stop - self.start, 0)
+        return self.stop - self.start if self.stop > self.start else 0
 
 
 @dataclass(frozen=True, slots=True)
