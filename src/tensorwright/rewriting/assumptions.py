@@ -93,9 +93,7 @@ class Assumptions:
         least = _at_ones(gap)
         if least >= 0 and _is_nonnegative(gap):
             return True
-        if any(
-            _is_nonnegative(gap - known) for known in self.positive if _at_ones(known) <= least
-        ):
+        if any(_is_nonnegative(gap - known) for known in self.positive if _at_ones(known) <= least):
             return True
         pairs = combinations_with_replacement(self.positive, 2)
         if any(

@@ -38,7 +38,8 @@ from tensorwright.rewriting.terms import (
     substitute,
 )
 
-_READY = 2048  # applications at given shapes that are kept ready
+_READY, _NUMBERED = 4096, 1024
+"""How many applications at given shapes are kept ready, and how many roots with numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,33 @@ def infer_shapes(roots: Sequence[Term], shapes: Mapping[str, IntShape]) -> tuple
 
     Raises:  IllTyped
     """
-    numbered = [instantiate(root, shapes) for root in roots]
-    return tuple(_concrete(shape) for shape in infer(numbered, shapes).shapes)
+    numbered = _numbered(tuple(roots), tuple(shapes.items()))
+    return tuple(_concrete(numbered.shapes[root]) for root in numbered.roots)
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """Terms at concrete extents.
+
+    roots         with numbers for sizes
+    applications  of all of them, arguments first
+    shapes        of each term
+    """
+
+    roots: tuple[Term, ...]
+    applications: tuple[Apply, ...]
+    shapes: Mapping[Term, Shape]
+
+
+@lru_cache(maxsize=_NUMBERED)
+def _numbered(roots: tuple[Term, ...], shapes: tuple[tuple[str, IntShape], ...]) -> _Numbered:
+    """Kept for some: what is well-typed at some shapes is then evaluated there.
+
+    Raises:  IllTyped
+    """
+    known = dict(shapes)
+    numbered = tuple(instantiate(root, known) for root in roots)
+    return _Numbered(numbered, applications(*numbered), _all_shapes(numbered, known, Needs()))
 
 
 def _concrete(shape: Shape) -> IntShape:
@@ -150,16 +176,15 @@ def evaluate_terms(
     Raises:  IllTyped where the shapes do not fit.
     """
     shapes = {name: array.shape for name, array in inputs.items()}
-    numbered = [instantiate(root, shapes) for root in roots]
-    infer(numbered, shapes)
+    numbered = _numbered(tuple(roots), tuple(shapes.items()))
     arrays: dict[Term, Array] = {
         Input(name): domain.inject(array, dtype) for name, array in inputs.items()
     }
-    for each in applications(*numbered):
+    for each in numbered.applications:
         values = [arrays[arg] for arg in each.args]
         ready = _ready(each.operator, each.params, tuple(value.shape for value in values), dtype)
         arrays[each] = ready.value(values, domain)
-    return tuple(arrays[root] for root in numbered)
+    return tuple(arrays[root] for root in numbered.roots)
 
 
 @dataclass(frozen=True, slots=True)

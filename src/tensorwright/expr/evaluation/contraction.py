@@ -18,7 +18,7 @@ from tensorwright.base import DType
 from tensorwright.expr.evaluation.blocks import Spans, extent_of, spans_of
 from tensorwright.expr.evaluation.domain import Array, Domain
 from tensorwright.expr.evaluation.grid import Grid
-from tensorwright.expr.evaluation.layout import Layout
+from tensorwright.expr.evaluation.loop_box import LoopBox
 from tensorwright.expr.evaluation.window import Span
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.index import Var
@@ -92,30 +92,30 @@ def product_bytes(plan: ProductSum, box: Spans) -> int:
     return total
 
 
-def product_layouts(plan: ProductSum, box: Spans) -> Iterator[Layout]:
+def product_boxes(plan: ProductSum, box: Spans) -> Iterator[LoopBox]:
     """A box of the output with what is summed up, for each value of the taps."""
     axes = spans_of(plan.axes)
     for tap in product(*(range(extent_of(axis)) for axis in plan.taps)):
         fixed = tuple(Span(a.var, t, t + 1) for a, t in zip(plan.taps, tap, strict=True))
-        yield Layout((*box, *axes, *fixed))
+        yield LoopBox((*box, *axes, *fixed))
 
 
 def contract_box(
     plan: ProductSum,
     box: Spans,
-    layouts: Iterable[Layout],
+    boxes: Iterable[LoopBox],
     arrays: Mapping[Any, Array],
     domain: Domain,
 ) -> Array:
     """The sums on a box of the output, in the accumulator's type; no extent is zero.
 
-    layouts  of the box, see `product_layouts`
+    boxes  that with what is summed up, see `product_boxes`
     """
     wide = domain.accumulator(Combiner.SUM, plan.dtype)
     outputs = tuple(span.var for span in box)
     total: Array | None = None
-    for layout in layouts:
-        grid = Grid(layout, arrays, domain)
+    for each in boxes:
+        grid = Grid(each, arrays, domain)
         operands = [
             _labelled(factor, used, grid, plan.dtype)
             for factor, used in zip(plan.factors, plan.used, strict=True)
@@ -130,7 +130,7 @@ def contract_box(
 
 def _labelled(factor: Value, used: frozenset[Var], grid: Grid, dtype: DType) -> _Labelled:
     """A factor on the grid, without the dimensions that it does not depend on."""
-    array, part = grid.value(factor), grid.layout.part(factor, used)
+    array, part = grid.value(factor), grid.loop_box.part(factor, used)
     if array.shape != part.full:
         array = np.broadcast_to(array, part.full)
     return _Labelled(part.labels, array.reshape(part.shape), dtype)

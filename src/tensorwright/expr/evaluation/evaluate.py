@@ -27,12 +27,12 @@ from tensorwright.expr.evaluation.contraction import (
     ProductSum,
     contract_box,
     find_product_sum,
+    product_boxes,
     product_bytes,
-    product_layouts,
 )
 from tensorwright.expr.evaluation.domain import Array, Domain
 from tensorwright.expr.evaluation.grid import Grid
-from tensorwright.expr.evaluation.layout import Layout
+from tensorwright.expr.evaluation.loop_box import LoopBox
 from tensorwright.expr.evaluation.numpy_domain import NUMPY
 from tensorwright.expr.evaluation.window import Span
 from tensorwright.expr.refine import refine_axes
@@ -141,8 +141,8 @@ class Prepared:
     def __init__(self, tensor: Compute) -> None:
         self.tensor = tensor
         plan = _plan(tensor, LIMIT_BYTES, products=True)
-        boxes = tuple(replace(box, layouts=tuple(box.layouts)) for box in plan.boxes)
-        self._plan = replace(plan, boxes=boxes)
+        blocks = tuple(replace(block, boxes=tuple(block.boxes)) for block in plan.blocks)
+        self._plan = replace(plan, blocks=blocks)
 
     def value(self, arrays: Mapping[Tensor, Array], domain: Domain = NUMPY) -> Array:
         """The tensor from those that it reads, which are in the domain's storage.
@@ -153,11 +153,11 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class _Box:
-    """A box of the output, and layouts of all that it reads: one for each part of what is folded."""
+class _Block:
+    """A box of the output, with the boxes that it reads on: one for each part that is folded."""
 
     spans: Spans
-    layouts: Iterable[Layout]
+    boxes: Iterable[LoopBox]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +166,13 @@ class _Plan:
 
     tensor  with finer axes      shape  of the result
     plan    where it is a sum of products
-    boxes   where it has elements and folds some; else it is empty, or the identity of its fold
+    blocks  none where it has no elements, or folds none: then it is the identity of its fold
     """
 
     tensor: Compute
     shape: tuple[int, ...]
     product: ProductSum | None
-    boxes: Iterable[_Box]
+    blocks: Iterable[_Block]
 
 
 def _plan(tensor: Compute, limit_bytes: int, products: bool) -> _Plan:
@@ -187,22 +187,22 @@ def _plan(tensor: Compute, limit_bytes: int, products: bool) -> _Plan:
     if product is not None:
         point = tuple(Span(span.var, 0, 1) for span in spans_of(finer.axes))
         if product_bytes(product, point) <= limit_bytes:
-            return _Plan(finer, shape, product, _product_boxes(finer, product, limit_bytes))
-    return _Plan(finer, shape, None, _blocks(finer, min(limit_bytes, _BLOCK_BYTES)))
+            return _Plan(finer, shape, product, _product_blocks(finer, product, limit_bytes))
+    return _Plan(finer, shape, None, _value_blocks(finer, min(limit_bytes, _BLOCK_BYTES)))
 
 
-def _product_boxes(tensor: Compute, plan: ProductSum, limit: int) -> Iterator[_Box]:
+def _product_blocks(tensor: Compute, plan: ProductSum, limit: int) -> Iterator[_Block]:
     for box in halves(spans_of(tensor.axes), partial(product_bytes, plan), limit):
-        yield _Box(box, product_layouts(plan, box))
+        yield _Block(box, product_boxes(plan, box))
 
 
-def _blocks(tensor: Compute, limit: int) -> Iterator[_Box]:
+def _value_blocks(tensor: Compute, limit: int) -> Iterator[_Block]:
     """Block by block; a fold is cut only where one point of the output is too large."""
     cost = working_bytes(tensor.body)
     folded = spans_of(tensor.reduce_axes)
     for box in halves(spans_of(tensor.axes), partial(_joint_cost, cost, folded), limit):
         pieces = halves(folded, partial(_joint_cost, cost, box), limit)
-        yield _Box(box, tuple(Layout((*box, *inner)) for inner in pieces))
+        yield _Block(box, tuple(LoopBox((*box, *inner)) for inner in pieces))
 
 
 def _joint_cost(cost: Callable[[Spans], int], fixed: Spans, box: Spans) -> int:
@@ -215,8 +215,8 @@ def _filled(plan: _Plan, arrays: Mapping[Tensor, Array], domain: Domain) -> Arra
     if result.size == 0:
         return result
     reduction = tensor.reduction
-    if plan.boxes == ():
-        assert reduction is not None, "only a fold of nothing has no boxes"
+    if plan.blocks == ():
+        assert reduction is not None, "only a fold of nothing has no blocks"
         identity = identity_of(
             Combiner.MIN if reduction.combiner.is_arg else reduction.combiner, tensor.dtype
         )
@@ -224,32 +224,32 @@ def _filled(plan: _Plan, arrays: Mapping[Tensor, Array], domain: Domain) -> Arra
         return result
     target = result.reshape([extent_of(axis) for axis in tensor.axes])
     with np.errstate(all="ignore"):
-        for box in plan.boxes:
-            _part(target, box.spans)[...] = _box_values(plan, box, arrays, domain)
+        for block in plan.blocks:
+            _part(target, block.spans)[...] = _block_values(plan, block, arrays, domain)
     return result
 
 
-def _box_values(
-    plan: _Plan, box: _Box, arrays: Mapping[Tensor, Array], domain: Domain
+def _block_values(
+    plan: _Plan, block: _Block, arrays: Mapping[Tensor, Array], domain: Domain
 ) -> Array:
-    """The tensor on one box, as an array of its shape."""
+    """The tensor on one block, as an array of its shape."""
     tensor, product = plan.tensor, plan.product
     if product is not None:
-        total = contract_box(product, box.spans, box.layouts, arrays, domain)
+        total = contract_box(product, block.spans, block.boxes, arrays, domain)
         return domain.cast(total, domain.accumulator(Combiner.SUM, product.dtype), product.dtype)
-    layouts = tuple(box.layouts)
+    boxes = tuple(block.boxes)
     reduction = tensor.reduction
     if reduction is None:
-        return _shaped(Grid(layouts[0], arrays, domain).value(tensor.body), box.spans)
-    pieces = (_on_fold(tensor, box.spans, layout, arrays, domain) for layout in layouts)
+        return _shaped(Grid(boxes[0], arrays, domain).value(tensor.body), block.spans)
+    pieces = (_on_fold(tensor, block.spans, box, arrays, domain) for box in boxes)
     if not reduction.combiner.is_arg:
-        return _fold_values(tensor, reduction, box.spans, pieces, domain)
-    if len(layouts) == 1:
-        axes = (1 + len(box.spans),)
+        return _fold_values(tensor, reduction, block.spans, pieces, domain)
+    if len(boxes) == 1:
+        axes = (1 + len(block.spans),)
         found = domain.reduce(reduction.combiner, next(pieces), axes, tensor.body.dtype)
-        return _shaped(found, box.spans)
-    starts = [layout.spans[len(box.spans)].start for layout in layouts]
-    return _fold_positions(tensor, reduction, box.spans, zip(starts, pieces, strict=True), domain)
+        return _shaped(found, block.spans)
+    starts = [box.spans[len(block.spans)].start for box in boxes]
+    return _fold_positions(tensor, reduction, block.spans, zip(starts, pieces, strict=True), domain)
 
 
 def _part(target: Array, box: Spans) -> Array:
@@ -308,12 +308,12 @@ def _fold_positions(
 
 
 def _on_fold(
-    tensor: Compute, box: Spans, layout: Layout, arrays: Mapping[Tensor, Array], domain: Domain
+    tensor: Compute, box: Spans, loop_box: LoopBox, arrays: Mapping[Tensor, Array], domain: Domain
 ) -> Array:
     """The body on a block, repeated along the folded axes that it does not depend on."""
-    body = Grid(layout, arrays, domain).value(tensor.body)
+    body = Grid(loop_box, arrays, domain).value(tensor.body)
     outer = body.shape[: 1 + len(box)] or (1,) * (1 + len(box))
-    return np.broadcast_to(body, (*outer, *(span.extent for span in layout.spans[len(box) :])))
+    return np.broadcast_to(body, (*outer, *(span.extent for span in loop_box.spans[len(box) :])))
 
 
 def _shaped(values: Array, box: Spans) -> Array:

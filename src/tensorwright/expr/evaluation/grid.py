@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr.evaluation.domain import Array, Domain
-from tensorwright.expr.evaluation.layout import Choice, Layout, Reading
+from tensorwright.expr.evaluation.loop_box import Choice, LoopBox, Reading
 from tensorwright.expr.evaluation.points import evaluate_condition, evaluate_index
 from tensorwright.expr.index import (
     Compare,
@@ -33,8 +33,8 @@ class Grid:
     or, where nothing depends on a variable, without dimensions.
     """
 
-    def __init__(self, layout: Layout, arrays: Mapping[Any, Array], domain: Domain) -> None:
-        self.layout = layout
+    def __init__(self, loop_box: LoopBox, arrays: Mapping[Any, Array], domain: Domain) -> None:
+        self.loop_box = loop_box
         self._arrays = arrays
         self._domain = domain
         self._shared: dict[tuple[int, bool], tuple[Value, Array]] = {}
@@ -45,7 +45,7 @@ class Grid:
 
         def value_of(atom: Var | Element) -> Array:
             if isinstance(atom, Var):
-                return self.layout.variable(atom)
+                return self.loop_box.variable(atom)
             element = self._element(atom, guarded)
             self._has_read_elements = True
             return element
@@ -97,19 +97,20 @@ class Grid:
             return self.value(value.then, guarded)
         if chosen.never:
             return self.value(value.otherwise, guarded)
-        then, otherwise = (self.value(each, True) for each in (value.then, value.otherwise))
-        return self._domain.select(chosen.holds, then, otherwise)
+        then, otherwise = value.then, value.otherwise
+        branches = self.value(then, guarded=True), self.value(otherwise, guarded=True)
+        return self._domain.select(chosen.holds, *branches)
 
     def _choice(self, value: Select, condition: Condition, guarded: bool) -> Choice:
-        """Where a condition holds; found out once for a layout where no element is read for it."""
+        """Where a condition holds; found out once for a box where no element is read for it."""
         key = (id(value), guarded)
-        found = self.layout.choices.get(key)
+        found = self.loop_box.choices.get(key)
         if found is not None:
             return found[1]
         self._has_read_elements = False
         choice = Choice.of(self.condition(condition, guarded))
         if not self._has_read_elements:
-            self.layout.choices[key] = value, choice
+            self.loop_box.choices[key] = value, choice
         return choice
 
     def _load(self, load: Load, guarded: bool) -> Array:
@@ -118,7 +119,7 @@ class Grid:
         What a guarded load reads outside its tensor is zero or clamped: it is never chosen.
         """
         array = self._arrays[load.source]
-        reading = self.layout.reading(load, array.shape, guarded)
+        reading = self.loop_box.reading(load, array.shape, guarded)
         if reading is None:
             return self._gather(load, guarded)
         view = reading.view(array)
@@ -135,22 +136,20 @@ class Grid:
     def _gather(self, load: Load, guarded: bool) -> Array:
         """The elements of a load; where they are is found out once where none are read for it."""
         key = (id(load), guarded)
-        found = self.layout.gathers.get(key)
+        found = self.loop_box.gathers.get(key)
         if found is not None:
             return self._taken(load.source, found[1])
         self._has_read_elements = False
         places = self._places(load.source, load.indices, guarded)
         if not self._has_read_elements:
-            self.layout.gathers[key] = load, places
+            self.loop_box.gathers[key] = load, places
         return self._taken(load.source, places)
 
     def _element(self, element: Element, guarded: bool) -> Array:
         places = self._places(element.source, element.indices, guarded)
         return self._domain.to_index(self._taken(element.source, places))
 
-    def _places(
-        self, source: Any, indices: tuple[Index, ...], guarded: bool
-    ) -> tuple[Array, ...]:
+    def _places(self, source: Any, indices: tuple[Index, ...], guarded: bool) -> tuple[Array, ...]:
         """What some indices are at each point of the box."""
         places = []
         for index, extent in zip(indices, self._arrays[source].shape, strict=True):
@@ -161,11 +160,11 @@ class Grid:
                     where = f"{source.name}[{', '.join(map(str, indices))}]"
                     raise IndexError(f"{where}: index {index} reaches {bad}, extent is {extent}")
                 place = np.clip(place, 0, max(extent - 1, 0))
-            places.append(place.reshape(place.shape or (1,) * self.layout.rank))
+            places.append(place.reshape(place.shape or (1,) * self.loop_box.rank))
         return tuple(places)
 
     def _taken(self, source: Any, places: tuple[Array, ...]) -> Array:
-        array, rank = self._arrays[source], (1,) * self.layout.rank
+        array, rank = self._arrays[source], (1,) * self.loop_box.rank
         if array.size == 0:  # every read is guarded, so no element is ever chosen
             shape = np.broadcast_shapes(rank, *(place.shape for place in places))
             return np.broadcast_to(self._domain.const(0, source.dtype), shape)

@@ -62,9 +62,7 @@ def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:
     return _at(solved, values)
 
 
-def _at(
-    solved: Iterable[tuple[str, Shape]], values: Mapping[Extent, Size]
-) -> Shapes | None:
+def _at(solved: Iterable[tuple[str, Shape]], values: Mapping[Extent, Size]) -> Shapes | None:
     """Shapes in terms of free extents that have values; None where one is no extent."""
     shapes: Shapes = {}
     for name, shape in solved:

@@ -2,7 +2,7 @@
 
 x[i + 1, j] on the box i in 0..3, j in 0..8      a view of x: where it begins, shape and strides
 i + 1 < 3 on that box                            an array of bools
-Layout(box)                                      keeps both, for all arrays that x ever is
+LoopBox(box)                                      keeps both, for all arrays that x ever is
 
 A tensor that is evaluated again and again has the same boxes each time.
 """
@@ -94,7 +94,7 @@ class Part:
     shape: tuple[int, ...]
 
 
-class Layout:
+class LoopBox:
     """A box, whose findings are kept by the nodes (objects) that they are of.
 
     choices, gathers  of selects, and of loads that are no views; each with its node, so that the id
