@@ -17,7 +17,7 @@ from tensorwright.expr.condition import (
     negate,
 )
 from tensorwright.expr.evaluation.domain import Array, Domain
-from tensorwright.expr.evaluation.evaluate import evaluate
+from tensorwright.expr.evaluation.evaluate import Prepared, evaluate
 from tensorwright.expr.evaluation.field_domain import FieldDomain, residues
 from tensorwright.expr.evaluation.numpy_domain import NUMPY, TRANSCENDENTAL
 from tensorwright.expr.evaluation.points import evaluate_condition, evaluate_index
@@ -181,6 +181,7 @@ __all__ = [
     "Or",
     "Placeholder",
     "Poly",
+    "Prepared",
     "Range",
     "Reduce",
     "Reduction",

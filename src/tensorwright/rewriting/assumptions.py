@@ -86,13 +86,21 @@ class Assumptions:
         return any(gap in (known, -known) for known in self.zero)
 
     def _is_nonnegative(self, gap: Size) -> bool:
-        """gap >= 0: by the signs of its terms, alone or less one or two things known."""
-        if _is_nonnegative(gap):
+        """gap >= 0: by the signs of its terms, alone or less one or two things known.
+
+        What is negative where all extents are 1 is not looked at further.
+        """
+        least = _at_ones(gap)
+        if least >= 0 and _is_nonnegative(gap):
             return True
-        if any(_is_nonnegative(gap - known) for known in self.positive):
+        if any(_is_nonnegative(gap - known) for known in self.positive if _at_ones(known) <= least):
             return True
         pairs = combinations_with_replacement(self.positive, 2)
-        if any(_is_nonnegative(gap - one - other) for one, other in pairs):
+        if any(
+            _is_nonnegative(gap - one - other)
+            for one, other in pairs
+            if _at_ones(one) + _at_ones(other) <= least
+        ):
             return True
         cleared = _cleared(gap)
         return cleared is not None and self._is_nonnegative(cleared)
@@ -245,6 +253,17 @@ def _length(size: Size) -> int:
 def _is_multiple(number: Size, divisor: Size) -> bool:
     """Whether a quotient leaves nothing over."""
     return number // divisor * divisor == number
+
+
+def _at_ones(size: Size) -> int:
+    """The number in a size whose extents are each 1 more than a natural number."""
+    if isinstance(size, int):
+        return size
+    return sum(
+        factor
+        for monomial, factor in size.terms
+        if not any(isinstance(atom, Quotient) for atom in monomial)
+    )
 
 
 @lru_cache(maxsize=1 << 16)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tensorwright.base import DType
 from tensorwright.expr import (
@@ -17,9 +18,10 @@ from tensorwright.expr import (
     Compute,
     Domain,
     Placeholder,
+    Prepared,
     Tensor,
-    evaluate,
     placeholder,
+    topological_order,
 )
 from tensorwright.ops import operator as ops_operator
 from tensorwright.rewriting.dims import Dim, Extent, Shape, Size
@@ -29,11 +31,15 @@ from tensorwright.rewriting.terms import (
     Apply,
     Fact,
     Input,
+    Param,
     Term,
     applications,
     input_names,
     substitute,
 )
+
+_READY, _NUMBERED = 4096, 1024
+"""How many applications at given shapes are kept ready, and how many roots with numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +90,33 @@ def infer_shapes(roots: Sequence[Term], shapes: Mapping[str, IntShape]) -> tuple
 
     Raises:  IllTyped
     """
-    numbered = [instantiate(root, shapes) for root in roots]
-    return tuple(_concrete(shape) for shape in infer(numbered, shapes).shapes)
+    numbered = _numbered(tuple(roots), tuple(shapes.items()))
+    return tuple(_concrete(numbered.shapes[root]) for root in numbered.roots)
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """Terms at concrete extents.
+
+    roots         with numbers for sizes
+    applications  of all of them, arguments first
+    shapes        of each term
+    """
+
+    roots: tuple[Term, ...]
+    applications: tuple[Apply, ...]
+    shapes: Mapping[Term, Shape]
+
+
+@lru_cache(maxsize=_NUMBERED)
+def _numbered(roots: tuple[Term, ...], shapes: tuple[tuple[str, IntShape], ...]) -> _Numbered:
+    """Kept for some: what is well-typed at some shapes is then evaluated there.
+
+    Raises:  IllTyped
+    """
+    known = dict(shapes)
+    numbered = tuple(instantiate(root, known) for root in roots)
+    return _Numbered(numbered, applications(*numbered), _all_shapes(numbered, known, Needs()))
 
 
 def _concrete(shape: Shape) -> IntShape:
@@ -145,11 +176,37 @@ def evaluate_terms(
     Raises:  IllTyped where the shapes do not fit.
     """
     shapes = {name: array.shape for name, array in inputs.items()}
-    numbered = [instantiate(root, shapes) for root in roots]
-    infer(numbered, shapes)
-    placeholders = {name: placeholder(name, shape, dtype) for name, shape in shapes.items()}
-    tensors: dict[Term, Tensor] = {Input(name): each for name, each in placeholders.items()}
-    for each in applications(*numbered):
-        tensors[each] = tensor_of(each, tuple(tensors[arg] for arg in each.args))
-    used: dict[Placeholder, Array] = {placeholders[name]: inputs[name] for name in inputs}
-    return evaluate([tensors[root] for root in numbered], used, domain)
+    numbered = _numbered(tuple(roots), tuple(shapes.items()))
+    arrays: dict[Term, Array] = {
+        Input(name): domain.inject(array, dtype) for name, array in inputs.items()
+    }
+    for each in numbered.applications:
+        values = [arrays[arg] for arg in each.args]
+        ready = _ready(each.operator, each.params, tuple(value.shape for value in values), dtype)
+        arrays[each] = ready.value(values, domain)
+    return tuple(arrays[root] for root in numbered.roots)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """An application at given shapes of its arguments, ready to be evaluated at any values."""
+
+    arguments: tuple[Placeholder, ...]
+    steps: tuple[Prepared, ...]
+
+    def value(self, values: Sequence[Array], domain: Domain) -> Array:
+        arrays: dict[Tensor, Array] = dict(zip(self.arguments, values, strict=True))
+        for step in self.steps:
+            arrays[step.tensor] = step.value(arrays, domain)
+        return arrays[self.steps[-1].tensor]
+
+
+@lru_cache(maxsize=_READY)
+def _ready(
+    operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...], dtype: DType
+) -> _Ready:
+    """Found out once: random trials evaluate the same operators at few shapes again and again."""
+    arguments = tuple(placeholder(f"a{n}", shape, dtype) for n, shape in enumerate(shapes))
+    result = tensor_of(Apply(operator, params, ()), arguments)
+    order = (each for each in topological_order(result) if isinstance(each, Compute))
+    return _Ready(arguments, tuple(map(Prepared, order)))

@@ -79,13 +79,27 @@ class Input:
     name: str
 
 
+class _Hashed:
+    """Keeps the hash of a term once it was asked for; it is not a field, so it stays here."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+
 @dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(_Hashed):
     """An operator applied to terms."""
 
     operator: str
     params: tuple[Param, ...]
     args: tuple[Term, ...]
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            object.__setattr__(self, "_hash", hash((self.operator, self.params, self.args)))
+            return self._hash
 
 
 Term: TypeAlias = Input | Apply

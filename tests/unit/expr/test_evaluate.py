@@ -15,6 +15,7 @@ from tensorwright.expr import (
     NUMPY,
     Compute,
     Decision,
+    Prepared,
     argmax_over,
     compute,
     evaluate,
@@ -28,6 +29,7 @@ from tensorwright.expr import (
     sum_over,
     topological_order,
 )
+from tensorwright.expr.evaluation import loop_box
 from tensorwright.expr.evaluation.contraction import find_product_sum
 from tensorwright.expr.evaluation.evaluate import evaluate_one
 from tensorwright.expr.refine import refine_axes
@@ -65,6 +67,36 @@ def test_every_path_gives_what_loops_give(name):
 )
 def test_sums_of_products_are_recognised(name, is_product):
     assert (find_product_sum(refine_axes(PROGRAMS[name])) is not None) == is_product
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_was_prepared_gives_the_same_for_any_values(name):
+    output = PROGRAMS[name]
+    steps = [Prepared(t) for t in topological_order(output) if isinstance(t, Compute)]
+    for seed in range(3):
+        inputs = inputs_of(output, seed)
+        if seed == 2:  # not row by row in memory
+            inputs = {each: np.asfortranarray(array) for each, array in inputs.items()}
+        arrays = dict(inputs)
+        for step in steps:
+            arrays[step.tensor] = step.value(arrays)
+        (expected,) = evaluate([output], inputs)
+        np.testing.assert_array_equal(arrays[output], expected)
+
+
+def test_where_a_prepared_tensor_reads_is_found_out_once(monkeypatch: pytest.MonkeyPatch):
+    output, counted = PROGRAMS["conv"], []
+    read = loop_box.read_affine
+    monkeypatch.setattr(loop_box, "read_affine", lambda *given: counted.append(1) or read(*given))
+    steps = [Prepared(t) for t in topological_order(output) if isinstance(t, Compute)]
+    counts = []
+    for seed in range(3):
+        arrays = dict(inputs_of(output, seed))
+        for step in steps:
+            arrays[step.tensor] = step.value(arrays)
+        counts.append(len(counted))
+    assert counts[0] > 0
+    assert counts[2] == counts[1] == counts[0]
 
 
 def test_only_the_taps_of_a_convolution_are_iterated():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from tensorwright.rewriting.dims import Dim, Extent
@@ -112,3 +114,12 @@ def test_facts_speak_of_extents_and_take_other_sizes() -> None:
     assert extents_in(fact) == (Extent("x", 0), Extent("y", 1))
     assert resized_fact(fact, lambda extent: extent.axis + 1) == AtLeast(3, 3)
     assert resized_fact(rank, lambda extent: 1) == rank
+
+
+def test_the_hash_of_a_term_is_kept_and_does_not_travel() -> None:
+    term, same = parse_term("relu(concat[1](?x, ?y))"), parse_term("relu(concat[1](?x, ?y))")
+    assert hash(term) == hash(same) == term._hash
+    copy = pickle.loads(pickle.dumps(term))
+    assert copy == term
+    assert not hasattr(copy, "_hash")  # texts hash otherwise in another process
+    assert {copy: 1}[term] == 1

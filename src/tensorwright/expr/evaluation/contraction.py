@@ -7,7 +7,7 @@ source, the coupled reduction axes are iterated one value at a time instead of c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -18,6 +18,7 @@ from tensorwright.base import DType
 from tensorwright.expr.evaluation.blocks import Spans, extent_of, spans_of
 from tensorwright.expr.evaluation.domain import Array, Domain
 from tensorwright.expr.evaluation.grid import Grid
+from tensorwright.expr.evaluation.loop_box import LoopBox
 from tensorwright.expr.evaluation.window import Span
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.index import Var
@@ -26,6 +27,7 @@ from tensorwright.expr.traversal import free_vars
 from tensorwright.expr.value import Apply, Load, Value, children, indices_of, loads_of
 
 _REPEAT = 2  # a view may repeat its source so often before coupled axes become taps
+_FEW_POINTS = 4096  # so few are copied out sooner than taps are iterated
 _MAX_TAPS = 4096
 
 
@@ -90,16 +92,30 @@ def product_bytes(plan: ProductSum, box: Spans) -> int:
     return total
 
 
+def product_boxes(plan: ProductSum, box: Spans) -> Iterator[LoopBox]:
+    """A box of the output with what is summed up, for each value of the taps."""
+    axes = spans_of(plan.axes)
+    for tap in product(*(range(extent_of(axis)) for axis in plan.taps)):
+        fixed = tuple(Span(a.var, t, t + 1) for a, t in zip(plan.taps, tap, strict=True))
+        yield LoopBox((*box, *axes, *fixed))
+
+
 def contract_box(
-    plan: ProductSum, box: Spans, arrays: Mapping[Any, Array], domain: Domain
+    plan: ProductSum,
+    box: Spans,
+    boxes: Iterable[LoopBox],
+    arrays: Mapping[Any, Array],
+    domain: Domain,
 ) -> Array:
-    """The sums on a box of the output, in the accumulator's type; no extent is zero."""
+    """The sums on a box of the output, in the accumulator's type; no extent is zero.
+
+    boxes  that with what is summed up, see `product_boxes`
+    """
     wide = domain.accumulator(Combiner.SUM, plan.dtype)
     outputs = tuple(span.var for span in box)
     total: Array | None = None
-    for tap in product(*(range(extent_of(axis)) for axis in plan.taps)):
-        fixed = tuple(Span(a.var, t, t + 1) for a, t in zip(plan.taps, tap, strict=True))
-        grid = Grid((*box, *spans_of(plan.axes), *fixed), arrays, domain)
+    for each in boxes:
+        grid = Grid(each, arrays, domain)
         operands = [
             _labelled(factor, used, grid, plan.dtype)
             for factor, used in zip(plan.factors, plan.used, strict=True)
@@ -114,11 +130,10 @@ def contract_box(
 
 def _labelled(factor: Value, used: frozenset[Var], grid: Grid, dtype: DType) -> _Labelled:
     """A factor on the grid, without the dimensions that it does not depend on."""
-    array = grid.value(factor)
-    spans = [span for span in grid.spans if span.var in used and span.extent > 1]
-    full = tuple(span.extent if span in spans else 1 for span in grid.spans)
-    array = np.broadcast_to(array, (1, *full)).reshape([span.extent for span in spans])
-    return _Labelled(tuple(span.var for span in spans), array, dtype)
+    array, part = grid.value(factor), grid.loop_box.part(factor, used)
+    if array.shape != part.full:
+        array = np.broadcast_to(array, part.full)
+    return _Labelled(part.labels, array.reshape(part.shape), dtype)
 
 
 def _contract(
@@ -222,7 +237,7 @@ def _taps(factor: Value, extents: Mapping[Var, int], reduced: frozenset[Var]) ->
         points = _count(tuple(extents[var] for var in free_vars(*load.indices) if var in extents))
         source = _count(tuple(n for n in load.source.shape if isinstance(n, int)))
         for var in sorted(coupled, key=lambda v: (extents[v], v.name)):
-            if points > _REPEAT * source and var not in chosen:
+            if points > max(_REPEAT * source, _FEW_POINTS) and var not in chosen:
                 chosen.add(var)
                 points //= max(extents[var], 1)
     return chosen

@@ -7,8 +7,8 @@ still too large.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,9 +23,16 @@ from tensorwright.expr.evaluation.blocks import (
     volume,
     working_bytes,
 )
-from tensorwright.expr.evaluation.contraction import contract_box, find_product_sum, product_bytes
+from tensorwright.expr.evaluation.contraction import (
+    ProductSum,
+    contract_box,
+    find_product_sum,
+    product_boxes,
+    product_bytes,
+)
 from tensorwright.expr.evaluation.domain import Array, Domain
 from tensorwright.expr.evaluation.grid import Grid
+from tensorwright.expr.evaluation.loop_box import LoopBox
 from tensorwright.expr.evaluation.numpy_domain import NUMPY
 from tensorwright.expr.evaluation.window import Span
 from tensorwright.expr.refine import refine_axes
@@ -109,15 +116,6 @@ def _read_input(tensor: Placeholder, inputs: Mapping[Placeholder, Array], domain
         raise refuse(str(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Context:
-    """What does not change while one tensor is filled."""
-
-    arrays: Mapping[Tensor, Array]
-    domain: Domain
-    limit_bytes: int
-
-
 def evaluate_one(
     tensor: Compute,
     arrays: Mapping[Tensor, Array],
@@ -126,24 +124,132 @@ def evaluate_one(
     products: bool = True,
 ) -> Array:
     """One tensor from the tensors that it reads; without `products` always block by block."""
+    return _filled(_plan(tensor, limit_bytes, products), arrays, domain)
+
+
+class Prepared:
+    """A tensor that is evaluated again and again: what does not depend on values is found out once.
+
+    Example:
+        >>> from tensorwright.expr import compute, placeholder
+        >>> x = placeholder("x", (2,))
+        >>> double = Prepared(compute("double", (2,), lambda i: x[i] + x[i]))
+        >>> double.value({x: np.ones(2, np.float32)})
+        array([2., 2.], dtype=float32)
+    """
+
+    def __init__(self, tensor: Compute) -> None:
+        self.tensor = tensor
+        plan = _plan(tensor, LIMIT_BYTES, products=True)
+        blocks = tuple(replace(block, boxes=tuple(block.boxes)) for block in plan.blocks)
+        self._plan = replace(plan, blocks=blocks)
+
+    def value(self, arrays: Mapping[Tensor, Array], domain: Domain = NUMPY) -> Array:
+        """The tensor from those that it reads, which are in the domain's storage.
+
+        Raises:  IndexError as `evaluate`.
+        """
+        return _filled(self._plan, arrays, domain)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A box of the output, with the boxes that it reads on: one for each part that is folded."""
+
+    spans: Spans
+    boxes: Iterable[LoopBox]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How a tensor is filled.
+
+    tensor  with finer axes      shape  of the result
+    plan    where it is a sum of products
+    blocks  none where it has no elements, or folds none: then it is the identity of its fold
+    """
+
+    tensor: Compute
+    shape: tuple[int, ...]
+    product: ProductSum | None
+    blocks: Iterable[_Block]
+
+
+def _plan(tensor: Compute, limit_bytes: int, products: bool) -> _Plan:
     shape = tuple(extent_of(axis) for axis in tensor.axes)
-    result = np.empty(shape, domain.storage(tensor.dtype))
+    reduction = tensor.reduction
+    if volume(spans_of(tensor.axes)) == 0 or (
+        reduction is not None and volume(spans_of(reduction.axes)) == 0
+    ):
+        return _Plan(tensor, shape, None, ())
+    finer = refine_axes(tensor)
+    product = find_product_sum(finer) if products else None
+    if product is not None:
+        point = tuple(Span(span.var, 0, 1) for span in spans_of(finer.axes))
+        if product_bytes(product, point) <= limit_bytes:
+            return _Plan(finer, shape, product, _product_blocks(finer, product, limit_bytes))
+    return _Plan(finer, shape, None, _value_blocks(finer, min(limit_bytes, _BLOCK_BYTES)))
+
+
+def _product_blocks(tensor: Compute, plan: ProductSum, limit: int) -> Iterator[_Block]:
+    for box in halves(spans_of(tensor.axes), partial(product_bytes, plan), limit):
+        yield _Block(box, product_boxes(plan, box))
+
+
+def _value_blocks(tensor: Compute, limit: int) -> Iterator[_Block]:
+    """Block by block; a fold is cut only where one point of the output is too large."""
+    cost = working_bytes(tensor.body)
+    folded = spans_of(tensor.reduce_axes)
+    for box in halves(spans_of(tensor.axes), partial(_joint_cost, cost, folded), limit):
+        pieces = halves(folded, partial(_joint_cost, cost, box), limit)
+        yield _Block(box, tuple(LoopBox((*box, *inner)) for inner in pieces))
+
+
+def _joint_cost(cost: Callable[[Spans], int], fixed: Spans, box: Spans) -> int:
+    return cost((*box, *fixed))
+
+
+def _filled(plan: _Plan, arrays: Mapping[Tensor, Array], domain: Domain) -> Array:
+    tensor = plan.tensor
+    result = np.empty(plan.shape, domain.storage(tensor.dtype))
     if result.size == 0:
         return result
     reduction = tensor.reduction
-    if reduction is not None and volume(spans_of(reduction.axes)) == 0:
+    if plan.blocks == ():
+        assert reduction is not None, "only a fold of nothing has no blocks"
         identity = identity_of(
             Combiner.MIN if reduction.combiner.is_arg else reduction.combiner, tensor.dtype
         )
         result[...] = domain.const(identity.value, identity.type)
         return result
-    finer = refine_axes(tensor)
-    target = result.reshape([extent_of(axis) for axis in finer.axes])
-    context = _Context(arrays, domain, limit_bytes)
+    target = result.reshape([extent_of(axis) for axis in tensor.axes])
     with np.errstate(all="ignore"):
-        if not products or not _fill_products(finer, target, context):
-            _fill_blocks(finer, target, context)
+        for block in plan.blocks:
+            _part(target, block.spans)[...] = _block_values(plan, block, arrays, domain)
     return result
+
+
+def _block_values(
+    plan: _Plan, block: _Block, arrays: Mapping[Tensor, Array], domain: Domain
+) -> Array:
+    """The tensor on one block, as an array of its shape."""
+    tensor, product = plan.tensor, plan.product
+    if product is not None:
+        total = contract_box(product, block.spans, block.boxes, arrays, domain)
+        return domain.cast(total, domain.accumulator(Combiner.SUM, product.dtype), product.dtype)
+    boxes = tuple(block.boxes)
+    reduction = tensor.reduction
+    if reduction is None:
+        return _shaped(Grid(boxes[0], arrays, domain).value(tensor.body), block.spans)
+    pieces = (_on_fold(tensor, block.spans, box, arrays, domain) for box in boxes)
+    if not reduction.combiner.is_arg:
+        return _fold_values(tensor, reduction, block.spans, pieces, domain)
+    if len(boxes) == 1:
+        axes = (1 + len(block.spans),)
+        found = domain.reduce(reduction.combiner, next(pieces), axes, tensor.body.dtype)
+        return _shaped(found, block.spans)
+    starts = [box.spans[len(block.spans)].start for box in boxes]
+    return _fold_positions(tensor, reduction, block.spans, zip(starts, pieces, strict=True), domain)
 
 
 def _part(target: Array, box: Spans) -> Array:
@@ -153,51 +259,16 @@ def _part(target: Array, box: Spans) -> Array:
     return part
 
 
-def _fill_products(tensor: Compute, target: Array, context: _Context) -> bool:
-    """Fill by matrix multiplications; False where that is not possible within the limit."""
-    plan = find_product_sum(tensor)
-    if plan is None:
-        return False
-    whole, limit, domain = spans_of(tensor.axes), context.limit_bytes, context.domain
-    if product_bytes(plan, tuple(Span(span.var, 0, 1) for span in whole)) > limit:
-        return False
-    wide = domain.accumulator(Combiner.SUM, plan.dtype)
-    for box in halves(whole, partial(product_bytes, plan), limit):
-        total = contract_box(plan, box, context.arrays, domain)
-        _part(target, box)[...] = domain.cast(total, wide, plan.dtype)
-    return True
-
-
-def _fill_blocks(tensor: Compute, target: Array, context: _Context) -> None:
-    """Fill block by block; a fold is cut only where one point of the output is too large."""
-    limit = min(context.limit_bytes, _BLOCK_BYTES)
-    cost = working_bytes(tensor.body)
-    folded = spans_of(tensor.reduce_axes)
-    reduction = tensor.reduction
-    for box in halves(spans_of(tensor.axes), partial(_joint_cost, cost, folded), limit):
-        if reduction is None:
-            values = Grid(box, context.arrays, context.domain).value(tensor.body)
-            _part(target, box)[...] = _shaped(values, box)
-            continue
-        pieces = tuple(halves(folded, partial(_joint_cost, cost, box), limit))
-        fold = _fold_positions if reduction.combiner.is_arg else _fold_values
-        _part(target, box)[...] = fold(tensor, reduction, box, pieces, context)
-
-
-def _joint_cost(cost: Callable[[Spans], int], fixed: Spans, box: Spans) -> int:
-    return cost((*box, *fixed))
-
-
 def _fold_values(
-    tensor: Compute, reduction: Reduction, box: Spans, pieces: Sequence[Spans], context: _Context
+    tensor: Compute, reduction: Reduction, box: Spans, pieces: Iterable[Array], domain: Domain
 ) -> Array:
     """The fold of the body over the pieces; no extent is zero."""
-    domain, dtype = context.domain, tensor.body.dtype
+    dtype = tensor.body.dtype
     wide = domain.accumulator(reduction.combiner, dtype)
     axes = tuple(range(1 + len(box), 1 + len(box) + len(reduction.axes)))
     total: Array | None = None
-    for inner in pieces:
-        body = domain.cast(_on_fold(tensor, box, inner, context), dtype, wide)
+    for piece in pieces:
+        body = domain.cast(piece, dtype, wide)
         part = domain.reduce(reduction.combiner, body, axes, wide)
         if total is None:
             total = part
@@ -208,21 +279,24 @@ def _fold_values(
 
 
 def _fold_positions(
-    tensor: Compute, reduction: Reduction, box: Spans, pieces: Sequence[Spans], context: _Context
+    tensor: Compute,
+    reduction: Reduction,
+    box: Spans,
+    pieces: Iterable[tuple[int, Array]],
+    domain: Domain,
 ) -> Array:
-    """The position of the first best value; pieces are compared through their best values."""
-    domain, dtype = context.domain, tensor.body.dtype
+    """The position of the first best value; pieces are compared through their best values.
+
+    pieces  each with the first position in it
+    """
+    dtype = tensor.body.dtype
     axis = 1 + len(box)
     best: Array | None = None
     position = np.zeros((), np.int64)
-    for inner in pieces:
-        body = _on_fold(tensor, box, inner, context)
-        found = domain.reduce(reduction.combiner, body, (axis,), dtype)
-        if len(pieces) == 1:
-            return _shaped(found, box)
-        place = domain.to_index(found)
+    for start, body in pieces:
+        place = domain.to_index(domain.reduce(reduction.combiner, body, (axis,), dtype))
         value = np.take_along_axis(body, np.expand_dims(place, axis), axis)
-        place = place + inner[0].start
+        place = place + start
         if best is None:
             best, position = value, place
             continue
@@ -233,11 +307,13 @@ def _fold_positions(
     return _shaped(domain.from_index(position, tensor.dtype), box)
 
 
-def _on_fold(tensor: Compute, box: Spans, inner: Spans, context: _Context) -> Array:
+def _on_fold(
+    tensor: Compute, box: Spans, loop_box: LoopBox, arrays: Mapping[Tensor, Array], domain: Domain
+) -> Array:
     """The body on a block, repeated along the folded axes that it does not depend on."""
-    body = Grid((*box, *inner), context.arrays, context.domain).value(tensor.body)
+    body = Grid(loop_box, arrays, domain).value(tensor.body)
     outer = body.shape[: 1 + len(box)] or (1,) * (1 + len(box))
-    return np.broadcast_to(body, (*outer, *(span.extent for span in inner)))
+    return np.broadcast_to(body, (*outer, *(span.extent for span in loop_box.spans[len(box) :])))
 
 
 def _shaped(values: Array, box: Spans) -> Array:

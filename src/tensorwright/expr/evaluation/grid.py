@@ -13,8 +13,8 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr.evaluation.domain import Array, Domain
+from tensorwright.expr.evaluation.loop_box import Choice, LoopBox, Reading
 from tensorwright.expr.evaluation.points import evaluate_condition, evaluate_index
-from tensorwright.expr.evaluation.window import Affine, Span, inner_box, read_affine, strided_view
 from tensorwright.expr.index import (
     Compare,
     Condition,
@@ -26,30 +26,29 @@ from tensorwright.expr.value import Apply, Cast, Const, FromIndex, Load, Select,
 
 
 class Grid:
-    """One box, evaluated; mutable (it remembers shared subexpressions), used inside one function.
+    """One box with arrays, evaluated; mutable (it remembers shared subexpressions), used inside one
+    function.
 
     Arrays come with one dimension per span, preceded by one of extent 1 so that none is a scalar;
     or, where nothing depends on a variable, without dimensions.
     """
 
-    def __init__(
-        self, spans: tuple[Span, ...], arrays: Mapping[Any, Array], domain: Domain
-    ) -> None:
-        self.spans = spans
-        self.rank = 1 + len(spans)
+    def __init__(self, loop_box: LoopBox, arrays: Mapping[Any, Array], domain: Domain) -> None:
+        self.loop_box = loop_box
         self._arrays = arrays
         self._domain = domain
-        self._all_spans = (Span(Var(""), 0, 1), *spans)
-        self._place = {span.var: position for position, span in enumerate(spans, 1)}
         self._shared: dict[tuple[int, bool], tuple[Value, Array]] = {}
+        self._has_read_elements = False
 
     def index(self, expression: Index, guarded: bool = False) -> Array | int:
         """An index expression as int64; `guarded` clamps what elements read outside a tensor."""
 
         def value_of(atom: Var | Element) -> Array:
             if isinstance(atom, Var):
-                return self._variable(atom)
-            return self._domain.to_index(self._gather(atom.source, atom.indices, guarded))
+                return self.loop_box.variable(atom)
+            element = self._element(atom, guarded)
+            self._has_read_elements = True
+            return element
 
         result: Array | int = evaluate_index(expression, value_of)
         return result
@@ -75,8 +74,8 @@ class Grid:
         match value:
             case Const(number, dtype):
                 return domain.const(number, dtype)
-            case Load(source, indices):
-                return self._load(source, indices, guarded)
+            case Load():
+                return self._load(value, guarded)
             case FromIndex(index, dtype):
                 return domain.from_index(np.asarray(self.index(index, guarded), np.int64), dtype)
             case Apply(fn, args):
@@ -85,67 +84,75 @@ class Grid:
                 return domain.cast(self.value(operand, guarded), operand.dtype, dtype)
             case Select(condition, then, otherwise):
                 if not isinstance(condition, ValueExpr):
-                    return self._branch(condition, then, otherwise, guarded)
+                    return self._branch(value, condition, guarded)
                 chosen = self.value(condition, guarded)
                 branches = self.value(then, guarded), self.value(otherwise, guarded)
                 return domain.select(chosen, *branches)
         assert_never(value)
 
-    def _branch(self, condition: Condition, then: Value, otherwise: Value, guarded: bool) -> Array:
+    def _branch(self, value: Select, condition: Condition, guarded: bool) -> Array:
         """Select by an index condition; a branch that is never taken is not evaluated."""
-        chosen = self.condition(condition, guarded)
-        if chosen.all():
-            return self.value(then, guarded)
-        if not chosen.any():
-            return self.value(otherwise, guarded)
+        chosen = self._choice(value, condition, guarded)
+        if chosen.always:
+            return self.value(value.then, guarded)
+        if chosen.never:
+            return self.value(value.otherwise, guarded)
+        then, otherwise = value.then, value.otherwise
         branches = self.value(then, guarded=True), self.value(otherwise, guarded=True)
-        return self._domain.select(chosen, *branches)
+        return self._domain.select(chosen.holds, *branches)
 
-    def _variable(self, var: Var) -> Array:
-        position = self._place.get(var)
-        if position is None:
-            raise ValueError(f"the variable {var} is bound by no axis")
-        span = self.spans[position - 1]
-        shape = [1] * self.rank
-        shape[position] = span.extent
-        return np.arange(span.start, span.stop, dtype=np.int64).reshape(shape)
+    def _choice(self, value: Select, condition: Condition, guarded: bool) -> Choice:
+        """Where a condition holds; found out once for a box where no element is read for it."""
+        key = (id(value), guarded)
+        found = self.loop_box.choices.get(key)
+        if found is not None:
+            return found[1]
+        self._has_read_elements = False
+        choice = Choice.of(self.condition(condition, guarded))
+        if not self._has_read_elements:
+            self.loop_box.choices[key] = value, choice
+        return choice
 
-    def _load(self, source: Any, indices: tuple[Index, ...], guarded: bool) -> Array:
+    def _load(self, load: Load, guarded: bool) -> Array:
         """A view where every index is affine and stays inside; a copy of what is inside; a gather.
 
         What a guarded load reads outside its tensor is zero or clamped: it is never chosen.
         """
-        array = self._arrays[source]
-        affine = read_affine(indices, self._place)
-        if affine is not None:
-            view = strided_view(array, affine, self._all_spans)
-            if view is not None:
-                return view
-            inner = inner_box(array.shape, affine, self._all_spans) if guarded else None
-            view = strided_view(array, affine, inner) if inner is not None else None
-            if inner is not None and view is not None:
-                return self._framed(view, inner, affine, source.dtype)
-        return self._gather(source, indices, guarded)
+        array = self._arrays[load.source]
+        reading = self.loop_box.reading(load, array.shape, guarded)
+        if reading is None:
+            return self._gather(load, guarded)
+        view = reading.view(array)
+        return view if reading.frame is None else self._framed(view, reading, load.source.dtype)
 
-    def _framed(
-        self, view: Array, inner: tuple[Span, ...], affine: list[Affine], dtype: DType
-    ) -> Array:
+    def _framed(self, view: Array, reading: Reading, dtype: DType) -> Array:
         """A view of the inner box with zeros around it."""
-        used = {place for index in affine for place, _ in index.scales}
-        shape = [s.extent if p in used else 1 for p, s in enumerate(self._all_spans)]
-        result = np.empty(shape, view.dtype)
+        assert reading.frame is not None, "only a view that is framed comes here"
+        result = np.empty(reading.frame.shape, view.dtype)
         result[...] = self._domain.const(0, dtype)
-        place = tuple(
-            slice(part.start - whole.start, part.stop - whole.start) if p in used else slice(None)
-            for p, (part, whole) in enumerate(zip(inner, self._all_spans, strict=True))
-        )
-        result[place] = view
+        result[reading.frame.place] = view
         return result
 
-    def _gather(self, source: Any, indices: tuple[Index, ...], guarded: bool) -> Array:
-        array = self._arrays[source]
+    def _gather(self, load: Load, guarded: bool) -> Array:
+        """The elements of a load; where they are is found out once where none are read for it."""
+        key = (id(load), guarded)
+        found = self.loop_box.gathers.get(key)
+        if found is not None:
+            return self._taken(load.source, found[1])
+        self._has_read_elements = False
+        places = self._places(load.source, load.indices, guarded)
+        if not self._has_read_elements:
+            self.loop_box.gathers[key] = load, places
+        return self._taken(load.source, places)
+
+    def _element(self, element: Element, guarded: bool) -> Array:
+        places = self._places(element.source, element.indices, guarded)
+        return self._domain.to_index(self._taken(element.source, places))
+
+    def _places(self, source: Any, indices: tuple[Index, ...], guarded: bool) -> tuple[Array, ...]:
+        """What some indices are at each point of the box."""
         places = []
-        for index, extent in zip(indices, array.shape, strict=True):
+        for index, extent in zip(indices, self._arrays[source].shape, strict=True):
             place = np.asarray(self.index(index, guarded), np.int64)
             if place.size and (int(place.min()) < 0 or int(place.max()) >= extent):
                 if not guarded:
@@ -153,9 +160,13 @@ class Grid:
                     where = f"{source.name}[{', '.join(map(str, indices))}]"
                     raise IndexError(f"{where}: index {index} reaches {bad}, extent is {extent}")
                 place = np.clip(place, 0, max(extent - 1, 0))
-            places.append(place)
-        shape = np.broadcast_shapes((1,) * self.rank, *(place.shape for place in places))
+            places.append(place.reshape(place.shape or (1,) * self.loop_box.rank))
+        return tuple(places)
+
+    def _taken(self, source: Any, places: tuple[Array, ...]) -> Array:
+        array, rank = self._arrays[source], (1,) * self.loop_box.rank
         if array.size == 0:  # every read is guarded, so no element is ever chosen
+            shape = np.broadcast_shapes(rank, *(place.shape for place in places))
             return np.broadcast_to(self._domain.const(0, source.dtype), shape)
-        found = array[tuple(place.reshape(place.shape or (1,) * self.rank) for place in places)]
-        return found.reshape(shape)
+        found = array[places]
+        return found.reshape(found.shape or rank)

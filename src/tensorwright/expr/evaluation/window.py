@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,7 @@ class Span:
     @property
     def extent(self) -> int:
         """How many values."""
-        return max(self.stop - self.start, 0)
+        return self.stop - self.start if self.stop > self.start else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def read_affine(indices: tuple[Index, ...], places: Mapping[Var, int]) -> list[A
     return found
 
 
-def strided_view(array: Array, indices: list[Affine], spans: tuple[Span, ...]) -> Array | None:
+def strided_view(array: Array, indices: Sequence[Affine], spans: tuple[Span, ...]) -> Array | None:
     """One dimension per span, of extent 1 where no index uses it; None where an index leaves."""
     strides = [0] * len(spans)
     shape = [1] * len(spans)

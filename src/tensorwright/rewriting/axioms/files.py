@@ -8,8 +8,7 @@ instances(load_axioms())          by name: {"relu-relu": (relu-relu,), ...}
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from tensorwright.rewriting.axioms.axiom import Axiom, parse_axioms
@@ -29,7 +28,11 @@ def load_axioms(names: tuple[str, ...] = AXIOM_FILES) -> tuple[Axiom, ...]:
     return tuple(found)
 
 
-def set_hash(axioms: Iterable[Axiom]) -> str:
-    """Eight hexadecimal digits that change when an axiom does; their order says nothing."""
+@lru_cache(maxsize=16)
+def set_hash(axioms: tuple[Axiom, ...]) -> str:
+    """Eight hexadecimal digits that change when an axiom does; their order says nothing.
+
+    Kept by the identity of the axioms, which do not change.
+    """
     lines = sorted({str(axiom) for axiom in axioms})
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]

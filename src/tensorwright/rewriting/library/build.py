@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tensorwright.processes import WorkerPool
 from tensorwright.rewriting.generate import Stage, generate_rules, presets_of
 from tensorwright.rewriting.library.files import LibraryRule, library_text, listed_rules
 from tensorwright.rewriting.prune import (
@@ -78,26 +79,28 @@ def build_library(
     tables: list[tuple[str, tuple[Stage, ...]]] = []
     failed: list[tuple[Rule, str]] = []
     names = {sides_key(rule): rule.name for rule in listed_rules("known")}
+    pool = WorkerPool(workers)  # one for all sources: its processes keep what they found out
 
     def add(origin: str, stages: Sequence[Stage], candidates: Sequence[Rule]) -> None:
         nonlocal kept
-        found = select_rules(candidates, workers, kept, verdicts, progress, names)
+        found = select_rules(candidates, workers, kept, verdicts, progress, names, pool=pool)
         new = found.kept[len(kept) :]
         tables.append((origin, (*stages, *stages_of(found, len(kept)))))
         rules.extend(LibraryRule(rule, origin) for rule in new)
         failed.extend([*((rule, "refuted") for rule in found.refuted), *found.unknown])
         kept = found.kept
 
-    add(SCHEMAS, (), listed_rules("schemas"))
-    add(CONSTANTS, (), listed_rules("constants"))
-    for part, max_operators in _parts(sources).items():
-        origin = f"{part}, up to {max_operators} operators"
-        say(f"{origin}:")
-        generated = generate_rules(part, max_operators, seed, say, workers=workers)
-        add(origin, generated.stages, generated.rules)
-    say(f"{KNOWN}:")
-    add(KNOWN, (), listed_rules("known"))
-    last = minimise_rules(kept, workers, verdicts)
+    with pool:
+        add(SCHEMAS, (), listed_rules("schemas"))
+        add(CONSTANTS, (), listed_rules("constants"))
+        for part, max_operators in _parts(sources).items():
+            origin = f"{part}, up to {max_operators} operators"
+            say(f"{origin}:")
+            generated = generate_rules(part, max_operators, seed, say, workers=workers)
+            add(origin, generated.stages, generated.rules)
+        say(f"{KNOWN}:")
+        add(KNOWN, (), listed_rules("known"))
+        last = minimise_rules(kept, workers, verdicts, pool=pool)
     tables.append(("together", (Stage("implied", len(last.kept), last.elapsed_s),)))
     remaining = {rule.name for rule in last.kept}
     rules = [each for each in rules if each.rule.name in remaining]

@@ -62,8 +62,11 @@ class Problem:
         return tuple(dict.fromkeys(extent for size in sizes for extent in atoms_of(size)))
 
 
+@lru_cache(maxsize=1024)
 def problems_of(rule: Rule) -> tuple[Problem, ...]:
     """The rule at each choice of ranks that fits it and whose assumptions are not absurd.
+
+    Kept for some rules: the same is evaluated and proved, and more general ones have it as a case.
 
     Raises:  UsageError for an unknown operator, and a condition on inputs that neither side has.
     """
@@ -90,10 +93,8 @@ def _problems(rule: Rule) -> Iterator[Problem]:
             continue
         if not _speaks_of_extents(facts, shapes):
             continue
-        for assumed in _cases((*facts, *typing.facts), typing.choices):
-            known = assume(assumed)
-            if known is not None:
-                yield Problem(rule, tuple(shapes.items()), assumed, known)
+        for assumed, known in _cases((*facts, *typing.facts), typing.choices):
+            yield Problem(rule, tuple(shapes.items()), assumed, known)
 
 
 def facts_of(rule: Rule) -> tuple[Fact, ...]:
@@ -103,9 +104,10 @@ def facts_of(rule: Rule) -> tuple[Fact, ...]:
 
 def _cases(
     facts: tuple[Fact, ...], choices: tuple[tuple[Size, Size], ...]
-) -> Iterator[tuple[Fact, ...]]:
-    """The facts with what decides each choice; together they cover all that fits."""
-    known = assume(dict.fromkeys(facts))
+) -> Iterator[tuple[tuple[Fact, ...], Assumptions]]:
+    """The facts with what decides each choice, and solved; together they cover all that fits."""
+    assumed = tuple(dict.fromkeys(facts))
+    known = assume(assumed)
     if known is None:
         return
     for place, (own, wanted) in enumerate(choices):
@@ -114,7 +116,7 @@ def _cases(
         for size in (wanted, 1):
             yield from _cases((*facts, Equal(own, size)), choices[place + 1 :])
         return
-    yield tuple(dict.fromkeys(facts))
+    yield assumed, known
 
 
 Ranks = dict[str, int]

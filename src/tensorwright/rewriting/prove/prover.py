@@ -14,6 +14,7 @@ import importlib
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from types import ModuleType
 
@@ -56,7 +57,7 @@ each."""
 
 def stamp_of(axioms: Sequence[Axiom] | None = None) -> str:
     """What a proved rule carries: the hash of the axioms and the version of the prover."""
-    return f"{set_hash(load_axioms() if axioms is None else axioms)}/{PROVER_VERSION}"
+    return f"{set_hash(load_axioms() if axioms is None else tuple(axioms))}/{PROVER_VERSION}"
 
 
 def stamped(outcome: Proved) -> Rule:
@@ -98,24 +99,17 @@ def prove(
     told = _told_by_axiom(rule, used)
     if told is not None:
         return told
-    problems = tuple(problem for case in cases_of(rule) for problem in problems_of(case))
-    if not problems:
-        return Unknown(rule, "there are no shapes at which both sides are well-typed")
-    tried = problems_to_evaluate(rule)
-    is_general = has_parameter_variables(rule)
-    found = refute(tried, _FEWEST if is_general else _FEW)
-    if found is not None:
-        return Refuted(rule, found)
-    if not has_values(tried) if tried else divides(rule):
-        return Unknown(rule, "a divisor seems to be zero whatever the inputs: nothing is compared")
+    looked_at = _looked_at(rule)
+    if not isinstance(looked_at, _Open):
+        return looked_at
+    problems, tried, is_general = looked_at.problems, looked_at.tried, has_parameter_variables(rule)
     search = _Proofs(used, limits, smt)
     parts: list[_Part] = []
     for problem in problems:
         part = search.part(problem)
         if isinstance(part, str):
-            if not is_general:
-                found = refute(tried, _MANY) or refute(tried, _MANY, _LARGE)
-            return Unknown(rule, part) if found is None else Refuted(rule, found)
+            again = None if is_general else refute(tried, _MANY) or refute(tried, _MANY, _LARGE)
+            return Unknown(rule, part) if again is None else Refuted(rule, again)
         parts.append(part)
     return Proved(
         rule=rule,
@@ -125,6 +119,29 @@ def prove(
         ranks=len(parts),
         resources=sum(part.resources for part in parts),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A rule that evaluation does not refute: what is to be proved, and where it was evaluated."""
+
+    problems: tuple[Problem, ...]
+    tried: tuple[Problem, ...]
+
+
+@lru_cache(maxsize=64)
+def _looked_at(rule: Rule) -> Refuted | Unknown | _Open:
+    """What evaluation says of a rule; kept, for one that is proved at last was tried before."""
+    problems = tuple(problem for case in cases_of(rule) for problem in problems_of(case))
+    if not problems:
+        return Unknown(rule, "there are no shapes at which both sides are well-typed")
+    tried = problems_to_evaluate(rule)
+    found = refute(tried, _FEWEST if has_parameter_variables(rule) else _FEW)
+    if found is not None:
+        return Refuted(rule, found)
+    if not has_values(tried) if tried else divides(rule):
+        return Unknown(rule, "a divisor seems to be zero whatever the inputs: nothing is compared")
+    return _Open(problems, tried)
 
 
 def problems_to_evaluate(rule: Rule) -> tuple[Problem, ...]:
@@ -164,6 +181,7 @@ class _Proofs:
         self._limits = limits
         self._smt = smt
         self._known: dict[Rule, _Part | str] = {}
+        self._is_ground = False  # whether Z3 once found no proof with quantifiers
 
     def part(self, problem: Problem) -> _Part | str:
         """The proof at one choice of ranks, or why there is none."""
@@ -208,7 +226,8 @@ class _Proofs:
         chains = chains_of(found.runner, found.goal, problem.known)
         if self._smt is None:
             return _part_of(instances, chains, 0)
-        answer = self._smt.prove_with_z3(problem, instances)
+        answer = self._smt.prove_with_z3(problem, instances, ground_first=self._is_ground)
+        self._is_ground |= answer.is_ground
         if not answer.is_proved:
             return f"Z3 did not confirm the proof: {answer.reason} ({ranks})"
         return _part_of(instances, chains, answer.resources)

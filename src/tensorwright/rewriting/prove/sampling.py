@@ -8,9 +8,9 @@ a sample                          x (2, 3), y (3, 1), z (2, 1)
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from tensorwright.rewriting.dims import Extent, Size, atoms_of, value_of
+from tensorwright.rewriting.dims import Extent, Shape, Size, value_of
 from tensorwright.rewriting.meaning import infer_shapes
 from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_of
 from tensorwright.rewriting.prove.problem import Problem
@@ -40,9 +40,10 @@ def sample_shapes(
     solved = {extent for extent, _ in problem.known.solved}
     free = tuple(extent for extent in problem.extents if extent not in solved)
     seen: set[tuple[tuple[str, IntShape], ...]] = set()
+    solved_shapes = [(name, tuple(map(problem.known.normal, s))) for name, s in problem.shapes]
     for _ in range(tries):
         values: dict[Extent, Size] = {extent: chance.randint(1, largest) for extent in free}
-        shapes = shapes_at(problem, values)
+        shapes = _at(solved_shapes, values)
         if shapes is None or tuple(shapes.items()) in seen:
             continue
         seen.add(tuple(shapes.items()))
@@ -57,13 +58,18 @@ def kernel_inputs(rule: Rule) -> set[str]:
 
 def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:
     """The shapes of the inputs where free extents have these values; None where they do not fit."""
+    solved = [(name, tuple(map(problem.known.normal, shape))) for name, shape in problem.shapes]
+    return _at(solved, values)
+
+
+def _at(solved: Iterable[tuple[str, Shape]], values: Mapping[Extent, Size]) -> Shapes | None:
+    """Shapes in terms of free extents that have values; None where one is no extent."""
     shapes: Shapes = {}
-    for name, shape in problem.shapes:
+    for name, shape in solved:
         extents: list[int] = []
-        for extent in shape:
-            normal = problem.known.normal(extent)
+        for size in shape:
             try:
-                value = value_of(normal, {a: values[a] for a in atoms_of(normal)})
+                value = value_of(size, values)
             except ZeroDivisionError:
                 return None
             if not isinstance(value, int) or value < 1:

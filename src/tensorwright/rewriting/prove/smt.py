@@ -22,13 +22,15 @@ This module needs the extra `prove`; `prover.py` loads it by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import z3
 
 from tensorwright.rewriting.dims import Dim, Extent, Quotient, Shape, Size, atoms_of
+from tensorwright.rewriting.egraph import Rewrite
 from tensorwright.rewriting.meaning import infer, symbolic_shape
 from tensorwright.rewriting.operators import is_open_word, operator_named
 from tensorwright.rewriting.prove.instances import (
@@ -65,12 +67,14 @@ class SmtAnswer:
     core       the names of the axioms in the unsatisfiable core, sorted
     resources  what Z3 counted; the same on every machine
     reason     why there is no answer, else ""
+    is_ground  whether the axioms were asserted for some tensors alone
     """
 
     is_proved: bool
     core: tuple[str, ...]
     resources: int
     reason: str = ""
+    is_ground: bool = False
 
 
 Names = Mapping[str, Any]
@@ -178,18 +182,92 @@ class _Encoder:
 
 
 def prove_with_z3(
-    problem: Problem, instances: Iterable[Instance], rlimit: int = RLIMIT
+    problem: Problem,
+    instances: Iterable[Instance],
+    rlimit: int = RLIMIT,
+    *,
+    ground_first: bool = False,
 ) -> SmtAnswer:
     """Prove a rule at given ranks from the axioms of some instances, quantified again if possible.
 
-    rlimit  for the attempt with quantifiers
+    What was asked before but for the words in it, `relu` for `none`, is answered the same.
+
+    rlimit        for the attempt with quantifiers
+    ground_first  whether that comes second: where it fails, it takes long
     """
     used = tuple(instances)
-    answer = _attempt(problem, used, rlimit, is_ground=False)
-    if answer.is_proved:
-        return answer
-    again = _attempt(problem, used, GROUND_RLIMIT, is_ground=True)
-    return replace(again, resources=answer.resources + again.resources)
+    key = (_question(problem, used), rlimit, ground_first)
+    answer = _ANSWERS.get(key)
+    if answer is None:
+        if len(_ANSWERS) >= _KEPT_ANSWERS:
+            _ANSWERS.pop(next(iter(_ANSWERS)))
+        answer = _ANSWERS[key] = _decided(problem, used, rlimit, ground_first=ground_first)
+    return answer
+
+
+_ANSWERS: dict[Hashable, SmtAnswer] = {}
+_KEPT_ANSWERS = 1024
+
+
+def _decided(
+    problem: Problem, used: tuple[Instance, ...], rlimit: int, *, ground_first: bool
+) -> SmtAnswer:
+    attempts = ((GROUND_RLIMIT, True), (rlimit, False))
+    spent = 0
+    for limit, is_ground in attempts if ground_first else reversed(attempts):
+        answer = _attempt(problem, used, limit, is_ground=is_ground)
+        spent += answer.resources
+        if answer.is_proved:
+            break
+    return replace(answer, resources=spent)
+
+
+def _question(problem: Problem, used: tuple[Instance, ...]) -> Hashable:
+    """All that an attempt depends on, words numbered as they come but for those of the axioms.
+
+    Theorem.  Questions that are equal so have the same answer.  Proof: Z3 is told numbers for
+    words, in the order in which they come (`_Encoder.param`); words that no axiom names only need
+    to be equal or not.
+    """
+    named = frozenset[str]().union(*(_words_of(each.rewrite) for each in used))
+    words: dict[str, int] = {}
+
+    def param(value: Param) -> Hashable:
+        if not isinstance(value, str) or value in named or is_open_word(value):
+            return value
+        return "word", words.setdefault(value, len(words))
+
+    def term(each: Term) -> Hashable:
+        if isinstance(each, Input):
+            return each.name
+        return each.operator, tuple(map(param, each.params)), tuple(map(term, each.args))
+
+    def instance(each: Instance) -> Hashable:
+        listed = ((n, v if isinstance(v, tuple) else (v,)) for n, v in each.params)
+        return (
+            each.rewrite,
+            each.ranks,
+            tuple((name, term(arg)) for name, arg in each.args),
+            tuple((name, tuple(map(param, values))) for name, values in listed),
+            term(each.left),
+            term(each.right),
+        )
+
+    return (
+        problem.shapes,
+        problem.facts,
+        problem.known.quotients,
+        tuple(map(term, (*problem.rule.left, *problem.rule.right))),
+        tuple(map(instance, used)),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _words_of(rewrite: Rewrite) -> frozenset[str]:
+    """The words that an axiom names."""
+    terms = (pattern.term for trigger in rewrite.triggers for pattern in trigger.patterns)
+    applied = applications(*rewrite.rule.left, *rewrite.rule.right, *terms)
+    return frozenset(param for each in applied for param in each.params if isinstance(param, str))
 
 
 def _attempt(
@@ -225,7 +303,7 @@ def _attempt(
     differ = [encoder.term(a, names) != encoder.term(b, names) for a, b in pairs]
     solver.add(z3.Or(differ))
     solver.add(*encoder.open_numbers)
-    return _answer(solver, labels)
+    return replace(_answer(solver, labels), is_ground=is_ground)
 
 
 def _answer(solver: Any, labels: Mapping[str, str]) -> SmtAnswer:

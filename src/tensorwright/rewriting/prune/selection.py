@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -107,6 +107,7 @@ def select_rules(
     progress: Callable[[Progress], None] = lambda each: None,
     names: Mapping[str, str] = MappingProxyType({}),
     patience_s: float = 300.0,
+    pool: WorkerPool | None = None,
 ) -> Selection:
     """Keep the proved rules among candidates that those kept before do not imply.
 
@@ -115,12 +116,13 @@ def select_rules(
     kept      rules that are there already; the result has them first
     verdicts  where answers are kept as they come, so that a run that was stopped goes on
     names     of rules by `sides_key`; the others get systematic names
+    pool      processes that are there already, instead of so many workers
 
     Raises:  MachineError where Z3 is missing; OutputError where verdicts cannot be written.
     """
     ordered = sorted(filter(_has_tensors, candidates), key=selection_order)
-    with WorkerPool(workers) as pool, closing(Verdicts(verdicts)) as store:
-        selector = _Selector(kept, store, pool, patience_s, progress, len(ordered), names)
+    with _processes(workers, pool) as processes, closing(Verdicts(verdicts)) as store:
+        selector = _Selector(kept, store, processes, patience_s, progress, len(ordered), names)
         for start in range(0, len(ordered), BATCH):
             selector.batch(ordered[start : start + BATCH])
         selector.minimise(len(kept))
@@ -135,16 +137,27 @@ def _has_tensors(rule: Rule) -> bool:
 
 
 def minimise_rules(
-    rules: Sequence[Rule], workers: int = 2, verdicts: Path | None = None, patience_s: float = 300.0
+    rules: Sequence[Rule],
+    workers: int = 2,
+    verdicts: Path | None = None,
+    patience_s: float = 300.0,
+    pool: WorkerPool | None = None,
 ) -> Selection:
     """Leave out proved rules that others of no more operators imply, the last ones first.
 
+    pool  processes that are there already, instead of so many workers
+
     Raises:  OutputError where verdicts cannot be written.
     """
-    with WorkerPool(workers) as pool, closing(Verdicts(verdicts)) as store:
-        selector = _Selector(rules, store, pool, patience_s)
+    with _processes(workers, pool) as processes, closing(Verdicts(verdicts)) as store:
+        selector = _Selector(rules, store, processes, patience_s)
         selector.minimise(0)
     return selector.result()
+
+
+def _processes(workers: int, pool: WorkerPool | None) -> AbstractContextManager[WorkerPool]:
+    """Processes of its own, or those that stay after it."""
+    return WorkerPool(workers) if pool is None else nullcontext(pool)
 
 
 class _Selector:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
+from itertools import combinations_with_replacement
+
 from tensorwright.base import DType
 from tensorwright.expr import Fn
-from tensorwright.rewriting.assumptions import assume
+from tensorwright.rewriting import assumptions
+from tensorwright.rewriting.assumptions import Assumptions, assume
 from tensorwright.rewriting.axioms import parse_axioms
-from tensorwright.rewriting.dims import parse_size
+from tensorwright.rewriting.dims import Size, parse_size
 from tensorwright.rewriting.prove.saturate import within_reach
 from tensorwright.rewriting.prove.validation.polynomials import Polynomials
 from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact
@@ -118,3 +122,24 @@ def test_what_divides_each_other_is_equal() -> None:
     known = assume([Divides(a, 1)])
     assert known is not None
     assert known.entails(Equal(a, 1))
+
+
+def test_what_is_skipped_for_its_number_is_not_known_to_be_positive() -> None:
+    """Against the rule without the short cut, over random sizes and bounds."""
+    chance = random.Random(5)
+    atoms = [parse_size(text) for text in ("x.0", "x.1", "y.0", "x.0*y.0", "(x.1 - 2) // 2")]
+
+    def any_size() -> Size:
+        return sum((chance.randint(-2, 2) * each for each in chance.sample(atoms, 2)), start=0)
+
+    answers = []
+    for _ in range(400):
+        bounds = tuple(any_size() + chance.randint(-2, 2) for _ in range(3))
+        gap = any_size() + chance.randint(-3, 3)
+        known = Assumptions(positive=bounds)
+        sums = [0, *bounds, *(a + b for a, b in combinations_with_replacement(bounds, 2))]
+        if assumptions._cleared(gap) is None:
+            expected = any(assumptions._is_nonnegative(gap - each) for each in sums)
+            assert known._is_nonnegative(gap) == expected
+            answers.append(expected)
+    assert 20 < sum(answers) < len(answers) - 20

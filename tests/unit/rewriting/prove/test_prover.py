@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tensorwright.rewriting import evaluate_terms
 from tensorwright.rewriting.axioms import load_axioms
-from tensorwright.rewriting.library import listed_rules
+from tensorwright.rewriting.egraph import Limits
+from tensorwright.rewriting.library import listed_rules, load_library
 from tensorwright.rewriting.prove import (
     Proved,
     Refuted,
@@ -20,6 +22,8 @@ from tensorwright.rewriting.prove import (
     problems_of,
     prove,
     prove_all,
+    prover,
+    smt,
     stamp_of,
     stamped,
 )
@@ -176,3 +180,57 @@ def test_unproved_candidates_are_grouped_by_what_they_lack() -> None:
     texts = [(term_text(g.rule.left[0]), len(g.candidates)) for g in groups]
     assert texts[0][0] == "tanh(relu(?x1))"
     assert sum(count for _, count in texts) == 3
+
+
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of each question to Z3, whether it was about some tensors alone."""
+    asked: list[bool] = []
+    attempt = smt._attempt
+
+    def counted(*given: Any, is_ground: bool) -> smt.SmtAnswer:
+        asked.append(is_ground)
+        return attempt(*given, is_ground=is_ground)
+
+    monkeypatch.setattr(smt, "_attempt", counted)
+    monkeypatch.setattr(smt, "_ANSWERS", {})
+    return asked
+
+
+def test_questions_that_differ_in_words_have_one_answer(attempts: list[bool]) -> None:
+    text = "conv2d[1, 1, same, WORD](concat[0](?x, ?y), ?w) == concat[0]"
+    text += "(conv2d[1, 1, same, WORD](?x, ?w), conv2d[1, 1, same, WORD](?y, ?w))"
+    found = []
+    for word in ("none", "relu"):
+        outcome = prove(parse_rule(text.replace("WORD", word)))
+        assert isinstance(outcome, Proved)
+        found.append((outcome.axioms, outcome.resources, len(attempts)))
+    assert found[0] == found[1]
+    assert attempts == [False]
+
+
+def test_words_that_an_axiom_names_are_told_apart(attempts: list[bool]) -> None:
+    for word, other in (("same", "valid"), ("valid", "same")):
+        text = f"conv2d[1, 1, {word}, none](?x, ?w) == conv2d[1, 1, {other}, none](?x, ?w)"
+        asked = len(attempts)
+        assert isinstance(prove(parse_rule(f"{text} if w.2 = 1 and w.3 = 1")), Proved)
+        assert len(attempts) > asked
+
+
+def test_what_z3_found_no_proof_for_with_quantifiers_is_asked_without_them_first(
+    attempts: list[bool],
+) -> None:
+    rule = next(each.rule for each in load_library() if each.rule.name == "pad-into-conv")
+    assert isinstance(prove(rule), Proved)
+    assert attempts[:2] == [False, True]
+    assert set(attempts[2:]) <= {True}
+
+
+def test_a_rule_that_was_tried_is_not_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+    monkeypatch.setattr(prover, "refute", lambda *given: counted.append(1))
+    rule = parse_rule("relu(relu(relu(relu(?x)))) == relu(?x)")
+    few = Limits(rounds=4, nodes=800, matches=100)
+    assert isinstance(prove(rule, limits=few, confirm=False), Proved)
+    assert isinstance(prove(rule), Proved)
+    assert counted == [1]

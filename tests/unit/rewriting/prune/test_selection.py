@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tensorwright.processes import WorkerPool
 from tensorwright.rewriting import Rule, parse_rules, rule_text
 from tensorwright.rewriting.prove import stamp_of
 from tensorwright.rewriting.prune import (
@@ -135,3 +136,13 @@ def test_rules_that_imply_each_other_are_not_both_dropped() -> None:
         )
     )
     assert [rule.name for rule in minimise_rules(rules, workers=1).kept] == ["first", "second"]
+
+
+def test_processes_that_are_there_serve_several_selections(selection: Selection) -> None:
+    with WorkerPool(1) as pool:
+        first = select_rules(CANDIDATES, pool=pool)
+        pids = [child.pid for child in pool._children]
+        again = select_rules(CANDIDATES, pool=pool)
+        least = minimise_rules(first.kept, pool=pool)
+        assert [child.pid for child in pool._children] == pids
+    assert texts(first.kept) == texts(again.kept) == texts(least.kept) == texts(selection.kept)

@@ -1,0 +1,198 @@
+"""A box of loop variables, with what does not depend on the values read there.
+
+x[i + 1, j] on the box i in 0..3, j in 0..8      a view of x: where it begins, shape and strides
+i + 1 < 3 on that box                            an array of bools
+LoopBox(box)                                      keeps both, for all arrays that x ever is
+
+A tensor that is evaluated again and again has the same boxes each time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tensorwright.expr.evaluation.domain import Array
+from tensorwright.expr.evaluation.window import (
+    Affine,
+    Span,
+    inner_box,
+    read_affine,
+    strided_view,
+)
+from tensorwright.expr.index import Var
+from tensorwright.expr.value import Load, Value
+
+_PLAIN = "biuf"  # kinds of numbers whose arrays can be seen as memory
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where a view stands in an array that is larger.
+
+    shape  of the larger array    place  of the view in it
+    """
+
+    shape: tuple[int, ...]
+    place: tuple[slice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Affine indices on a box, for a tensor of one shape.
+
+    spans    on which they stay inside
+    offset   of the first element; `shape` and `strides` of the view, in elements where the source
+             lies in memory row by row
+    frame    where the view stands if the box is larger, else None
+    """
+
+    indices: tuple[Affine, ...]
+    spans: tuple[Span, ...]
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    frame: Frame | None
+
+    def view(self, array: Array) -> Array:
+        """What is read of an array."""
+        if array.flags.c_contiguous and array.dtype.kind in _PLAIN:
+            size = array.itemsize
+            strides = [size * stride for stride in self.strides]
+            return np.ndarray(self.shape, array.dtype, array, self.offset * size, strides)
+        view = strided_view(array, self.indices, self.spans)
+        assert view is not None, "the indices stay inside on these spans"
+        return view
+
+
+@dataclass(slots=True)
+class Choice:
+    """A condition on indices at each point of a box; `always` and `never` are of all of them."""
+
+    holds: Array
+    always: bool
+    never: bool
+
+    @staticmethod
+    def of(holds: Array) -> Choice:
+        """The answers with what they have in common."""
+        return Choice(holds, bool(holds.all()), not holds.any())
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The dimensions of a box on which a factor depends, those of extent 1 left out.
+
+    labels  their variables
+    full    the shape on the whole box, 1 where it does not depend on the dimension
+    shape   along these dimensions alone
+    """
+
+    labels: tuple[Var, ...]
+    full: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+class LoopBox:
+    """A box, whose findings are kept by the nodes (objects) that they are of.
+
+    choices, gathers  of selects, and of loads that are no views; each with its node, so that the id
+                      of the node stays its own
+    """
+
+    def __init__(self, spans: tuple[Span, ...]) -> None:
+        self.spans = spans
+        self.rank = 1 + len(spans)
+        self.all_spans = (Span(Var(""), 0, 1), *spans)
+        self.place = {span.var: position for position, span in enumerate(spans, 1)}
+        self.choices: dict[tuple[int, bool], tuple[Value, Choice]] = {}
+        self.gathers: dict[tuple[int, bool], tuple[Load, tuple[Array, ...]]] = {}
+        self._parts: dict[int, tuple[Value, Part]] = {}
+        self._readings: dict[tuple[int, bool], tuple[Load, Reading | None]] = {}
+        self._variables: dict[Var, Array] = {}
+
+    def variable(self, var: Var) -> Array:
+        """The values of a variable along its own dimension.
+
+        Raises:  ValueError for one that no axis binds.
+        """
+        found = self._variables.get(var)
+        if found is None:
+            position = self.place.get(var)
+            if position is None:
+                raise ValueError(f"the variable {var} is bound by no axis")
+            span = self.spans[position - 1]
+            shape = [1] * self.rank
+            shape[position] = span.extent
+            found = np.arange(span.start, span.stop, dtype=np.int64).reshape(shape)
+            self._variables[var] = found
+        return found
+
+    def part(self, factor: Value, used: frozenset[Var]) -> Part:
+        """On which dimensions a factor depends that has some variables."""
+        found = self._parts.get(id(factor))
+        if found is None:
+            spans = [span for span in self.spans if span.var in used and span.extent > 1]
+            part = Part(
+                tuple(span.var for span in spans),
+                (1, *(span.extent if span in spans else 1 for span in self.spans)),
+                tuple(span.extent for span in spans),
+            )
+            found = self._parts[id(factor)] = factor, part
+        return found[1]
+
+    def reading(self, load: Load, shape: tuple[int, ...], guarded: bool) -> Reading | None:
+        """How a load reads a tensor of a shape as a view; None where it cannot.
+
+        guarded  whether what it reads outside is never chosen
+        """
+        key = (id(load), guarded)
+        found = self._readings.get(key)
+        if found is None:
+            found = self._readings[key] = load, self._read(load, shape, guarded)
+        return found[1]
+
+    def _read(self, load: Load, shape: tuple[int, ...], guarded: bool) -> Reading | None:
+        affine = read_affine(load.indices, self.place)
+        if affine is None:
+            return None
+        found = _reading(tuple(affine), shape, self.all_spans, None)
+        if found is not None or not guarded:
+            return found
+        inner = inner_box(shape, affine, self.all_spans)
+        if inner is None:
+            return None
+        used = {place for index in affine for place, _ in index.scales}
+        frame = Frame(
+            tuple(s.extent if p in used else 1 for p, s in enumerate(self.all_spans)),
+            tuple(
+                slice(part.start - whole.start, part.stop - whole.start)
+                if p in used
+                else slice(None)
+                for p, (part, whole) in enumerate(zip(inner, self.all_spans, strict=True))
+            ),
+        )
+        return _reading(tuple(affine), shape, inner, frame)
+
+
+def _reading(
+    indices: tuple[Affine, ...],
+    shape: tuple[int, ...],
+    spans: tuple[Span, ...],
+    frame: Frame | None,
+) -> Reading | None:
+    """The view on some spans; None where an index leaves the tensor."""
+    steps = [0] * len(spans)
+    extents = [1] * len(spans)
+    offset, stride = 0, 1
+    for index, extent in zip(reversed(indices), reversed(shape), strict=True):
+        low, high = index.ends(spans)
+        if low < 0 or high >= extent:
+            return None
+        offset += index.first(spans) * stride
+        for place, scale in index.scales:
+            steps[place] += scale * stride
+            extents[place] = spans[place].extent
+        stride *= extent
+    return Reading(indices, spans, offset, tuple(extents), tuple(steps), frame)
