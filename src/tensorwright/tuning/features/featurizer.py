@@ -23,6 +23,7 @@ from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.curve import intensity_curves
 from tensorwright.tuning.features.formulas import StatementFormulas, formulas_of
 from tensorwright.tuning.features.names import BUFFER_FIELDS, BUFFERS, CURVE_POINTS, FEATURE_NAMES
+from tensorwright.tuning.features.source import PlansBySketch
 from tensorwright.tuning.space.sketch import Sketch
 
 _PLACES = {name: n for n, name in enumerate(FEATURE_NAMES)}
@@ -135,7 +136,7 @@ class Featurizer:
     def __init__(self, state: ScheduleState, target: Target) -> None:
         self.state = state
         self.target = target
-        self._plans: dict[Trace, Plan] = {}
+        self._plans: PlansBySketch[Plan] = PlansBySketch()
         self._graph = ColumnGraph()
         finalize(self, self._graph.clear)
 
@@ -144,10 +145,11 @@ class Featurizer:
 
         The steps of a sketch have been checked when it was built.
         """
-        if sketch.trace not in self._plans:
-            with without_collection():
-                self._plans[sketch.trace] = Plan(lower_sketch(self.state, sketch), self._graph)
-        return self._plans[sketch.trace]
+        return self._plans.get(sketch, self._make_plan)
+
+    def _make_plan(self, sketch: Sketch) -> Plan:
+        with without_collection():
+            return Plan(lower_sketch(self.state, sketch), self._graph)
 
     def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> Features:
         """The features of candidates of a sketch.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 from tensorwright.schedule import Trace
 from tensorwright.tuning.features.cell_tables import Features
 from tensorwright.tuning.space.sketch import Sketch
+
+PlanT = TypeVar("PlanT")
 
 
 class FeatureSource(Protocol):
@@ -26,3 +29,24 @@ class FeatureSource(Protocol):
 
         Raises:  TensorwrightError for a trace that cannot be described.
         """
+
+
+class PlansBySketch(Generic[PlanT]):
+    """What was worked out for sketches; mutable.
+
+    Sketches of equal traces share it.  One that is asked for again is known by itself: to compare
+    traces takes longer than to describe a few candidates.
+    """
+
+    def __init__(self) -> None:
+        self._by_trace: dict[Trace, PlanT] = {}
+        self._by_identity: dict[int, tuple[Sketch, PlanT]] = {}  # it keeps them alive
+
+    def get(self, sketch: Sketch, make: Callable[[Sketch], PlanT]) -> PlanT:
+        """The plan of a sketch, made if it is the first of its trace."""
+        known = self._by_identity.get(id(sketch))
+        if known is None:
+            if sketch.trace not in self._by_trace:
+                self._by_trace[sketch.trace] = make(sketch)
+            known = self._by_identity[id(sketch)] = (sketch, self._by_trace[sketch.trace])
+        return known[1]

@@ -49,6 +49,7 @@ class Choice:
     default: tuple[int, ...]
     kind: Kind = Kind.TILE
     node: str = ""
+    _table: NDArray[np.int64] | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -64,12 +65,17 @@ class Choice:
 
     @property
     def table(self) -> NDArray[np.int64]:
-        """The rows as an array (rows, names)."""
-        return _table(self.values)
+        """The rows as an array (rows, names); kept, since to look it up by the rows takes longer
+        than to use it.
+        """
+        if self._table is None:
+            object.__setattr__(self, "_table", _table_of(self.values))
+        assert self._table is not None, "it has just been made"
+        return self._table
 
 
 @lru_cache(maxsize=4096)
-def _table(values: tuple[tuple[int, ...], ...]) -> NDArray[np.int64]:
+def _table_of(values: tuple[tuple[int, ...], ...]) -> NDArray[np.int64]:
     found = np.array(values, np.int64)
     found.setflags(write=False)
     return found

@@ -15,6 +15,7 @@ from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.featurizer import lower_sketch
 from tensorwright.tuning.features.loops.loop_kernel import LoopFormula
 from tensorwright.tuning.features.loops.loop_plan import LoopPlan
+from tensorwright.tuning.features.source import PlansBySketch
 from tensorwright.tuning.space.sketch import Sketch
 
 
@@ -24,17 +25,17 @@ class LoopFeatures:
     def __init__(self, state: ScheduleState, formula: LoopFormula) -> None:
         self._state = state
         self._formula = formula
-        self._plans: dict[Trace, LoopPlan] = {}
+        self._plans: PlansBySketch[LoopPlan] = PlansBySketch()
         self._graph = ColumnGraph()
         finalize(self, self._graph.clear)
 
     def plan(self, sketch: Sketch) -> LoopPlan:
         """The loops of a sketch, lowered once with its decisions open."""
-        if sketch.trace not in self._plans:
-            with without_collection():
-                program = lower_sketch(self._state, sketch)
-                self._plans[sketch.trace] = LoopPlan(program, self._graph)
-        return self._plans[sketch.trace]
+        return self._plans.get(sketch, self._make_plan)
+
+    def _make_plan(self, sketch: Sketch) -> LoopPlan:
+        with without_collection():
+            return LoopPlan(lower_sketch(self._state, sketch), self._graph)
 
     def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> Features:
         """As `FeatureSource.of_sketch`."""
