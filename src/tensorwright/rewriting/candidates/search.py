@@ -47,7 +47,7 @@ from tensorwright.rewriting.networks import (
     write_outline,
 )
 
-_SATURATED = 0.4
+_SATURATED = 0.5
 """Of the time, until saturation ends where backtracking comes after it ..."""
 _SEARCHED = 0.75
 """... and until searches end: the rest is for prices."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.unit.test_graph_search import chain_of_products
 
-from tensorwright.base import Target
-from tensorwright.graph import Graph, simplify
+from tensorwright.base import DType, Target
+from tensorwright.graph import Graph, GraphBuilder, simplify
 from tensorwright.pipeline import open_pricing
 from tensorwright.rewriting import parse_rules
 from tensorwright.rewriting.candidates import (
+    Candidates,
     CandidateSearch,
     CostKind,
     SearchKind,
@@ -21,6 +23,7 @@ from tensorwright.rewriting.networks import (
     NetworkExtraction,
     PricedKernel,
     ProgramPrices,
+    TypedOperator,
     choice_of,
     network_rules,
     read_network,
@@ -69,6 +72,53 @@ def test_an_interrupt_hands_back_what_was_found() -> None:
     limits = [stop.limit for stop in found.stops.values() if isinstance(stop, BudgetSpent)]
     assert limits == ["interrupt", "interrupt"]
     assert found.found
+
+
+class Counted(ProgramPrices):
+    """Prices that count the graphs and the single operators of which they are asked."""
+
+    graphs = 0
+    operators = 0
+
+    def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...] | None:
+        self.graphs += 1
+        return ProgramPrices.kernels_of(self, graph)
+
+    def seconds(self, use: TypedOperator) -> float:
+        self.operators += 1
+        return ProgramPrices.seconds(self, use)
+
+
+def counted(graph: Graph, how: CandidateSearch) -> tuple[Counted, Candidates]:
+    """What a search asked, and what it found."""
+    usual = prices()
+    asked = Counted(usual.target, usual.pricing)
+    network = read_network(simplify(graph), with_proofs=True)
+    return asked, find_candidates(network, RULES, asked, how)
+
+
+def test_no_operator_is_priced_alone_and_the_network_once() -> None:
+    asked, found = counted(chain_of_products(), CandidateSearch())
+    priced = [each for each in found.found if each.programs_s is not None]
+    assert asked.operators == 0
+    assert asked.graphs == 1 + len(priced)
+    assert found.network_s is not None
+    assert found.network_s > min(each.programs_s or 0.0 for each in priced)
+
+
+def test_what_cannot_gain_is_not_priced() -> None:
+    b = GraphBuilder("one")
+    x = b.input("x", (16, 32), DType.F32)
+    product = b.add("matmul", x, b.constant(np.ones((32, 32), np.float32), "w"))
+    asked, found = counted(b.finish([b.add("relu", product)]), CandidateSearch())
+    assert asked.graphs == 1
+    assert all(each.programs_s is None for each in found.found)
+
+
+def test_without_time_the_best_so_far_is_priced_and_no_other() -> None:
+    asked, found = counted(chain_of_products(), CandidateSearch(seconds=0.0))
+    assert asked.graphs <= 2
+    assert SearchKind.SATURATE in found.stops
 
 
 def with_time(graph: Graph, seconds: float) -> tuple[float, float]:
