@@ -6,8 +6,9 @@ Of each network: saturation with its usual limits and the cheapest selection by 
 integer programming finds in that e-graph, and by how much of its cost that may still be too dear;
 backtracking for as many seconds as saturation and extraction took, and for ten times as many.
 Costs are shares of the network's own: 0.8 says that the operators together take 0.8 of the time.
-Seconds are CPU time of one thread; `--egraphs` keeps the e-graphs as the egg community's tools
-read them, for `benchmarks/extraction.py`.
+Seconds are CPU time of one thread; rows of other networks in the `--json` file stay as they are;
+`--egraphs` keeps the e-graphs as the egg community's tools read them, for
+`benchmarks/extraction.py`.
 """
 
 from __future__ import annotations
@@ -113,6 +114,11 @@ def _backtrack(graph: Graph, rules: NetworkRules, prices: ProgramPrices, seconds
     return min((*found.costs, operator_seconds(graph, prices)))
 
 
+def _kept(path: Path) -> list[Row]:
+    """The rows of a file, which stay where their networks are not measured again."""
+    return [Row(**each) for each in json.loads(path.read_text())["rows"]]
+
+
 def _timed(work: Callable[[], T]) -> tuple[T, float]:
     start = time.process_time()
     found = work()
@@ -127,10 +133,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--egraphs", type=Path, metavar="FOLDER")
     asked = parser.parse_args()
-    rows: list[Row] = []
+    rows = _kept(asked.json) if asked.json and asked.json.exists() else []
     for model in asked.models or suite("rewriting"):
         name = row_name(model)
-        rows.append(measure(name, simplify(read_graph(model)), asked.limit, asked.egraphs))
+        row = measure(name, simplify(read_graph(model)), asked.limit, asked.egraphs)
+        rows = [*(each for each in rows if each.model != name), row]
         print(f"{name}: done", flush=True)
         if asked.json:
             data = {"when": now_utc(), "limit_s": asked.limit, "rows": [asdict(r) for r in rows]}

@@ -16,13 +16,13 @@ maximum flow; that set is violated at least as much with all classes below.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_flow
+from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from tensorwright.rewriting.extraction.problem import ExtractionProblem
 
@@ -30,6 +30,7 @@ _UNIT = 1_000_000  # of flow
 _CREEP = 100  # of each node: of cuts that are violated as much, that of the fewest nodes
 _LEAST = 1e-3  # by how much a cut is to be violated
 _SWEEPS = 20
+_MOST = 60  # cuts at a time: each flow takes time, and a few cuts change the solution
 
 Vector = NDArray[np.float64]
 
@@ -58,7 +59,7 @@ def cut_of(problem: ExtractionProblem, name: int, names: frozenset[int]) -> Cut:
 def violated_cuts(
     problem: ExtractionProblem, below: Sequence[Sequence[int]], taken: Vector
 ) -> list[Cut]:
-    """Cuts that a solution violates, two for each class at most.
+    """Cuts that a solution violates: some, two for each class at most.
 
     below   the classes below each node, each once
     taken   how much of each node, from 0 to 1
@@ -69,11 +70,14 @@ def violated_cuts(
     source = len(problem.members)
     found: dict[Cut, None] = {}
     for name in sorted(used, key=lambda each: -amount[each]):
+        if len(found) >= _MOST:
+            break
         flow = maximum_flow(network, source, name)
         if flow.flow_value >= (amount[name] - _LEAST) * _UNIT:
             continue
-        rest = csr_array(network - flow.flow)
-        rest.data[rest.data < 0] = 0
+        rest = network - flow.flow
+        rest.data = np.maximum(rest.data, 0)
+        rest.eliminate_zeros()
         for names in (_into(rest, name), _not_from(rest, source, problem, below, name)):
             cut = cut_of(problem, name, names)
             if sum(float(taken[node]) for node in cut.derived_by) < amount[name] - _LEAST:
@@ -123,7 +127,7 @@ def _derived(
 
 def _into(rest: csr_array, name: int) -> frozenset[int]:
     """The vertices from which more could flow to one: the smallest cut."""
-    return frozenset(_reached(csr_array(rest.T), name))
+    return frozenset(_reached(rest.T.tocsr(), name))
 
 
 def _not_from(
@@ -146,14 +150,6 @@ def _not_from(
     return frozenset(found)
 
 
-def _reached(graph: csr_array, start: int) -> Iterator[int]:
-    seen = {start}
-    waiting = [start]
-    while waiting:
-        vertex = waiting.pop()
-        yield vertex
-        for place in range(graph.indptr[vertex], graph.indptr[vertex + 1]):
-            each = int(graph.indices[place])
-            if graph.data[place] > 0 and each not in seen:
-                seen.add(each)
-                waiting.append(each)
+def _reached(graph: csr_array, start: int) -> list[int]:
+    found = breadth_first_order(graph, start, directed=True, return_predecessors=False)
+    return [int(each) for each in found]

@@ -30,11 +30,11 @@ from tensorwright.rewriting.extraction.reduction import reduced
 _STEPS = 3  # of the reduction at most, each number where fewer find little
 _SLACK = 1e-9
 _ROUNDS = 200  # of the relaxation
-_RELAXED = 0.5  # of the time at most
-_STALLED = 1e-3  # of the cost: by how much ten rounds are to raise the bound
+_RELAXED = 0.7  # of the time at most
+_STALLED = 0.02  # of the gap: what some rounds are to close at least
 _PATIENCE = 10
 _FEWER = 0.95  # of the nodes: when it pays to begin again
-_FEW = 0.7  # of the nodes: when it does though cuts are lost
+_FEW = 0.85  # of the nodes: when it does though cuts are lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +203,8 @@ class _Search:
                 break
             cuts = program.add(violated_cuts(problem, below, relaxed.taken))
             self.cuts += cuts
-            is_stalled = len(bounds) > _PATIENCE and bound - bounds[-_PATIENCE] < _STALLED * most
-            if not cuts or is_stalled:
+            raised = bound - bounds[-_PATIENCE] if len(bounds) > _PATIENCE else best.cost
+            if not cuts or raised < _STALLED * (best.cost - bound):
                 break
         if len(kept) < _FEWER * len(problem.cost) and time.process_time() < until:
             return self._without(problem, best, kept, bound, until)

@@ -5,7 +5,8 @@ whose node needs another class has that class wanted:
 
     minimise  sum of cost * taken
     so that   taken nodes of a root are one
-              taken nodes of a class that need class d  <=  taken nodes of d      for each class, d
+              taken nodes that need class d  <=  taken nodes of d     for each d, and each group of
+              such nodes of which no selection takes two: those of a class, and other conflicts
               the cuts of `derivation_cuts.py`, those that turn out to be violated
 
 Costs are scaled, for solvers compare differences with small constants.
@@ -21,6 +22,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, vstack
 
+from tensorwright.rewriting.extraction.conflicts import exclusive_users
 from tensorwright.rewriting.extraction.derivation_cuts import Cut, Vector
 from tensorwright.rewriting.extraction.problem import ExtractionProblem
 
@@ -73,19 +75,14 @@ class IntegerProgram:
         problem = self._problem
         roots = frozenset(problem.roots)
         for name, nodes in enumerate(problem.members):
-            if not nodes:
-                continue
-            self._add(dict.fromkeys(nodes, 1.0), 1.0 if name in roots else 0.0, 1.0)
-            wanted: dict[int, list[int]] = {}
-            for node in nodes:
-                for below in problem.below(node):
-                    wanted.setdefault(below, []).append(node)
-            for below, users in wanted.items():
-                if below not in roots:
-                    row = dict.fromkeys(problem.members[below], 1.0)
-                    for node in users:
-                        row[node] = row.get(node, 0.0) - 1.0
-                    self._add(row, 0.0, math.inf)
+            if nodes:
+                self._add(dict.fromkeys(nodes, 1.0), 1.0 if name in roots else 0.0, 1.0)
+        for below, groups in exclusive_users(problem).items():
+            for users in groups if below not in roots else ():
+                row = dict.fromkeys(problem.members[below], 1.0)
+                for node in users:
+                    row[node] = row.get(node, 0.0) - 1.0
+                self._add(row, 0.0, math.inf)
 
     def _add(self, row: dict[int, float], low: float, high: float) -> None:
         self._rows.append(row)

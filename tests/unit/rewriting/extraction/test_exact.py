@@ -16,6 +16,7 @@ from tests.unit.rewriting.extraction.problems import (
 )
 
 from tensorwright.rewriting.extraction import ExtractionProblem, cheapest_dag, cheapest_exact
+from tensorwright.rewriting.extraction.conflicts import exclusive_users
 from tensorwright.rewriting.extraction.decomposition import independent_parts
 from tensorwright.rewriting.extraction.derivation_cuts import cut_of, violated_cuts
 from tensorwright.rewriting.extraction.integer_program import IntegerProgram
@@ -165,3 +166,44 @@ def test_merged_products_need_no_search() -> None:
     found = cheapest_exact(merged(5))
     assert found.selection.cost == 11.0
     assert found.solves == 0
+
+
+def in_any_order(count: int) -> ExtractionProblem:
+    """Tensors in a row, concatenated two at a time: each class is of neighbours."""
+    names = {
+        (first, last): number
+        for number, (first, last) in enumerate(
+            (first, last) for last in range(count - 1, -1, -1) for first in range(last + 1)
+        )
+    }
+    nodes: list[tuple[int, float, tuple[int, ...]]] = []
+    for (first, last), name in names.items():
+        if first == last:
+            nodes.append((name, 0.0, ()))
+        for middle in range(first, last):
+            cost = float(7 * first + 5 * middle + 3 * last) % 11 + 1
+            nodes.append((name, cost, (names[first, middle], names[middle + 1, last])))
+    return ExtractionProblem.of(nodes, (names[0, count - 1],))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_selection_takes_two_nodes_of_a_group(seed: int) -> None:
+    problem = problem_of(seed)
+    groups = exclusive_users(problem)
+    for name, members in enumerate(problem.members):
+        users = [n for n in range(len(problem.cost)) if members and name in problem.below(n)]
+        assert sorted(node for group in groups.get(name, []) for node in group) == users
+    for selection in every_selection(problem):
+        nodes = set(selection.nodes)
+        for each in groups.values():
+            assert all(len(nodes & set(group)) <= 1 for group in each)
+
+
+def test_what_is_put_together_in_any_order_needs_no_search() -> None:
+    problem = in_any_order(4)
+    groups = exclusive_users(problem)
+    assert all(len(each) == 1 for each in groups.values())
+    assert cheapest_exact(problem).selection.cost == best_of_all(problem)
+    larger = cheapest_exact(in_any_order(9))
+    assert larger.is_optimal
+    assert larger.solves == larger.cuts == 0
