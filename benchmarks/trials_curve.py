@@ -1,14 +1,15 @@
 """The time of a network against the trials of its tuning: never worse than untuned, and falling.
 
     python benchmarks/trials_curve.py [MODEL] [--trials N] [--target T] [--threads N] [--seed N]
+                                      [--rounds N] [--processes N]
                                       [--out FOLDER] [--json FILE] [--png FILE]
 
 One search is stopped at 16, 32, 64, ... trials.  At each of these marks a copy of its records is
 ranked and compared inside the network, as `tensorwright optimize --no-rewrite --trials MARK` ends;
 what was chosen at the mark before stands until it is beaten there.  The executable is kept; mark 0
-is compiled without records.  Then all executables take turns, each in a process of its own, and
-their answers are compared with those of mark 0.  The table says how much faster each is than
-untuned, and than the mark before.
+is compiled without records.  Then all executables take turns, each in a process of its own, several
+times in new processes, and their answers are compared with those of mark 0.  The table says how
+much faster each is than untuned, and than the mark before.
 
 Run again with the same folder to go on: marks that are there are not searched for again.
 """
@@ -16,14 +17,16 @@ Run again with the same folder to go on: marks that are there are not searched f
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from tensorwright.base import Target, TensorwrightError, available_cores, write_atomically
@@ -57,6 +60,7 @@ from tensorwright.zoo import random_inputs
 MODEL = "zoo:resnet101"
 FIRST = 16
 ROUNDS = 15
+PROCESSES = 5
 NOISE = 0.02  # of a time in turns
 _RECORDS = "records.sqlite"
 
@@ -177,6 +181,8 @@ def conclude(plan: Plan, parts: Partition, mark: int, before: int) -> None:
 class Point:
     """A mark: milliseconds in turns with the others, how far samples lie apart, and the largest
     difference of an answer from that of mark 0, over the largest number.
+
+    time_ms, spread   of the medians of all processes
     """
 
     trials: int
@@ -185,11 +191,49 @@ class Point:
     error: float
 
 
-def measure(plan: Plan, graph: Graph, marks: Sequence[int], rounds: int) -> tuple[Point, ...]:
-    """Time the executables of all marks in turns.  Raises: PeerFailed where one does not run."""
+def measure(
+    plan: Plan, graph: Graph, marks: Sequence[int], rounds: int, processes: int
+) -> tuple[Point, ...]:
+    """Time the executables of all marks in turns, several times in new processes: where memory
+    lies differs from process to process, and with it the time.
+
+    Marks with one executable are one competitor.
+    Raises: PeerFailed where one does not run.
+    """
     inputs = random_inputs(graph, plan.seed)
+    files = {mark: digest(plan.executable(mark)) for mark in marks}
+    firsts = {mark: next(m for m in marks if files[m] == files[mark]) for mark in marks}
+    rivals = tuple(dict.fromkeys(firsts.values()))
+    medians: dict[int, list[float]] = {mark: [] for mark in rivals}
+    errors: dict[int, float] = {}
+    for _ in range(processes):
+        for mark, (time_ms, error) in zip(
+            rivals, _in_turns(plan, inputs, rivals, rounds), strict=True
+        ):
+            medians[mark].append(time_ms)
+            errors[mark] = max(error, errors.get(mark, 0.0))
+    points: list[Point] = []
+    for mark, first in firsts.items():
+        found = medians[first]
+        middle = median(found)
+        points.append(Point(mark, middle, (max(found) - min(found)) / middle, errors[first]))
+    return tuple(points)
+
+
+def digest(path: Path) -> str:
+    """What tells a file from others."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _in_turns(
+    plan: Plan, inputs: Arrays, marks: Sequence[int], rounds: int
+) -> Iterator[tuple[float, float]]:
+    """(milliseconds, difference of the answer from that of the first) of each mark, each in a
+    process of its own.
+    """
     with ExitStack() as stack:
-        processes: list[PeerProcess] = []
+        rivals: list[PeerProcess] = []
         errors: list[float] = []
         first: Arrays | None = None
         for mark in marks:
@@ -198,16 +242,14 @@ def measure(plan: Plan, graph: Graph, marks: Sequence[int], rounds: int) -> tupl
             outputs = process.check(inputs)
             first = outputs if first is None else first
             errors.append(max_rel_error(outputs, first))
-            processes.append(process)
-        results = rotate(processes, rounds)
-    points: list[Point] = []
-    for mark, result, error in zip(marks, results, errors, strict=True):
+            rivals.append(process)
+        results = rotate(rivals, rounds)
+    for result, error in zip(results, errors, strict=True):
         match result:
-            case Timing(median_s=median_s, spread=spread):
-                points.append(Point(mark, 1e3 * median_s, spread, error))
+            case Timing(median_s=median_s):
+                yield 1e3 * median_s, error
             case Failure(name=name, reason=reason):
                 raise SystemExit(f"mark {name} failed: {reason}")
-    return tuple(points)
 
 
 def rises(points: Sequence[Point], noise: float = NOISE) -> tuple[int, ...]:
@@ -281,6 +323,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=available_cores())
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--processes", type=int, default=PROCESSES)
     parser.add_argument("--out", type=Path, default=Path("build/trials_curve"))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--png", type=Path)
@@ -291,7 +334,7 @@ def main() -> None:
     graph = read_graph(plan.model, None, plan.seed)
     parts = prepare(graph, target, threads=plan.threads)
     marks = make_executables(plan, parts, marks_of(asked.trials))
-    points = measure(plan, graph, marks, asked.rounds)
+    points = measure(plan, graph, marks, asked.rounds, asked.processes)
     print_table(
         ("trials", "ms", "times untuned", "times before", "spread", "error"), rows_of(points)
     )
