@@ -64,9 +64,10 @@ def load_choice(
     So are texts that this version cannot read.
     """
     saved = _saved(store, parts, target, hardware, threads)
+    if saved is None:
+        return {}
     still_best: dict[str, Trace] = {}
     for key, trace in _chosen(saved).items():
-        assert saved is not None, "it has chosen something"
         best = store.best(workload=key, target=target.key, hardware=hardware, threads=threads)
         if best is None or best.when <= saved.updated:
             still_best[key] = trace
@@ -77,7 +78,8 @@ def load_last_choice(
     store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
 ) -> dict[str, Trace]:
     """As `load_choice`, with those that were measured since."""
-    return _chosen(_saved(store, parts, target, hardware, threads))
+    saved = _saved(store, parts, target, hardware, threads)
+    return {} if saved is None else _chosen(saved)
 
 
 def load_thread_limits(
@@ -95,10 +97,8 @@ def load_thread_limits(
         return {}
 
 
-def _chosen(saved: SavedSession | None) -> dict[str, Trace]:
+def _chosen(saved: SavedSession) -> dict[str, Trace]:
     """The traces of what was saved; none where this version cannot read them."""
-    if saved is None:
-        return {}
     try:
         texts = json.loads(saved.state)["traces"]
         return {str(key): parse_trace(str(text)) for key, text in texts.items()}

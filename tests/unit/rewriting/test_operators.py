@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -376,3 +377,21 @@ def test_needs_keep_what_cannot_be_decided_each_once():
         needs.equal(size, size)
     assert len(needs.facts) == 3
     assert {extent for fact in needs.facts for extent in atoms_of(size)} == {Extent("x", 0)}
+
+
+def test_no_shape_depends_on_the_words_that_say_so():
+    sizes = {
+        "conv2d": ((2, 2), ((2, 4, 5, 6), (8, 4, 3, 3))),
+        "layer_norm": ((1,), ((4, 3), (3,), (3,))),
+    }
+    beside = [each for each in OPERATORS if any(p.is_beside_shape for p in each.parameters)]
+    assert {"conv2d", "layer_norm", "gelu", "clip"} <= {each.name for each in beside}
+    for operator in beside:
+        numbers, shapes = sizes.get(operator.name, ((), ((4, 3),)))
+        rest = operator.parameters[len(numbers) :]
+        words = [p.words or p.samples if p.is_beside_shape else ("valid",) for p in rest]
+        found = set()
+        for chosen in product(*words):
+            needs = Needs()
+            found.add((operator.shape((*numbers, *chosen), shapes, needs), needs.facts))
+        assert len(found) == 1, operator.name

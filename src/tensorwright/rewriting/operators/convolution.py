@@ -81,7 +81,7 @@ def _conv_points(params: Params, shapes: Shapes, points: Points, rank: int) -> S
     return (points[0][0], points[1][0], (), ())
 
 
-_ACTIVATION = Parameter("activation", words=("none", "relu"))
+_ACTIVATION = Parameter("activation", words=("none", "relu"), is_beside_shape=True)
 _LARGER = tuple(Parameter(name, size=SizeGuess.NUMBER) for name in ("kernel_h", "kernel_w"))
 
 OPERATORS = (

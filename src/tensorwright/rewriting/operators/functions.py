@@ -49,7 +49,9 @@ def number_of_word(word: Param) -> float:
 
 def number_parameter(name: str, *samples: float) -> Parameter:
     """A parameter that is a number and no size; it is tried at the samples."""
-    return Parameter(name, form=_NUMBER, samples=tuple(map(number_word, samples)))
+    return Parameter(
+        name, form=_NUMBER, samples=tuple(map(number_word, samples)), is_beside_shape=True
+    )
 
 
 def _same_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
@@ -95,7 +97,9 @@ _PLAIN = (
 
 OPERATORS = (
     *map(_function, _PLAIN),
-    _function("gelu", _gelu, Parameter("approximate", words=("none", "tanh"))),
+    _function(
+        "gelu", _gelu, Parameter("approximate", words=("none", "tanh"), is_beside_shape=True)
+    ),
     _shaped("leaky_relu", number_parameter("alpha", 0.01, 0.5, 2.0, -1.0)),
     _shaped("elu", number_parameter("alpha", 1.0, 0.5)),
     _shaped("swish", number_parameter("alpha", 1.0, 1.702)),

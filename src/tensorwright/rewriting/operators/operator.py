@@ -48,6 +48,7 @@ class Parameter:
               ends with an underscore
     least     the least number that it may be where it is a size or open
     apart     the words for which an open one does not stand
+    is_beside_shape  whether no shape depends on which of its words it is
     """
 
     name: str
@@ -59,6 +60,7 @@ class Parameter:
     is_open: bool = False
     least: int = 1
     apart: tuple[str, ...] = ()
+    is_beside_shape: bool = False
 
     @property
     def is_size(self) -> bool:

@@ -190,7 +190,8 @@ def prove_with_z3(
 ) -> SmtAnswer:
     """Prove a rule at given ranks from the axioms of some instances, quantified again if possible.
 
-    What was asked before but for the words in it, `relu` for `none`, is answered the same.
+    What was asked before but for words that change no shape, `relu` for `none`, is answered the
+    same.
 
     rlimit        for the attempt with quantifiers
     ground_first  whether that comes second: where it fails, it takes long
@@ -223,13 +224,17 @@ def _decided(
 
 
 def _question(problem: Problem, used: tuple[Instance, ...]) -> Hashable:
-    """All that an attempt depends on, words numbered as they come but for those of the axioms.
+    """All that an attempt depends on; words are numbered as they come, as far as Z3 is told no more
+    of them than whether they are equal.
 
     Theorem.  Questions that are equal so have the same answer.  Proof: Z3 is told numbers for
-    words, in the order in which they come (`_Encoder.param`); words that no axiom names only need
-    to be equal or not.
+    words, in the order in which they come (`_Encoder.param`).  More it is told of those that an
+    axiom names, and of those on which a shape depends, `same` and `valid`, by the shape lemmas.
     """
+    sides = [*problem.rule.left, *problem.rule.right]
+    sides += [side for each in used for side in (each.left, each.right)]
     named = frozenset[str]().union(*(_words_of(each.rewrite) for each in used))
+    named |= {word for each in applications(*sides) for word in _words_of_shape(each)}
     words: dict[str, int] = {}
 
     def param(value: Param) -> Hashable:
@@ -268,6 +273,14 @@ def _words_of(rewrite: Rewrite) -> frozenset[str]:
     terms = (pattern.term for trigger in rewrite.triggers for pattern in trigger.patterns)
     applied = applications(*rewrite.rule.left, *rewrite.rule.right, *terms)
     return frozenset(param for each in applied for param in each.params if isinstance(param, str))
+
+
+def _words_of_shape(term: Apply) -> Iterator[str]:
+    """The words of an application on which a shape depends."""
+    kinds = operator_named(term.operator).kinds_of(term.params)
+    for param, kind in zip(term.params, kinds, strict=True):
+        if isinstance(param, str) and not kind.is_beside_shape:
+            yield param
 
 
 def _attempt(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tensorwright.rewriting.prove import (
     stamped,
 )
 from tensorwright.rewriting.prove.explain import instances_of
+from tensorwright.rewriting.prove.problem import Problem
 from tensorwright.rewriting.prove.sampling import holds_at
 from tensorwright.rewriting.prove.saturate import saturate
 from tensorwright.rewriting.prove.smt import prove_with_z3
@@ -207,6 +209,17 @@ def test_questions_that_differ_in_words_have_one_answer(attempts: list[bool]) ->
         found.append((outcome.axioms, outcome.resources, len(attempts)))
     assert found[0] == found[1]
     assert attempts == [False]
+
+
+def test_words_on_which_a_shape_depends_are_told_apart() -> None:
+    """No axiom names them, and with stride 1 and a kernel of 1 the same must be true of sizes."""
+    text = "relu(conv2d[1, 1, WORD, none](?x, ?w)) == conv2d[1, 1, WORD, relu](?x, ?w)"
+    questions: list[Problem] = []
+    for word in ("same", "valid", "p1_0_1_0", "p0_1_0_1"):
+        (problem,) = problems_of(parse_rule(text.replace("WORD", word)))
+        questions.append(problem)
+    alike = (replace(each, facts=(), known=questions[0].known) for each in questions)
+    assert len({smt._question(each, ()) for each in alike}) == 4
 
 
 def test_words_that_an_axiom_names_are_told_apart(attempts: list[bool]) -> None:
