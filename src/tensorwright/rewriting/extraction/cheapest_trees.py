@@ -10,21 +10,26 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sequence
 
-from tensorwright.rewriting.extraction.problem import ExtractionProblem
+from tensorwright.rewriting.extraction.problem import ExtractionProblem, Selection
 
 _DEAREST = 1e300  # trees of networks whose results are added to themselves double with each layer
 
 
-def cheapest_trees(problem: ExtractionProblem) -> tuple[dict[int, int], dict[int, float]]:
+def cheapest_trees(
+    problem: ExtractionProblem, costs: Sequence[float] | None = None
+) -> tuple[dict[int, int], dict[int, float]]:
     """The node at the top of the cheapest tree of each class, and its cost.
 
+    costs    of the nodes, where not those of the problem
     Classes that no finite tree computes are left out.
     """
+    cost_of = problem.cost if costs is None else costs
     users: list[list[int]] = [[] for _ in problem.members]
-    waits = [0] * len(problem.cost)
+    waits = [0] * len(cost_of)
     heap: list[tuple[float, int]] = []
-    for node, cost in enumerate(problem.cost):
+    for node, cost in enumerate(cost_of):
         below = problem.below(node)
         waits[node] = len(below)
         for name in below:
@@ -33,16 +38,29 @@ def cheapest_trees(problem: ExtractionProblem) -> tuple[dict[int, int], dict[int
             heap.append((cost, node))
     heapq.heapify(heap)
     choice: dict[int, int] = {}
-    costs: dict[int, float] = {}
+    total_of: dict[int, float] = {}
     while heap:
         total, node = heapq.heappop(heap)
         name = problem.node_class[node]
         if name in choice:
             continue
-        choice[name], costs[name] = node, total
+        choice[name], total_of[name] = node, total
         for user in users[name]:
             waits[user] -= 1
-            if waits[user] == 0 and math.isfinite(problem.cost[user]):
-                whole = problem.cost[user] + sum(costs[each] for each in problem.children[user])
+            if waits[user] == 0 and math.isfinite(cost_of[user]):
+                whole = cost_of[user] + sum(total_of[each] for each in problem.children[user])
                 heapq.heappush(heap, (min(whole, _DEAREST), user))
-    return choice, costs
+    return choice, total_of
+
+
+def trees_beside(problem: ExtractionProblem, selection: Selection) -> dict[int, int]:
+    """The node at the top of the cheapest tree of each class beside a selection, which is free;
+    its own nodes for its classes.
+    """
+    taken = selection.choice(problem)
+    costs = [
+        cost if name not in taken else 0.0 if taken[name] == node else math.inf
+        for node, (name, cost) in enumerate(zip(problem.node_class, problem.cost, strict=True))
+    ]
+    choice, _ = cheapest_trees(problem, costs)
+    return choice

@@ -59,17 +59,19 @@ def cut_of(problem: ExtractionProblem, name: int, names: frozenset[int]) -> Cut:
 def violated_cuts(
     problem: ExtractionProblem, below: Sequence[Sequence[int]], taken: Vector
 ) -> list[Cut]:
-    """Cuts that a solution violates: some, two for each class at most.
+    """Cuts that a solution violates: some, two for each class at most, first of those of which the
+    least is derived.
 
     below   the classes below each node, each once
     taken   how much of each node, from 0 to 1
     """
     amount = [sum(float(taken[node]) for node in nodes) for nodes in problem.members]
     used = [name for name, each in enumerate(amount) if each > _LEAST]
-    network = _network(problem, below, taken, amount)
+    derived = _derived(problem, below, taken, amount)
+    network = _network(problem, below, taken, derived)
     source = len(problem.members)
     found: dict[Cut, None] = {}
-    for name in sorted(used, key=lambda each: -amount[each]):
+    for name in sorted(used, key=lambda each: derived[each] - amount[each]):
         if len(found) >= _MOST:
             break
         flow = maximum_flow(network, source, name)
@@ -89,10 +91,9 @@ def _network(
     problem: ExtractionProblem,
     below: Sequence[Sequence[int]],
     taken: Vector,
-    amount: Sequence[float],
+    derived: Sequence[float],
 ) -> csr_array:
     """Flow from the source through one class below each node to its class."""
-    derived = _derived(problem, below, taken, amount)
     source = len(problem.members)
     starts = [min(each, key=derived.__getitem__) if each else source for each in below]
     capacity = np.rint(taken * _UNIT).astype(np.int32) + _CREEP

@@ -50,6 +50,14 @@ class Draft:
         self._cycle = cyclic_parts(problem)
         self.begin(start)
 
+    def rebase(self, usual: Choice) -> None:
+        """Give other nodes to classes that come in from now on; what is used stays as it is.
+
+        usual   without loops, the nodes that are used among them
+        """
+        self._usual = usual
+        self._node.update(usual)
+
     def begin(self, start: Selection | None = None) -> None:
         """Begin again with a selection, or what the usual nodes give."""
         self.cost = 0.0

@@ -5,7 +5,8 @@
 
 A problem is reduced (`reduction.py`) with the cost of a good selection and divided into parts
 (`decomposition.py`) in turn: a part has a good selection of its own, which leaves out more.  What
-can neither be reduced nor divided is relaxed (`integer_program.py`).  The relaxation finds other
+can neither be reduced nor divided is rid of what other classes simulate (`simulation.py`), then
+relaxed (`integer_program.py`).  The relaxation finds other
 selections, and nodes with which none is cheaper: what is left without these is reduced and divided
 again.  In the end the program is solved in integers; loops are forbidden when they turn up.
 
@@ -26,6 +27,7 @@ from tensorwright.rewriting.extraction.integer_program import IntegerProgram, Re
 from tensorwright.rewriting.extraction.local_search import LocalSearcher
 from tensorwright.rewriting.extraction.problem import ExtractionProblem, Selection, strong_parts
 from tensorwright.rewriting.extraction.reduction import reduced
+from tensorwright.rewriting.extraction.simulation import without_simulated
 
 _STEPS = 3  # of the reduction at most, each number where fewer find little
 _SLACK = 1e-9
@@ -131,6 +133,9 @@ class _Search:
                 if is_other or len(left.nodes) < size:
                     following = 0 if is_other else steps + 1
                     return self._divide(problem, best, parts, until, following)
+        kept = without_simulated(problem)
+        if len(kept) < _FEWER * size:
+            return self._without(problem, best, kept, 0.0, until)
         return self._relax(problem, best, searcher, until)
 
     def _divide(
@@ -218,13 +223,16 @@ class _Search:
         bound: float,
         until: float,
     ) -> _Found:
-        """Solve what is left; what was left out is no cheaper than the best."""
+        """Solve what is left; no selection with what was left out is cheaper than all others."""
         nodes = [(problem.node_class[n], problem.cost[n], problem.children[n]) for n in kept]
         place = {node: n for n, node in enumerate(kept)}
-        start = Selection(tuple(place[node] for node in best.nodes), best.cost)
+        start = None
+        if place.keys() >= {*best.nodes}:
+            start = Selection(tuple(place[node] for node in best.nodes), best.cost)
         found = self.solve(ExtractionProblem.of(nodes, problem.roots), start, until)
         selection = Selection(tuple(kept[n] for n in found.selection.nodes), found.selection.cost)
-        return _Found(selection, max(bound, found.bound))
+        best = min(best, selection, key=lambda each: each.cost)
+        return _Found(best, max(bound, found.bound))
 
     def _program(
         self,

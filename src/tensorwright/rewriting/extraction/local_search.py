@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tensorwright.rewriting.extraction.cheapest_trees import cheapest_trees
+from tensorwright.rewriting.extraction.cheapest_trees import cheapest_trees, trees_beside
 from tensorwright.rewriting.extraction.draft import Draft
 from tensorwright.rewriting.extraction.problem import ExtractionProblem, Selection
 
@@ -58,6 +58,7 @@ class LocalSearcher:
             if root not in usual:
                 raise ValueError(f"class {root} has no term of finite cost")
         self.draft = Draft(problem, usual)
+        self._usual = usual
         self._problem = problem
         self._most_steps = most_steps
         self._fixed = -1
@@ -77,14 +78,22 @@ class LocalSearcher:
 
         fixed   a class that keeps its node; then only single classes take other nodes
         """
-        self.draft.begin(start)
+        draft = self.draft
+        draft.rebase(self._usual)
+        draft.begin(start)
         self._fixed = fixed
         rounds = 0
-        is_better = True
-        while is_better and not self.is_spent():
+        has_gained, is_done = True, False
+        while not is_done and not self.is_spent():
             rounds += 1
-            is_better = self.one_round()
-        return LocalSearch(self.draft.selection(), rounds, self.draft.steps, not is_better)
+            if self.one_round():
+                has_gained = True
+            elif has_gained and fixed < 0:
+                draft.rebase(trees_beside(self._problem, draft.selection()))
+                has_gained = False
+            else:
+                is_done = True
+        return LocalSearch(draft.selection(), rounds, draft.steps, is_done)
 
     def is_spent(self) -> bool:
         """Whether the steps are used up."""

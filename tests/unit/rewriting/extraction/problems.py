@@ -23,6 +23,30 @@ def random_problem(
     return ExtractionProblem.of(nodes, (0, 1))
 
 
+def joined(seed: int) -> ExtractionProblem:
+    """Two of a few tensors, and what is made of each, joined in many forms and made the same of.
+
+    Loops are frequent: some tensors are also had from what is joined.
+    """
+    source = random.Random(seed)
+    tensors = range(1, 3)
+    nodes: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, (5, source.choice((3, 6))))]
+    for tensor in tensors:
+        nodes += [(tensor, float(source.randint(1, 3)), ()), (tensor + 2, 1.0, (tensor,))]
+    name = 7
+    for left in (1, 3):
+        for right in (2, 4):
+            if source.random() < 0.8:
+                nodes += [(name, float(source.randint(2, 3)), (left, right))]
+                nodes += [(source.choice((5, 5, 6)), 1.0, (name,))]
+                if source.random() < 0.4:
+                    nodes.append((source.choice((left, right)), 0.0, (name,)))
+                name += 1
+    nodes.append((6, 2.0, (source.randint(3, name - 1),)))
+    nodes.append((5, 3.0, (source.randint(1, 6),)))
+    return ExtractionProblem.of(nodes, (0,))
+
+
 def every_selection(problem: ExtractionProblem) -> Iterator[Selection]:
     """All selections, some of them several times."""
     names = [name for name, members in enumerate(problem.members) if members]

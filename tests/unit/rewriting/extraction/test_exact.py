@@ -10,6 +10,7 @@ import pytest
 from tests.unit.rewriting.extraction.problems import (
     best_of_all,
     every_selection,
+    joined,
     merged,
     random_problem,
     split_again,
@@ -21,6 +22,7 @@ from tensorwright.rewriting.extraction.decomposition import independent_parts
 from tensorwright.rewriting.extraction.derivation_cuts import cut_of, violated_cuts
 from tensorwright.rewriting.extraction.integer_program import IntegerProgram
 from tensorwright.rewriting.extraction.reduction import reduced
+from tensorwright.rewriting.extraction.simulation import without_simulated
 
 SEEDS = range(60)
 SHAPES = ((7, 3, (0, 5)), (6, 4, (0, 2)), (8, 2, (1, 9)), (5, 5, (0, 30)))
@@ -78,6 +80,26 @@ def test_what_is_concatenated_to_be_split_again_is_left_out() -> None:
     concatenations = {node for node in nodes if len(problem.children[node]) == 2}
     assert not concatenations - set(problem.members[0])
     assert cheapest_exact(problem).selection.cost == best_of_all(problem)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_without_what_is_simulated_the_best_is_left(seed: int) -> None:
+    problem = joined(seed) if seed % 2 else problem_of(seed)
+    best = best_of_all(problem)
+    if best == math.inf:
+        return
+    assert best_of_all(left_of(problem, tuple(without_simulated(problem)))) == best
+
+
+def test_of_what_is_joined_in_many_forms_one_is_left() -> None:
+    # 1 is had from 2 or 3, which join 4 and 5 or what is made of them, 6 and 7; all else is alike
+    nodes = [(0, 1.0, (1, 6, 7)), (1, 1.0, (2,)), (1, 1.0, (3,)), (1, 1.0, (8,)), (1, 1.0, (9,))]
+    nodes += [(2, 2.0, (4, 5)), (3, 2.0, (4, 7)), (8, 2.0, (6, 5)), (9, 2.0, (6, 7))]
+    nodes += [(4, 1.0, ()), (5, 1.0, ()), (6, 1.0, (4,)), (7, 1.0, (5,))]
+    problem = ExtractionProblem.of(nodes, (0,))
+    left = without_simulated(problem)
+    assert left == [0, 1, 5, 9, 10, 11, 12]
+    assert best_of_all(left_of(problem, tuple(left))) == best_of_all(problem)
 
 
 def test_what_is_there_for_one_node_alone_counts_with_it() -> None:
