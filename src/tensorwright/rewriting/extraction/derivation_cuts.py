@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from tensorwright.rewriting.extraction.problem import ExtractionProblem
+from tensorwright.rewriting.extraction.problem import ExtractionProblem, strong_parts
 
 _UNIT = 1_000_000  # of flow
 _CREEP = 100  # of each node: of cuts that are violated as much, that of the fewest nodes
 _LEAST = 1e-3  # by how much a cut is to be violated
 _SWEEPS = 20
+_ENOUGH = 20  # cuts: when no other way to look for them is tried
 _MOST = 60  # cuts at a time: each flow takes time, and a few cuts change the solution
 
 Vector = NDArray[np.float64]
@@ -59,20 +60,66 @@ def cut_of(problem: ExtractionProblem, name: int, names: frozenset[int]) -> Cut:
 def violated_cuts(
     problem: ExtractionProblem, below: Sequence[Sequence[int]], taken: Vector
 ) -> list[Cut]:
-    """Cuts that a solution violates: some, two for each class at most, first of those of which the
-    least is derived.
+    """Cuts that a solution violates: some, two for each class at most and way to look for them.
 
     below   the classes below each node, each once
     taken   how much of each node, from 0 to 1
     """
     amount = [sum(float(taken[node]) for node in nodes) for nodes in problem.members]
-    used = [name for name, each in enumerate(amount) if each > _LEAST]
+    found: dict[Cut, None] = {}
+    for asked in (_in_loops(problem, below, taken), _but_roots(problem, below), below):
+        if len(found) < _ENOUGH:
+            _separate(problem, asked, taken, amount, found)
+    return list(found)
+
+
+def _in_loops(
+    problem: ExtractionProblem, below: Sequence[Sequence[int]], taken: Vector
+) -> list[list[int]]:
+    """The classes below each node that are in a loop with it by nodes that are taken: what is
+    missing there is not looked for where it comes from.
+    """
+    edges = [
+        (problem.node_class[node], each)
+        for node, names in enumerate(below)
+        for each in names
+        if taken[node] > _LEAST
+    ]
+    part = strong_parts(len(problem.members), edges)
+    return [
+        [each for each in names if part[each] == part[problem.node_class[node]]]
+        for node, names in enumerate(below)
+    ]
+
+
+def _but_roots(problem: ExtractionProblem, below: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The classes below each node that need not be there: the cuts of roots are their own."""
+    roots = frozenset(problem.roots)
+    return [[each for each in names if each not in roots] for names in below]
+
+
+def _separate(
+    problem: ExtractionProblem,
+    below: Sequence[Sequence[int]],
+    taken: Vector,
+    amount: Sequence[float],
+    found: dict[Cut, None],
+) -> None:
+    """Find cuts, first of classes of which the least is derived.
+
+    below   classes below each node; others are taken to be there
+    """
+    most = len(found) + _MOST
+    used = [
+        name
+        for name, nodes in enumerate(problem.members)
+        if amount[name] > _LEAST and any(below[node] for node in nodes)
+    ]
     derived = _derived(problem, below, taken, amount)
     network = _network(problem, below, taken, derived)
     source = len(problem.members)
-    found: dict[Cut, None] = {}
     for name in sorted(used, key=lambda each: derived[each] - amount[each]):
-        if len(found) >= _MOST:
+        if len(found) >= most:
             break
         flow = maximum_flow(network, source, name)
         if flow.flow_value >= (amount[name] - _LEAST) * _UNIT:
@@ -84,7 +131,6 @@ def violated_cuts(
             cut = cut_of(problem, name, names)
             if sum(float(taken[node]) for node in cut.derived_by) < amount[name] - _LEAST:
                 found[cut] = None
-    return list(found)
 
 
 def _network(
