@@ -3,8 +3,8 @@
 `cheapest_trees.py` starts, `local_search.py` improves by steps that `draft.py` counts, and
 `alternatives.py` finds others; `contraction.py` leaves out what is free; `serialized.py` reads and
 writes the JSON of other tools.  `exact.py` proves: with what `reduction.py` leaves by
-`needed_classes.py`, in the parts of `decomposition.py`, by the programs of `integer_program.py`
-that `conflicts.py` and `derivation_cuts.py` make tight.
+`needed_classes.py`, and `simulation.py` of that, in the parts of `decomposition.py`, by the
+programs of `integer_program.py` that `conflicts.py` and `derivation_cuts.py` make tight.
 """
 
 from tensorwright.rewriting.extraction.alternatives import cheap_selections

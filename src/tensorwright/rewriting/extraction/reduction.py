@@ -38,6 +38,7 @@ from tensorwright.rewriting.extraction.needed_classes import NeededClasses, name
 from tensorwright.rewriting.extraction.problem import ExtractionProblem
 
 _SLACK = 1e-9
+_LITTLE = 0.01  # of the nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class _Reduction:
         self._users: dict[int, set[int]] = {}
 
     def run(self, steps: int) -> Reduced:
-        """One pass of each kind; what costs too much until there is no more."""
+        """One pass of each kind; what costs too much until little does."""
         self._drop_dear()
         if steps:
             self._find_users()
@@ -91,15 +92,40 @@ class _Reduction:
         return Reduced(tuple(nodes), needed, self._cost(roots, self._least()))
 
     def _drop_dear(self) -> None:
-        is_changed = True
-        while is_changed:
+        """Until a pass leaves out little: with the next part of the problem there is another."""
+        dropped, size = 1, 0
+        while dropped > _LITTLE * size:
             self._needed = NeededClasses(self._members, self._below)
-            is_changed = self._drop_dear_once()
+            size = sum(map(len, self._members.values()))
+            dropped = self._drop_dear_once()
+        self._drop_impossible()
 
-    def _drop_dear_once(self) -> bool:
-        """Leave out what has no term, closes a cycle or costs too much; whether anything did."""
+    def _drop_impossible(self) -> None:
+        """Leave out nodes above classes that have no finite term any more."""
+        above: dict[int, list[int]] = {}
+        waits: dict[int, int] = {}
+        possible: set[int] = set()
+        for nodes in self._members.values():
+            for node in nodes:
+                waits[node] = len(self._below[node])
+                for each in self._below[node]:
+                    above.setdefault(each, []).append(node)
+        waiting = [self._problem.node_class[node] for node, left in waits.items() if not left]
+        while waiting:
+            name = waiting.pop()
+            if name not in possible:
+                possible.add(name)
+                for node in above.get(name, ()):
+                    waits[node] -= 1
+                    if not waits[node]:
+                        waiting.append(self._problem.node_class[node])
+        for name, nodes in self._members.items():
+            self._members[name] = [node for node in nodes if not waits[node]]
+
+    def _drop_dear_once(self) -> int:
+        """Leave out what has no term, closes a cycle or costs too much; how many nodes."""
         least, roots = self._least(), self._needed.of_all(self._problem.roots)
-        is_changed = False
+        dropped = 0
         for name, nodes in self._members.items():
             kept = []
             for node in nodes:
@@ -109,9 +135,9 @@ class _Reduction:
                 more = self._problem.cost[node] - least[name]
                 if self._cost(below | roots | 1 << name, least) + more <= self._most:
                     kept.append(node)
-            is_changed |= len(kept) < len(nodes)
+            dropped += len(nodes) - len(kept)
             self._members[name] = kept
-        return is_changed
+        return dropped
 
     def _drop_dominated(self, steps: int) -> bool:
         """Leave out dominated nodes, dear ones first; those that get more classes for themselves
