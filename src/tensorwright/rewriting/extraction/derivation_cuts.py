@@ -32,7 +32,6 @@ _UNIT = 1_000_000  # of flow
 _CREEP = 100  # of each node: of cuts that are violated as much, that of the fewest nodes
 _LEAST = 1e-3  # by how much a cut is to be violated
 _SWEEPS = 20
-_ENOUGH = 20  # cuts: when no other way to look for them is tried
 _MOST = 60  # cuts at a time: each flow takes time, and a few cuts change the solution
 
 Vector = NDArray[np.float64]
@@ -62,7 +61,7 @@ def cut_of(problem: ExtractionProblem, name: int, names: frozenset[int]) -> Cut:
 def violated_cuts(
     problem: ExtractionProblem, below: Sequence[Sequence[int]], taken: Vector
 ) -> list[Cut]:
-    """Cuts that a solution violates: some, two for each class at most and way to look for them.
+    """Cuts that a solution violates: some, two at most for each class and each way to look.
 
     below   the classes below each node, each once
     taken   how much of each node, from 0 to 1
@@ -70,8 +69,7 @@ def violated_cuts(
     amount = [sum(float(taken[node]) for node in nodes) for nodes in problem.members]
     found: dict[Cut, None] = {}
     for asked in (_in_loops(problem, below, taken), _but_roots(problem, below), below):
-        if len(found) < _ENOUGH:
-            _separate(problem, asked, taken, amount, found)
+        _separate(problem, asked, taken, amount, found)
     return list(found)
 
 
