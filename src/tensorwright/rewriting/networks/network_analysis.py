@@ -117,6 +117,8 @@ class NetworkAnalysis:
         self, operator: str, params: tuple[Param, ...], args: tuple[TensorData, ...]
     ) -> tuple[int, ...] | None:
         rule = operator_named(operator)
+        if len(args) != rule.arity:
+            return None
         needs = Needs()
         try:
             rule.check_params(params)

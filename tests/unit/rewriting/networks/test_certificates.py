@@ -109,6 +109,9 @@ def test_rules_have_to_be_proved() -> None:
         (["call", ["softmax-9", 0], [0]], "no such operator"),
         (["call", [0, "x"], [0]], "its parameters cannot be"),
         (["relu", [1], [0]], "cannot be applied"),
+        (["relu", [], [0, 1]], "cannot be applied"),
+        (["ewadd", [], []], "cannot be applied"),
+        (["matmul", [], [0]], "cannot be applied"),
     ],
 )
 def test_terms_have_to_be_well_typed(term: list[object], text: str) -> None:
