@@ -17,6 +17,7 @@ from tensorwright.cli.arguments.options import (
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.picture import read_picture, write_picture
+from tensorwright.cli.group import INTERRUPTED
 from tensorwright.graph import Graph, save_onnx, simplify
 from tensorwright.graph_search import Rewritten, check_certificate, rewrite
 from tensorwright.rewriting import parse_rule, rule_text
@@ -155,13 +156,14 @@ def command(
             measure=measure,
             should_stop=lambda: wish.is_set,
         )
-    if wish.is_set:
-        click.echo("stopped; the best so far is written", err=True)
     save_onnx(found.graph, output)
     write_atomically(beside, (found.certificate or NO_STEPS).to_json())
     for line in _report(output, found):
         click.echo(line)
     _show(found.certificate, found.source, found.graph, explain, picture)
+    if wish.is_set:
+        click.echo("stopped; the best so far is written", err=True)
+        sys.exit(INTERRUPTED)
 
 
 def _show(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -152,6 +155,26 @@ def test_a_model_that_stays_is_written_and_said_so(
     assert result.exit_code == 0, result.output
     assert "3 operators, not changed: nothing faster was found" in result.stdout
     assert len(load_onnx(same).nodes) == 3
+
+
+def test_what_was_found_until_an_interrupt_is_written(
+    invoke: Invoke, products: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("tensorwright.cli.rewrite")
+    search = module.rewrite
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return search(*args, **options)
+
+    monkeypatch.setattr(module, "rewrite", interrupted)
+    better = tmp_path / "better.onnx"
+    result = invoke("rewrite", products, "-o", better, "--threads", 1)
+    assert result.exit_code == 130, result.output
+    assert result.stderr == "stopped; the best so far is written\n"
+    assert "3 operators, not changed" in result.stdout
+    certificate = better.with_suffix(".certificate.json")
+    assert invoke("rewrite", "--check", certificate, products, better).exit_code == 0
 
 
 @pytest.mark.parametrize(
