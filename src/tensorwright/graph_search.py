@@ -174,7 +174,7 @@ def rewrite(
     input_shapes: Shapes | None = None,
     seconds: float | None = None,
     exact: bool = False,
-    rules: Sequence[str | PathLike[str]] = (),
+    rules: str | Sequence[str | PathLike[str]] = (),
     trust: bool = False,
     search: SearchKind | str = SearchKind.BOTH,
     cost: CostKind | str = CostKind.PROGRAMS,
@@ -190,8 +190,8 @@ def rewrite(
     seconds           for the search and the prices of what it finds; the best by then is measured
                       after it; 1 to 10 s, by the size of the network, where None
     exact             without rules whose proof holds over the reals and not over floats
-    rules             of your own beside those that ship: files, and texts, which have a `==`; each
-                      is proved before it is used
+    rules             of your own beside those that ship: files, and texts, which have a `==`;
+                      one or several, each proved before it is used
     trust             believe those of them that carry the stamp of this prover
     search            "saturate", "backtrack" or "both"
     cost              by what graphs are ranked: "programs", or the sum of their operators, "ops";
@@ -203,10 +203,13 @@ def rewrite(
 
     Source:  Jia et al., TASO, SOSP 2019; Yang et al., TENSAT, MLSys 2021.
     Raises:  MachineError without a model of times for the target; UsageError that names file and
-             line for a rule that is not proved; and what importing raises.
+             line for a rule that is not proved; UsageError for fewer than 0 seconds; and what
+             importing raises.
     """
     kinds = _kind(SearchKind, "search", search), _kind(CostKind, "cost", cost)
-    own = read_own_rules(rules, is_trusted=trust)
+    if seconds is not None and not seconds >= 0:
+        raise UsageError(stage="rewrite", where=f"seconds={seconds}", reason="it must be 0 or more")
+    own = read_own_rules((rules,) if isinstance(rules, str) else rules, is_trusted=trust)
     start = time.monotonic()
     machine = parse_target(target)
     source = simplify(model if isinstance(model, Graph) else load_onnx(model, input_shapes))

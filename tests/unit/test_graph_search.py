@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 
 import numpy as np
 import onnx
@@ -11,9 +12,10 @@ import pytest
 import tensorwright
 from tensorwright import graph_search, graph_trial
 from tensorwright.base import MachineError, UsageError, override
-from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.graph import Graph, GraphBuilder, interpret, load_onnx, to_onnx
 from tensorwright.rewriting import parse_rule
 from tensorwright.rewriting.networks import NetworkRules
+from tensorwright.tuning.session import Budget
 from tensorwright.zoo import random_inputs
 
 MODULE = importlib.import_module("tensorwright.graph_search")
@@ -59,6 +61,17 @@ def test_a_graph_stays_where_nothing_is_faster() -> None:
 
 def test_exact_searches_keep_the_order_of_sums() -> None:
     assert not tensorwright.rewrite(chain_of_products(), exact=True, seconds=5).is_changed
+
+
+def test_what_is_no_amount_or_no_shapes_is_refused() -> None:
+    model = chain_of_products()
+    for seconds in (-1.0, math.nan):
+        with pytest.raises(UsageError, match="0 or more"):
+            tensorwright.rewrite(model, seconds=seconds)
+    with pytest.raises(UsageError, match="0 or more"):
+        Budget(minutes=-1.0)
+    with pytest.raises(UsageError, match="it is no mapping"):
+        load_onnx(to_onnx(model), "N:3")  # type: ignore[arg-type]
 
 
 def test_a_rule_that_is_never_tried_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, helper
 
-from tensorwright.base import DType, InputError, MachineError, ModelError, UnsupportedError
+from tensorwright.base import (
+    DType,
+    InputError,
+    MachineError,
+    ModelError,
+    UnsupportedError,
+    UsageError,
+)
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.interpret import interpret
@@ -59,8 +66,16 @@ def load_onnx(
     `input_values` fixes inputs that shapes depend on (axes, sizes, ...): they become constants.
     Raises:  ModelError for what is no valid model or leaves shapes open, UnsupportedError for what
              we cannot express (names the operator, the node and why), InputError for shapes that do
-             not fit, MachineError for constants that do not fit into memory.
+             not fit, UsageError for what is no mapping of shapes, MachineError for constants that
+             do not fit into memory.
     """
+    if input_shapes is not None and not isinstance(input_shapes, Mapping):
+        raise UsageError(
+            stage="import",
+            where=f"input_shapes={input_shapes!r}",
+            reason="it is no mapping",
+            remedy='{"x": (1, 3, 224, 224)}, or {"N": 1} for an open dimension',
+        )
     model = read_model(source)
     try:
         return _Import(model).run(input_shapes, input_values or {})

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tensorwright.base import Target
+from tensorwright.base import Target, UsageError
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.measuring.runner import Runner
@@ -48,6 +48,17 @@ class Budget:
 
     minutes: float | None = None
     trials: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no amount.
+
+        Raises:  UsageError
+        """
+        for name, amount in (("minutes", self.minutes), ("trials", self.trials)):
+            if amount is not None and not amount >= 0:
+                raise UsageError(
+                    stage="tune", where=f"{name}={amount}", reason="it must be 0 or more"
+                )
 
     @property
     def seconds(self) -> float | None:
