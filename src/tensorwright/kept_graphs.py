@@ -14,7 +14,13 @@ from tensorwright.graph import Graph, simplify
 from tensorwright.rewriting import Rule, rule_text
 from tensorwright.rewriting.library import load_library
 from tensorwright.rewriting.networks import parse_certificate, read_network, replay
-from tensorwright.rewriting.prove import Proved, names_few_dimensions, prove, special_case
+from tensorwright.rewriting.prove import (
+    Proved,
+    most_dimensions,
+    names_few_dimensions,
+    prove,
+    special_case,
+)
 
 
 def follow(text: str, source: Graph) -> Graph | None:
@@ -39,8 +45,9 @@ def proved_beside(known: Iterable[Rule]) -> Callable[[Rule], bool]:
     def is_proved(rule: Rule) -> bool:
         if rule_text(rule) in texts:
             return True
-        is_few = names_few_dimensions(rule)
-        if is_few and any(special_case(rule, each) is not None for each in rules):
+        most = most_dimensions(rule)
+        told = (each for each in rules if most_dimensions(each) >= most)
+        if names_few_dimensions(rule) and any(special_case(rule, each) for each in told):
             return True
         return isinstance(prove(rule, confirm=False), Proved)
 

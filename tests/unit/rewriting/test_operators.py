@@ -165,6 +165,25 @@ def test_padding_of_same_puts_the_odd_element_last():
     same(found, functional.conv2d(functional.pad(x, (0, 1, 0, 1)), w))
 
 
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_convolution_of_volumes(groups):
+    shapes = {"x": (2, 4, 3, 5, 6), "w": (8, 4 // groups, 3, 1, 3)}
+    found, x, w = value("conv3d[1, 1, 1, same, relu](?x, ?w)", **shapes)
+    same(found, functional.conv3d(x, w, padding=(1, 0, 1), groups=groups).relu())
+    found, x, w = value("conv3d[1, 2, 1, valid, none](?x, ?w)", **shapes)
+    same(found, functional.conv3d(x, w, stride=(1, 2, 1), groups=groups))
+    found, x, w = value("conv3d[2, 1, 1, p1_0_0_2_1_0_d2_1_2, none](?x, ?w)", **shapes)
+    padded = functional.pad(x, (0, 0, 0, 1, 1, 2))
+    same(found, functional.conv3d(padded, w, stride=(2, 1, 1), dilation=(2, 1, 2), groups=groups))
+
+
+def test_pooling_of_volumes():
+    found, x = value("max_pool3d[1, 3, 2, 1, 2, 2, valid](?x)", x=(2, 2, 3, 5, 4))
+    same(found, functional.max_pool3d(x, (1, 3, 2), (1, 2, 2)))
+    found, x = value("avg_pool3d[3, 3, 1, 1, 1, 1, same](?x)", x=(2, 2, 3, 5, 4))
+    same(found, functional.avg_pool3d(x, (3, 3, 1), 1, padding=(1, 1, 0)))  # padding counts
+
+
 def test_pooling():
     found, x = value("max_pool[3, 3, 2, 2, valid](?x)", x=(2, 2, 5, 5))
     same(found, functional.max_pool2d(x, 3, 2))
@@ -250,6 +269,8 @@ REFUSED = (
     ("conv2d[1, 1, valid, none](?x, ?y)", ((1, 1, 2, 4), (1, 1, 3, 3)), "2 is less than 3"),
     ("conv2d[0, 1, same, none](?x, ?y)", ((1, 1, 2, 4), (1, 1, 3, 3)), "a stride below 1"),
     ("conv2d[1, 1, full, none](?x, ?y)", ((1, 1, 4, 4), (1, 1, 3, 3)), "padding 'full'"),
+    ("conv3d[1, 1, 1, same, none](?x, ?y)", ((1, 4, 4, 4), (1, 4, 3, 3)), "rank 4"),
+    ("conv3d[1, 1, 1, p1_1_1_1, none](?x, ?y)", ((1, 1, 3, 3, 3),) * 2, "padding 'p1_1_1_1'"),
     ("conv2d[1, 1, same](?x, ?y)", ((1, 1, 4, 4), (1, 1, 3, 3)), "takes 4 parameters, not 3"),
     ("max_pool[3, 3, 1, 1, valid](?x)", ((1, 1, 2, 4),), "2 is less than 3"),
     ("avg_pool[0, 3, 1, 1, same](?x)", ((1, 1, 2, 4),), "a kernel or stride below 1"),
@@ -291,7 +312,7 @@ def test_unknown_operators_name_the_nearest():
 
 def test_names_are_distinct():
     names = [operator.name for operator in OPERATORS]
-    assert len(set(names)) == len(names) == 61
+    assert len(set(names)) == len(names) == 64
 
 
 SYMBOLIC = (
@@ -382,6 +403,7 @@ def test_needs_keep_what_cannot_be_decided_each_once():
 def test_no_shape_depends_on_the_words_that_say_so():
     sizes = {
         "conv2d": ((2, 2), ((2, 4, 5, 6), (8, 4, 3, 3))),
+        "conv3d": ((2, 2, 1), ((2, 4, 3, 5, 6), (8, 4, 3, 3, 3))),
         "layer_norm": ((1,), ((4, 3), (3,), (3,))),
     }
     beside = [each for each in OPERATORS if any(p.is_beside_shape for p in each.parameters)]

@@ -14,6 +14,7 @@ parameters that are left (`transpose[_perm](?x)`), it takes them all.
     for _a; _b in different axes         each pair of two axes; `rising axes`: the first is smaller
     for _p; _a; _sizes in moved axes     permutations that move one dimension, that, x's new shape
     for _f in functions                  operators of single elements; `pairs`: of two
+    for _conv; _s in convolutions        over planes and over volumes, and their strides
     _q@_p  ~_p@_a                        computed parameters, see `terms.Reordered`
     on TERM                              the next axiom is also tried where TERM matches
     [reassociating]                      after an axiom: true of reals, not of floats
@@ -69,6 +70,7 @@ _LISTS = {
     "rising axes": tuple(pair for pair in _DIFFERENT if pair[0] < pair[1]),
     "moved axes": tuple(_moved_axes()),
     "functions": _applied(FUNCTIONS),
+    "convolutions": (("conv2d", "_h, _v"), ("conv3d", "_d, _h, _v")),
     "pairs": _applied(operator_named(name) for name in sorted(PAIRS)),
 }
 

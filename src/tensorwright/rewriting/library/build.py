@@ -2,7 +2,8 @@
 
     schemas.rules, constants.rules    listed by hand: for all parameters, and of constants
     taso, up to 3 operators           generated, pruned, proved for all parameters for which it goes
-    full, up to 2 operators           what the first do not imply
+    volumes, up to 3 operators        the same over volumes
+    full, up to 2 operators           what those before do not imply
     known.rules                       listed by hand; at last all are pruned together
 
 The same seed gives the same text, on every machine and with any number of processes.
@@ -35,7 +36,7 @@ class Source:
     max_operators: int
 
 
-SOURCES = (Source("taso", 3), Source("full", 2))
+SOURCES = (Source("taso", 3), Source("volumes", 3), Source("full", 2))
 """In order: a later source adds what the earlier ones do not imply; no part is enumerated twice."""
 
 SCHEMAS, CONSTANTS, KNOWN = (

@@ -2,6 +2,7 @@
 
     add(x, b)            ewadd(?x, broadcast[1, 8, 14, 14](reshape[1, 8, 1, 1](?b)))
     conv(x, w, b)        ewadd(conv2d[1, 1, same, none](?x, ?w), broadcast[...](reshape[...](?b)))
+    conv(x, w)           of volumes: conv3d[1, 1, 1, same, none](?x, ?w)
     conv(x, w)           of rows: reshape[...](conv2d[...](reshape[...](?x), reshape[...](?w)))
     matmul(x, w)         of (2, 5, 8) and (8, 9): reshape[2, 5, 9](matmul(reshape[10, 8](?x), ?w))
     concat(a, b, c)      concat[1](concat[1](?a, ?b), ?c)
@@ -37,6 +38,7 @@ from tensorwright.rewriting.operators import (
     number_word,
     padding_word,
 )
+from tensorwright.rewriting.terms import Param
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,8 @@ def _convolution(terms: TermBuilder, found: Application) -> Terms:
     if window is None:
         return None
     operands = (_as_images(terms, each) for each in (x, w))
-    product = terms.reshaped(terms.apply("conv2d", (*window, "none"), *operands), found.shape)
+    operator = "conv3d" if len(found.shape) == 5 else "conv2d"
+    product = terms.reshaped(terms.apply(operator, (*window, "none"), *operands), found.shape)
     if bias:
         own = (1, found.shape[1], *(1 for _ in found.shape[2:]))
         bias = [terms.reshaped(bias[0], own)]
@@ -149,23 +152,22 @@ def _convolution(terms: TermBuilder, found: Application) -> Terms:
 
 
 def _as_images(terms: TermBuilder, x: Id) -> Id:
-    """Rows of elements as images of one row."""
+    """Rows of elements as images of one row; images and volumes as they are."""
     outer, inner = terms.shape(x)[:2], terms.shape(x)[2:]
     return terms.reshaped(x, (*outer, *_of_images(inner, 1)))
 
 
-def _of_images(along: tuple[int, ...], idle: int) -> tuple[int, int]:
-    """Numbers along rows and columns; of columns alone the rows' are idle."""
-    columns = along[-1]
-    return (along[0] if len(along) == 2 else idle, columns)
+def _of_images(along: tuple[int, ...], idle: int) -> tuple[int, ...]:
+    """Numbers along rows and columns, or planes, too; of columns alone the rows' are idle."""
+    return (idle, *along) if len(along) == 1 else along
 
 
 def _window(
     node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]
-) -> tuple[int, int, str] | None:
-    """Strides and padding of a window over rows and columns; None where rules have no such."""
+) -> tuple[Param, ...] | None:
+    """Strides and padding of a window over planes or volumes; None where rules have no such."""
     spatial = len(shape) - 2
-    if spatial not in (1, 2):
+    if spatial not in (1, 2, 3):
         return None
     strides = _of_images(node.ints("strides") or (1,) * spatial, 1)
     steps = _of_images(node.ints("dilations") or (1,) * spatial, 1)
@@ -173,9 +175,9 @@ def _window(
     pads = (*_of_images(given[:spatial], 0), *_of_images(given[spatial:], 0))
     extents, taps = _of_images(shape[2:], 1), _of_images(kernel, 1)
     for mode, word in (("VALID", "valid"), ("SAME_UPPER", "same")):
-        if steps == (1, 1) and pads == automatic_pads(mode, extents, taps, strides, (1, 1)):
-            return strides[0], strides[1], word
-    return strides[0], strides[1], padding_word(pads, steps)
+        if set(steps) == {1} and pads == automatic_pads(mode, extents, taps, strides, steps):
+            return (*strides, word)
+    return (*strides, padding_word(pads, steps))
 
 
 def _pool(operator: str) -> Counterpart:
@@ -188,11 +190,12 @@ def _pool(operator: str) -> Counterpart:
         if any(step != 1 for step in node.ints("dilations")):
             return None
         taps = _of_images(kernel, 1)
-        if not holds_elements(window[2], taps):
+        if not holds_elements(window[-1], taps):
             return None
         if operator == "avg_pool" and any(node.ints("pads")) and not _counts_padding(node):
             return None
-        pooled = terms.apply(operator, (*taps, *window), _as_images(terms, x))
+        over = f"{operator}3d" if len(found.shape) == 5 else operator
+        pooled = terms.apply(over, (*taps, *window), _as_images(terms, x))
         return (terms.reshaped(pooled, found.shape),)
 
     return counterpart

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from tensorwright.rewriting.egraph import Value
 from tensorwright.rewriting.operators import IntShape
-from tensorwright.rewriting.prove import MAX_RANK, concrete_rule, longest_list, reduced_at
+from tensorwright.rewriting.prove import concrete_rule, longest_list, most_dimensions, reduced_at
 from tensorwright.rewriting.terms import Param, Rule
 
 MOST_DIMENSIONS = 8
@@ -22,7 +22,7 @@ def is_of_few(rule: Rule, values: Mapping[str, Value], shapes: Mapping[str, IntS
     """Whether no tensor of an application has more dimensions than those for which it is proved."""
     lists = tuple((name, each) for name, each in values.items() if isinstance(each, tuple))
     ranks = (len(shape) for shape in shapes.values())
-    return max(_longest_list(rule, lists), *ranks, 0) <= MAX_RANK
+    return max(_longest_list(rule, lists), *ranks, 0) <= most_dimensions(rule)
 
 
 @lru_cache(maxsize=1 << 12)

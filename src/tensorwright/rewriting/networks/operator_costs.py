@@ -68,12 +68,12 @@ def _operations(use: TypedOperator) -> int:
     """The operations of an application; a multiply-add is two."""
     params, args, result = use.params, use.args, use.result
     match use.operator:
-        case "conv2d":
+        case "conv2d" | "conv3d":
             return 2 * result.elements * prod(args[1].shape[1:])
         case "matmul":
             return 2 * result.elements * args[0].shape[-1]
-        case "max_pool" | "avg_pool":
-            kernel = [param for param in params[:2] if isinstance(param, int)]
+        case "max_pool" | "avg_pool" | "max_pool3d" | "avg_pool3d":
+            kernel = [param for param in params[: len(params) // 2] if isinstance(param, int)]
             return result.elements * prod(kernel)
         case _:
             return max(result.elements, *(arg.elements for arg in args))

@@ -35,7 +35,9 @@ from tensorwright.rewriting.networks.network_analysis import TypedOperator
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
 from tensorwright.rewriting.operators import follow, operator_named
 
-ANCHORS = frozenset({"conv2d", "matmul", "max_pool", "avg_pool"})
+ANCHORS = frozenset(
+    {"conv2d", "conv3d", "matmul", "max_pool", "avg_pool", "max_pool3d", "avg_pool3d"}
+)
 """The operators that kernels are made around: the others join them, or cost what they move."""
 
 

@@ -19,8 +19,13 @@
                                           with _d2_2 (steps between taps); activation none | relu;
                                           `same` gives ceil(h / stride) rows, the odd element of the
                                           padding last
+    conv3d[stride_d, stride_h, stride_w, padding, activation](x, w)
+                                          the same of x (n, c, d, h, w), w (oc, c/groups, kd, kh,
+                                          kw); padding maybe p1_1_1_1_1_1, all that is before, then
+                                          all that is after, with _d2_2_2
     max_pool avg_pool [kernel_h, kernel_w, stride_h, stride_w, padding](x)
                                           avg_pool divides by kernel_h*kernel_w: padding counts
+    max_pool3d avg_pool3d [kernel_d, kernel_h, kernel_w, stride_d, stride_h, stride_w, padding](x)
     enlarge[kernel_h, kernel_w](w)        zeros around a kernel, its centre stays the centre
     ones[size...]() eye[n]()              all 1, the identity matrix
     identity_kernel[c, kh, kw]()          (c, c, kh, kw): convolution with it changes nothing

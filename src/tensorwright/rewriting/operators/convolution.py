@@ -1,7 +1,8 @@
-"""Convolution of planes, grouped and depthwise too, and larger kernels that do the same.
+"""Convolution of planes and volumes, grouped and depthwise too; larger kernels that do the same.
 
 conv2d[2, 2, same, none](x, w)    x (1, 4, 9, 9), w (8, 4, 3, 3) -> (1, 8, 5, 5)
 conv2d[1, 1, same, relu](x, w)    w (4, 1, 3, 3): depthwise, as groups follow from shapes
+conv3d[1, 2, 2, valid, none](x, w)    x (1, 4, 8, 9, 9), w (8, 4, 3, 3, 3) -> (1, 8, 6, 4, 4)
 enlarge[5, 5](w)                  (8, 4, 5, 5) with zeros around, the same convolution
 """
 
@@ -22,37 +23,40 @@ from tensorwright.rewriting.operators.operator import (
 )
 from tensorwright.rewriting.operators.split_points import Points, SplitPoints
 from tensorwright.rewriting.operators.windows import (
-    STRIDES,
-    TAPS,
+    OVER_PLANES,
+    OVER_VOLUMES,
+    Windows,
     kept_by_windows,
     pads_of,
     steps_of,
-    window_extent,
+    window_extents,
 )
-from tensorwright.rewriting.shapes import Needs, Params, Shapes
+from tensorwright.rewriting.shapes import Needs, Params, ShapeRule, Shapes
 
 
-def _conv_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
-    x, w = shapes
-    needs.rank(x, 4)
-    needs.rank(w, 4)
-    strides, padding = (size(params[0]), size(params[1])), params[2]
-    needs.divides(w[1], x[1])
-    groups = x[1] // w[1]
-    needs.divides(groups, w[0])
-    rows, columns = (
-        window_extent(x[at + 2], w[at + 2], strides[at], padding, at, needs) for at in (0, 1)
-    )
-    return (x[0], w[0], rows, columns)
+def _conv_shape(windows: Windows) -> ShapeRule:
+    def rule(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+        x, w = shapes
+        needs.rank(x, windows.rank)
+        needs.rank(w, windows.rank)
+        *strides, padding, _ = params
+        needs.divides(w[1], x[1])
+        groups = x[1] // w[1]
+        needs.divides(groups, w[0])
+        extents = window_extents(x[2:], w[2:], tuple(map(size, strides)), padding, needs)
+        return (x[0], w[0], *extents)
+
+    return rule
 
 
 def _conv(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     x, w = shapes
-    strides = (number(params[0]), number(params[1]))
-    pads = pads_of(params[2], x, w[2:], strides)
-    window = {"strides": strides, "pads": pads, "dilations": steps_of(params[2])}
+    *numbers, padding, activation = params
+    strides = tuple(map(number, numbers))
+    pads = pads_of(padding, x, w[2:], strides)
+    window = {"strides": strides, "pads": pads, "dilations": steps_of(padding, len(strides))}
     conv = Step("conv", {**window, "groups": x[1] // w[1]})
-    return (conv, Step("relu", {})) if params[3] == "relu" else (conv,)
+    return (conv, Step("relu", {})) if activation == "relu" else (conv,)
 
 
 def _enlarge_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
@@ -78,23 +82,30 @@ def enlarge_steps(kernel: IntShape, shape: IntShape) -> tuple[Step, ...]:
 
 def _conv_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """The images of the data, the output channels of the kernel."""
-    return (points[0][0], points[1][0], (), ())
+    return (points[0][0], points[1][0], *((),) * (rank - 2))
 
 
 _ACTIVATION = Parameter("activation", words=("none", "relu"), is_beside_shape=True)
 _LARGER = tuple(Parameter(name, size=SizeGuess.NUMBER) for name in ("kernel_h", "kernel_w"))
 
-OPERATORS = (
-    RewriteOperator(
-        "conv2d",
+
+def _convolution(name: str, windows: Windows, kind: StructureKind) -> RewriteOperator:
+    return RewriteOperator(
+        name,
         (TENSOR, ArgumentRole.KERNEL),
-        (*STRIDES, TAPS, _ACTIVATION),
-        _conv_shape,
+        (*windows.strides, windows.taps, _ACTIVATION),
+        _conv_shape(windows),
         _conv,
-        StructureKind.CONVOLUTION,
+        kind,
         _conv_points,
-        short_name="conv",
-    ),
+        short_name=name.replace("2d", ""),
+        rank=windows.rank,
+    )
+
+
+OPERATORS = (
+    _convolution("conv2d", OVER_PLANES, StructureKind.CONVOLUTION),
+    _convolution("conv3d", OVER_VOLUMES, StructureKind.CONVOLUTION),
     RewriteOperator(
         "enlarge",
         (ArgumentRole.KERNEL,),
@@ -104,5 +115,6 @@ OPERATORS = (
         StructureKind.GATHER,
         kept_by_windows,
         contains_arguments=True,
+        rank=4,
     ),
 )

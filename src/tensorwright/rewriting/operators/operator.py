@@ -171,6 +171,7 @@ class RewriteOperator:
     short_name          what names of rules call it; "" for its own name
     merging             which dimensions it does not tell apart, see `dimensions.py`; None where
                         nothing is known
+    rank                how many dimensions its arguments have, where that is always the same
     """
 
     name: str
@@ -185,6 +186,7 @@ class RewriteOperator:
     output_of: str = ""
     short_name: str = ""
     merging: Merging | None = None
+    rank: int = 0
 
     @property
     def arity(self) -> int:

@@ -1,8 +1,9 @@
-"""The greatest element, or the mean, of each window of a plane.
+"""The greatest element, or the mean, of each window of a plane or a volume.
 
 max_pool[3, 3, 2, 2, same](x)     x (1, 4, 9, 9) -> (1, 4, 5, 5)
 avg_pool[3, 3, 1, 1, valid](x)    x (1, 4, 9, 9) -> (1, 4, 7, 7)
 avg_pool[3, 3, 1, 1, same](x)     divides by 9 everywhere: padding counts
+max_pool3d[1, 3, 3, 1, 2, 2, same](x)    x (1, 4, 6, 9, 9) -> (1, 4, 6, 5, 5)
 """
 
 from __future__ import annotations
@@ -20,41 +21,41 @@ from tensorwright.rewriting.operators.operator import (
     size,
 )
 from tensorwright.rewriting.operators.windows import (
-    KERNEL,
-    PADDING,
-    STRIDES,
+    OVER_PLANES,
+    OVER_VOLUMES,
+    Windows,
     kept_by_windows,
     need_elements,
     need_positive,
     pads_of,
-    window_extent,
+    window_extents,
 )
-from tensorwright.rewriting.shapes import Needs, Params, Shapes
-
-_PARAMETERS = (*KERNEL, *STRIDES, PADDING)
+from tensorwright.rewriting.shapes import Needs, Params, ShapeRule, Shapes
 
 
-def _windows(params: Params) -> tuple[IntShape, IntShape]:
-    """The kernel and the strides."""
-    return tuple(map(number, params[:2])), tuple(map(number, params[2:4]))
+def _shape(windows: Windows) -> ShapeRule:
+    dimensions = windows.dimensions
+
+    def rule(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+        (x,) = shapes
+        needs.rank(x, windows.rank)
+        sizes = tuple(map(size, params[:-1]))
+        kernel, strides = sizes[:dimensions], sizes[dimensions:]
+        need_positive((*kernel, *strides), "a kernel or stride", needs)
+        extents = window_extents(x[2:], kernel, strides, params[-1], needs)
+        need_elements(params[-1], kernel, needs)
+        return (*x[:2], *extents)
+
+    return rule
 
 
-def _shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
-    (x,) = shapes
-    needs.rank(x, 4)
-    kernel, strides = tuple(map(size, params[:2])), tuple(map(size, params[2:4]))
-    need_positive((*kernel, *strides), "a kernel or stride", needs)
-    rows, columns = (
-        window_extent(x[at + 2], kernel[at], strides[at], params[4], at, needs) for at in (0, 1)
-    )
-    need_elements(params[4], kernel, needs)
-    return (x[0], x[1], rows, columns)
+def _meaning(windows: Windows, name: str, more: Attributes) -> MeaningRule:
+    dimensions = windows.dimensions
 
-
-def _meaning(name: str, more: Attributes) -> MeaningRule:
     def rule(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
-        kernel, strides = _windows(params)
-        pads = pads_of(params[4], shapes[0], kernel, strides)
+        numbers = tuple(map(number, params[:-1]))
+        kernel, strides = numbers[:dimensions], numbers[dimensions:]
+        pads = pads_of(params[-1], shapes[0], kernel, strides)
         return (Step(name, {"kernel": kernel, "strides": strides, "pads": pads, **more}),)
 
     return rule
@@ -63,11 +64,31 @@ def _meaning(name: str, more: Attributes) -> MeaningRule:
 _COUNTS_PADDING = {"count_include_pad": True}
 
 
-def _pool(name: str, meaning: MeaningRule, kind: StructureKind) -> RewriteOperator:
-    return RewriteOperator(name, (TENSOR,), _PARAMETERS, _shape, meaning, kind, kept_by_windows)
+def _pools(
+    windows: Windows, suffix: str, kinds: tuple[StructureKind, ...]
+) -> tuple[RewriteOperator, ...]:
+    meanings = (
+        _meaning(windows, "max_pool", {}),
+        _meaning(windows, "average_pool", _COUNTS_PADDING),
+    )
+    parameters = (*windows.kernel, *windows.strides, windows.padding)
+    names = (f"max_pool{suffix}", f"avg_pool{suffix}")
+    return tuple(
+        RewriteOperator(
+            name,
+            (TENSOR,),
+            parameters,
+            _shape(windows),
+            meaning,
+            kind,
+            kept_by_windows,
+            rank=windows.rank,
+        )
+        for name, meaning, kind in zip(names, meanings, kinds, strict=True)
+    )
 
 
 OPERATORS = (
-    _pool("max_pool", _meaning("max_pool", {}), StructureKind.PLANE_MAXIMUM),
-    _pool("avg_pool", _meaning("average_pool", _COUNTS_PADDING), StructureKind.PLANE_SUM),
+    *_pools(OVER_PLANES, "", (StructureKind.PLANE_MAXIMUM, StructureKind.PLANE_SUM)),
+    *_pools(OVER_VOLUMES, "3d", (StructureKind.MAXIMUM, StructureKind.LINEAR)),
 )

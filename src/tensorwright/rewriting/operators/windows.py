@@ -1,4 +1,4 @@
-"""Windows that move over rows and columns: what convolution and pooling share.
+"""Windows that move over rows and columns, or over volumes: what convolution and pooling share.
 
 window_extent(9, 3, 2, "same", 0, needs)          5: ceil(9 / 2)
 window_extent(9, 3, 2, "valid", 0, needs)         4: whole windows
@@ -7,7 +7,9 @@ kept_by_windows                                   images and channels may be spl
 
 A padding is a word: `same`, `valid`, or p with the rows above, the columns on the left, the rows
 below and the columns on the right; of a convolution maybe with the steps between taps behind it, as
-in p2_2_2_2_d2_2.  A word that is left open, `_pad_`, is any but `same`: its numbers are variables.
+in p2_2_2_2_d2_2.  Over volumes the planes in front stand before the rows above, those behind before
+the rows below: p1_0_0_1_0_0.  A word that is left open, `_pad_`, is any but `same`: its numbers are
+variables.
 """
 
 from __future__ import annotations
@@ -16,77 +18,115 @@ import re
 from dataclasses import dataclass
 
 from tensorwright.ops import automatic_pads
-from tensorwright.rewriting.dims import Dim, Extent, Shape, Size
+from tensorwright.rewriting.dims import Dim, Extent, Shape
 from tensorwright.rewriting.operators.operator import IntShape, Parameter, is_open_word, number
 from tensorwright.rewriting.operators.split_points import Points, SplitPoints
 from tensorwright.rewriting.shapes import IllTyped, Needs, Params, Shapes
 from tensorwright.rewriting.terms import Param
 
-_EXPLICIT = r"p\d+_\d+_\d+_\d+"
-PADDING = Parameter(
-    "padding",
-    words=("same", "valid"),
-    form=_EXPLICIT,
-    samples=("p1_1_1_1", "p0_1_1_0"),
-    apart=("same",),
-)
-TAPS = Parameter(
-    "padding",
-    words=("same", "valid"),
-    form=rf"{_EXPLICIT}(_d[1-9]\d*_[1-9]\d*)?",
-    samples=("p1_1_1_1", "p0_1_2_0", "p1_0_2_2_d2_1"),
-    apart=("same",),
-)
 STRIDES = (Parameter("stride_h", is_open=True), Parameter("stride_w", is_open=True))
 KERNEL = (Parameter("kernel_h", is_open=True), Parameter("kernel_w", is_open=True))
 
 
+def _padding(form: str, *samples: str) -> Parameter:
+    return Parameter(
+        "padding", words=("same", "valid"), form=form, samples=samples, apart=("same",)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The parameters of windows over so many dimensions behind the first two of a tensor.
+
+    padding   of a pool;  taps  the same of a convolution, maybe with the steps between its taps
+    """
+
+    strides: tuple[Parameter, ...]
+    kernel: tuple[Parameter, ...]
+    padding: Parameter
+    taps: Parameter
+
+    @property
+    def dimensions(self) -> int:
+        """How many dimensions they move over."""
+        return len(self.strides)
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions a tensor has: those, and images and channels."""
+        return len(self.strides) + 2
+
+
+_EXPLICIT, _EXPLICIT_3 = r"p\d+(_\d+){3}", r"p\d+(_\d+){5}"
+_STEP = r"[1-9]\d*"
+OVER_PLANES = Windows(
+    STRIDES,
+    KERNEL,
+    _padding(_EXPLICIT, "p1_1_1_1", "p0_1_1_0"),
+    _padding(rf"{_EXPLICIT}(_d{_STEP}_{_STEP})?", "p1_1_1_1", "p0_1_2_0", "p1_0_2_2_d2_1"),
+)
+OVER_VOLUMES = Windows(
+    (Parameter("stride_d", is_open=True), *STRIDES),
+    (Parameter("kernel_d", is_open=True), *KERNEL),
+    _padding(_EXPLICIT_3, "p1_0_1_1_0_1", "p0_1_1_1_0_0"),
+    _padding(rf"{_EXPLICIT_3}(_d{_STEP}_{_STEP}_{_STEP})?", "p1_0_1_1_0_1", "p0_1_0_1_0_2_d2_1_1"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Explicit:
-    """Of rows and columns: before, after, steps between taps."""
+    """Of each dimension: what is before, what after, the steps between taps."""
 
     before: Shape
     after: Shape
     steps: Shape
 
 
-def _explicit(padding: Param) -> _Explicit | None:
+def _explicit(padding: Param, dimensions: int) -> _Explicit | None:
     """What a word says; None for `same` and `valid`."""
     word = str(padding)
+    places = range(dimensions)
     if is_open_word(word):
         return _Explicit(
             *(
-                tuple(Dim.of(Extent(f"{word}:{name}{place}_", 0)) - less for place in (0, 1))
+                tuple(Dim.of(Extent(f"{word}:{name}{place}_", 0)) - less for place in places)
                 for name, less in (("before", 1), ("after", 1), ("step", 0))
             )
         )
     found = tuple(map(int, re.findall(r"\d+", word)))
     if not found:
         return None
-    return _Explicit(found[:2], found[2:4], found[4:] or (1, 1))
+    steps = found[2 * dimensions :] or (1,) * dimensions
+    return _Explicit(found[:dimensions], found[dimensions : 2 * dimensions], steps)
 
 
 def padding_word(pads: IntShape, steps: IntShape) -> str:
     """The word for explicit padding: all begins, then all ends; and for the steps between taps."""
     word = "p" + "_".join(map(str, pads))
-    return word if steps == (1, 1) else f"{word}_d{steps[0]}_{steps[1]}"
+    return word if set(steps) == {1} else f"{word}_d" + "_".join(map(str, steps))
 
 
-def window_extent(
-    extent: Size, kernel: Size, stride: Size, padding: Param, place: int, needs: Needs
-) -> Size:
-    """Rows (place 0) or columns (1) of the result: ceil(extent / stride) for `same`, else whole
+def window_extents(
+    extents: Shape, kernel: Shape, strides: Shape, padding: Param, needs: Needs
+) -> Shape:
+    """How many windows there are along each dimension: ceil(extent / stride) for `same`, else whole
     windows.
     """
-    need_positive((stride,), "a stride", needs)
+    need_positive(strides, "a stride", needs)
     if padding == "same":
-        return (extent + stride - 1) // stride
-    told = _explicit(padding)
+        pairs = zip(extents, strides, strict=True)
+        return tuple((extent + stride - 1) // stride for extent, stride in pairs)
+    told = _explicit(padding, len(extents))
     if told is not None:
-        extent = extent + told.before[place] + told.after[place]
-        kernel = (kernel - 1) * told.steps[place] + 1
-    needs.at_least(extent, kernel)
-    return (extent - kernel) // stride + 1
+        padded = zip(extents, told.before, told.after, strict=True)
+        extents = tuple(extent + before + after for extent, before, after in padded)
+        reach = zip(kernel, told.steps, strict=True)
+        kernel = tuple((taps - 1) * step + 1 for taps, step in reach)
+    found = []
+    for extent, taps, stride in zip(extents, kernel, strides, strict=True):
+        needs.at_least(extent, taps)
+        found.append((extent - taps) // stride + 1)
+    return tuple(found)
 
 
 def need_positive(sizes: Shape, what: str, needs: Needs) -> None:
@@ -101,7 +141,7 @@ def need_elements(padding: Param, kernel: Shape, needs: Needs) -> None:
     """Each window of a pool has elements: less is padded than a window has, and its taps are
     neighbours.
     """
-    told = _explicit(padding)
+    told = _explicit(padding, len(kernel))
     if told is None:
         return
     for place, extent in enumerate(kernel):
@@ -121,21 +161,21 @@ def holds_elements(padding: Param, kernel: IntShape) -> bool:
     return True
 
 
-def steps_of(padding: Param) -> IntShape:
+def steps_of(padding: Param, dimensions: int) -> IntShape:
     """The steps between the taps of a window, as `ops` takes them."""
-    told = _explicit(padding)
-    return (1, 1) if told is None else tuple(map(number, told.steps))
+    told = _explicit(padding, dimensions)
+    return (1,) * dimensions if told is None else tuple(map(number, told.steps))
 
 
 def pads_of(padding: Param, x: IntShape, kernel: IntShape, strides: IntShape) -> IntShape:
-    """The padding of rows and columns of (n, c, h, w), as `ops` takes it."""
-    told = _explicit(padding)
+    """The padding of the dimensions of a tensor behind the first two, as `ops` takes it."""
+    told = _explicit(padding, len(kernel))
     if told is not None:
         return tuple(map(number, (*told.before, *told.after)))
     mode = "SAME_UPPER" if padding == "same" else "VALID"
-    return automatic_pads(mode, x[2:], kernel, strides, (1, 1))
+    return automatic_pads(mode, x[2:], kernel, strides, (1,) * len(kernel))
 
 
 def kept_by_windows(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """Images and channels of the argument."""
-    return (*points[0][:2], (), ())
+    return (*points[0][:2], *((),) * (rank - 2))

@@ -18,6 +18,7 @@ from tensorwright.rewriting.prove.problem import (
     MAX_RANK,
     Problem,
     longest_list,
+    most_dimensions,
     names_few_dimensions,
     problems_of,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "least_condition",
     "longest_list",
     "missing_properties",
+    "most_dimensions",
     "names_few_dimensions",
     "places_of",
     "problems_of",

@@ -28,7 +28,12 @@ from tensorwright.rewriting.dims import Dim, Extent, Size, atoms_of
 from tensorwright.rewriting.egraph import is_parameter_variable
 from tensorwright.rewriting.operators import Parameter, operator_named
 from tensorwright.rewriting.prove.instances import concrete_rule
-from tensorwright.rewriting.prove.problem import MAX_RANK, longest_list, problems_of
+from tensorwright.rewriting.prove.problem import (
+    MAX_RANK,
+    longest_list,
+    most_dimensions,
+    problems_of,
+)
 from tensorwright.rewriting.terms import (
     Different,
     Param,
@@ -122,8 +127,9 @@ def assigned_cases(rule: Rule) -> Iterator[tuple[Values, Rule]]:
     for name, some in places.items():
         if any(each.repeats and is_last for each, is_last in some) and not is_of_several(some):
             raise _fault(rule, f"{name} stands for one parameter, and for all that are left")
-    values = [tuple(_cases(name, each)) for name, each in places.items()]
-    longest = max(MAX_RANK, longest_list(rule))
+    most = most_dimensions(rule)
+    values = [tuple(_cases(name, each, most)) for name, each in places.items()]
+    longest = max(most, longest_list(rule))
     for chosen in product(*values):
         assigned = dict(zip(places, chosen, strict=True))
         case = concrete_rule(rule, assigned)
@@ -134,7 +140,8 @@ def assigned_cases(rule: Rule) -> Iterator[tuple[Values, Rule]]:
 
 def case_count(rule: Rule) -> int:
     """How many cases a rule has at most; those that do not fit included."""
-    return prod(len(tuple(_cases(name, each))) for name, each in places_of(rule).items())
+    most = most_dimensions(rule)
+    return prod(len(tuple(_cases(name, each, most))) for name, each in places_of(rule).items())
 
 
 def fitting_values(rule: Rule) -> dict[str, set[tuple[Param, ...]]]:
@@ -152,8 +159,10 @@ def fitting_values(rule: Rule) -> dict[str, set[tuple[Param, ...]]]:
     return found
 
 
-def _cases(name: str, places: Places) -> Iterator[tuple[Param, ...]]:
-    """The values of a variable that are written out, and what it is where it is left open."""
+def _cases(name: str, places: Places, most: int) -> Iterator[tuple[Param, ...]]:
+    """The values of a variable that are written out, up to so many dimensions, and what it is where
+    it is left open.
+    """
     parameter = places[0][0]
     if parameter.is_word:
         if not all(each.form for each, _ in places):
@@ -163,12 +172,12 @@ def _cases(name: str, places: Places) -> Iterator[tuple[Param, ...]]:
         yield from ((word,) for word in parameter.apart)
         yield (f"{name}_",)
     elif parameter.is_axis:
-        yield from ((axis,) for axis in range(MAX_RANK))
+        yield from ((axis,) for axis in range(most))
     elif parameter.is_order:
-        for rank in range(1, MAX_RANK + 1):
+        for rank in range(1, most + 1):
             yield from permutations(range(rank))
     elif is_of_several(places):
-        for count in range(1, MAX_RANK + 1):
+        for count in range(1, most + 1):
             yield tuple(_open(f"{name}:{at}", places) for at in range(count))
     else:
         yield (_open(name, places),)

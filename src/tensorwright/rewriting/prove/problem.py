@@ -34,10 +34,13 @@ from tensorwright.rewriting.terms import (
     extents_in,
     input_names,
     names_in,
+    operator_names,
 )
 
 MAX_RANK = 4
-"""The ranks at which axioms are validated; what holds beyond follows, see `ranks.py`."""
+"""The ranks at which axioms are validated, but for those of operators whose tensors have more; what
+holds beyond follows, see `ranks.py`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,7 @@ def _fitting_ranks(rule: Rule) -> Iterator[Ranks]:
     """The choices of ranks with which no operator is refused at once, in ascending order."""
     roots = (*rule.left, *rule.right)
     fixed = {fact.name: fact.rank for fact in rule.condition if isinstance(fact, Rank)}
-    free = range(max(MAX_RANK, longest_list(rule), *fixed.values()) + 1)
+    free = range(max(most_dimensions(rule), longest_list(rule), *fixed.values()) + 1)
     names = input_names(*roots)
     found: list[tuple[Ranks, Shape]] = [({}, ())]
     memo: dict[Term, list[tuple[Ranks, Shape]]] = {}
@@ -141,6 +144,15 @@ def _fitting_ranks(rule: Rule) -> Iterator[Ranks]:
 
 
 @lru_cache(maxsize=4096)
+def most_dimensions(rule: Rule) -> int:
+    """Up to how many dimensions a rule is proved as it stands: `MAX_RANK`, or more for operators
+    whose tensors have more.
+    """
+    names = operator_names(*rule.left, *rule.right)
+    return max(MAX_RANK, *(operator_named(name).rank for name in names))
+
+
+@lru_cache(maxsize=4096)
 def longest_list(rule: Rule) -> int:
     """Of how many dimensions an application speaks, each by a parameter: a permutation, extents."""
     lists = (
@@ -152,9 +164,9 @@ def longest_list(rule: Rule) -> int:
 
 
 def names_few_dimensions(rule: Rule) -> bool:
-    """Whether a rule names no more dimensions than those for which axioms are validated."""
+    """Whether a rule names no more dimensions than those up to which it is proved as it stands."""
     ranks = (fact.rank for fact in rule.condition if isinstance(fact, Rank))
-    return max(longest_list(rule), *ranks, 0) <= MAX_RANK
+    return max(longest_list(rule), *ranks, 0) <= most_dimensions(rule)
 
 
 def _typings(

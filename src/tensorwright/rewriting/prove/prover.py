@@ -23,6 +23,7 @@ from tensorwright.processes import Done, Job, WorkerPool
 from tensorwright.rewriting.axioms import Axiom, load_axioms, set_hash
 from tensorwright.rewriting.egraph import Chain, Limits, Saturated, Step
 from tensorwright.rewriting.prove.explain import chains_of, instances_of
+from tensorwright.rewriting.prove.instance_ranks import instance_problem, is_validated
 from tensorwright.rewriting.prove.instances import Instance
 from tensorwright.rewriting.prove.outcome import Outcome, Proved, Refuted, Unknown
 from tensorwright.rewriting.prove.parameters import (
@@ -31,8 +32,8 @@ from tensorwright.rewriting.prove.parameters import (
     sampled_instances,
 )
 from tensorwright.rewriting.prove.problem import (
-    MAX_RANK,
     Problem,
+    most_dimensions,
     names_few_dimensions,
     problems_of,
 )
@@ -43,7 +44,7 @@ from tensorwright.rewriting.prove.specialization import special_case
 from tensorwright.rewriting.terms import Rule, operator_names
 from tensorwright.rewriting.text import rule_text
 
-PROVER_VERSION = 7
+PROVER_VERSION = 8
 """Raise it with every change that may change an answer."""
 
 _FEW, _MANY, _LARGE = 5, 40, 8
@@ -163,6 +164,8 @@ def _told_by_axiom(rule: Rule, axioms: Sequence[Axiom]) -> Proved | None:
     if len(rule.left) > 1 or not has_parameter_variables(rule) or not names_few_dimensions(rule):
         return None
     for axiom in axioms:
+        if most_dimensions(rule) > most_dimensions(axiom.rule):
+            continue
         special = special_case(rule, axiom.rule)
         if special is not None and special.is_renaming:
             sides = (rule.left[0], rule.right[0])
@@ -186,18 +189,18 @@ class _Proofs:
     def part(self, problem: Problem) -> _Part | str:
         """The proof at one choice of ranks, or why there is none."""
         merged = reduced(problem)
-        largest = largest_rank(problem)
+        largest, most = largest_rank(problem), most_dimensions(problem.rule)
         if merged is not None and merged.largest < largest:
             if merged.rule not in self._known:
                 self._known[merged.rule] = self._of_few(merged.rule)
             found = self._known[merged.rule]
             if not isinstance(found, str):
                 return found
-            if largest > MAX_RANK:
+            if largest > most:
                 return f"{rule_text(merged.rule)} is not proved ({_ranks_text(problem)})"
-        elif largest > MAX_RANK:
+        elif largest > most:
             ranks = _ranks_text(problem)
-            return f"its operators tell more than {MAX_RANK} dimensions apart ({ranks})"
+            return f"its operators tell more than {most} dimensions apart ({ranks})"
         return self._at(problem)
 
     def _of_few(self, rule: Rule) -> _Part | str:
@@ -207,8 +210,9 @@ class _Proofs:
             return "nothing is well-typed"
         parts: list[_Part] = []
         for problem in problems:
-            if largest_rank(problem) > MAX_RANK:
-                return f"more than {MAX_RANK} dimensions are left"
+            most = most_dimensions(rule)
+            if largest_rank(problem) > most:
+                return f"more than {most} dimensions are left"
             part = self._at(problem)
             if isinstance(part, str):
                 return part
@@ -223,6 +227,10 @@ class _Proofs:
         if not found.is_proved:
             return f"{_ended(found)} ({ranks})"
         instances = instances_of(found)
+        for each in instances:
+            axiom = None if is_validated(each) else self.part(instance_problem(each, problem))
+            if isinstance(axiom, str):
+                return f"the axiom {each.rewrite.name} need not hold: {axiom} ({ranks})"
         chains = chains_of(found.runner, found.goal, problem.known)
         if self._smt is None:
             return _part_of(instances, chains, 0)

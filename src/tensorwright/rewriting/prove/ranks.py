@@ -35,7 +35,7 @@ from tensorwright.rewriting.operators import (
     merged_runs,
     operator_named,
 )
-from tensorwright.rewriting.prove.problem import MAX_RANK, Problem, facts_of
+from tensorwright.rewriting.prove.problem import Problem, facts_of, most_dimensions
 from tensorwright.rewriting.terms import (
     Apply,
     Equal,
@@ -99,10 +99,11 @@ def reduced_at(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | None:
     known = assume(facts)
     assert known is not None, "extents are equal to one number each"
     problem = Problem(rule, given, facts, known)
-    if largest_rank(problem) <= MAX_RANK:
+    if largest_rank(problem) <= most_dimensions(rule):
         return rule
     merged = reduced(problem)
-    return merged.rule if merged is not None and merged.largest <= MAX_RANK else None
+    is_few = merged is not None and merged.largest <= most_dimensions(merged.rule)
+    return merged.rule if merged is not None and is_few else None
 
 
 class _NotAProduct(Exception):

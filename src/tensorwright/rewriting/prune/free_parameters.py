@@ -40,10 +40,12 @@ _MOST_CASES = 600
 _MOST_OPERATORS = 3
 """How many cases are proved at most; in how large a rule whole shapes are freed."""
 _NAMES = {
+    "stride_d": "_d",
     "stride_h": "_h",
     "stride_w": "_v",
     "padding": "_pad",
     "activation": "_act",
+    "kernel_d": "_kd",
     "kernel_h": "_kh",
     "kernel_w": "_kw",
 }

@@ -1,4 +1,4 @@
-"""Small random networks of matrices and images, and what they compute in f64."""
+"""Small random networks of matrices, images and volumes, and what they compute in f64."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def random_matrices(seed: int, steps: int = 9) -> Graph:
     return b.finish(tuple(dict.fromkeys(values[-3:])))
 
 
-def random_images(seed: int, steps: int = 8) -> Graph:
+def random_images(seed: int, steps: int = 8, extents: tuple[int, ...] = (6, 6)) -> Graph:
     """Convolutions that share images, with and without bias and groups, pools, sums and joins."""
     draw = random.Random(seed)
     b = GraphBuilder(f"images_{seed}")
-    values = [b.input("x", (1, 4, 6, 6)), b.input("y", (1, 4, 6, 6))]
+    values = [b.input("x", (1, 4, *extents)), b.input("y", (1, 4, *extents))]
     for _ in range(steps):
         kind = draw.choice(("conv", "conv", "conv", "pool", "pair", "function", "join", "split"))
         one = draw.choice(values[-5:])
@@ -54,14 +54,15 @@ def random_images(seed: int, steps: int = 8) -> Graph:
         if kind == "conv":
             size, groups = draw.choice((1, 3, 3)), draw.choice((1, 1, 2))
             groups = groups if channels % groups == 0 else 1
-            kernel = _weights(draw, 4, channels // groups, size, size)
+            kernel = _weights(draw, 4, channels // groups, *(size for _ in extents))
             bias = [b.constant(_weights(draw, 4))] if draw.random() < 0.4 else []
-            pads = (size // 2,) * 4
+            pads = (size // 2,) * 2 * len(extents)
             made = b.add("conv", one, b.constant(kernel), *bias, pads=pads, groups=groups)
         elif kind == "pool":
             name = draw.choice(("max_pool", "average_pool"))
             counts = {"count_include_pad": True} if name == "average_pool" else {}
-            made = b.add(name, one, kernel=(3, 3), pads=(1, 1, 1, 1), **counts)
+            window = {"kernel": (3,) * len(extents), "pads": (1,) * 2 * len(extents)}
+            made = b.add(name, one, **window, **counts)
         elif kind == "pair":
             others = [each for each in values if b.shape_of(each) == b.shape_of(one)]
             made = b.add(draw.choice(_PAIRS), one, draw.choice(others))
@@ -75,6 +76,11 @@ def random_images(seed: int, steps: int = 8) -> Graph:
             continue
         values.append(made)
     return b.finish(tuple(dict.fromkeys(values[-3:])))
+
+
+def random_volumes(seed: int) -> Graph:
+    """As images, over planes, rows and columns."""
+    return random_images(seed, extents=(3, 2, 4))
 
 
 def _weights(draw: random.Random, *shape: int) -> Array:

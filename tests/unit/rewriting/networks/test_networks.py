@@ -30,6 +30,7 @@ from tensorwright.rewriting.networks import (
     write_network,
     write_outline,
 )
+from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.zoo import build, random_inputs
 
 RULES = network_rules(each.rule for each in load_library())
@@ -86,6 +87,34 @@ def test_every_operator_can_be_read() -> None:
         interpret(graph, inputs).values(), interpret(back, inputs).values(), strict=True
     ):
         np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
+
+
+def volumes() -> Graph:
+    """Convolutions of one volume, with bias, groups, strides and paddings, and a pool."""
+    b = GraphBuilder("volumes")
+    x = b.input("x", (1, 4, 3, 6, 5))
+    point, other = (
+        b.add("conv", x, b.constant(weights(n, 4, 1, 1, 1)), b.constant(weights(n))) for n in (3, 5)
+    )
+    wide = b.constant(weights(4, 2, 1, 3, 2))
+    window = {"strides": (1, 2, 1), "pads": (0, 1, 0, 0, 0, 1), "dilations": (1, 2, 1)}
+    grouped = b.add("conv", x, wide, groups=2, **window)
+    pooled = b.add("max_pool", grouped, kernel=(3, 1, 2), pads=(1, 0, 0, 1, 0, 0))
+    return b.finish((b.add("relu", point), b.add("relu", other), pooled))
+
+
+def test_convolutions_of_volumes_are_read_merged_and_written() -> None:
+    graph = simplify(volumes())
+    network = read_network(graph)
+    read = {name: len(network.terms.with_operator(name)) for name in ("conv3d", "max_pool3d", CALL)}
+    assert read == {"conv3d": 3, "max_pool3d": 1, CALL: 0}
+    saturate_network(network, RULES)
+    extraction = NetworkExtraction(network, Roofline(start_s=1.0))
+    choice = extraction.choice(cheapest_dag(extraction.problem).selection)
+    back = simplify(write_network(network, choice))
+    assert [node.operator for node in back.nodes].count("conv") == 2
+    for want, found in zip(in_double(graph), in_double(back), strict=True):
+        np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-12)
 
 
 def test_constants_of_an_outline_are_told_apart() -> None:

@@ -103,3 +103,40 @@ def test_an_input_that_is_read_twice_is_merged_alike() -> None:
     assert merged is not None
     assert dict(merged.joints) == {"x": frozenset({2, 3})}
     assert "transpose[1, 0, 2](?x)" in rule_text(merged.rule)
+
+
+def test_axioms_in_a_proof_over_volumes_are_proved_at_their_ranks() -> None:
+    """The halves of a join are proved for few dimensions, and so what they do to volumes."""
+    both = "conv3d[_d, _h, _v, _pad, _act](?x, concat[0](?v, ?w))"
+    rule = parse_rule(
+        "conv3d[_d, _h, _v, _pad, _act](?x, ?v), conv3d[_d, _h, _v, _pad, _act](?x, ?w)"
+        f" == split0[1, v.0]({both}), split1[1, v.0]({both}) if x.1 = w.1"
+    )
+    outcome = prove(rule)
+    assert isinstance(outcome, Proved)
+    assert {"conv-split0-outputs", "split0-concat"} <= set(outcome.axioms)
+
+
+def test_an_axiom_that_tells_all_dimensions_of_a_volume_apart_proves_nothing() -> None:
+    volume = "conv3d[1, 1, 1, same, none](?x, ?w)"
+    turned = "transpose[4, 3, 2, 1, 0]"
+    outcome = prove(parse_rule(f"relu({turned}({volume})) == {turned}(relu({volume}))"))
+    assert isinstance(outcome, Unknown)
+    assert "the axiom relu-transpose need not hold" in outcome.reason
+    kept = "transpose[0, 1, 3, 4, 2]"
+    assert isinstance(
+        prove(parse_rule(f"relu({kept}({volume})) == {kept}(relu({volume}))")), Proved
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "conv3d[1, 1, 1, same, _act](?x, ?w) == conv3d[1, 1, 1, valid, _act](?x, ?w)",
+        "conv3d[_d, _h, _v, _pad, _act](?x, ?w) == conv3d[_h, _d, _v, _pad, _act](?x, ?w)",
+        "relu(conv3d[_d, _h, _v, _pad, _act](?x, ?w)) == conv3d[_d, _h, _v, _pad, _act](?x, ?w)",
+        "conv3d[1, 1, 1, same, none](?x, concat[0](?v, ?w)) == conv3d[1, 1, 1, same, none](?x, ?v)",
+    ],
+)
+def test_what_is_false_of_volumes_is_refuted(text: str) -> None:
+    assert isinstance(prove(parse_rule(text)), Refuted)

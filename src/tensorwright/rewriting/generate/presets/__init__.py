@@ -23,6 +23,7 @@ from tensorwright.rewriting.generate.presets.normalization import NORMALIZATION
 from tensorwright.rewriting.generate.presets.pointwise import POINTWISE
 from tensorwright.rewriting.generate.presets.reductions import REDUCTIONS
 from tensorwright.rewriting.generate.presets.released import RELEASED
+from tensorwright.rewriting.generate.presets.volumes import VOLUMES
 from tensorwright.rewriting.generate.presets.windows import WINDOWS
 
 __all__ = ["PRESET_NAMES", "preset_named", "presets_of"]
@@ -37,6 +38,7 @@ _PARTS = (
     POINTWISE,
     REDUCTIONS,
     MOVEMENT,
+    VOLUMES,
 )
 _WHOLE = {"taso": (RELEASED, WINDOWS), "full": _PARTS}
 _BY_NAME = {each.name: each for each in _PARTS}

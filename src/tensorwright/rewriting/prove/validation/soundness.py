@@ -42,6 +42,7 @@ FALSE_GOALS = parse_rules(
     max_pool[3, 3, 1, 1, same](?x) == avg_pool[3, 3, 1, 1, same](?x)
     max_pool[2, 2, 1, 1, same](ewadd(?x, ?y)) == max_pool[2, 2, 1, 1, same](?x)
     conv2d[1, 1, same, none](?x, ?w) == conv2d[1, 1, same, relu](?x, ?w)
+    conv3d[1, 1, 1, same, none](?x, ?w) == conv3d[1, 1, 1, same, relu](?x, ?w)
     conv2d[1, 1, same, none](?x, ?w) == ?x if x.1 = w.1 and w.0 = w.1
     reduce_sum[0](?x) == reduce_mean[0](?x) if rank(x) = 2
     ewsub(?x, ?y) == ewsub(?y, ?x) if rank(x) = 2
