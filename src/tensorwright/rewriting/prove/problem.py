@@ -149,7 +149,7 @@ def most_dimensions(rule: Rule) -> int:
     whose tensors have more.
     """
     names = operator_names(*rule.left, *rule.right)
-    return max(MAX_RANK, *(operator_named(name).rank for name in names))
+    return max([MAX_RANK, *(operator_named(name).rank for name in names)])
 
 
 @lru_cache(maxsize=4096)
