@@ -202,7 +202,7 @@ def _common_leaves(found: Enumeration, rows: Places) -> tuple[Places, Places]:
     table, equal = found.table, found.equal
     leaves = np.flatnonzero((table.cost == 1) & (table.a >= 0))
     node = table.nodes[leaves, 0]
-    order = np.argsort(node)
+    order = np.argsort(node, kind="stable")  # halves of a split tie: all CPUs must agree
     node, leaves = node[order], leaves[order]
     if not len(leaves):
         return rows[:0], rows[:0]
