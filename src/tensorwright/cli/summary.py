@@ -18,8 +18,8 @@ def print_workloads(results: Sequence[TaskResult]) -> None:
     ordered = sorted(results, key=_share, reverse=True)
     cells = [_line(result) for result in ordered]
     timed = [each for each in results if math.isfinite(each.default_s + each.best_s)]
-    default_s = sum(each.task.weight * each.default_s for each in timed)
-    best_s = sum(each.task.weight * each.best_s for each in timed)
+    default_s = math.fsum(each.task.weight * each.default_s for each in timed) or math.nan
+    best_s = math.fsum(each.task.weight * each.best_s for each in timed) or math.nan
     cells.append(
         (
             "all",
@@ -34,11 +34,12 @@ def print_workloads(results: Sequence[TaskResult]) -> None:
 
 
 def print_untuned(result: TuneResult) -> None:
-    """Name the workloads that no search has seen, and their share of the time."""
+    """Name the workloads that no search has seen, and their share of the time that is known."""
     for each, share in result.untuned:
         workload = each.task.workload
         cause = f", {each.error}" if each.error else ""
-        click.echo(f"  untuned {workload.key} {workload.name}: {share:.1%} of the time{cause}")
+        told = f"{share:.1%} of the time" if math.isfinite(each.best_s) else "not measured"
+        click.echo(f"  untuned {workload.key} {workload.name}: {told}{cause}")
 
 
 def ending(result: TuneResult) -> str:

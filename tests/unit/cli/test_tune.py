@@ -155,3 +155,11 @@ def test_what_cannot_be_tuned(
 def test_a_file_that_is_missing_is_a_model(invoke: Invoke, tmp_path: Path) -> None:
     done = invoke("tune", tmp_path / "missing.onnx", "--trials", 1)
     assert done.exit_code == 3
+
+
+def test_what_was_not_measured_has_no_share(invoke: Invoke, module: Path) -> None:
+    done = invoke("tune", f"{module}:layer", "--minutes", 1e-9, "--threads", 1, "--quiet")
+    assert done.exit_code == 0, done.output
+    assert "0 trials in" in done.output
+    assert "layer: not measured" in done.output
+    assert "0.0%" not in done.output
