@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_network, check_schedule, weights, workloads
+from tests.unit.tuning.helpers import workload_of
 
 from tensorwright.base import ScheduleError, Target
-from tensorwright.expr import index_tensors_of
+from tensorwright.expr import compute, index_tensors_of, placeholder, reduce_axis, sum_over
 from tensorwright.graph import Graph, GraphBuilder, Layout, choose_layouts, partition, simplify
 from tensorwright.schedule import (
     At,
@@ -221,6 +222,22 @@ def test_panels_of_all_axes_of_columns_count(case: str, order: str) -> None:
     """Activations are read again for each panel: images of 16x16 capsules more than the weights."""
     workload = operator_program(find_cases([case], 16)[0]).workload
     assert rule_sketches(state_of(workload), AVX2)[0].name == order
+
+
+@pytest.mark.parametrize(("rows", "columns", "is_tried"), [(64, 48, True), (64, 640, False)])
+def test_bands_of_rows_do_not_read_more_than_all_caches_hold(
+    rows: int, columns: int, is_tried: bool
+) -> None:
+    """Constants of 12 KiB stay in a last cache of 40, those of 160 come again for each band."""
+    x = placeholder("x", (rows, 64))
+    w = placeholder("w", (64, columns))
+    k = reduce_axis("k", 64)
+    y = compute("y", (rows, columns), lambda i, j: sum_over(x[i, k] * w[k, j], k))
+    state = state_of(workload_of(y, key="product", constants=frozenset({"w"})))
+    target = replace(AVX2, l3_bytes=40 * 1024)
+    names = {sketch.name for sketch in rule_sketches(state, target)}
+    assert "tile, columns outside" in names
+    assert ("tile, rows outside" in names) == is_tried
 
 
 def test_slices_inside_panels_of_columns() -> None:

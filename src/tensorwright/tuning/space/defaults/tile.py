@@ -77,20 +77,13 @@ def tile_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
 
 
 def _in_all_orders(state: ScheduleState, target: Target, anchor: Stage) -> Iterator[Sketch]:
-    shared: tuple[Order, ...] = Order.COLUMNS_OUTSIDE, Order.ROWS_OUTSIDE
-    has_many_activations = _activations_per_constant(state) > _ROWS_FIRST
-    keeps_panels = _has_long_panels(state, anchor, target) or _streams_constants(
-        state, anchor, target
-    )
-    if (has_many_activations and not keeps_panels) or _rows_leave_cache(state, anchor, target):
-        shared = Order.ROWS_OUTSIDE, Order.COLUMNS_OUTSIDE
     orders: tuple[Order, ...] = (Order.BANDS, Order.COLUMNS_OUTSIDE)
     if not has_reuse(anchor.tensor) and _only_pads(state, anchor):
         terms = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes)
         is_first = _has_whole_vectors(state, anchor, target, terms)
         orders = (Order.INLINED, *orders) if is_first else (*orders, Order.INLINED)
     if has_reuse(anchor.tensor):
-        orders = (Order.PANELS, *shared)
+        orders = (Order.PANELS, *_shared_orders(state, target, anchor))
     built = (_tile_sketch(state, target, anchor.name, order) for order in orders)
     usual = 0
     for sketch in built:
@@ -100,6 +93,19 @@ def _in_all_orders(state: ScheduleState, target: Target, anchor: Stage) -> Itera
     if _has_border(state, anchor):
         flat = (_tile_sketch(state, target, anchor.name, o, skips_rows=True) for o in orders)
         yield from (sketch for sketch in flat if sketch is not None and _skips(sketch) > usual)
+
+
+def _shared_orders(state: ScheduleState, target: Target, anchor: Stage) -> tuple[Order, ...]:
+    """Which of rows and columns are outside where rows share an operand: the usual order first."""
+    if _columns_leave_caches(state, anchor, target):
+        return (Order.COLUMNS_OUTSIDE,)
+    has_many_activations = _activations_per_constant(state) > _ROWS_FIRST
+    keeps_panels = _has_long_panels(state, anchor, target) or _streams_constants(
+        state, anchor, target
+    )
+    if (has_many_activations and not keeps_panels) or _rows_leave_cache(state, anchor, target):
+        return Order.ROWS_OUTSIDE, Order.COLUMNS_OUTSIDE
+    return Order.COLUMNS_OUTSIDE, Order.ROWS_OUTSIDE
 
 
 def _has_whole_vectors(state: ScheduleState, anchor: Stage, target: Target, terms: int) -> bool:
@@ -154,18 +160,37 @@ def _rows_leave_cache(state: ScheduleState, anchor: Stage, target: Target) -> bo
     So it is with the values of attention: each panel of columns would fetch all weights again.
     """
     loads = tuple(loads_of(anchor.tensor.body))
-    roles = find_roles(state, anchor.name, anchor.name, lanes_for(target, anchor))
-    if roles is None or roles.row is None or state.constants & {x.source.name for x in loads}:
+    if state.constants & {load.source.name for load in loads}:
         return False
+    columns, rows = _operand_bytes(state, anchor, target)
+    return 2 * columns <= target.l2_bytes < rows // 2
+
+
+def _columns_leave_caches(state: ScheduleState, anchor: Stage, target: Target) -> bool:
+    """Whether each band of rows would read all columns from memory again, while rows stay.
+
+    So it is with the scores of a language model, whose columns are the words.
+    """
+    columns, rows = _operand_bytes(state, anchor, target)
+    return 2 * rows <= target.l3_bytes < columns // 2
+
+
+def _operand_bytes(state: ScheduleState, anchor: Stage, target: Target) -> tuple[int, int]:
+    """What lanes read for all rows alike, and what is read row by row: of one matrix of a batch,
+    in bytes; 0 where there are no rows.
+    """
+    roles = find_roles(state, anchor.name, anchor.name, lanes_for(target, anchor))
+    if roles is None or roles.row is None:
+        return 0, 0
     matrix = (roles.lanes, roles.row, *anchor.tensor.reduce_axes)
     columns = rows = 0
-    for load in loads:
+    for load in loads_of(anchor.tensor.body):
         read = prod(extent_of(axis.extent) for axis in matrix if reads_along(load, axis.var))
         if reads_along(load, roles.row.var):
             rows += read * load.dtype.size_bytes
         else:
             columns += read * load.dtype.size_bytes
-    return 2 * columns <= target.l2_bytes < rows // 2
+    return columns, rows
 
 
 def _transposes(sketch: Sketch) -> bool:
