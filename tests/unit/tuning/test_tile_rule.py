@@ -18,6 +18,7 @@ from tensorwright.graph import Graph, GraphBuilder, Layout, choose_layouts, part
 from tensorwright.schedule import (
     At,
     PackConstant,
+    PrefetchNext,
     Reorder,
     ScheduleState,
     SkipZeros,
@@ -516,6 +517,19 @@ def test_steps_of_products_are_about_as_long(target: Target, terms: int) -> None
     (workload,) = partition(choose_layouts(simplify(entry(56, 64, 3)), target)).workloads
     sketch = rule_sketches(state_of(workload), target)[0]
     assert sketch.defaults["unroll"] == terms
+    (unroll,) = (choice for choice in sketch.choices if choice.names == ("unroll",))
+    assert min(unroll.values) == (terms,)
+
+
+@pytest.mark.parametrize(("outer", "is_asked"), [("columns", True), ("rows", False)])
+def test_constants_are_asked_for_early_where_the_next_tile_reads_them_too(
+    outer: str, is_asked: bool
+) -> None:
+    state = product_of_blocks(128, 256, 40, 1)
+    (sketch,) = (s for s in rule_sketches(state, AVX2) if s.name == f"tile, {outer} outside")
+    trace = sketch.bound(sketch.defaults)
+    assert any(isinstance(step, PackConstant) for step in trace)
+    assert any(isinstance(step, PrefetchNext) for step in trace) == is_asked
 
 
 def product_of_blocks(channels: int, filters: int, size: int, stride: int) -> ScheduleState:

@@ -58,9 +58,10 @@ def split_reduction(
     block = block_along(stage.tensor, main)
     if block and extent % block:  # the channels of a group end inside a block
         block = 0
-    steps = divisors(block or extent, 16)
-    terms = _usual_terms(stage.tensor, sums)
-    step = choose("unroll", steps, max(divisors(block or extent, terms)), Kind.UNROLL)
+    usual = max(divisors(block or extent, _usual_terms(stage.tensor, sums)))
+    # with fewer terms a step, what it costs beside its arithmetic is more: up to twice the time
+    steps = tuple(step for step in divisors(block or extent, 16) if step >= usual)
+    step = choose("unroll", steps, usual, Kind.UNROLL)
     if block and extent > block:
         inner = exact_div(block, step)
         builder.do(Split(stage.name, main.name, (inner, step), Tail.EXACT))

@@ -33,6 +33,7 @@ class TileAnchor:
     tile         columns, rows, second rows, as chosen by rule
     fixed_rows   whether tiles are one row high whatever is chosen, so that taps outside are skipped
     fixed_column   likewise, whether the axis of columns is not in the tile
+    shares_constants   whether the next tile reads the same constants as this one
     """
 
     builder: SketchBuilder
@@ -43,6 +44,7 @@ class TileAnchor:
     tile: tuple[int, int, int]
     fixed_rows: bool
     fixed_column: bool
+    shares_constants: bool
 
     def schedule(self, choose: Choose, constants: Sequence[str], *, is_window: bool) -> None:
         """Order and unroll the loops of the reduction, and pack its constants.
@@ -72,7 +74,9 @@ class TileAnchor:
         builder.do(Vectorize(name, vector))
         for packed in packable_constants(builder.state, name):
             builder.do(PackConstant(packed, name))
-            if folding:
+            # what one tile reads alone would be asked for as often as it is read: the processor
+            # sees by itself that it is read in order
+            if folding and self.shares_constants:
                 builder.do(PrefetchNext(name, packed, folding[-1]))
 
     def _own_axes(self) -> tuple[str, list[str]]:

@@ -113,6 +113,7 @@ class Tiling:
         self.skips_rows = skips_rows  # tiles are one row high, so that taps outside are skipped
         self.tile = (1, 1, 1)  # columns, rows, second rows, as chosen by rule
         self.has_one_column = False  # along the axis of columns, which is then not in the tile
+        self.ends_in_rows = False  # whether the next tile is another one of rows
         self.band = ""  # the loop over bands of rows, where there is one
         self.feeding = [
             s.name
@@ -161,6 +162,7 @@ class Tiling:
         most = tile_registers(self.target)
         self.builder.limit((columns, *rows, *deep), most, added=(columns, *deep))
         outer = self._order_tiles(column_outer, row_outer)
+        self.ends_in_rows = bool(outer) and outer[-1] not in column_outer
         inner = [*column_inner, *deep_inner, *row_inner]
         self.builder.do(Reorder(self.stored, (*outer, *inner, lanes)))
         return outer, inner, lanes
@@ -473,6 +475,7 @@ class Tiling:
             self.tile,
             fixed_rows=self.skips_rows,
             fixed_column=self.has_one_column,
+            shares_constants=self.ends_in_rows,
         )
         is_window = self.order is Order.INLINED
         anchor.schedule(self._choose, self.constants, is_window=is_window)
