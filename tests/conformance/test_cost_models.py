@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.unit.tuning.model_samples import made_up, made_up_trees
+from tests.unit.tuning.models.model_samples import made_up, made_up_trees
 
 from tensorwright.base import Target
 from tensorwright.tuning.features import LOOP_TREE

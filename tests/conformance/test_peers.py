@@ -1,7 +1,7 @@
 """One suite for every kind of competitor that is installed, each in its process.
 
 A new kind is one more subclass. Two are not here: `inductor` is `pytorch` with a compiler that
-takes half a minute, and `tvm` tunes single operators (tests/unit/peers/test_tuning_curve.py).
+takes half a minute, and `tvm` tunes single operators (`test_tuning_curve.py` beside the units).
 """
 
 from __future__ import annotations

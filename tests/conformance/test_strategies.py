@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.unit.tuning.evolving import SPACE, TASK, record_of
 from tests.unit.tuning.helpers import numbered_space
+from tests.unit.tuning.strategies.evolving import SPACE, TASK, record_of
 
 from tensorwright.base import Target
 from tensorwright.records import Record, Status

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.targets import AVX512
-from tests.unit.tuning.test_space_schedules import NETWORKS
+from tests.unit.tuning.space.test_space_schedules import NETWORKS
 
 from tensorwright.base import collect_dumps
 from tensorwright.build import loop_program

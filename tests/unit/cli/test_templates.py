@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 from tests.unit.records.test_logs import ANSOR, CUDA
-from tests.unit.tuning.test_template_logs import DENSE, TILE_I, TILE_J, line
+from tests.unit.tuning.space.test_template_logs import DENSE, TILE_I, TILE_J, line
 
 from tensorwright.records import open_store
 from tensorwright.records.logs import LogFormat, read_log

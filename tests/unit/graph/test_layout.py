@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.targets import AVX2, AVX512
 from tests.unit.graph import small_networks as networks
-from tests.unit.graph.partition_runner import check_partition
+from tests.unit.graph.partition.partition_runner import check_partition
 from tests.unit.graph.small_networks import NETWORKS, Maker
 
 from tensorwright.base import Target

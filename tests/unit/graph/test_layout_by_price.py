@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.targets import AVX512, native_target
-from tests.unit.graph.partition_runner import check_partition, random_inputs
+from tests.unit.graph.partition.partition_runner import check_partition, random_inputs
 from tests.unit.graph.prices import Prices
 from tests.unit.graph.small_networks import NETWORKS, Maker
 

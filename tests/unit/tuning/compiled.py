@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 from tests.targets import native_target
-from tests.unit.graph.partition_runner import random_inputs
+from tests.unit.graph.partition.partition_runner import random_inputs
 
 from tensorwright.base import Target
 from tensorwright.build import Kernel, build, build_request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.graph.onnx_models import by_onnxruntime, random_inputs
+from tests.unit.graph.onnx.onnx_models import by_onnxruntime, random_inputs
 
 from tensorwright.base import UsageError
 from tensorwright.graph import interpret, load_onnx, simplify, to_onnx, verify

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.unit.graph.onnx_models import by_onnxruntime
+from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 
 from tensorwright.base import DType, UsageError
 from tensorwright.graph import Graph, interpret, simplify, to_onnx, verify

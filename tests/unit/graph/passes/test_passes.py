@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tests.unit.graph.onnx_models import assert_same_values
+from tests.unit.graph.onnx.onnx_models import assert_same_values
 from tests.unit.graph.random_graphs import graphs
 
 from tensorwright.base import DType

@@ -1,0 +1,155 @@
+"""Recurrent operators and loops are written out: values are those of ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper
+from tests.unit.graph.onnx.onnx_models import by_onnxruntime, model_of, random_inputs
+
+from tensorwright.base import ModelError, UnsupportedError
+from tensorwright.graph import interpret, load_onnx, verify
+from tensorwright.ops import Array
+
+STEPS, BATCH, WIDTH, HIDDEN = 4, 2, 3, 5
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+def check(model: ModelProto) -> None:
+    graph = verify(load_onnx(model))
+    inputs = random_inputs(graph)
+    for expected, found in zip(
+        by_onnxruntime(model, inputs), interpret(graph, inputs).values(), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, 1e-5, 1e-5)
+
+
+def recurrent(operator: str, lengths: Array | None = None, **attributes: Any) -> ModelProto:
+    generator = np.random.default_rng(3)
+    directions = 2 if attributes.get("direction") == "bidirectional" else 1
+    gates = GATES[operator] * HIDDEN
+
+    def weights(*shape: int) -> Array:
+        return generator.normal(0, 0.5, (directions, *shape)).astype(np.float32)
+
+    constants = {"w": weights(gates, WIDTH), "r": weights(gates, HIDDEN), "b": weights(2 * gates)}
+    names = ["x", "w", "r", "b", "", "h"]
+    if lengths is not None:
+        constants["lengths"] = lengths
+        names[4] = "lengths"
+    inputs: dict[str, Any] = {"x": (STEPS, BATCH, WIDTH), "h": (directions, BATCH, HIDDEN)}
+    outputs = ["y", "last"]
+    if operator == "LSTM":
+        inputs["c"] = (directions, BATCH, HIDDEN)
+        constants["p"] = weights(3 * HIDDEN)
+        names += ["c", "p"]
+        outputs.append("cell")
+    node = helper.make_node(operator, names, outputs, hidden_size=HIDDEN, **attributes)
+    return model_of([node], inputs, outputs, constants=constants, opset=14)
+
+
+@pytest.mark.parametrize("operator", GATES)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_directions(operator: str, direction: str) -> None:
+    check(recurrent(operator, direction=direction))
+
+
+@pytest.mark.parametrize("operator", GATES)
+def test_lengths(operator: str) -> None:
+    check(recurrent(operator, np.array([4, 2], np.int32)))
+
+
+def test_variants() -> None:
+    check(recurrent("GRU", linear_before_reset=1))
+    check(recurrent("LSTM", clip=0.3))
+    check(recurrent("RNN", activations=["Relu"]))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({"activations": ["Affine"]}, "its activation 'Affine' is not supported"),
+        ({"direction": "sideways"}, "its direction sideways is not supported"),
+    ],
+)
+def test_what_is_not_supported(attributes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        load_onnx(recurrent("RNN", **attributes))
+    assert str(caught.value) == f"operator RNN: node y (RNN): {reason}"
+
+
+def info(name: str, dtype: int = TensorProto.FLOAT) -> Any:
+    shape = None if dtype == TensorProto.FLOAT else ()
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def test_scan() -> None:
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["state", "row"], ["next"]),
+            helper.make_node("Mul", ["next", "factor"], ["out"]),
+        ],
+        "body",
+        [info("state"), info("row")],
+        [info("next"), info("out")],
+    )
+    node = helper.make_node(
+        "Scan",
+        ["start", "x"],
+        ["end", "y"],
+        body=body,
+        num_scan_inputs=1,
+        scan_input_axes=[1],
+        scan_input_directions=[1],
+        scan_output_axes=[1],
+    )
+    check(model_of([node], {"start": (2,), "x": (2, 3), "factor": (2,)}, ["end", "y"], opset=13))
+
+
+def loop(trips: int, condition: bool = True) -> ModelProto:
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["going"], ["still"]),
+            helper.make_node("Cast", ["turn"], ["number"], to=TensorProto.FLOAT),
+            helper.make_node("Add", ["state", "number"], ["next"]),
+            helper.make_node("Mul", ["next", "x"], ["row"]),
+        ],
+        "body",
+        [info("turn", TensorProto.INT64), info("going", TensorProto.BOOL), info("state")],
+        [info("still", TensorProto.BOOL), info("next"), info("row")],
+    )
+    node = helper.make_node("Loop", ["trips", "go", "x"], ["end", "rows"], body=body)
+    constants = {"trips": np.asarray(trips, np.int64), "go": np.asarray(condition)}
+    return model_of([node], {"x": (3,)}, ["end", "rows"], constants=constants, opset=13)
+
+
+def test_loop() -> None:
+    model = loop(4)
+    check(model)
+    assert "number" not in str(load_onnx(model)), "the numbers of the iterations are known"
+
+
+def test_loops_that_cannot_be_written_out() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        load_onnx(loop(5000))
+    assert str(caught.value) == (
+        "operator Loop: node end (Loop): it runs more than 4096 iterations"
+    )
+    with pytest.raises(UnsupportedError) as caught:
+        load_onnx(loop(0))
+    assert str(caught.value) == (
+        "operator Loop: node end (Loop): it runs no iteration,"
+        " and the shape of its output is unknown"
+    )
+
+
+def test_functions_that_call_themselves() -> None:
+    node = helper.make_node("Again", ["X"], ["Y"], domain="mine")
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("mine", 1)]
+    function = helper.make_function("mine", "Again", ["X"], ["Y"], [node], opsets)
+    call = helper.make_node("Again", ["x"], ["y"], domain="mine", name="a")
+    model = model_of([call], {"x": (1,)}, ["y"], opset=18, functions=[function])
+    with pytest.raises(ModelError, match="functions call each other more than 32 deep"):
+        load_onnx(model)

@@ -1,0 +1,59 @@
+"""No module of graph/ lists operators by name: what it needs to know is in their records."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tensorwright.ops import OPERATORS, Fold, Pattern
+
+SOURCE = Path(__file__).parents[4] / "src" / "tensorwright" / "graph"
+NAMES = {each.name for each in OPERATORS}
+TRANSLATIONS = ("onnx_import", "onnx_export")  # from the names of ONNX to ours and back
+ALLOWED = {
+    "passes/affine.py": {("add", "mul")},  # it merges these two
+    "passes/filter_scales.py": {("conv", "conv_transpose"), ("div", "mul")},  # those pass these
+    "passes/pad_folding.py": {("average_pool", "conv")},  # windows that may pad by themselves
+}
+MODULES = sorted(
+    path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] not in TRANSLATIONS
+)
+
+
+def lists_of_names(source: str) -> Iterator[tuple[str, ...]]:
+    """Collections, and cases of a match, that hold two names of operators or more."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Set(elts=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts):
+                values = parts
+            case ast.Dict(keys=keys):
+                values = [key for key in keys if key is not None]
+            case ast.MatchOr(patterns=patterns):
+                values = [each.value for each in patterns if isinstance(each, ast.MatchValue)]
+            case _:
+                continue
+        strings = {each.value for each in values if isinstance(each, ast.Constant)}
+        names = sorted(each for each in strings if isinstance(each, str) and each in NAMES)
+        if len(names) > 1:
+            yield tuple(names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=[str(p.relative_to(SOURCE)) for p in MODULES])
+def test_a_module_asks_the_record(path: Path) -> None:
+    allowed = ALLOWED.get(str(path.relative_to(SOURCE)), set())
+    assert set(lists_of_names(path.read_text())) <= allowed
+
+
+def test_what_the_scan_sees() -> None:
+    source = 'a = {"conv", "gemm"}\nb = ["add"]\nmatch x:\n  case "slice" | "split":\n    pass\n'
+    assert set(lists_of_names(source)) == {("conv", "gemm"), ("slice", "split")}
+
+
+@pytest.mark.parametrize("each", OPERATORS, ids=lambda each: each.name)
+def test_who_folds_says_what(each: object) -> None:
+    assert isinstance(each, type(OPERATORS[0]))
+    computes_alone = each.pattern in (Pattern.ELEMENTWISE, Pattern.INJECTIVE, Pattern.OPAQUE)
+    assert computes_alone == (each.fold is Fold.NONE)

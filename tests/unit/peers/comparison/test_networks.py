@@ -1,0 +1,131 @@
+"""One model in two runtimes, with functions in the place of runtimes."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensorwright.base import MachineError, Target
+from tensorwright.peers import Arrays, Compiled, PeerFailed, PeerInfo, compare_model
+from tensorwright.peers.comparison import networks as comparison
+from tensorwright.peers.process import instructions
+from tensorwright.peers.process.instructions import holding_variables
+
+ADD = f"{Path(__file__).parents[1] / 'competitors.py'}:add"
+CRASH = f"{Path(__file__).parents[1] / 'competitors.py'}:crash"
+X = {"x": np.float32([1, 2])}
+
+
+def test_both_are_checked_and_timed() -> None:
+    top_k = Compiled(("TopK",))
+    row = compare_model(
+        "m", ADD, ADD, X, 1, ["function"], runtime="function", rounds=1, compiled=top_k
+    )
+    assert (row.model, row.peer, row.failure) == ("m", "function", "")
+    assert row.max_rel_error == 0.0
+    assert row.ours_ms is not None
+    assert row.peer_ms is not None
+    assert row.ratio == pytest.approx(row.peer_ms / row.ours_ms)
+    assert row.host_operators == ("TopK",)
+    assert row.peak_share is None
+
+
+def test_checking_alone_takes_no_times() -> None:
+    row = compare_model("m", ADD, ADD, X, 1, ["function"], runtime="function", rounds=0)
+    assert (row.max_rel_error, row.ours_ms, row.peer_ms, row.ratio) == (0.0, None, None, None)
+
+
+def test_a_refusal_or_a_crash_is_told_in_the_row(tmp_path: Path) -> None:
+    row = compare_model("m", tmp_path / "none.py", ADD, X, 1, ["function"], runtime="function")
+    assert row.failure.startswith("peer ours refused: ")
+    row = compare_model("m", ADD, CRASH, X, 1, ["function"], runtime="function", rounds=0)
+    assert row.failure.startswith("peer function crashed: the process ended with SIGKILL")
+    assert row.peer == "function"
+    assert (row.max_rel_error, row.ours_ms, row.peer_ms, row.ratio) == (None, None, None, None)
+
+
+@dataclass
+class FakeProcess:
+    """A competitor that answers and takes times by its name, without a process."""
+
+    name: str
+    kind: str
+    target: Target | None = None
+
+    def __enter__(self) -> FakeProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def load(self, path: str, threads: int) -> PeerInfo:
+        if self.kind == "missing":
+            raise MachineError(stage="peers", where="peer missing", reason="not installed")
+        return PeerInfo("1.0", "", 32 if self.kind == "slow" else 0)
+
+    def check(self, inputs: Arrays) -> Arrays:
+        if self.kind == "refusing":
+            raise PeerFailed(where="peer refusing", reason="too new", kind="refused")
+        return {"y": np.float32([1, 1.1 if self.kind == "wrong" else 1 + 1e-6])}
+
+    def turn(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def time(self, number: int, repeat: int) -> tuple[float, ...]:
+        if self.kind == "dying":
+            raise PeerFailed(where="peer dying", reason="gone", kind="crashed")
+        times_s = {"fast": 2e-3, "ours": 1e-3, "ours untuned": 1.5e-3}
+        return (times_s.get(self.name, 4e-3),) * repeat
+
+
+def test_the_best_counts_and_what_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "PeerProcess", FakeProcess)
+    names = ["refusing", "missing", "slow", "wrong", "dying", "fast"]
+    row = compare_model(
+        "m", "a", "b", X, 1, names, rounds=3, compiled=Compiled(flops=2e6, peak=4e9)
+    )
+    assert (row.failure, row.peer, row.peer_ms, row.ours_ms) == ("", "fast", 2.0, 1.0)
+    assert row.ratio == pytest.approx(2.0)
+    assert row.peak_share == pytest.approx(0.5)
+    assert row.max_rel_error == 0.0
+    assert [(each.peer, each.time_ms, each.failure) for each in row.peers] == [
+        ("refusing", None, "peer refusing refused: too new"),
+        ("missing", None, "peer missing: not installed"),
+        ("slow", 4.0, ""),
+        ("wrong", None, "peer wrong answers differently: by 1.0e-01 of the largest number"),
+        ("dying", None, "dying crashed: gone"),
+        ("fast", 2.0, ""),
+    ]
+
+
+def test_without_any_peer_that_runs_the_row_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "PeerProcess", FakeProcess)
+    row = compare_model("m", "a", "b", X, 1, ["refusing", "missing"], rounds=3)
+    assert row.failure == "peer refusing refused: too new"
+    assert (row.max_rel_error, row.ours_ms, row.ratio) == (None, 1.0, None)
+
+
+def test_untuned_and_tuned_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "PeerProcess", FakeProcess)
+    row = compare_model("m", "a", "b", X, 1, ["fast"], untuned="c", rounds=3)
+    assert (row.ours_ms, row.untuned_ms, row.peer_ms) == (1.0, 1.5, 2.0)
+    assert row.untuned_ratio == pytest.approx(4 / 3)
+    assert row.untuned_share == pytest.approx(2 / 3)
+
+
+def test_who_is_held_to_a_narrower_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "PeerProcess", FakeProcess)
+    machine = replace(Target.parse("x86-64-avx512"), name="native")
+    monkeypatch.setattr(instructions, "detect_target", lambda: machine)
+    narrow = Target.parse("x86-64-avx2")
+    row = compare_model("m", "a", "b", X, 1, ["slow", "fast"], target=narrow, rounds=3)
+    assert [(each.peer, each.is_held) for each in row.peers] == [("slow", True), ("fast", False)]
+    assert (row.peer_ms, row.held_ms) == (2.0, 4.0)
+    assert holding_variables(narrow)["ONEDNN_MAX_CPU_ISA"] == "AVX2"
+    assert not holding_variables(machine)
+    row = compare_model("m", "a", "b", X, 1, ["slow"], target=machine, rounds=3)
+    assert [each.is_held for each in row.peers] == [None]

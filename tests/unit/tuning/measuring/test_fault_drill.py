@@ -1,0 +1,303 @@
+"""Kernels that crash, hang, want all memory or answer wrongly cost a record, and nothing else.
+
+First each fault alone, then all of them in one session, then a session killed in mid-round.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.targets import native_target
+from tests.unit.tuning.helpers import (
+    DOUBLE,
+    SIZE,
+    FakeBuilder,
+    doubled,
+    kernel_of,
+    number_of,
+    numbered_space,
+)
+
+from tensorwright.base import Target
+from tensorwright.build import BuildRequest, Kernel
+from tensorwright.records import MemoryStore, Record, SqliteStore, Status, best_record, open_store
+from tensorwright.tuning.measuring import (
+    BuildFailed,
+    BuildResult,
+    ChildRunner,
+    Measurement,
+    MeasureOptions,
+)
+from tensorwright.tuning.session import (
+    Budget,
+    Parts,
+    Search,
+    Setting,
+    StopReason,
+    TuneOptions,
+    tune,
+)
+from tensorwright.tuning.space import Space
+from tensorwright.tuning.task import Task
+
+OPTIONS = MeasureOptions(repeats=3, min_sample_s=0.0005, limit_s=1.0)
+SEGFAULT = "  store i32 1, ptr null\n"
+DOUBLE_TO = """
+  %from = getelementptr float, ptr %x, i64 %i
+  %value = load float, ptr %from
+  %twice = fadd float %value, %value
+"""
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[ChildRunner]:
+    with ChildRunner(OPTIONS) as found:
+        yield found
+
+
+def measure(runner: ChildRunner, *kernels: Kernel, best_s: float = math.inf) -> list[Measurement]:
+    found = runner.measure(doubled(), kernels, 1, best_s)
+    assert found is not None
+    return found
+
+
+def check_good(runner: ChildRunner) -> None:
+    (good,) = measure(runner, kernel_of())
+    assert good.status is Status.OK
+    assert len(good.times_s) == OPTIONS.repeats
+    assert all(0 < time_s < 0.01 for time_s in good.times_s)
+
+
+def test_a_good_kernel_is_timed(runner: ChildRunner) -> None:
+    check_good(runner)
+
+
+def test_a_crash(runner: ChildRunner) -> None:
+    (one,) = measure(runner, kernel_of(SEGFAULT))
+    assert one.status is Status.CRASHED
+    assert "SIGSEGV" in one.error
+    check_good(runner)
+
+
+def test_an_endless_loop(runner: ChildRunner) -> None:
+    (one,) = measure(runner, endless())
+    assert one == Measurement(Status.TIMED_OUT, error="not done within 1 s")
+    check_good(runner)
+
+
+def endless() -> Kernel:
+    """A loop of centuries, which LLVM may not remove."""
+    return kernel_of('  call void asm sideeffect "", ""()\n', count=1 << 62)
+
+
+def test_more_memory_than_there_is(runner: ChildRunner) -> None:
+    (one,) = measure(runner, kernel_of(workspace_bytes=1 << 45))
+    assert one.status is Status.OUT_OF_MEMORY
+    check_good(runner)
+
+
+def test_a_wrong_answer(runner: ChildRunner) -> None:
+    body = (
+        DOUBLE_TO + "  %to = getelementptr float, ptr %y, i64 %i\n  store float %value, ptr %to\n"
+    )
+    (one,) = measure(runner, kernel_of(body))
+    assert one.status is Status.WRONG_ANSWER
+    assert one.times_s == ()
+    assert one.error.startswith(f"y: {SIZE} elements (100 %) are wrong, first at [0]:")
+    check_good(runner)
+
+
+def test_an_answer_that_is_not_finished(runner: ChildRunner) -> None:
+    (one,) = measure(runner, kernel_of(count=SIZE - 1))
+    assert one.status is Status.WRONG_ANSWER
+    assert "1 elements" in one.error
+    assert f"[{SIZE - 1}]: nan" in one.error
+
+
+@pytest.mark.parametrize("place", [-1, SIZE])
+def test_writing_beside_the_answer(runner: ChildRunner, place: int) -> None:
+    body = DOUBLE_TO + (
+        "  %to = getelementptr float, ptr %y, i64 %i\n  store float %twice, ptr %to\n"
+        f"  %bad = getelementptr float, ptr %y, i64 {place}\n  store float 1.0, ptr %bad\n"
+    )
+    (one,) = measure(runner, kernel_of(body))
+    assert one == Measurement(Status.WRONG_ANSWER, error="it wrote outside of y")
+    check_good(runner)
+
+
+def test_code_that_is_none(runner: ChildRunner) -> None:
+    broken = replace(kernel_of(), object_code=b"\x7fELF nonsense")
+    (one,) = measure(runner, broken)
+    assert one.status is Status.RUN_ERROR
+    check_good(runner)
+
+
+def test_a_slow_kernel_is_dropped(runner: ChildRunner) -> None:
+    (one,) = measure(runner, kernel_of(), best_s=1e-9)
+    assert one.status is Status.CENSORED
+    assert len(one.times_s) <= 2
+
+
+def test_kernels_take_turns_and_wrong_ones_are_left_out(runner: ChildRunner) -> None:
+    wrong = kernel_of(count=SIZE - 1)
+    found = measure(runner, kernel_of(), wrong, kernel_of(), best_s=1e-9)
+    assert [one.status for one in found] == [Status.OK, Status.WRONG_ANSWER, Status.OK]
+    check_good(runner)
+
+
+def test_turns_fail_together_where_one_ends_the_process(runner: ChildRunner) -> None:
+    found = measure(runner, kernel_of(), kernel_of(SEGFAULT))
+    assert [one.status for one in found] == [Status.CRASHED, Status.CRASHED]
+    check_good(runner)
+
+
+def test_the_wish_to_stop_abandons_a_kernel(runner: ChildRunner) -> None:
+    assert runner.measure(doubled(), [endless()], 1, math.inf, lambda: True) is None
+    check_good(runner)
+
+
+def test_another_workload_is_prepared_when_it_comes(runner: ChildRunner) -> None:
+    found = runner.measure(doubled("another"), [kernel_of()], 1, math.inf)
+    assert found is not None
+    assert found[0].status is Status.OK
+    check_good(runner)
+
+
+def test_caches_can_be_flushed_between_calls() -> None:
+    options = MeasureOptions(repeats=3, min_sample_s=0.0005, flush_bytes=1 << 20)
+    with ChildRunner(options) as runner:
+        check_good(runner)
+
+
+# All faults in one session
+
+MMAP = """
+  %got = call i64 asm sideeffect "syscall",
+    "={rax},{rax},{rdi},{rsi},{rdx},{r10},{r8},{r9},~{rcx},~{r11},~{memory}"
+    (i64 9, i64 0, i64 SIZE, i64 3, i64 34, i64 -1, i64 0)
+"""
+FAULTS = {
+    2: Status.CRASHED,  # writes to address 0
+    3: Status.TIMED_OUT,  # never ends
+    4: Status.OUT_OF_MEMORY,  # a workspace of 32 TiB
+    5: Status.WRONG_ANSWER,  # half of each value
+    6: Status.WRONG_ANSWER,  # writes before its output
+    7: Status.RUN_ERROR,  # no machine code
+    9: Status.BUILD_ERROR,  # does not build
+}
+COUNT = 12
+
+
+class FaultyBuilder(FakeBuilder):
+    """Real kernels; those of the numbers in `FAULTS` have each a fault of their own."""
+
+    def _one(self, request: BuildRequest) -> BuildResult:
+        match number_of(request.trace):
+            case 2:
+                return kernel_of(SEGFAULT)
+            case 3:
+                return endless()
+            case 4:
+                return kernel_of(workspace_bytes=1 << 45)
+            case 5:
+                return kernel_of(DOUBLE.replace("%value, %value", "%value, 0.0"))
+            case 6:
+                stray = "  %before = getelementptr float, ptr %y, i64 -1\n"
+                return kernel_of(DOUBLE + stray + "  store float 1.0, ptr %before\n")
+            case 7:
+                return replace(kernel_of(), object_code=b"nonsense")
+            case 9:
+                return BuildFailed(Status.BUILD_ERROR, "while building, it fell")
+            case _:
+                return kernel_of()
+
+
+def small_space(task: Task, target: Target) -> Space:
+    return numbered_space(task, target, COUNT)
+
+
+def test_a_session_survives_all_faults_and_none_of_them_wins() -> None:
+    store = MemoryStore()
+    with ChildRunner(OPTIONS) as runner:
+        result = tune(
+            [Task(doubled())],
+            Setting(native_target(), 1, "here"),
+            store,
+            Search(Budget(trials=100), 0, options=TuneOptions(round_size=COUNT)),
+            parts=Parts(FaultyBuilder(), runner, make_space=small_space),
+        )
+    assert result.reason is StopReason.EXHAUSTED
+    newest: dict[int, Record] = {number_of(one.trace): one for one in store.query()}
+    assert set(newest) == set(range(1, COUNT + 1))
+    assert {n: newest[n].status for n in FAULTS} == FAULTS
+    assert all(newest[n].error and not newest[n].times_s for n in FAULTS)
+    assert all(newest[n].status.is_timed for n in newest.keys() - FAULTS.keys())
+    ranked = store.top(
+        COUNT, workload="doubled", target=native_target().key, hardware="here", threads=1
+    )
+    assert not {number_of(one.trace) for one in ranked} & FAULTS.keys()
+    assert number_of(result.tasks[0].trace) not in FAULTS
+    found = best_record(store, doubled(), native_target(), "here", 1)
+    assert found is None or number_of(found[0].trace) not in FAULTS
+
+
+@pytest.mark.skipif(native_target().arch != "x86-64", reason="the system call is x86-64's")
+def test_a_kernel_that_takes_all_memory(runner: ChildRunner) -> None:
+    """It maps memory until none is left, and gives none back."""
+    body = MMAP.replace("SIZE", str(1 << 30))
+    (one,) = measure(runner, kernel_of(body + DOUBLE, count=SIZE))
+    assert one.status in (Status.OUT_OF_MEMORY, Status.OK)
+    (small,) = measure(runner, kernel_of(MMAP.replace("SIZE", str(1 << 20)), count=1 << 19))
+    assert small.status not in (Status.OK, Status.CENSORED)
+    check_good(runner)
+
+
+# Killed in mid-round
+
+PROGRAM = """
+import tensorwright
+from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
+
+x, w, k = placeholder("x", (16, 48)), placeholder("w", (48, 64)), reduce_axis("k", 48)
+layer = compute("y", (16, 64), lambda i, j: sum_over(x[i, k] * w[k, j], k))
+"""
+TRIALS = 40
+
+
+def test_a_killed_tuner_loses_no_record_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    module, path = tmp_path / "layer.py", tmp_path / "records.sqlite"
+    module.write_text(PROGRAM)
+    command = [sys.executable, "-m", "tensorwright", "tune", f"{module}:layer"]
+    command += ["--trials", str(TRIALS), "--threads", "1", "--records", str(path)]
+    source = str(Path(__file__).parents[4] / "src")
+    variables = os.environ | {"PYTHONPATH": source, "TENSORWRIGHT_HOME": str(tmp_path / "home")}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables) as process:
+        assert process.stderr is not None
+        assert any("(search)" in line for line in process.stderr)
+        time.sleep(0.1)  # into the next round
+        process.send_signal(signal.SIGKILL)
+    with SqliteStore(path) as store:
+        kept = tuple(store.query())
+    assert 2 <= len(kept) < TRIALS
+    done = subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"{TRIALS} trials in" in done.stdout
+    with open_store(path) as store:
+        records = tuple(store.query())
+        best = store.top(1, **_setting(records[0]))[0]
+    assert records[: len(kept)] == kept
+    assert len({one.trace for one in records}) == TRIALS
+    assert best.status is Status.OK
+
+
+def _setting(record: Record) -> dict[str, str | int]:
+    return {name: getattr(record, name) for name in ("workload", "target", "hardware", "threads")}
