@@ -46,6 +46,8 @@ from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     MIN_PARALLEL_POINTS,
     inline_elementwise,
+    pack_across,
+    packable_constants,
     parallelise,
     spread,
     tile_registers,
@@ -64,8 +66,13 @@ def row_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
     if rows == 0 or has_large_products(builder.state, rows):
         yield from (_separate(state, target, parts, vectors) for parts, vectors in _PARTITIONS)
         return
-    _factor_contiguous(builder, target)
-    _compute_by_blocks(builder, target, rows, turned)
+    packed = frozenset(
+        stage.name
+        for stage in builder.state.stages
+        if _has_packed_lanes(builder.state, stage, target)
+    )
+    _factor_contiguous(builder, target, done=packed)
+    _compute_by_blocks(builder, target, rows, turned, packed)
     yield builder.sketch("rows")
 
 
@@ -163,6 +170,22 @@ def _turn_operands(builder: SketchBuilder, target: Target) -> tuple[str, ...]:
     return tuple(copies)
 
 
+def _has_packed_lanes(state: ScheduleState, stage: Stage, target: Target) -> bool:
+    """Whether a product has vectors along its last axis once its constants are packed, and only
+    then: they are read across their rows, as the weights of most dense layers are.
+    """
+    last = stage.tensor.axes[-1]
+    if not is_product(stage) or extent_of(last.extent) < lanes_for(target, stage):
+        return False
+    packable = packable_constants(state, stage.name)
+    across = [
+        load.source.name
+        for load in loads_of(stage.tensor.body)
+        if stride_along(load, last.var) not in (0, 1)
+    ]
+    return bool(across) and all(name in packable for name in across)
+
+
 _TURN_USES = 8  # an operand that is used less often is not worth a copy
 _ENOUGH_OUTER = 8  # so many iterations of the loops around the rows keep the threads busy
 
@@ -258,12 +281,17 @@ def _schedule_at_root(builder: SketchBuilder, name: str, target: Target) -> None
 
 
 def _compute_by_blocks(
-    builder: SketchBuilder, target: Target, rows: int, turned: tuple[str, ...]
+    builder: SketchBuilder,
+    target: Target,
+    rows: int,
+    turned: tuple[str, ...],
+    packed: frozenset[str],
 ) -> None:
     """Compute all stages inside a loop over blocks of rows of the last one.
 
     Copies of operands (`turned`) are made once for all blocks that use them, by the thread that
-    computes these, or at the root where the loops around the rows are too short for that.
+    computes these, or at the root where the loops around the rows are too short for that.  Of some
+    products (`packed`) the constants are packed.
     """
     last = builder.state.stages[-1]
     axes = last.tensor.axes
@@ -295,7 +323,8 @@ def _compute_by_blocks(
         if stage.name in products:  # at once: what feeds it can then follow into the block
             outside = (*builder.state.stage(last.name).loops,)
             outside = outside[: outside.index(host) + 1] if stage.name == last.name else ()
-            _tile_product(builder, stage.name, target, block, outside)
+            is_packed = stage.name in packed
+            _tile_product(builder, stage.name, target, block, outside, is_packed=is_packed)
     for stage in builder.state.stages:
         if stage.name not in (*products, *turned) and not _is_cache_of(stage.name, products):
             _vectorise(builder, stage.name, target)
@@ -374,18 +403,26 @@ def _is_cache_of(name: str, products: list[str]) -> bool:
 
 
 def _tile_product(
-    builder: SketchBuilder, name: str, target: Target, block: Index, outside: tuple[str, ...] = ()
+    builder: SketchBuilder,
+    name: str,
+    target: Target,
+    block: Index,
+    outside: tuple[str, ...] = (),
+    *,
+    is_packed: bool,
 ) -> None:
     """Compute a product inside a block in register tiles: all rows of the block by some vectors.
 
-    outside   loops of the stage that are around its block
+    outside     loops of the stage that are around its block
+    is_packed   whether its constants are to be packed along the vectors
     """
     stage = builder.state.stage(name)
     axis = stage.tensor.axes[-1]
     cached = CacheWrite(name).cached
     lanes = lanes_for(target, builder.state.stage(cached))
     extent = extent_of(axis.extent)
-    if _vector_axis(builder.state.stage(cached)) is None or extent < lanes:
+    has_vectors = is_packed or _vector_axis(builder.state.stage(cached)) is not None
+    if not has_vectors or extent < lanes:
         loop = builder.state.stage(name).loops[-1]
         builder.do(ComputeAt(cached, name, loop))
         return
@@ -411,3 +448,4 @@ def _tile_product(
     for loop in (*spatial, f"{axis.name}_o"):
         builder.do(Unroll(cached, loop))
     builder.do(Vectorize(cached, f"{axis.name}_i"))
+    pack_across(builder, cached, inner.axes[-1])

@@ -26,6 +26,7 @@ from tensorwright.graph import Graph, GraphBuilder, KernelCall, partition, simpl
 from tensorwright.schedule import (
     CacheRead,
     ComputeAt,
+    PackConstant,
     Parallel,
     Split,
     Tail,
@@ -153,6 +154,20 @@ def shifted_product(rows: int, columns: int, terms: int) -> Case:
     shifted = compute("shifted", (rows, columns), lambda i, j: product[i, j] - most[i, 0])
     workload = workload_of(shifted, constants=frozenset({"w"}))
     return workload, (weights(rows, terms), weights(columns, terms))
+
+
+@pytest.mark.target
+@pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize(("columns", "is_packed"), [(48, True), (37, True), (3, False)])
+def test_constants_across_the_columns_are_packed(
+    columns: int, is_packed: bool, target: Target
+) -> None:
+    case = shifted_product(2, columns, 72)
+    (sketch,) = rule_sketches(state_of(case[0]), target)
+    trace = sketch.bound(sketch.defaults)
+    packed = [step.tensor for step in trace if isinstance(step, PackConstant)]
+    assert packed == (["w"] if is_packed else [])
+    check_schedule(case, format_trace(trace), target)
 
 
 def rotated_scores(rows: int, width: int) -> Case:
