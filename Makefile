@@ -40,7 +40,7 @@ golden: $(READY)  ## rewrite the golden files; review the diff
 	$(BIN)/python -m pytest -q tests --golden-update
 
 bench: $(READY)  ## measure the code generator against the machine's peak, networks of light and wild, 200 random workloads
-	$(BIN)/python benchmarks/hand_schedules.py
+	$(BIN)/python benchmarks/kernels/hand_schedules.py
 	$(BIN)/tensorwright bench models --suite light --suite wild --untuned --check
 	$(BIN)/tensorwright bench random --count 200 --check
 

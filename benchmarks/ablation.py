@@ -10,7 +10,7 @@
     random         random programs
 
 and for a network the task scheduler beside round-robin.  All searches of a run share what is
-measured: each program is measured once (`search_lab.py`).  The curves are of the best time so
+measured: each program is measured once (`lab/searches.py`).  The curves are of the best time so
 far, over trials; the table has its geometric mean over seeds, in milliseconds.
 
 Run: python benchmarks/ablation.py [--quick] [--out FOLDER] [--seeds N] [--trials N] [CASE ...]
@@ -30,7 +30,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from search_lab import ROUND, THREADS, Curve, Lab, MakeStrategy, Search, mean_at
+from lab.searches import ROUND, THREADS, Curve, Lab, MakeStrategy, Search, mean_at
 
 from tensorwright.base import UsageError, detect_target
 from tensorwright.pipeline import prepare

@@ -9,7 +9,7 @@
     resnet      the twelve convolutions of ResNet-18, half as many trials each; not in a quick run
     library     after how many trials the fastest kernel is ahead of oneDNN, through PyTorch
 
-All searches of a run share what is measured (`search_lab.py`), so that they see one landscape; a
+All searches of a run share what is measured (`lab/searches.py`), so that they see one landscape; a
 program counts as a trial, and its seconds count, of each search that asks for it.  Searches that
 are the same in two experiments run once.  Curves are of the speed of the best program so far,
 relative to the best that any search has found; bands span the seeds.
@@ -35,9 +35,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from autotvm_experiments import EXPERIMENTS, WORKLOADS, Job, Plan, Run, Variant, seconds_left
-from autotvm_page import Library, page, write_figures
-from search_lab import ROUND, THREADS, Curve, Lab, Search
+from lab.autotvm_experiments import EXPERIMENTS, WORKLOADS, Job, Plan, Run, Variant, seconds_left
+from lab.autotvm_page import Library, page, write_figures
+from lab.searches import ROUND, THREADS, Curve, Lab, Search
 
 from tensorwright.base import TensorwrightError, UsageError, detect_target, write_atomically
 from tensorwright.peers import OpPlan, compare_case

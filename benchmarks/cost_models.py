@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
-from cost_model_lab import MEASURED, Described, describe, read_measured, times_of
+from lab.cost_models import MEASURED, Described, describe, read_measured, times_of
 
 from tensorwright.base import UsageError, detect_target
 from tensorwright.records import detect_hardware

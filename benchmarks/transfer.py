@@ -30,7 +30,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from cost_model_lab import (
+from lab.cost_models import (
     MEASURED,
     THREADS,
     Described,

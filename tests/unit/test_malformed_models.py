@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.malformed_models import attempt, damaged_model, drill, small_models
+from benchmarks.correctness.malformed_models import attempt, damaged_model, drill, small_models
 
 MODELS = tuple(small_models().values())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from benchmarks.onnx_backend import WatchedBackend, run_case
+from benchmarks.correctness.onnx_backend import WatchedBackend, run_case
 from onnx import ModelProto, TensorProto, helper
 from onnx.backend.test import BackendTest
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
@@ -18,7 +18,8 @@ from tensorwright.base import InputError, ModelError, UnsupportedError
 from tensorwright.integrations import onnx_backend as backend
 from tensorwright.integrations.onnx_backend import Backend, Placement
 
-# Of every operator that is supported, two or three cases; all cases: benchmarks/onnx_backend.py.
+# Of every operator that is supported, two or three cases; all cases:
+# benchmarks/correctness/onnx_backend.py.
 CASES = """
     abs acos acos_example acosh acosh_example add_bcast add_uint16 add_uint8
     affine_grid_3d_align_corners affine_grid_3d and2d and_bcast3v2d and_bcast4v4d

@@ -6,7 +6,7 @@ halve the speed of AVX-512 code written by hand. All floating-point contraction 
 fuses `llvm.fmuladd` and pairs of instructions flagged `contract`, and nothing else.
 
 Levels, measured on a direct convolution with 112 FMAs in its inner loop (time to object code,
-relative; all but the last run equally fast; benchmarks/pass_pipelines.py):
+relative; all but the last run equally fast; benchmarks/kernels/pass_pipelines.py):
 
     O3 with vectorisers and unroller   1.00      O3 or O2 without them                  0.73
     O1 without them                    0.62      function simplification O1, THOROUGH   0.49

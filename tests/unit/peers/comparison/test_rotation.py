@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from benchmarks.rotation_self_test import self_test
+from benchmarks.correctness.rotation_self_test import self_test
 
 from tensorwright.base import MachineError, UsageError
 from tensorwright.peers import (

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from benchmarks import rotation_self_test as foreign_load
-from benchmarks.rotation_self_test import watch_foreign_load
+from benchmarks.correctness import rotation_self_test as foreign_load
+from benchmarks.correctness.rotation_self_test import watch_foreign_load
 
 
 def test_a_share_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,9 +23,9 @@ def load(name: str) -> ModuleType:
         return importlib.import_module(name)
 
 
-LAB = load("search_lab")
-EXPERIMENTS = load("autotvm_experiments")
-PAGE = load("autotvm_page")
+LAB = load("lab.searches")
+EXPERIMENTS = load("lab.autotvm_experiments")
+PAGE = load("lab.autotvm_page")
 MAIN = load("autotvm")
 PLAN = EXPERIMENTS.Plan(2, 3, is_quick=True)
 

@@ -18,7 +18,8 @@ class ExpTable:
     highest: float
 
 
-# ln(2) of f32 is that of Cephes expf.c (S. Moshier), q from benchmarks/derive_coefficients.py.
+# ln(2) of f32 is that of Cephes expf.c (S. Moshier), q from
+# benchmarks/kernels/derive_coefficients.py.
 # Beyond lowest and highest the result is 0 and infinity.
 # f64: Chebyshev fit of degree 9 at 50 digits to (exp(r) - 1 - r) / r^2, error 1e-16 of q.
 EXP = {
@@ -82,7 +83,7 @@ LOG_F64 = (
 )
 
 # erf(t) = 1 - exp(-(t + t * q(t))) for 0 <= t; 1 in f32 from `one`.
-# benchmarks/derive_coefficients.py
+# benchmarks/kernels/derive_coefficients.py
 ERF_F32_Q = (
     4.070793875143863e-05,
     -0.0003810006601270288,

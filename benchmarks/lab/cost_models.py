@@ -25,7 +25,7 @@ from tensorwright.tuning.features import feature_set
 from tensorwright.tuning.models import Sample
 from tensorwright.tuning.space import Space, space_of
 
-MEASURED = Path(__file__).parent / "results" / "cost_models" / "measured.jsonl.xz"
+MEASURED = Path(__file__).parents[1] / "results" / "cost_models" / "measured.jsonl.xz"
 THREADS = 2
 POPULATION = 512  # programs that are described at once, to time it
 

@@ -6,7 +6,7 @@
 Each is the least-squares fit on Chebyshev points whose weights are raised where the error is large
 until all extremes are alike (Lawson 1961), the error being that of exp(r) - 1 and erf relative to
 themselves. The coefficients are rounded to f32 at the end.
-Run: python benchmarks/derive_coefficients.py
+Run: python benchmarks/kernels/derive_coefficients.py
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ PyTorch's variants take turns in processes of their own. The sizes of tiles are 
 of 16 floats and 32 registers (AVX-512), and for 8 and 16 (AVX2); without AVX-512 PyTorch and the
 libraries that it brings are held to AVX2, too, by their environment variables.
 
-Run: python benchmarks/hand_schedules.py [--target T ...] [--json FILE] [--rounds N] [case ...]
+Run: python benchmarks/kernels/hand_schedules.py [--target T ...] [--json FILE] [--rounds N]
+         [case ...]
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, median
 
-from search_lab import Curve
+from lab.searches import Curve
 
 from tensorwright.tuning.space import SpaceKind
 from tensorwright.zoo import OperatorCase

@@ -1,6 +1,7 @@
 """Run the node cases of the onnx package's own backend tests, and count them by what really ran.
 
-    python benchmarks/onnx_backend.py [--by-operator] [--unsupported] [--json FILE] [--match TEXT]
+    python benchmarks/correctness/onnx_backend.py [--by-operator] [--unsupported] [--json FILE]
+         [--match TEXT]
 
 compiled     passed: machine code did all of the work
 host         passed: some work was done by NumPy, in a call or while compiling (values of inputs

@@ -1,6 +1,7 @@
 """Compile damaged models: each must end well or with an error of ours, in bounded time and memory.
 
-    python benchmarks/malformed_models.py [MODEL ...] [--seeds 1000] [--first 0] [--workers 2]
+    python benchmarks/correctness/malformed_models.py [MODEL ...] [--seeds 1000] [--first 0]
+         [--workers 2]
 
 Each seed takes one of the models and damages it in one to three places: attributes, element types,
 shapes, nodes, or bytes of the file. Without arguments the models are those that the onnx package

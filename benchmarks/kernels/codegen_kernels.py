@@ -4,7 +4,7 @@
     matmul  512^3, B packed in panels of two vectors
 
 Peak and kernels are measured in turns, so that what else the machine does lowers both.
-Run: python benchmarks/codegen_kernels.py [target]
+Run: python benchmarks/kernels/codegen_kernels.py [target]
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A network as a C library against the LLVM executable of the same schedules, and ONNX Runtime.
 
-    python benchmarks/c_library.py [MODEL] [--compilers gcc,clang] [--threads N] [--rounds N]
+    python benchmarks/kernels/c_library.py [MODEL] [--compilers gcc,clang] [--threads N]
+         [--rounds N]
 
 Each library is made as `tensorwright compile --emit c` makes it, built by its own Makefile with
 warnings as errors, and loaded into a process of its own. All take turns; the answers are compared

@@ -1,6 +1,6 @@
 """Does taking turns measure what it claims? Each competitor's time in rotation against alone.
 
-    python benchmarks/rotation_self_test.py [--rounds N] [--model FILE] [--ours FILE]
+    python benchmarks/correctness/rotation_self_test.py [--rounds N] [--model FILE] [--ours FILE]
 
 The competitors have thread pools that disturb each other when they are alive side by side: ONNX
 Runtime's own, whose threads spin after a call, once with every core and once with one; PyTorch's

@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from autotvm_experiments import EXPERIMENTS, REFERENCE, RESNET, WORKLOADS, Plan, Run, compared
-from search_lab import THREADS, Curve
+from lab.autotvm_experiments import EXPERIMENTS, REFERENCE, RESNET, WORKLOADS, Plan, Run, compared
+from lab.searches import THREADS, Curve
 
 POINTS = (16, 32, 64, 100, 200, 400, 500, 1000, 2000)
 _GRID = 400  # points of a curve over seconds

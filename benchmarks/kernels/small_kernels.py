@@ -1,6 +1,6 @@
 """Networks of many small kernels: a team of threads against a fork for each kernel.
 
-    python benchmarks/small_kernels.py [MODEL ...] [--threads N] [--rounds N] [--no-peer]
+    python benchmarks/kernels/small_kernels.py [MODEL ...] [--threads N] [--rounds N] [--no-peer]
 
 Each network is compiled once. Its executable as compiled, the same with each kernel forking for
 itself, the same on one thread, and ONNX Runtime take turns, each in a process of its own. Answers

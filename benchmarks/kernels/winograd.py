@@ -8,7 +8,7 @@ where the call before left them; cold ones each read another copy, as if the res
 in between.  `share` is the speed that a direct convolution would need for that time, as a share of
 the peak (of one thread, times the threads): above 100 % by Winograd alone.
 
-Run: python benchmarks/winograd.py [--json FILE] [--threads 1 2] [--samples N] [--rounds N]
+Run: python benchmarks/kernels/winograd.py [--json FILE] [--threads 1 2] [--samples N] [--rounds N]
          [--kinds images volumes]
 """
 
