@@ -20,7 +20,7 @@ from tensorwright.expr import (
     loads_of,
     terms_of,
 )
-from tensorwright.schedule import ScheduleState
+from tensorwright.schedule import ScheduleState, SplitRelation, Stage
 from tensorwright.tuning.space.axes.accesses import extent_of
 
 
@@ -50,6 +50,14 @@ def own_axes(state: ScheduleState, anchor: str, stored: str) -> dict[str, tuple[
         name: tuple(sorted(names, key=lambda own: own == fine.get(name, names[0])))
         for name, names in found.items()
     }
+
+
+def axis_of(stage: Stage, loop: str) -> str:
+    """The axis that a loop is a part of; a fused loop where it is one of that."""
+    for relation in reversed(stage.relations):
+        if isinstance(relation, SplitRelation) and loop in relation.children:
+            loop = relation.parent
+    return loop
 
 
 def shares_axis(state: ScheduleState, anchor: str, stored: str, one: Axis, other: Axis) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from tensorwright.expr import Load, free_vars
 from tensorwright.schedule import (
     FoldConstant,
     PackConstant,
@@ -33,7 +34,7 @@ class TileAnchor:
     tile         columns, rows, second rows, as chosen by rule
     fixed_rows   whether tiles are one row high whatever is chosen, so that taps outside are skipped
     fixed_column   likewise, whether the axis of columns is not in the tile
-    shares_constants   whether the next tile reads the same constants as this one
+    next_axis    the axis of `stored` along which the next tile lies; "" where there is none
     """
 
     builder: SketchBuilder
@@ -44,7 +45,7 @@ class TileAnchor:
     tile: tuple[int, int, int]
     fixed_rows: bool
     fixed_column: bool
-    shares_constants: bool
+    next_axis: str
 
     def schedule(self, choose: Choose, constants: Sequence[str], *, is_window: bool) -> None:
         """Order and unroll the loops of the reduction, and pack its constants.
@@ -72,12 +73,18 @@ class TileAnchor:
         for loop in (*unrolled, *tile):
             builder.do(Unroll(name, loop))
         builder.do(Vectorize(name, vector))
-        for packed in packable_constants(builder.state, name):
+        for packed, load in packable_constants(builder.state, name).items():
             builder.do(PackConstant(packed, name))
             # what one tile reads alone would be asked for as often as it is read: the processor
             # sees by itself that it is read in order
-            if folding and self.shares_constants:
+            if folding and self._is_for_next(load):
                 builder.do(PrefetchNext(name, packed, folding[-1]))
+
+    def _is_for_next(self, load: Load) -> bool:
+        """Whether the next tile reads the same part of an operand as this one."""
+        own = own_axes(self.builder.state, self.anchor, self.stored).get(self.next_axis, ())
+        read = {var.name for index in load.indices for var in free_vars(index)}
+        return bool(self.next_axis) and read.isdisjoint(own)
 
     def _own_axes(self) -> tuple[str, list[str]]:
         """The anchor's own axes that the roles fall on: that of the lanes, and the others of the

@@ -26,7 +26,7 @@ from tensorwright.tuning.space.axes.accesses import (
     vector_within,
 )
 from tensorwright.tuning.space.axes.cache_sets import most_rows
-from tensorwright.tuning.space.axes.links import block_in, is_aligned, shares_axis
+from tensorwright.tuning.space.axes.links import axis_of, block_in, is_aligned, shares_axis
 from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_inside_columns
 from tensorwright.tuning.space.defaults.bands import (
     FEWEST_BANDS,
@@ -113,7 +113,7 @@ class Tiling:
         self.skips_rows = skips_rows  # tiles are one row high, so that taps outside are skipped
         self.tile = (1, 1, 1)  # columns, rows, second rows, as chosen by rule
         self.has_one_column = False  # along the axis of columns, which is then not in the tile
-        self.ends_in_rows = False  # whether the next tile is another one of rows
+        self.next_axis = ""  # along which the next tile lies
         self.band = ""  # the loop over bands of rows, where there is one
         self.feeding = [
             s.name
@@ -162,7 +162,7 @@ class Tiling:
         most = tile_registers(self.target)
         self.builder.limit((columns, *rows, *deep), most, added=(columns, *deep))
         outer = self._order_tiles(column_outer, row_outer)
-        self.ends_in_rows = bool(outer) and outer[-1] not in column_outer
+        self.next_axis = axis_of(self.builder.state.stage(self.stored), outer[-1]) if outer else ""
         inner = [*column_inner, *deep_inner, *row_inner]
         self.builder.do(Reorder(self.stored, (*outer, *inner, lanes)))
         return outer, inner, lanes
@@ -475,7 +475,7 @@ class Tiling:
             self.tile,
             fixed_rows=self.skips_rows,
             fixed_column=self.has_one_column,
-            shares_constants=self.ends_in_rows,
+            next_axis=self.next_axis,
         )
         is_window = self.order is Order.INLINED
         anchor.schedule(self._choose, self.constants, is_window=is_window)

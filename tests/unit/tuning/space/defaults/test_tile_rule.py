@@ -532,6 +532,19 @@ def test_constants_are_asked_for_early_where_the_next_tile_reads_them_too(
     assert any(isinstance(step, PrefetchNext) for step in trace) == is_asked
 
 
+@pytest.mark.parametrize(("outer", "is_asked"), [("columns", False), ("rows", True)])
+def test_so_it_is_where_vectors_lie_along_rows_of_an_image(outer: str, is_asked: bool) -> None:
+    """There tiles of output channels, which read constants of their own, are the rows."""
+    b = GraphBuilder("plain")
+    x = b.input("x", (1, 32, 28, 28))
+    graph = b.finish([b.add("conv", x, b.constant(weights(48, 32, 3, 3)), pads=(1, 1, 1, 1))])
+    ((workload, _),) = workloads(graph, AVX2, blocked=False)
+    sketches = rule_sketches(state_of(workload), AVX2)
+    (sketch,) = (each for each in sketches if each.name == f"tile, {outer} outside")
+    trace = sketch.bound(sketch.defaults)
+    assert any(isinstance(step, PrefetchNext) for step in trace) == is_asked
+
+
 def product_of_blocks(channels: int, filters: int, size: int, stride: int) -> ScheduleState:
     """A 3x3 convolution whose input and result are in blocks of channels on AVX2."""
     b = GraphBuilder("blocks")
