@@ -53,7 +53,7 @@ def own_axes(state: ScheduleState, anchor: str, stored: str) -> dict[str, tuple[
 
 
 def axis_of(stage: Stage, loop: str) -> str:
-    """The axis that a loop is a part of; a fused loop where it is one of that."""
+    """The axis of which a loop is a part after splits."""
     for relation in reversed(stage.relations):
         if isinstance(relation, SplitRelation) and loop in relation.children:
             loop = relation.parent
