@@ -140,7 +140,7 @@ class Values(Memory):
         decided = self.condition(condition)
         if isinstance(decided, bool):
             return self._value(value.then if decided else value.otherwise)
-        if decided.lanes == 1 and (is_heavy(value.then) or is_heavy(value.otherwise)):
+        if decided.lanes == 1 and self._is_worth_a_branch(value):
             return self._branched(decided, value.then, value.otherwise)
         if decided.lanes == 1 and isinstance(value.then, Load):
             chosen = self._load_or(decided, value.then, value.otherwise)
@@ -152,6 +152,16 @@ class Values(Memory):
             return self.chosen(decided, then, self._value(otherwise))
         rest = self._under(self.inverted(decided), otherwise)
         return self.chosen(decided, then, rest)
+
+    def _is_worth_a_branch(self, value: Select) -> bool:
+        """Whether one side alone is evaluated: both cost much, or are vectors from memory.
+
+        The vector of the other side lies anywhere: under a mask without a lane, a load from a page
+        that is not there takes hundreds of cycles.
+        """
+        sides = (value.then, value.otherwise)
+        reads = all(any(isinstance(x, Load) for x in values_below(side)) for side in sides)
+        return any(map(is_heavy, sides)) or (self.lanes > 1 and reads)
 
     def _load_or(self, condition: Val, load: Load, otherwise: Value) -> Val | None:
         """A load, or a constant where the condition fails, if there is a short way."""

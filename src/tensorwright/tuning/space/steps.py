@@ -12,19 +12,12 @@ from tensorwright.expr import (
     Fn,
     Index,
     Load,
-    Range,
     Select,
     Value,
-    Var,
     children,
-    floor_div,
     free_vars,
     index_tensors_of,
     loads_of,
-    mod,
-    simplify,
-    substitute,
-    terms_of,
 )
 from tensorwright.schedule import (
     AtRoot,
@@ -46,6 +39,7 @@ from tensorwright.tuning.space.axes.accesses import (
     points,
     repetition_along,
     stride_along,
+    stride_of_run,
 )
 from tensorwright.tuning.space.sketch import SketchBuilder
 
@@ -139,10 +133,9 @@ def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> No
     if not axes:
         return
     lanes = lanes_for(target, stage)
-    along = _row_read(stage, axes, lanes)
-    if along is not None:
-        squares = turn(builder, name, along.name, axes[-1].name, lanes)
-        parallelise(builder, name, squares, points(stage.tensor))
+    run = _run_read(stage, axes, lanes)
+    if run:
+        turn_whole(builder, name, run, axes[-1], lanes)
         return
     *others, (inner, length) = vector_loops(builder, name, lanes)
     outer: list[str] = []
@@ -201,41 +194,66 @@ def _are_one_run(stage: Stage, outer: Axis, inner: Axis) -> bool:
     """Whether two loops, the inner one in the outer, go through neighbouring elements only."""
     names = [axis.name for axis in stage.tensor.axes]
     own = names.index(outer.name) + 1 == names.index(inner.name) and stage.tensor.reduction is None
-    run = Var("run")
-    extent = extent_of(inner.extent)
-    digits: dict[Var, Index] = {outer.var: floor_div(run, extent), inner.var: mod(run, extent)}
-    bounds = {run: Range.of_extent(extent_of(outer.extent) * extent)}
-    for load in loads_of(stage.tensor.body):
-        flat: Index = 0
-        for index, size in zip(load.indices, load.source.shape, strict=True):
-            flat = flat * size + substitute(index, digits)
-        terms = [term for term in terms_of(simplify(flat, bounds)) if run in free_vars(*term[0])]
-        own = own and terms == [((run,), 1)]
-    return own
+    loads = loads_of(stage.tensor.body)
+    return own and all(stride_of_run(load, (outer, inner)) == 1 for load in loads)
 
 
-def _row_read(stage: Stage, axes: list[Axis], lanes: int) -> Axis | None:
-    """The axis along which a copy reads neighbours, where that is not the one it writes along."""
+def _run_read(stage: Stage, axes: list[Axis], lanes: int) -> tuple[Axis, ...]:
+    """The axes along which a copy reads neighbours, where that is not the last, along which it
+    writes; none where a vector has more lanes than either.
+    """
     body = stage.tensor.body
-    if not isinstance(body, Load) or stride_along(body, axes[-1].var) in (0, 1):
-        return None
+    if not isinstance(body, Load) or stride_of_run(body, (axes[-1],)) in (0, 1):
+        return ()
     if extent_of(axes[-1].extent) < lanes:
-        return None
-    rows = [axis for axis in axes[:-1] if stride_along(body, axis.var) == 1]
-    return rows[0] if rows and extent_of(rows[0].extent) >= lanes else None
+        return ()
+    places = [stage.tensor.axes.index(axis) for axis in axes]
+    for stop in range(len(axes) - 1, 0, -1):
+        for start in range(stop):
+            run = tuple(axes[start:stop])
+            is_loop = places[stop - 1] - places[start] == len(run) - 1
+            is_long = math.prod(extent_of(axis.extent) for axis in run) >= lanes
+            if is_loop and is_long and stride_of_run(body, run) == 1:
+                return run
+    return ()
+
+
+def turn_whole(
+    builder: SketchBuilder, name: str, run: tuple[Axis, ...], last: Axis, lanes: int
+) -> None:
+    """Copy all of a tensor at the root in squares, on all threads.
+
+    run   adjacent axes, at least `lanes` elements in all, along which neighbours are read
+    last  that along which they are written, at least as long
+    """
+    work = points(builder.state.stage(name).tensor)
+    along = run[0].name
+    if len(run) > 1:
+        step = Fuse(name, tuple(axis.name for axis in run))
+        builder.do(step)
+        along = step.fused
+    length = math.prod(extent_of(axis.extent) for axis in run)
+    squares = work // lanes**2
+    in_a_row = [n for n in range(1, length // lanes + 1) if length % (n * lanes) == 0]
+    few = [n for n in in_a_row if n * ENOUGH_ITERATIONS <= squares]
+    part = lanes * max(few, default=1)
+    if part < length:
+        builder.do(Split(name, along, (part,), Tail.SHIFT))
+        along = f"{along}_i"
+    parallelise(builder, name, turn(builder, name, along, last.name, lanes), work)
 
 
 def turn(builder: SketchBuilder, name: str, along: str, last: str, lanes: int) -> list[str]:
     """Copy squares of `lanes` elements a side, which are turned in registers.
 
-    along  the axis along which neighbours are read
+    along  the loop along which neighbours are read
     last   that along which they are written, at least as long; what lies inside of it has extent 1
     Returns the loops over squares, outermost first.
     """
-    axes = [axis.name for axis in builder.state.stage(name).tensor.axes]
     builder.do(Split(name, last, (lanes,), Tail.SHIFT))
-    outer = [*(axis for axis in axes if axis not in (along, last)), f"{last}_o"]
-    builder.do(Reorder(name, (*outer, along, f"{last}_i")))
+    inside = (along, f"{last}_i")
+    outer = [loop for loop in builder.state.stage(name).loops if loop not in inside]
+    builder.do(Reorder(name, (*outer, *inside)))
     builder.do(Vectorize(name, f"{last}_i"))
     return outer
 

@@ -77,7 +77,7 @@ class Accesses(Indices):
             f"insertelement {mask_kind} zeroinitializer, i1 {condition.name}, i64 0",
             condition.name,
         )
-        pointer = self.pointer(storage, place)
+        pointer = self._pointer_under(condition, storage, place)
         name = f"llvm.masked.load.{mangled(element, lanes)}.p0"
         function.module.declare(f"declare {kind} @{name}(ptr, i32 immarg, {mask_kind}, {kind})")
         some = function.emit_at(
@@ -89,21 +89,28 @@ class Accesses(Indices):
 
     def load_scalar(self, storage: Piece, place: Linear, guard: Val | None, depth: int) -> str:
         """A scalar load; where it is guarded, of the first element if the guard fails."""
-        pointer = self.pointer(storage, place)
-        function = self.function
-        if guard is not None:
-            choice = guard.name
-            if guard.lanes > 1:
-                kind = f"<{guard.lanes} x i1>"
-                name = f"llvm.vector.reduce.or.v{guard.lanes}i1"
-                choice = function.call(name, "i1", (kind, choice))
-            base = storage.pointer
-            pointer = function.pure(
-                f"select i1 {choice}, ptr {pointer}, ptr {base}", choice, pointer, base
-            )
+        pointer = self._pointer_under(guard, storage, place)
         kind = memory_element(storage.dtype)
-        return function.emit_at(
+        return self.function.emit_at(
             depth, f"load {kind}, ptr {pointer}, align {storage.dtype.size_bytes}"
+        )
+
+    def _pointer_under(self, guard: Val | None, storage: Piece, place: Linear) -> str:
+        """The address of a uniform place; where a guard fails for all lanes, that of the buffer.
+
+        A place that nothing is read from may lie on a page that is not there: a load without lanes
+        does not fault then, but takes hundreds of cycles.
+        """
+        pointer = self.pointer(storage, place)
+        if guard is None:
+            return pointer
+        function, choice, base = self.function, guard.name, storage.pointer
+        if guard.lanes > 1:
+            kind = f"<{guard.lanes} x i1>"
+            name = f"llvm.vector.reduce.or.v{guard.lanes}i1"
+            choice = function.call(name, "i1", (kind, choice))
+        return function.pure(
+            f"select i1 {choice}, ptr {pointer}, ptr {base}", choice, pointer, base
         )
 
     def _mask(self, guard: Val | None, padded: int) -> Val | None:
@@ -118,7 +125,7 @@ class Accesses(Indices):
         self, storage: Piece, place: Linear, guard: Val | None, padded: int, depth: int
     ) -> str:
         """Load neighbouring elements: those of the guard, of the first `padded` lanes if not 0."""
-        pointer = self.pointer(storage, Linear(place.const, place.terms))
+        pointer = self._pointer_under(guard, storage, Linear(place.const, place.terms))
         kind = memory_type(storage.dtype, self.lanes)
         align = self._alignment(storage, place, self.lanes * storage.dtype.size_bytes)
         mask = self._mask(guard, padded)

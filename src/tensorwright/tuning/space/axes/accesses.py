@@ -20,8 +20,10 @@ from tensorwright.expr import (
     Mod,
     Range,
     Var,
+    floor_div,
     free_vars,
     loads_of,
+    mod,
     simplify,
     substitute,
     terms_of,
@@ -65,6 +67,31 @@ def stride_along(load: Load, var: Var, block: int = 0) -> int | None:
                 return None
         step *= extent_of(extent)
     return stride
+
+
+@lru_cache(maxsize=1 << 12)
+def stride_of_run(load: Load, axes: tuple[Axis, ...]) -> int | None:
+    """How many elements apart reads are that follow each other along adjacent axes, the last of
+    them innermost; None if not constant.
+
+    What is one step in the tensor that is read may be quotients and remainders of an axis here: a
+    row of pixels that was an image, x[.. i // 64, i % 64].
+    """
+    run = Var("run")
+    inside = 1
+    digits: dict[Var, Index] = {}
+    for number, axis in reversed(tuple(enumerate(axes))):
+        digit = floor_div(run, inside)
+        digits[axis.var] = mod(digit, extent_of(axis.extent)) if number else digit
+        inside *= extent_of(axis.extent)
+    flat: Index = 0
+    for index, size in zip(load.indices, load.source.shape, strict=True):
+        flat = flat * size + substitute(index, digits)
+    bounds = {run: Range.of_extent(inside)}
+    moving = [each for each in terms_of(simplify(flat, bounds)) if run in free_vars(*each[0])]
+    if all(monomial == (run,) for monomial, _ in moving):
+        return sum(coefficient for _, coefficient in moving)
+    return None
 
 
 def stride_in_vector(load: Load, axis: Axis, width: int) -> int | None:

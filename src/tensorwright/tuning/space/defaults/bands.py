@@ -26,6 +26,8 @@ MOST_ROWS = 14  # of a band
 SHORT_ROWS = 8  # where bands are all that the threads share out
 FEWEST_BANDS = 6
 
+ENOUGH_PIECES = 16  # of work, where what feeds a piece is worth not doing again
+
 _DEAR = 8  # so many multiply-adds take as long as an element of what is not cheap
 _ACROSS = 2  # and so many as one that is read across its rows
 _FEW_AGAIN = 4  # times what is computed again may be all that a product takes

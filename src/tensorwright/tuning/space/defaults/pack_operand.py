@@ -13,7 +13,18 @@ from __future__ import annotations
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Axis, Compute, Load, Value, Var, free_vars, loads_of
+from tensorwright.expr import (
+    Axis,
+    Compute,
+    Index,
+    IndexExpr,
+    Load,
+    Value,
+    Var,
+    free_vars,
+    loads_of,
+    terms_of,
+)
 from tensorwright.schedule import (
     CacheRead,
     ComputeAt,
@@ -107,10 +118,17 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
             continue
         across = [n for n, i in enumerate(operand.load.indices) if last.var in free_vars(i)]
         rank = len(load.indices)
-        if len(across) == 1 and across[0] != rank - 1:
+        if len(across) != 1 or (last.var,) not in _ones(operand.load.indices[across[0]]):
+            continue  # neighbours would be apart in the copy, too
+        if across[0] != rank - 1:
             order = (*(n for n in range(rank) if n != across[0]), across[0])
             builder.do(CacheRead(load.source.name, anchor, Scope.GLOBAL, order))
             copied.add(load.source.name)
+
+
+def _ones(index: Index) -> set[tuple[IndexExpr, ...]]:
+    """The terms of an index that count once."""
+    return {monomial for monomial, coefficient in terms_of(index) if coefficient == 1}
 
 
 def _is_row_read_once(load: Load, tensor: Compute) -> bool:

@@ -1,22 +1,88 @@
-"""The pointwise rule: nothing is folded; what is stored is spread over threads and lanes."""
+"""The pointwise rule: nothing is folded; what is stored is spread over threads and lanes.
+
+Operands that are read across their rows are copied in the other order first, in squares that are
+turned in registers: a vector of such an operand is gathered, each element from a line of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from tensorwright.base import Target
-from tensorwright.schedule import AtRoot, ScheduleState
+from tensorwright.expr import Axis, Load, free_vars, index_tensors_of, loads_of
+from tensorwright.schedule import AtRoot, CacheRead, ScheduleState, Scope, Stage
+from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, points, stride_along
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
-from tensorwright.tuning.space.steps import inline_elementwise, spread
+from tensorwright.tuning.space.steps import inline_elementwise, spread, turn_whole
 
 
 def pointwise_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
-    """The sketch of the pointwise rule; none where something is folded."""
+    """The sketches of the pointwise rule: with operands turned, where some are, and as they lie.
+
+    None where something is folded.
+    """
     if any(stage.tensor.reduction is not None for stage in state.stages):
         return
     builder = SketchBuilder(state)
     inline_elementwise(builder)
-    for stage in builder.state.stages:
-        if isinstance(stage.placement, AtRoot):
-            spread(builder, stage.name, target, stage.name)
-    yield builder.sketch("pointwise")
+    at_root = [s for s in builder.state.stages if isinstance(s.placement, AtRoot)]
+    turned = SketchBuilder(builder.state)
+    for stage in at_root:
+        _turn_operands(turned, stage, target)
+    if turned.steps:
+        continued = SketchBuilder(state)
+        for part in (builder, turned):
+            continued.join(part)
+        yield _spread_all(continued, at_root, target, "pointwise turned")
+    yield _spread_all(builder, at_root, target, "pointwise")
+
+
+def _spread_all(builder: SketchBuilder, stages: list[Stage], target: Target, name: str) -> Sketch:
+    for stage in stages:
+        spread(builder, stage.name, target, stage.name)
+    return builder.sketch(name)
+
+
+def _turn_operands(builder: SketchBuilder, stage: Stage, target: Target) -> None:
+    """Let a stage that computes something read copies of what it reads across rows."""
+    axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
+    lanes = lanes_for(target, stage)
+    is_copy = isinstance(stage.tensor.body, Load)  # it is turned as it is stored
+    if is_copy or not axes or extent_of(axes[-1].extent) < lanes:
+        return
+    known = builder.state.constants | index_tensors_of(stage.tensor.body)
+    places: dict[str, list[Load]] = {}
+    for load in loads_of(stage.tensor.body):
+        if load.source.name not in known:
+            places.setdefault(load.source.name, []).append(load)
+    for loads in places.values():
+        across = {_dimension_across(load, axes[-1]) for load in loads}
+        dimension = across.pop() if len(across) == 1 else None
+        shape = [extent_of(extent) for extent in loads[0].source.shape]
+        if dimension is None or prod(shape) > 2 * points(stage.tensor):
+            continue
+        if shape[dimension] >= lanes and prod(shape[dimension + 1 :]) >= lanes:
+            _copy_turned(builder, loads[0], stage.name, dimension, lanes)
+
+
+def _dimension_across(load: Load, last: Axis) -> int | None:
+    """The dimension of an operand along which neighbours of the result lie, in order but apart."""
+    moving = [n for n, index in enumerate(load.indices) if last.var in free_vars(index)]
+    if len(moving) != 1 or stride_along(load, last.var) != prod(
+        extent_of(extent) for extent in load.source.shape[moving[0] + 1 :]
+    ):
+        return None
+    return moving[0] if stride_along(load, last.var) != 1 else None
+
+
+def _copy_turned(
+    builder: SketchBuilder, load: Load, reader: str, dimension: int, lanes: int
+) -> None:
+    """Copy an operand with one of its dimensions last."""
+    order = (*(n for n in range(len(load.indices)) if n != dimension), dimension)
+    step = CacheRead(load.source.name, reader, Scope.GLOBAL, order)
+    builder.do(step)
+    *others, last = builder.state.stage(step.copy).tensor.axes
+    run = tuple(axis for axis in others[dimension:] if axis.extent != 1)
+    turn_whole(builder, step.copy, run, last, lanes)

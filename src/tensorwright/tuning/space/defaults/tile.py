@@ -35,7 +35,12 @@ from tensorwright.tuning.space.axes.accesses import (
     slides_along,
 )
 from tensorwright.tuning.space.axes.links import own_axes
-from tensorwright.tuning.space.axes.roles import find_roles, is_scattered, rows_inside_columns
+from tensorwright.tuning.space.axes.roles import (
+    copies_much,
+    find_roles,
+    is_scattered,
+    rows_inside_columns,
+)
 from tensorwright.tuning.space.defaults.borders import skip_zeros
 from tensorwright.tuning.space.defaults.pack_operand import (
     inline_turned,
@@ -100,6 +105,7 @@ def _shared_orders(state: ScheduleState, target: Target, anchor: Stage) -> tuple
     if _columns_leave_caches(state, anchor, target):
         return (Order.COLUMNS_OUTSIDE,)
     has_many_activations = _activations_per_constant(state) > _ROWS_FIRST
+    has_many_activations = has_many_activations and not _feeds_each_row(state, anchor, target)
     keeps_panels = _has_long_panels(state, anchor, target) or _streams_constants(
         state, anchor, target
     )
@@ -129,6 +135,20 @@ def _has_long_panels(state: ScheduleState, anchor: Stage, target: Target) -> boo
     """Whether a panel of constants is used for many outer rows, such as images or slices."""
     roles = find_roles(state, anchor.name, anchor.name, lanes_for(target, anchor))
     return roles is not None and bool(rows_inside_columns(state, anchor.name, roles, target))
+
+
+def _feeds_each_row(state: ScheduleState, anchor: Stage, target: Target) -> bool:
+    """Whether windows overlap along an axis of which a tile has one element, and what they share
+    costs much to copy for each: rows of an image, where the rows of a tile are channels.
+    """
+    width = lanes_for(target, anchor)
+    roles = find_roles(state, anchor.name, anchor.name, width)
+    feeding = _feeding(state, anchor.name)
+    return roles is not None and any(
+        copies_much(state, anchor.name, anchor.name, feeding, axis, 1, width)
+        for axis in (*roles.columns, *roles.batch)
+        if axis is not roles.column or extent_of(roles.lanes.extent) > width
+    )
 
 
 def _streams_constants(state: ScheduleState, anchor: Stage, target: Target) -> bool:

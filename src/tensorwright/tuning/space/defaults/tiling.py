@@ -22,13 +22,16 @@ from tensorwright.tuning.space.axes.accesses import (
     folds_in_order,
     has_reuse,
     lanes_for,
+    operands,
     points,
+    reads_along,
     vector_within,
 )
 from tensorwright.tuning.space.axes.cache_sets import most_rows
 from tensorwright.tuning.space.axes.links import axis_of, block_in, is_aligned, shares_axis
 from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_inside_columns
 from tensorwright.tuning.space.defaults.bands import (
+    ENOUGH_PIECES,
     FEWEST_BANDS,
     MOST_ROWS,
     SHORT_ROWS,
@@ -434,11 +437,31 @@ class Tiling:
             cut = outer.index(f"{rows[0].name}_o")
         if self.band:
             cut = outer.index(f"{rows[0].name}_1")
+        elif not self.panel:
+            cut = self._where_fed(outer, cut)
         if not self.panel and self._is_fed_again(outer[:cut]):
             return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         band = parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
         place = outer[-1] if cut < len(outer) else band
         return place, "" if self.order is Order.INLINED else band
+
+    def _where_fed(self, loops: list[str], cut: int) -> int:
+        """How many of some loops over tiles are around what feeds the product: not the last along
+        which nothing of it differs, where the others are enough for all threads.
+        """
+        state = self.builder.state
+        found = operands(state, state.stage(self.anchor), state.stage(self.stored))
+        fed = [operand.load for operand in found if operand.load.source.name in self.feeding]
+        axes = {axis_of(state.stage(self.stored), loop): loop for loop in loops[:cut]}
+        over = [a for a in state.stage(self.stored).tensor.axes if a.name in axes]
+        over.sort(key=lambda axis: loops.index(axes[axis.name]))
+        while len(over) > 1 and not any(reads_along(load, over[-1].var) for load in fed):
+            around = prod(self._tiles_along(axis) for axis in over[:-1])
+            if around < ENOUGH_PIECES or loops[cut - 1] != axes[over[-1].name]:
+                break
+            over.pop()
+            cut -= 1
+        return cut
 
     def _is_fed_again(self, loops: list[str]) -> bool:
         """Whether what feeds the product takes too long to be computed in each of some loops."""
