@@ -335,6 +335,7 @@ def test_each_pass_writes_a_numbered_file(tmp_path: Path) -> None:
         "loop-test-partition.txt",
         "loop-test-simplify.txt",
         "loop-test-version.txt",
+        "loop-test-widen.txt",
     ]
 
 

@@ -31,10 +31,15 @@ _MOST_FORCED = 512  # statements that a serial loop becomes which is unrolled fo
 
 
 class Access(NamedTuple):
-    """So many elements from a multiple of `period`; with a loop variable, its whole loop's."""
+    """So many elements from a multiple of `period`; with a loop variable, its whole loop's.
+
+    is_part   they are read, and begin at a multiple of their width: if there are wider vectors, and
+              these begin at multiples of theirs, they are a part of one
+    """
 
     width: int
     period: int
+    is_part: bool = False
 
 
 _ONE = Access(1, 1)
@@ -82,12 +87,17 @@ def _find_width(allocate: Allocate, fixed: frozenset[str], lanes: int, facts: Fa
 
 def _common_width(found: set[Access]) -> int | None:
     """The width of all vectors; single elements may be parts of them where there are no rests."""
-    vectors = found - {_ONE}
+    parts = {access._replace(is_part=False) for access in found if access.is_part}
+    vectors = {access for access in found if not access.is_part} - {_ONE}
+    if not vectors:
+        vectors, parts = parts, set()
     if not vectors:
         return 1 if found else None
     if len(vectors) > 1 or _IN_MEMORY in vectors:
         return None
-    width, period = next(iter(vectors))
+    width, period, _ = vector = next(iter(vectors))
+    if any(part != vector and (width != period or part.width > width) for part in parts):
+        return None
     return width if width == period or _ONE not in found else None
 
 
@@ -149,7 +159,7 @@ class _Search:
     def _reads(self, loads: Iterable[Load], moves: _Moves) -> Iterator[Access]:
         for load in loads:
             if load.source.name == self.buffer.name:
-                yield self._access(load.indices, moves)
+                yield self._access(load.indices, moves, is_read=True)
 
     def _windows(
         self, call: Call, window_lanes: tuple[int, ...], moves: _Moves
@@ -159,7 +169,14 @@ class _Search:
                 first = self._access(window.indices, moves, width)
                 yield Access(width, width) if first == _ONE else _IN_MEMORY
 
-    def _access(self, indices: tuple[Index, ...], moves: _Moves, multiple: int = 1) -> Access:
+    def _access(
+        self,
+        indices: tuple[Index, ...],
+        moves: _Moves,
+        multiple: int = 1,
+        *,
+        is_read: bool = False,
+    ) -> Access:
         """One access; without a vector variable its offset must be a multiple."""
         step = 0
         vector: Access | None = None
@@ -184,7 +201,10 @@ class _Search:
                 vector = move
         if vector is None:
             return _IN_MEMORY if step % multiple else Access(self.lanes, self.lanes)
-        return _IN_MEMORY if step % vector.period else vector
+        is_whole = step % vector.period == 0
+        if is_read and step % vector.width == 0:
+            return Access(vector.width, vector.period if is_whole else 0, is_part=True)
+        return vector if is_whole else _IN_MEMORY
 
 
 def _elements(indices: Iterable[Index]) -> Iterator[Load]:

@@ -144,6 +144,15 @@ class Values(Indices):
             tile.variables[offset] = self.names.fresh(f"{tile.name}_{offset}")
         return tile.variables[offset]
 
+    def _of_tile(self, tile: Tile, offset: int) -> str:
+        """The lanes of a tile from an offset: a whole variable, or a part of one."""
+        if self.lanes == tile.width:
+            return self.tile_variable(tile, offset)
+        lane = offset % tile.width
+        name = self.tile_variable(tile, offset - lane)
+        kind = self.helpers.vector_in_memory(tile.dtype, self.lanes)
+        return f"(*(const {kind} *)((const {held_type(tile.dtype)} *)&{name} + {lane}))"
+
     def vector_at(self, piece: Piece, place: Linear) -> str:
         """Neighbouring elements in memory, as something that can be assigned."""
         kind = self.helpers.vector_in_memory(piece.dtype, self.lanes)
@@ -162,7 +171,7 @@ class Values(Indices):
             text = self.element_at(storage, place)
             return Val(text if isinstance(storage, Tile) else self._read(text, dtype), dtype)
         if isinstance(storage, Tile):
-            return Val(self.tile_variable(storage, place.const), dtype, self.lanes)
+            return Val(self._of_tile(storage, place.const), dtype, self.lanes)
         if place.step == 1 and held_type(dtype) == element_type(dtype) and dtype is not DType.BOOL:
             return Val(f"({self.vector_at(storage, place)})", dtype, self.lanes)
         raise VariesByLane

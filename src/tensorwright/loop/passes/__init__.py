@@ -14,6 +14,7 @@ from tensorwright.loop.passes.simplify import simplify_loops
 from tensorwright.loop.passes.unroll import unroll_loops
 from tensorwright.loop.passes.verify import verify
 from tensorwright.loop.passes.version import version_guards
+from tensorwright.loop.passes.whole_vectors import widen_local_buffers
 
 __all__ = [
     "DEFAULT_PIPELINE",
@@ -27,6 +28,7 @@ __all__ = [
     "unroll_loops",
     "verify",
     "version_guards",
+    "widen_local_buffers",
 ]
 
 
@@ -43,9 +45,10 @@ HOIST = Pass("hoist", hoist_conditions)
 VERSION = Pass("version", version_guards)
 PARTITION = Pass("partition", partition_loops)
 UNROLL = Pass("unroll", unroll_loops)
+WIDEN = Pass("widen", widen_local_buffers)
 
-PASSES = (SIMPLIFY, HOIST, VERSION, PARTITION, UNROLL)
-DEFAULT_PIPELINE = (SIMPLIFY, HOIST, VERSION, PARTITION, HOIST)  # what cutting has uncovered
+PASSES = (SIMPLIFY, HOIST, VERSION, PARTITION, UNROLL, WIDEN)
+DEFAULT_PIPELINE = (SIMPLIFY, HOIST, VERSION, PARTITION, HOIST, WIDEN)  # HOIST: what cuts uncover
 
 
 def run_passes(program: LoopProgram, passes: Sequence[Pass] = DEFAULT_PIPELINE) -> LoopProgram:

@@ -229,11 +229,12 @@ class Memory(Accesses):
         return depth
 
     def _load_slot(self, storage: Slots, buffer: str, place: Linear) -> Val:
-        lane = place.const % storage.width if not place.step else 0
+        is_part = not place.step or self.lanes < storage.width
+        lane = place.const % storage.width if is_part else 0
         whole = self._load_whole(storage, buffer, place.const - lane)
-        if place.step or storage.width == 1:
+        if not is_part or storage.width == 1:
             return whole
-        return self._one_lane(whole, lane)
+        return self._some_lanes(whole, lane) if place.step else self._one_lane(whole, lane)
 
     def _load_whole(self, storage: Slots, buffer: str, offset: int) -> Val:
         known = self.function.known(buffer, offset)
@@ -263,6 +264,12 @@ class Memory(Accesses):
         pointer = self.slot(storage, offset)
         self.function.effect(f"store {kind} {raw}, ptr {pointer}, align {storage.align}")
         self.function.remember(len(self.function.scopes) - 1, buffer, offset, value)
+
+    def _some_lanes(self, value: Val, first: int) -> Val:
+        kind = register_type(value.dtype, value.lanes)
+        order = ", ".join(f"i32 {lane}" for lane in range(first, first + self.lanes))
+        text = f"shufflevector {kind} {value.name}, {kind} poison, <{self.lanes} x i32> <{order}>"
+        return Val(self.function.pure(text, value.name), value.dtype, self.lanes)
 
     def _one_lane(self, value: Val, lane: int) -> Val:
         if value.lanes == 1:

@@ -105,8 +105,10 @@ def is_scattered(state: ScheduleState, anchor: str, stored: str, width: int) -> 
     rows but channels are few, lanes are among the rows that only the own axes have.
     """
     roles = find_roles(state, anchor, stored, width)
-    if roles is not None and step_of(state, anchor, stored, roles.lanes) not in (0, 1):
-        return True
+    if roles is not None:
+        tiled = [axis for axis in (roles.lanes, roles.row) if axis is not None]
+        if any(step_of(state, anchor, stored, axis) > 1 for axis in tiled):
+            return True
     own = find_roles(state, anchor, anchor, width)
     if own is None:
         return False

@@ -29,7 +29,7 @@ def pointwise_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]
     at_root = [s for s in builder.state.stages if isinstance(s.placement, AtRoot)]
     turned = SketchBuilder(builder.state)
     for stage in at_root:
-        _turn_operands(turned, stage, target)
+        _read_turned(turned, stage, target)
     if turned.steps:
         continued = SketchBuilder(state)
         for part in (builder, turned):
@@ -44,7 +44,7 @@ def _spread_all(builder: SketchBuilder, stages: list[Stage], target: Target, nam
     return builder.sketch(name)
 
 
-def _turn_operands(builder: SketchBuilder, stage: Stage, target: Target) -> None:
+def _read_turned(builder: SketchBuilder, stage: Stage, target: Target) -> None:
     """Let a stage that computes something read copies of what it reads across rows."""
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
     lanes = lanes_for(target, stage)

@@ -148,16 +148,18 @@ def _factor_whole(builder: SketchBuilder, parts: int) -> frozenset[str]:
 
 
 def _turn_operands(builder: SketchBuilder, target: Target) -> tuple[str, ...]:
-    """Copy the operands of products that are read across their rows into the other order.
+    """Copy operands that are read across their rows into the other order: those of products, and of
+    stages that fold nothing.
 
-    Where lanes along the last axis of a product would gather every vector again for each row, each
-    vector of the copy is gathered once.  Returns the names of the copies.
+    Where lanes along the last axis would gather every vector again for each row, each vector of the
+    copy is gathered once.  Returns the names of the copies.
     """
     copies: list[str] = []
     for stage in builder.state.stages:
         lanes = lanes_for(target, stage)
         turned: list[str] = []  # for all loads of this stage
-        for load in loads_of(stage.tensor.body) if is_product(stage) else ():
+        is_wanted = is_product(stage) or stage.tensor.reduction is None
+        for load in loads_of(stage.tensor.body) if is_wanted else ():
             order = _order_along(load, stage.tensor.axes[-1], lanes)
             others = [a for a in stage.tensor.axes if not reads_along(load, a.var)]
             uses = prod(extent_of(axis.extent) for axis in others)

@@ -33,6 +33,7 @@ from tensorwright.tuning.space.axes.accesses import (
     points,
     reads_along,
     slides_along,
+    stride_along,
 )
 from tensorwright.tuning.space.axes.links import own_axes
 from tensorwright.tuning.space.axes.roles import (
@@ -104,8 +105,10 @@ def _shared_orders(state: ScheduleState, target: Target, anchor: Stage) -> tuple
     """Which of rows and columns are outside where rows share an operand: the usual order first."""
     if _columns_leave_caches(state, anchor, target):
         return (Order.COLUMNS_OUTSIDE,)
-    has_many_activations = _activations_per_constant(state) > _ROWS_FIRST
-    has_many_activations = has_many_activations and not _feeds_each_row(state, anchor, target)
+    feeds_each_row = _feeds_each_row(state, anchor, target)
+    if feeds_each_row and any(_is_gathered(state, name) for name in _feeding(state, anchor.name)):
+        return (Order.COLUMNS_OUTSIDE,)
+    has_many_activations = _activations_per_constant(state) > _ROWS_FIRST and not feeds_each_row
     keeps_panels = _has_long_panels(state, anchor, target) or _streams_constants(
         state, anchor, target
     )
@@ -149,6 +152,12 @@ def _feeds_each_row(state: ScheduleState, anchor: Stage, target: Target) -> bool
         for axis in (*roles.columns, *roles.batch)
         if axis is not roles.column or extent_of(roles.lanes.extent) > width
     )
+
+
+def _is_gathered(state: ScheduleState, name: str) -> bool:
+    """Whether a stage reads its elements from places that it computes one by one: reflections."""
+    tensor = state.stage(name).tensor
+    return any(stride_along(load, tensor.axes[-1].var) is None for load in loads_of(tensor.body))
 
 
 def _streams_constants(state: ScheduleState, anchor: Stage, target: Target) -> bool:

@@ -1,0 +1,177 @@
+"""Give the rows of local buffers room for whole vectors, and compute these in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import gcd, prod
+
+from tensorwright.expr import (
+    Bounds,
+    Index,
+    Load,
+    Range,
+    Select,
+    Value,
+    ValueExpr,
+    Var,
+    children,
+    condition_sides,
+    free_vars,
+    has_element,
+    interval,
+    loads_of,
+    terms_of,
+)
+from tensorwright.loop.ir import Buffer, Call, For, If, LoopProgram, Prefetch, Stmt, Store
+from tensorwright.loop.traversal import (
+    buffers_of_index,
+    buffers_used,
+    children_of,
+    map_statement,
+    with_children,
+)
+from tensorwright.schedule import ForKind, Scope
+
+_TILE_BYTES = 8 << 10  # what is larger is not kept in registers
+_SHORTEST = 4  # elements of a vector
+
+
+def widen_local_buffers(program: LoopProgram) -> LoopProgram:
+    """Let the last vector of a row be as long as the others, where the row is in a local buffer.
+
+    Rewrite:  local t: f32 (4, 26)
+              for v in 0..16 @vectorize: t[j, v] = a
+              for v in 0..10 @vectorize: t[j, v + 16] = b
+                  ->  local t: f32 (4, 32)
+                      for v in 0..16 @vectorize: t[j, v] = a
+                      for v in 0..16 @vectorize: t[j, v + 16] = b
+    Registers hold whole vectors: a sum of 26 channels would lie in memory, under a mask.
+    Theorem:  what was accessed of a row is accessed at the same place of a longer one.  A loop that
+              is made longer writes only beyond what was there, which nobody reads for a result; all
+              that it reads is inside of its buffers.
+    """
+    found = _Accesses()
+    found.collect(program.body, ())
+    wider = {
+        buffer: replace(buffer, shape=(*buffer.shape[:-1], -(-buffer.shape[-1] // width) * width))
+        for buffer, width in found.widths()
+        if isinstance(buffer.shape[-1], int)
+    }
+    if not wider:
+        return program
+    body = map_statement(
+        program.body, lambda index: index, lambda each: each, lambda b: wider.get(b, b)
+    )
+    widths = {wider[buffer].name: width for buffer, width in found.widths() if buffer in wider}
+    return LoopProgram(program.name, program.parameters, _lengthened(body, widths, {}))
+
+
+@dataclass(slots=True)
+class _Accesses:
+    """How the local buffers of a program are accessed by vectors; mutable, one per run.
+
+    longest   the longest vector along a buffer's rows     step   what divides where vectors begin
+    refused   buffers that are accessed in another way
+    """
+
+    longest: dict[Buffer, int] = field(default_factory=dict)
+    step: dict[Buffer, int] = field(default_factory=dict)
+    refused: set[Buffer] = field(default_factory=set)
+
+    def widths(self) -> Iterable[tuple[Buffer, int]]:
+        """The buffers whose rows end with a part of a vector, and how long that is."""
+        for buffer, width in self.longest.items():
+            is_vector = width >= _SHORTEST and width & (width - 1) == 0
+            row = buffer.shape[-1]
+            if buffer in self.refused or not is_vector or not isinstance(row, int):
+                continue
+            if row > width and row % width and self.step[buffer] % width == 0:
+                yield buffer, width
+
+    def collect(self, statement: Stmt, vectors: tuple[For, ...]) -> None:
+        """Note all accesses inside a statement; `vectors` are the vector loops around it."""
+        match statement:
+            case For(kind=ForKind.VECTOR):
+                vectors = (*vectors, statement)
+            case Store(buffer, indices, value):
+                self._note(buffer, indices, vectors)
+                for load in loads_of(value):
+                    self._note(load.source, load.indices, vectors)
+                self.refused |= {*_elements_of(value), *buffers_of_index(*indices)}
+            case If(condition, _):
+                self.refused |= {*buffers_of_index(*condition_sides(condition))}
+            case Prefetch(buffer, _):
+                self.refused.add(buffer)
+            case Call():
+                self.refused |= buffers_used(statement)
+                return
+        for child in children_of(statement):
+            self.collect(child, vectors)
+
+    def _note(self, buffer: Buffer, indices: tuple[Index, ...], vectors: tuple[For, ...]) -> None:
+        if buffer.scope is not Scope.LOCAL or not indices or not _is_small(buffer):
+            return
+        along = [loop for loop in vectors if loop.var in free_vars(*indices)]
+        if not along:
+            return
+        terms = dict(terms_of(indices[-1]))
+        is_row = len(along) == 1 and terms.pop((along[0].var,), 0) == 1
+        others = free_vars(*indices[:-1]) | free_vars(*(atom for each in terms for atom in each))
+        extent = along[0].extent
+        if not is_row or along[0].var in others or not isinstance(extent, int):
+            self.refused.add(buffer)
+            return
+        self.longest[buffer] = max(self.longest.get(buffer, 0), extent)
+        self.step[buffer] = gcd(self.step.get(buffer, 0), *terms.values())
+
+
+def _is_small(buffer: Buffer) -> bool:
+    extents = [extent for extent in buffer.shape if isinstance(extent, int)]
+    is_bound = len(extents) == len(buffer.shape)
+    return is_bound and prod(extents) * buffer.dtype.size_bytes <= _TILE_BYTES
+
+
+def _elements_of(value: Value) -> set[Buffer]:
+    """The buffers whose elements are indices or conditions somewhere in a value."""
+    found: set[Buffer] = set()
+    if isinstance(value, Load):
+        found |= {*buffers_of_index(*value.indices)}
+    if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
+        found |= {*buffers_of_index(*condition_sides(value.condition))}
+    for child in children(value):
+        found |= _elements_of(child)
+    return found
+
+
+def _lengthened(statement: Stmt, widths: Mapping[str, int], bounds: Bounds) -> Stmt:
+    """The statement with vector loops as long as the rows of what they store have room for."""
+    match statement:
+        case For(var, int() as extent, ForKind.VECTOR, Store(buffer, _, value)):
+            width = widths.get(buffer.name, 0)
+            if extent < width and _is_inside(value, var, width, bounds):
+                return replace(statement, extent=width)
+            return statement
+        case For(var, extent, _, _):
+            bounds = {**bounds, var: Range.of_extent(extent)}
+    inner = tuple(_lengthened(child, widths, bounds) for child in children_of(statement))
+    return with_children(statement, inner) if inner else statement
+
+
+def _is_inside(value: Value, var: Var, width: int, bounds: Bounds) -> bool:
+    """Whether all that a value reads is inside of its buffers while a variable goes up to a width,
+    and nothing is selected by that variable.
+    """
+    longer = {**bounds, var: Range.of_extent(width)}
+    if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
+        return False
+    if isinstance(value, Load):
+        for index, extent in zip(value.indices, value.source.shape, strict=True):
+            if var not in free_vars(index):
+                continue
+            reach = None if has_element(index) else interval(index, longer)
+            high = None if reach is None else reach.high
+            if not isinstance(high, int) or not isinstance(extent, int) or high >= extent:
+                return False
+        return True
+    return all(_is_inside(child, var, width, bounds) for child in children(value))
