@@ -33,6 +33,7 @@ from tensorwright.loop.passes import (
     unroll_loops,
     verify,
     version_guards,
+    widen_local_buffers,
 )
 from tensorwright.loop.traversal import (
     buffers_used,
@@ -78,5 +79,6 @@ __all__ = [
     "verify",
     "version_guards",
     "walk",
+    "widen_local_buffers",
     "with_children",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from tests.targets import AVX2
@@ -23,9 +25,11 @@ from tests.unit.codegen.kernels import (
     sample,
 )
 
+from tensorwright.base import Target
+from tensorwright.build import BACKENDS, LLVM, Backend
 from tensorwright.codegen.llvm import emit
-from tensorwright.expr import Fn, Load, apply, constant
-from tensorwright.loop import Allocate, Store, block
+from tensorwright.expr import Fn, Index, Load, Select, all_of, apply, constant
+from tensorwright.loop import Allocate, LoopProgram, Stmt, Store, block, widen_local_buffers
 
 
 @pytest.mark.parametrize("extent", [3, 5, 6, 7, 11, 13, 23])
@@ -59,3 +63,60 @@ def test_a_tile_narrower_than_a_vector_lives_in_registers(columns: int) -> None:
     assert "alloca [" not in emit(source, AVX2).text  # nor memory of its own
     for target in TARGETS:
         check(source, target)
+
+
+def rows_of_sums(lanes: int, rest: int) -> LoopProgram:
+    """Sums in a local buffer, whose rows are a vector and a rest, and what is stored of them."""
+    a, b = buffer("a", 3, 9), buffer("b", 9, 2, lanes)
+    y, acc = buffer("y", 3, lanes + rest), local("acc", 3, lanes + rest)
+
+    def parts(body: Callable[[int, Index], Stmt]) -> Stmt:
+        heads = [((i, 3, UNROLLED), (m, n, VECTOR)) for n in (lanes, rest)]
+        return block(*(loops(*h, body=body(n, m + n * lanes)) for n, h in enumerate(heads)))
+
+    def added(part: int, place: Index) -> Stmt:
+        product = Load(a, (i, k)) * Load(b, (k, part, m))
+        return Store(acc, (i, place), Load(acc, (i, place)) + product)
+
+    body = block(
+        parts(lambda _, place: Store(acc, (i, place), constant(0, F32))),
+        loops((k, 9, SERIAL), body=parts(added)),
+        parts(lambda _, place: Store(y, (i, place), Load(acc, (i, place)))),
+    )
+    return widen_local_buffers(program(Allocate(acc, body), (a, b), y))
+
+
+@pytest.mark.parametrize("rest", [1, 2, 4, 5, 7])
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda each: each.name)
+def test_rows_of_vectors_and_a_rest_live_in_registers(rest: int, backend: Backend) -> None:
+    for target in TARGETS:
+        source = rows_of_sums(target.lanes(F32), rest)
+        check(source, target, backend=backend)
+        if backend is LLVM and (target.has_masks or rest & (rest - 1) == 0):
+            assert "alloca [" not in emit(source, target).text, (rest, target)
+
+
+def test_what_nothing_is_read_from_is_not_addressed() -> None:
+    """Rows above and below an image: the address of a load that is not made stays in the image."""
+    x, y = buffer("x", 3, 64), buffer("y", 5, 64)
+    inside = all_of(i >= 1, i < 4)
+    value = Select(inside, Load(x, (i - 1, m)), constant(0, F32))
+    source = program(loops((i, 5, SERIAL), (m, 64, VECTOR), body=Store(y, (i, m), value)), (x,), y)
+    for target in TARGETS:
+        check(source, target)
+        assert any(" select i1 " in row and ", ptr " in row for row in rows_of(source, target))
+
+
+def test_one_of_two_operands_is_read() -> None:
+    """Vectors of a concatenation: a choice that all lanes share is a branch."""
+    x, z, y = buffer("x", 3, 64), buffer("z", 2, 64), buffer("y", 5, 64)
+    value = Select(all_of(i < 3), Load(x, (i, m)), Load(z, (i - 3, m)))
+    body = Store(y, (i, m), value)
+    source = program(loops((i, 5, SERIAL), (m, 64, VECTOR), body=body), (x, z), y)
+    for target in TARGETS:
+        check(source, target)
+        assert "masked.load" not in emit(source, target).text
+
+
+def rows_of(source: LoopProgram, target: Target) -> list[str]:
+    return emit(source, target).text.splitlines()

@@ -62,6 +62,7 @@ from tensorwright.loop import (
     verify,
     version_guards,
     walk,
+    widen_local_buffers,
 )
 from tensorwright.schedule import ForKind, Scope
 
@@ -365,3 +366,59 @@ def test_pipeline(nest: LoopProgram, golden: Callable[..., None]) -> None:
 
 def test_an_empty_program_prints() -> None:
     assert str(program(Block(()), (Y,))) == "test(out y: f32 (8)):\n  pass"
+
+
+def sums_of(channels: int, *, room: int) -> LoopProgram:
+    """Rows of channels summed in a local buffer, in vectors of 8 and what is left.
+
+    room   how many columns of the weights there are
+    """
+    x, w, y = buffer("x", 3, 5), buffer("w", 5, room), buffer("y", 3, channels)
+    t = buffer("t", 3, channels, scope=Scope.LOCAL)
+    i, k, v = Var("i"), Var("k"), Var("v")
+
+    def vectors(body: Callable[[Index], Stmt]) -> Stmt:
+        whole, rest = divmod(channels, 8)
+        parts = [(8, 8 * n) for n in range(whole)] + ([(rest, 8 * whole)] if rest else [])
+        return block(*(loop(v, n, body(v + at), ForKind.VECTOR) for n, at in parts))
+
+    def summed(place: Index) -> Stmt:
+        product = Load(x, (i, k)) * Load(w, (k, place))
+        return Store(t, (i, place), Load(t, (i, place)) + product)
+
+    body = block(
+        loop(i, 3, vectors(lambda place: Store(t, (i, place), ZERO))),
+        loop(k, 5, loop(i, 3, vectors(summed))),
+        loop(i, 3, vectors(lambda place: Store(y, (i, place), Load(t, (i, place))))),
+    )
+    return program(Allocate(t, body), (y,), (x, w))
+
+
+@pytest.mark.parametrize("channels", [8, 11, 12, 16, 21])
+def test_rows_of_local_buffers_are_whole_vectors(channels: int) -> None:
+    before = sums_of(channels, room=24)
+    after = widen_local_buffers(before)
+    same(interpret(after, arrays_for(before)), interpret(before, arrays_for(before)))
+    row = -(-channels // 8) * 8
+    assert f"local t: f32 (3, {row})" in str(after)
+    rests = [r for r in rows_of(after) if r.startswith(f"for v in 0..{channels % 8} ")]
+    assert len(rests) == (1 if channels % 8 else 0)  # what leaves the buffer stays as it is
+
+
+def test_vectors_are_no_longer_than_what_they_read() -> None:
+    before = sums_of(11, room=11)
+    after = widen_local_buffers(before)
+    same(interpret(after, arrays_for(before)), interpret(before, arrays_for(before)))
+    assert sum(row.startswith("for v in 0..3 ") for row in rows_of(after)) == 2
+
+
+def test_rows_that_vectors_do_not_begin_stay() -> None:
+    t, y = buffer("t", 2, 11, scope=Scope.LOCAL), buffer("y", 2, 11)
+    i, v = Var("i"), Var("v")
+    stores = (
+        loop(v, 8, Store(t, (i, v), ZERO), ForKind.VECTOR),
+        loop(v, 8, Store(t, (i, v + 3), ZERO), ForKind.VECTOR),
+        loop(v, 8, Store(y, (i, v), Load(t, (i, v))), ForKind.VECTOR),
+    )
+    before = program(Allocate(t, loop(i, 2, block(*stores))), (y,))
+    assert widen_local_buffers(before) is before
