@@ -123,6 +123,7 @@ def tile_registers(target: Target) -> int:
     return target.vector_registers - (not target.spreads_operands)
 
 
+_ENOUGH_ROWS = 16  # of squares: then a row is read as a whole
 ENOUGH_ITERATIONS = 64  # so many iterations of a parallel loop balance well
 
 
@@ -233,10 +234,12 @@ def turn_whole(
         builder.do(step)
         along = step.fused
     length = math.prod(extent_of(axis.extent) for axis in run)
-    squares = work // lanes**2
     in_a_row = [n for n in range(1, length // lanes + 1) if length % (n * lanes) == 0]
-    few = [n for n in in_a_row if n * ENOUGH_ITERATIONS <= squares]
-    part = lanes * max(few, default=1)
+    if length % lanes == 0 and work >= _ENOUGH_ROWS * length * lanes:
+        part = length
+    else:
+        squares = work // lanes**2
+        part = lanes * max((n for n in in_a_row if n * ENOUGH_ITERATIONS <= squares), default=1)
     if part < length:
         builder.do(Split(name, along, (part,), Tail.SHIFT))
         along = f"{along}_i"

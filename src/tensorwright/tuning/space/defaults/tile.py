@@ -105,10 +105,9 @@ def _shared_orders(state: ScheduleState, target: Target, anchor: Stage) -> tuple
     """Which of rows and columns are outside where rows share an operand: the usual order first."""
     if _columns_leave_caches(state, anchor, target):
         return (Order.COLUMNS_OUTSIDE,)
-    feeds_each_row = _feeds_each_row(state, anchor, target)
-    if feeds_each_row and any(_is_gathered(state, name) for name in _feeding(state, anchor.name)):
+    if _gathers_each_row(state, anchor, target):
         return (Order.COLUMNS_OUTSIDE,)
-    has_many_activations = _activations_per_constant(state) > _ROWS_FIRST and not feeds_each_row
+    has_many_activations = _activations_per_constant(state) > _ROWS_FIRST
     keeps_panels = _has_long_panels(state, anchor, target) or _streams_constants(
         state, anchor, target
     )
@@ -140,13 +139,13 @@ def _has_long_panels(state: ScheduleState, anchor: Stage, target: Target) -> boo
     return roles is not None and bool(rows_inside_columns(state, anchor.name, roles, target))
 
 
-def _feeds_each_row(state: ScheduleState, anchor: Stage, target: Target) -> bool:
-    """Whether windows overlap along an axis of which a tile has one element, and what they share
-    costs much to copy for each: rows of an image, where the rows of a tile are channels.
+def _gathers_each_row(state: ScheduleState, anchor: Stage, target: Target) -> bool:
+    """Whether what windows share would be gathered for each row again: reflections of an image,
+    whose places are computed one by one, where the rows of a tile are channels.
     """
     width = lanes_for(target, anchor)
     roles = find_roles(state, anchor.name, anchor.name, width)
-    feeding = _feeding(state, anchor.name)
+    feeding = frozenset(n for n in _feeding(state, anchor.name) if _is_gathered(state, n))
     return roles is not None and any(
         copies_much(state, anchor.name, anchor.name, feeding, axis, 1, width)
         for axis in (*roles.columns, *roles.batch)
@@ -155,7 +154,7 @@ def _feeds_each_row(state: ScheduleState, anchor: Stage, target: Target) -> bool
 
 
 def _is_gathered(state: ScheduleState, name: str) -> bool:
-    """Whether a stage reads its elements from places that it computes one by one: reflections."""
+    """Whether a stage computes the places that it reads from, one by one."""
     tensor = state.stage(name).tensor
     return any(stride_along(load, tensor.axes[-1].var) is None for load in loads_of(tensor.body))
 

@@ -131,7 +131,6 @@ def test_a_tile_of_pixels_computes_no_pixel_between_them() -> None:
 
 def test_what_feeds_rows_of_channels_is_not_copied_for_each_of_their_tiles() -> None:
     sketches = space_of(state_of(workloads(channels_as_rows(), AVX2)[-1][0]), AVX2).sketches
-    assert sketches[0].name == "tile, columns outside"
     (rows,) = (sketch for sketch in sketches if sketch.name == "tile, rows outside")
     (fed,) = (s for s in rows.trace if isinstance(s, ComputeAt) and s.stage == "conv_pad")
     assert "c" not in fed.loop.split("_")
