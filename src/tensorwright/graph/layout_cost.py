@@ -30,6 +30,7 @@ _PLAIN_EFFICIENCY = 0.35
 _CROSSING_EFFICIENCY = 0.1  # a vector of output channels reads the channels of several groups
 _PLAIN_INPUT_EFFICIENCY = 0.95  # blocked output from a plain input that is no graph input
 _GATHERED_EFFICIENCY = 0.1  # plain output and windows that step by more than one
+_GATHERED_IN_GROUPS = 0.5  # the same where the channels of a group use each vector
 _STRIDED_EFFICIENCY = 0.5  # plain output from a blocked input
 _OTHER_ORDER = 5  # a read that is strided, by how much more it costs
 _OTHER_ORDER_WINDOWS = 12  # the same where windows read elements again
@@ -214,7 +215,8 @@ def _convolution(data: _Node, lanes: int) -> float:
         if not data.is_alike(x):
             efficiency *= _STRIDED_EFFICIENCY
     if block == 1 and prod(out[2:]) != 1 and _steps_inside(data.node):
-        efficiency *= _GATHERED_EFFICIENCY
+        is_shared = groups != 1 and not is_channelwise(data.graph, data.node)
+        efficiency *= _GATHERED_IN_GROUPS if is_shared else _GATHERED_EFFICIENCY
     return 2 * products / (4 * lanes) / efficiency + moved
 
 

@@ -116,6 +116,7 @@ class Tiling:
         self.skips_rows = skips_rows  # tiles are one row high, so that taps outside are skipped
         self.tile = (1, 1, 1)  # columns, rows, second rows, as chosen by rule
         self.has_one_column = False  # along the axis of columns, which is then not in the tile
+        self.shifts_in_group = False  # whether rows of a tile do not divide the rows of a group
         self.next_axis = ""  # along which the next tile lies
         self.band = ""  # the loop over bands of rows, where there is one
         self.feeding = [
@@ -312,8 +313,14 @@ class Tiling:
             _extent(roles.row), min(28, self._most(roles.row)), self._block(roles.row)
         )
         if roles.group:  # a tile stays inside its group
-            sizes = divisors(roles.group, 28)
-            rows = max(divisors(roles.group, rows))
+            fitting = divisors(roles.group, 28)
+            self.shifts_in_group = 2 * max(n for n in fitting if n <= rows) <= rows
+            if self.shifts_in_group:
+                sizes = row_sizes(roles.group, 28)
+                rows = -(-roles.group // -(-roles.group // rows))
+            else:
+                sizes = fitting
+                rows = max(n for n in fitting if n <= rows)
         factors: list[Index] = []
         outer: list[str] = []
         inner: list[str] = []
@@ -328,6 +335,11 @@ class Tiling:
                 self._split_band(axis, factors[-1], size)
                 outer.append(f"{axis.name}_1")
                 inner.append(f"{axis.name}_2")
+            elif axis is roles.row and self.shifts_in_group:
+                self.builder.do(Split(self.stored, axis.name, (roles.group,)))
+                self.builder.do(Split(self.stored, f"{axis.name}_i", (factors[-1],), Tail.SHIFT))
+                outer += [f"{axis.name}_o", f"{axis.name}_i_o"]
+                inner.append(f"{axis.name}_i_i")
             else:
                 self._split(axis, factors[-1], size)
                 outer.append(f"{axis.name}_o")

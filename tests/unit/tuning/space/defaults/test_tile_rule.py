@@ -23,6 +23,7 @@ from tensorwright.schedule import (
     ScheduleState,
     SkipZeros,
     Split,
+    Tail,
     Vectorize,
     format_trace,
     replay,
@@ -589,3 +590,25 @@ def test_padded_rows_of_a_window_serve_all_its_columns() -> None:
     assert isinstance(padded.placement, At)
     assert "h_o" in padded.placement.loop
     assert "w" not in padded.placement.loop
+
+
+def awkward_groups(per_group: int) -> Graph:
+    """A convolution in three groups by two, of a plain image."""
+    b = GraphBuilder("awkward_groups")
+    x = b.input("x", (1, 15, 18, 37))
+    w = b.constant(weights(3 * per_group, 5, 3, 3))
+    return b.finish([b.add("conv", x, w, groups=3, strides=(2, 2), pads=(1,) * 4)])
+
+
+@pytest.mark.parametrize("target", [AVX2, AVX512])
+@pytest.mark.parametrize("per_group", [31, 37])
+def test_rows_that_do_not_divide_a_group_are_shifted_inside_it(
+    per_group: int, target: Target
+) -> None:
+    for case in workloads(awkward_groups(per_group), TARGET):
+        check_sketches(case, samples=1)
+    state = state_of(workloads(awkward_groups(per_group), target)[-1][0])
+    splits = [s for s in default_trace(state, target) if isinstance(s, Split)]
+    (rows,) = (s for s in splits if s.loop == "oc_i")
+    assert rows.tail is Tail.SHIFT
+    assert rows.factors[0] > 2
