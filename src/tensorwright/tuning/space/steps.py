@@ -14,7 +14,10 @@ from tensorwright.expr import (
     Load,
     Select,
     Value,
+    ValueExpr,
     children,
+    condition_sides,
+    conjuncts,
     free_vars,
     index_tensors_of,
     loads_of,
@@ -61,8 +64,14 @@ def _operations(value: Value) -> float:
     return own + sum(_operations(child) for child in children(value))
 
 
-def inline_elementwise(builder: SketchBuilder, keep: frozenset[str] = frozenset()) -> None:
-    """Inline the stages that fold nothing and are no output, if nothing expensive is done twice."""
+def inline_elementwise(
+    builder: SketchBuilder, keep: frozenset[str] = frozenset(), lanes: int = 0
+) -> None:
+    """Inline the stages that fold nothing and are no output, if nothing expensive is done twice.
+
+    lanes   if given, what is not cheap is not inlined where a reader chooses it for some lanes of a
+            vector of so many: both sides of a choice would be computed for all of them
+    """
     for stage in builder.state.stages:
         if stage.name in keep or stage.name in builder.state.outputs:
             continue
@@ -75,8 +84,29 @@ def inline_elementwise(builder: SketchBuilder, keep: frozenset[str] = frozenset(
         )
         folding = any(r.tensor.reduction is not None for r in readers)
         is_worth_it = (reads == 1 and not folding) or is_cheap(current.tensor.body)
+        if lanes and not is_cheap(current.tensor.body):
+            chosen = any(_chooses_inside_vectors(r, stage.name, lanes) for r in readers)
+            is_worth_it = is_worth_it and not chosen
         if is_worth_it and not _used_as_index(builder.state, stage.name):
             builder.do(ComputeInline(stage.name))
+
+
+def _chooses_inside_vectors(reader: Stage, name: str, lanes: int) -> bool:
+    """Whether a stage reads another for some lanes of a vector along its last axis only."""
+    last = reader.tensor.axes[-1].var
+    pending: list[Value] = [reader.tensor.body]
+    while pending:
+        value = pending.pop()
+        pending += children(value)
+        if not isinstance(value, Select) or isinstance(value.condition, ValueExpr):
+            continue
+        reads = {load.source.name for side in children(value) for load in loads_of(side)}
+        for part in conjuncts(value.condition) if name in reads else ():
+            gap = [side for side in condition_sides(part) if last in free_vars(side)]
+            rest = [side for side in condition_sides(part) if last not in free_vars(side)]
+            if gap and any(not isinstance(side, int) or side % lanes for side in rest):
+                return True
+    return False
 
 
 def constant_stages(state: ScheduleState) -> tuple[str, ...]:

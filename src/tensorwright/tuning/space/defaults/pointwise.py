@@ -24,9 +24,14 @@ def pointwise_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]
     """
     if any(stage.tensor.reduction is not None for stage in state.stages):
         return
+    lanes = min(lanes_for(target, stage) for stage in state.stages)
+    apart = SketchBuilder(state)
+    inline_elementwise(apart, lanes=lanes)
     builder = SketchBuilder(state)
     inline_elementwise(builder)
-    at_root = [s for s in builder.state.stages if isinstance(s.placement, AtRoot)]
+    if apart.steps != builder.steps:
+        yield _spread_all(apart, _at_root(apart), target, "pointwise, pieces apart")
+    at_root = _at_root(builder)
     turned = SketchBuilder(builder.state)
     for stage in at_root:
         _read_turned(turned, stage, target)
@@ -36,6 +41,10 @@ def pointwise_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]
             continued.join(part)
         yield _spread_all(continued, at_root, target, "pointwise turned")
     yield _spread_all(builder, at_root, target, "pointwise")
+
+
+def _at_root(builder: SketchBuilder) -> list[Stage]:
+    return [stage for stage in builder.state.stages if isinstance(stage.placement, AtRoot)]
 
 
 def _spread_all(builder: SketchBuilder, stages: list[Stage], target: Target, name: str) -> Sketch:

@@ -144,3 +144,20 @@ def test_reflections_are_copied_once(target: Target) -> None:
     ]
     assert "tile, columns outside" in names
     assert "tile, rows outside" not in names
+
+
+def encoded() -> Graph:
+    """Positions beside their sines: the pieces of a row begin inside of vectors."""
+    b = GraphBuilder("encoded")
+    x = b.input("x", (64, 3))
+    return b.finish([b.add("concat", x, b.add("sin", b.input("y", (64, 30))), axis=1)])
+
+
+@each_target
+def test_dear_pieces_of_a_row_are_computed_by_themselves(target: Target) -> None:
+    check_network(encoded())
+    (case, *_), *_ = workloads(encoded(), target)
+    first, *others = space_of(state_of(case), target).sketches
+    assert first.name == "pointwise, pieces apart"
+    assert "compute_inline(sin)" not in map(str, first.trace)
+    assert any("compute_inline(sin)" in map(str, sketch.trace) for sketch in others)
