@@ -27,7 +27,7 @@ static void softmax_main(const float *restrict x, float *restrict softmax, char 
             {
                 float softmax_max_0 __attribute__((unused)) = 0;
                 {
-                    float softmax_exp[21] __attribute__((aligned(64), unused));
+                    float softmax_exp[24] __attribute__((aligned(64), unused));
                     {
                         f32x8 softmax_sum_rf_0 __attribute__((unused)) = {0};
                         {

@@ -1,3 +1,4 @@
+declare i1 @llvm.vector.reduce.or.v8i1(<8 x i1>)
 declare <8 x float> @llvm.masked.load.v8f32.p0(ptr, i32 immarg, <8 x i1>, <8 x float>)
 declare <8 x float> @llvm.fmuladd.v8f32(<8 x float>, <8 x float>, <8 x float>)
 define internal <8 x float> @tw.exp.v8f32(<8 x float> %x0) alwaysinline nounwind willreturn memory(none) {
@@ -30,20 +31,21 @@ define internal <8 x float> @tw.exp.v8f32(<8 x float> %x0) alwaysinline nounwind
 
 define internal void @softmax.main(ptr noalias align 64 %p0, ptr noalias align 64 %p1, ptr %workspace, ptr %slice, i32 %threads) nounwind {
 entry:
-  %v3 = alloca [84 x i8], align 64
+  %v3 = alloca [96 x i8], align 64
   %v4 = alloca <8 x float>, align 32
-  %v29 = alloca float, align 4
-  %v71 = alloca <8 x float>, align 32
-  %v86 = alloca float, align 4
+  %v31 = alloca float, align 4
+  %v73 = alloca <8 x float>, align 32
+  %v88 = alloca float, align 4
   %v20 = add <8 x i32> splat (i32 -5), <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
   %v21 = icmp slt <8 x i32> %v20, zeroinitializer
-  %v67 = getelementptr i8, ptr %v3, i64 64
-  %v70 = getelementptr i8, ptr %v3, i64 80
-  %v121 = getelementptr i8, ptr %p0, i64 252
+  %v23 = call i1 @llvm.vector.reduce.or.v8i1(<8 x i1> %v21)
+  %v69 = getelementptr i8, ptr %v3, i64 64
+  %v72 = getelementptr i8, ptr %v3, i64 80
+  %v122 = getelementptr i8, ptr %p0, i64 252
   br label %b1
 b1:
-  %v8 = phi ptr [ %p0, %entry ], [ %v120, %b108 ]
-  %v105 = phi ptr [ %p1, %entry ], [ %v122, %b108 ]
+  %v8 = phi ptr [ %p0, %entry ], [ %v121, %b110 ]
+  %v107 = phi ptr [ %p1, %entry ], [ %v123, %b110 ]
   store <8 x float> splat (float 0xFFF0000000000000), ptr %v4, align 32
   %v18 = getelementptr i8, ptr %v8, i64 64
   br label %b5
@@ -62,117 +64,117 @@ b5:
 b16:
   %v19 = load <8 x float>, ptr %v4, align 32
   %v22 = getelementptr i8, ptr %v8, i64 64
-  %v23 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %v22, i32 4, <8 x i1> %v21, <8 x float> zeroinitializer)
-  %v24 = select <8 x i1> %v21, <8 x float> %v23, <8 x float> splat (float 0xFFF0000000000000)
-  %v25 = fcmp ogt <8 x float> %v24, %v19
-  %v26 = select <8 x i1> %v25, <8 x float> %v24, <8 x float> %v19
-  %v27 = fcmp uno <8 x float> %v24, %v24
-  %v28 = select <8 x i1> %v27, <8 x float> splat (float 0x7FF8000000000000), <8 x float> %v26
-  store <8 x float> %v28, ptr %v4, align 32
-  store float 0xFFF0000000000000, ptr %v29, align 4
-  %v30 = shufflevector <8 x float> %v28, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %v31 = shufflevector <8 x float> %v28, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %v32 = fcmp ogt <4 x float> %v31, %v30
-  %v33 = select <4 x i1> %v32, <4 x float> %v31, <4 x float> %v30
-  %v34 = fcmp uno <4 x float> %v31, %v31
-  %v35 = select <4 x i1> %v34, <4 x float> splat (float 0x7FF8000000000000), <4 x float> %v33
-  %v36 = shufflevector <4 x float> %v35, <4 x float> poison, <2 x i32> <i32 0, i32 1>
-  %v37 = shufflevector <4 x float> %v35, <4 x float> poison, <2 x i32> <i32 2, i32 3>
-  %v38 = fcmp ogt <2 x float> %v37, %v36
-  %v39 = select <2 x i1> %v38, <2 x float> %v37, <2 x float> %v36
-  %v40 = fcmp uno <2 x float> %v37, %v37
-  %v41 = select <2 x i1> %v40, <2 x float> splat (float 0x7FF8000000000000), <2 x float> %v39
-  %v42 = extractelement <2 x float> %v41, i64 0
-  %v43 = extractelement <2 x float> %v41, i64 1
-  %v44 = fcmp ogt float %v43, %v42
-  %v45 = select i1 %v44, float %v43, float %v42
-  %v46 = fcmp uno float %v43, %v43
-  %v47 = select i1 %v46, float 0x7FF8000000000000, float %v45
-  %v48 = fcmp ogt float 0xFFF0000000000000, %v47
-  %v49 = select i1 %v48, float 0xFFF0000000000000, float %v47
-  store float %v49, ptr %v29, align 4
-  %v54 = insertelement <8 x float> poison, float %v49, i64 0
-  %v55 = shufflevector <8 x float> %v54, <8 x float> poison, <8 x i32> zeroinitializer
-  %v62 = getelementptr i8, ptr %v8, i64 64
-  br label %b50
-b50:
-  %v52 = phi ptr [ %v8, %b16 ], [ %v61, %b50 ]
-  %v58 = phi ptr [ %v3, %b16 ], [ %v63, %b50 ]
-  %v53 = load <8 x float>, ptr %v52, align 4
-  %v56 = fsub <8 x float> %v53, %v55
-  %v57 = call <8 x float> @tw.exp.v8f32(<8 x float> %v56)
-  store <8 x float> %v57, ptr %v58, align 32
-  %v61 = getelementptr i8, ptr %v52, i64 32
-  %v63 = getelementptr i8, ptr %v58, i64 32
-  %v59 = icmp ne ptr %v61, %v62
-  br i1 %v59, label %b50, label %b60, !llvm.loop !0
-b60:
-  %v64 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %v22, i32 4, <8 x i1> <i1 true, i1 true, i1 true, i1 true, i1 true, i1 false, i1 false, i1 false>, <8 x float> zeroinitializer)
-  %v65 = fsub <8 x float> %v64, %v55
-  %v66 = call <8 x float> @tw.exp.v8f32(<8 x float> %v65)
-  %v68 = shufflevector <8 x float> %v66, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  store <4 x float> %v68, ptr %v67, align 4
-  %v69 = extractelement <8 x float> %v66, i64 4
-  store float %v69, ptr %v70, align 4
-  store <8 x float> splat (float 0x0000000000000000), ptr %v71, align 32
-  %v81 = getelementptr i8, ptr %v3, i64 64
-  br label %b72
-b72:
-  %v75 = phi ptr [ %v3, %b60 ], [ %v80, %b72 ]
-  %v74 = load <8 x float>, ptr %v71, align 32
-  %v76 = load <8 x float>, ptr %v75, align 32
-  %v77 = fadd <8 x float> %v74, %v76
-  store <8 x float> %v77, ptr %v71, align 32
-  %v80 = getelementptr i8, ptr %v75, i64 32
-  %v78 = icmp ne ptr %v80, %v81
-  br i1 %v78, label %b72, label %b79, !llvm.loop !0
-b79:
-  %v82 = load <8 x float>, ptr %v71, align 32
-  %v83 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %v67, i32 32, <8 x i1> %v21, <8 x float> zeroinitializer)
-  %v84 = select <8 x i1> %v21, <8 x float> %v83, <8 x float> splat (float 0x0000000000000000)
-  %v85 = fadd <8 x float> %v82, %v84
-  store <8 x float> %v85, ptr %v71, align 32
-  store float 0x0000000000000000, ptr %v86, align 4
-  %v87 = shufflevector <8 x float> %v85, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %v88 = shufflevector <8 x float> %v85, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %v89 = fadd <4 x float> %v87, %v88
-  %v90 = shufflevector <4 x float> %v89, <4 x float> poison, <2 x i32> <i32 0, i32 1>
-  %v91 = shufflevector <4 x float> %v89, <4 x float> poison, <2 x i32> <i32 2, i32 3>
-  %v92 = fadd <2 x float> %v90, %v91
-  %v93 = extractelement <2 x float> %v92, i64 0
-  %v94 = extractelement <2 x float> %v92, i64 1
-  %v95 = fadd float %v93, %v94
-  %v96 = fadd float 0x0000000000000000, %v95
-  store float %v96, ptr %v86, align 4
-  %v101 = fdiv float 0x3FF0000000000000, %v96
-  %v102 = insertelement <8 x float> poison, float %v101, i64 0
-  %v103 = shufflevector <8 x float> %v102, <8 x float> poison, <8 x i32> zeroinitializer
-  %v110 = getelementptr i8, ptr %v3, i64 64
-  br label %b97
-b97:
-  %v99 = phi ptr [ %v3, %b79 ], [ %v109, %b97 ]
-  %v106 = phi ptr [ %v105, %b79 ], [ %v111, %b97 ]
-  %v100 = load <8 x float>, ptr %v99, align 32
-  %v104 = fmul <8 x float> %v100, %v103
-  store <8 x float> %v104, ptr %v106, align 4
-  %v109 = getelementptr i8, ptr %v99, i64 32
-  %v111 = getelementptr i8, ptr %v106, i64 32
-  %v107 = icmp ne ptr %v109, %v110
-  br i1 %v107, label %b97, label %b108, !llvm.loop !0
-b108:
-  %v112 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %v67, i32 32, <8 x i1> <i1 true, i1 true, i1 true, i1 true, i1 true, i1 false, i1 false, i1 false>, <8 x float> zeroinitializer)
-  %v113 = fmul <8 x float> %v112, %v103
-  %v114 = getelementptr i8, ptr %v105, i64 64
-  %v115 = shufflevector <8 x float> %v113, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  store <4 x float> %v115, ptr %v114, align 4
-  %v116 = extractelement <8 x float> %v113, i64 4
-  %v117 = getelementptr i8, ptr %v105, i64 80
-  store float %v116, ptr %v117, align 4
-  %v120 = getelementptr i8, ptr %v8, i64 84
-  %v122 = getelementptr i8, ptr %v105, i64 84
-  %v118 = icmp ne ptr %v120, %v121
-  br i1 %v118, label %b1, label %b119, !llvm.loop !0
-b119:
+  %v24 = select i1 %v23, ptr %v22, ptr %p0
+  %v25 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %v24, i32 4, <8 x i1> %v21, <8 x float> zeroinitializer)
+  %v26 = select <8 x i1> %v21, <8 x float> %v25, <8 x float> splat (float 0xFFF0000000000000)
+  %v27 = fcmp ogt <8 x float> %v26, %v19
+  %v28 = select <8 x i1> %v27, <8 x float> %v26, <8 x float> %v19
+  %v29 = fcmp uno <8 x float> %v26, %v26
+  %v30 = select <8 x i1> %v29, <8 x float> splat (float 0x7FF8000000000000), <8 x float> %v28
+  store <8 x float> %v30, ptr %v4, align 32
+  store float 0xFFF0000000000000, ptr %v31, align 4
+  %v32 = shufflevector <8 x float> %v30, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %v33 = shufflevector <8 x float> %v30, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %v34 = fcmp ogt <4 x float> %v33, %v32
+  %v35 = select <4 x i1> %v34, <4 x float> %v33, <4 x float> %v32
+  %v36 = fcmp uno <4 x float> %v33, %v33
+  %v37 = select <4 x i1> %v36, <4 x float> splat (float 0x7FF8000000000000), <4 x float> %v35
+  %v38 = shufflevector <4 x float> %v37, <4 x float> poison, <2 x i32> <i32 0, i32 1>
+  %v39 = shufflevector <4 x float> %v37, <4 x float> poison, <2 x i32> <i32 2, i32 3>
+  %v40 = fcmp ogt <2 x float> %v39, %v38
+  %v41 = select <2 x i1> %v40, <2 x float> %v39, <2 x float> %v38
+  %v42 = fcmp uno <2 x float> %v39, %v39
+  %v43 = select <2 x i1> %v42, <2 x float> splat (float 0x7FF8000000000000), <2 x float> %v41
+  %v44 = extractelement <2 x float> %v43, i64 0
+  %v45 = extractelement <2 x float> %v43, i64 1
+  %v46 = fcmp ogt float %v45, %v44
+  %v47 = select i1 %v46, float %v45, float %v44
+  %v48 = fcmp uno float %v45, %v45
+  %v49 = select i1 %v48, float 0x7FF8000000000000, float %v47
+  %v50 = fcmp ogt float 0xFFF0000000000000, %v49
+  %v51 = select i1 %v50, float 0xFFF0000000000000, float %v49
+  store float %v51, ptr %v31, align 4
+  %v56 = insertelement <8 x float> poison, float %v51, i64 0
+  %v57 = shufflevector <8 x float> %v56, <8 x float> poison, <8 x i32> zeroinitializer
+  %v64 = getelementptr i8, ptr %v8, i64 64
+  br label %b52
+b52:
+  %v54 = phi ptr [ %v8, %b16 ], [ %v63, %b52 ]
+  %v60 = phi ptr [ %v3, %b16 ], [ %v65, %b52 ]
+  %v55 = load <8 x float>, ptr %v54, align 4
+  %v58 = fsub <8 x float> %v55, %v57
+  %v59 = call <8 x float> @tw.exp.v8f32(<8 x float> %v58)
+  store <8 x float> %v59, ptr %v60, align 32
+  %v63 = getelementptr i8, ptr %v54, i64 32
+  %v65 = getelementptr i8, ptr %v60, i64 32
+  %v61 = icmp ne ptr %v63, %v64
+  br i1 %v61, label %b52, label %b62, !llvm.loop !0
+b62:
+  %v66 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr %v22, i32 4, <8 x i1> <i1 true, i1 true, i1 true, i1 true, i1 true, i1 false, i1 false, i1 false>, <8 x float> zeroinitializer)
+  %v67 = fsub <8 x float> %v66, %v57
+  %v68 = call <8 x float> @tw.exp.v8f32(<8 x float> %v67)
+  %v70 = shufflevector <8 x float> %v68, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  store <4 x float> %v70, ptr %v69, align 4
+  %v71 = extractelement <8 x float> %v68, i64 4
+  store float %v71, ptr %v72, align 4
+  store <8 x float> splat (float 0x0000000000000000), ptr %v73, align 32
+  %v83 = getelementptr i8, ptr %v3, i64 64
+  br label %b74
+b74:
+  %v77 = phi ptr [ %v3, %b62 ], [ %v82, %b74 ]
+  %v76 = load <8 x float>, ptr %v73, align 32
+  %v78 = load <8 x float>, ptr %v77, align 32
+  %v79 = fadd <8 x float> %v76, %v78
+  store <8 x float> %v79, ptr %v73, align 32
+  %v82 = getelementptr i8, ptr %v77, i64 32
+  %v80 = icmp ne ptr %v82, %v83
+  br i1 %v80, label %b74, label %b81, !llvm.loop !0
+b81:
+  %v84 = load <8 x float>, ptr %v73, align 32
+  %v85 = load <8 x float>, ptr %v69, align 32
+  %v86 = select <8 x i1> %v21, <8 x float> %v85, <8 x float> splat (float 0x0000000000000000)
+  %v87 = fadd <8 x float> %v84, %v86
+  store <8 x float> %v87, ptr %v73, align 32
+  store float 0x0000000000000000, ptr %v88, align 4
+  %v89 = shufflevector <8 x float> %v87, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %v90 = shufflevector <8 x float> %v87, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %v91 = fadd <4 x float> %v89, %v90
+  %v92 = shufflevector <4 x float> %v91, <4 x float> poison, <2 x i32> <i32 0, i32 1>
+  %v93 = shufflevector <4 x float> %v91, <4 x float> poison, <2 x i32> <i32 2, i32 3>
+  %v94 = fadd <2 x float> %v92, %v93
+  %v95 = extractelement <2 x float> %v94, i64 0
+  %v96 = extractelement <2 x float> %v94, i64 1
+  %v97 = fadd float %v95, %v96
+  %v98 = fadd float 0x0000000000000000, %v97
+  store float %v98, ptr %v88, align 4
+  %v103 = fdiv float 0x3FF0000000000000, %v98
+  %v104 = insertelement <8 x float> poison, float %v103, i64 0
+  %v105 = shufflevector <8 x float> %v104, <8 x float> poison, <8 x i32> zeroinitializer
+  %v112 = getelementptr i8, ptr %v3, i64 64
+  br label %b99
+b99:
+  %v101 = phi ptr [ %v3, %b81 ], [ %v111, %b99 ]
+  %v108 = phi ptr [ %v107, %b81 ], [ %v113, %b99 ]
+  %v102 = load <8 x float>, ptr %v101, align 32
+  %v106 = fmul <8 x float> %v102, %v105
+  store <8 x float> %v106, ptr %v108, align 4
+  %v111 = getelementptr i8, ptr %v101, i64 32
+  %v113 = getelementptr i8, ptr %v108, i64 32
+  %v109 = icmp ne ptr %v111, %v112
+  br i1 %v109, label %b99, label %b110, !llvm.loop !0
+b110:
+  %v114 = fmul <8 x float> %v85, %v105
+  %v115 = getelementptr i8, ptr %v107, i64 64
+  %v116 = shufflevector <8 x float> %v114, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  store <4 x float> %v116, ptr %v115, align 4
+  %v117 = extractelement <8 x float> %v114, i64 4
+  %v118 = getelementptr i8, ptr %v107, i64 80
+  store float %v117, ptr %v118, align 4
+  %v121 = getelementptr i8, ptr %v8, i64 84
+  %v123 = getelementptr i8, ptr %v107, i64 84
+  %v119 = icmp ne ptr %v121, %v122
+  br i1 %v119, label %b1, label %b120, !llvm.loop !0
+b120:
   ret void
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import gcd, prod
 
@@ -72,19 +72,19 @@ class _Accesses:
     """How the local buffers of a program are accessed by vectors; mutable, one per run.
 
     longest   the longest vector along a buffer's rows     step   what divides where vectors begin
-    refused   buffers that are accessed in another way
+    refused   names of buffers that are accessed in another way
     """
 
     longest: dict[Buffer, int] = field(default_factory=dict)
     step: dict[Buffer, int] = field(default_factory=dict)
-    refused: set[Buffer] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
 
     def widths(self) -> Iterable[tuple[Buffer, int]]:
         """The buffers whose rows end with a part of a vector, and how long that is."""
         for buffer, width in self.longest.items():
             is_vector = width >= _SHORTEST and width & (width - 1) == 0
             row = buffer.shape[-1]
-            if buffer in self.refused or not is_vector or not isinstance(row, int):
+            if buffer.name in self.refused or not is_vector or not isinstance(row, int):
                 continue
             if row > width and row % width and self.step[buffer] % width == 0:
                 yield buffer, width
@@ -97,14 +97,15 @@ class _Accesses:
             case Store(buffer, indices, value):
                 self._note(buffer, indices, vectors)
                 for load in loads_of(value):
-                    self._note(load.source, load.indices, vectors)
-                self.refused |= {*_elements_of(value), *buffers_of_index(*indices)}
+                    if isinstance(load.source, Buffer):  # else an element of a condition
+                        self._note(load.source, load.indices, vectors)
+                self.refused |= {*_elements_of(value), *_names(buffers_of_index(*indices))}
             case If(condition, _):
-                self.refused |= {*buffers_of_index(*condition_sides(condition))}
+                self.refused |= {*_names(buffers_of_index(*condition_sides(condition)))}
             case Prefetch(buffer, _):
-                self.refused.add(buffer)
+                self.refused.add(buffer.name)
             case Call():
-                self.refused |= buffers_used(statement)
+                self.refused |= {*_names(buffers_used(statement))}
                 return
         for child in children_of(statement):
             self.collect(child, vectors)
@@ -120,7 +121,7 @@ class _Accesses:
         others = free_vars(*indices[:-1]) | free_vars(*(atom for each in terms for atom in each))
         extent = along[0].extent
         if not is_row or along[0].var in others or not isinstance(extent, int):
-            self.refused.add(buffer)
+            self.refused.add(buffer.name)
             return
         self.longest[buffer] = max(self.longest.get(buffer, 0), extent)
         self.step[buffer] = gcd(self.step.get(buffer, 0), *terms.values())
@@ -132,13 +133,17 @@ def _is_small(buffer: Buffer) -> bool:
     return is_bound and prod(extents) * buffer.dtype.size_bytes <= _TILE_BYTES
 
 
-def _elements_of(value: Value) -> set[Buffer]:
-    """The buffers whose elements are indices or conditions somewhere in a value."""
-    found: set[Buffer] = set()
+def _names(buffers: Iterable[Buffer]) -> Iterator[str]:
+    return (buffer.name for buffer in buffers)
+
+
+def _elements_of(value: Value) -> set[str]:
+    """The names of buffers whose elements are indices or conditions somewhere in a value."""
+    found: set[str] = set()
     if isinstance(value, Load):
-        found |= {*buffers_of_index(*value.indices)}
+        found |= {*_names(buffers_of_index(*value.indices))}
     if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
-        found |= {*buffers_of_index(*condition_sides(value.condition))}
+        found |= {*_names(buffers_of_index(*condition_sides(value.condition)))}
     for child in children(value):
         found |= _elements_of(child)
     return found

@@ -93,6 +93,8 @@ def inline_elementwise(
 
 def _chooses_inside_vectors(reader: Stage, name: str, lanes: int) -> bool:
     """Whether a stage reads another for some lanes of a vector along its last axis only."""
+    if not reader.tensor.axes:
+        return False
     last = reader.tensor.axes[-1].var
     pending: list[Value] = [reader.tensor.body]
     while pending:

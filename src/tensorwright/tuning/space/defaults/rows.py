@@ -158,7 +158,7 @@ def _turn_operands(builder: SketchBuilder, target: Target) -> tuple[str, ...]:
     for stage in builder.state.stages:
         lanes = lanes_for(target, stage)
         turned: list[str] = []  # for all loads of this stage
-        is_wanted = is_product(stage) or stage.tensor.reduction is None
+        is_wanted = is_product(stage) or (stage.tensor.axes and stage.tensor.reduction is None)
         for load in loads_of(stage.tensor.body) if is_wanted else ():
             order = _order_along(load, stage.tensor.axes[-1], lanes)
             others = [a for a in stage.tensor.axes if not reads_along(load, a.var)]
