@@ -25,7 +25,7 @@ from tests.unit.codegen.kernels import (
     sample,
 )
 
-from tensorwright.base import Target
+from tensorwright.base import DType, Target
 from tensorwright.build import BACKENDS, LLVM, Backend
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Fn, Index, Load, Select, all_of, apply, constant
@@ -65,10 +65,11 @@ def test_a_tile_narrower_than_a_vector_lives_in_registers(columns: int) -> None:
         check(source, target)
 
 
-def rows_of_sums(lanes: int, rest: int) -> LoopProgram:
+def rows_of_sums(lanes: int, rest: int, dtype: DType = F32) -> LoopProgram:
     """Sums in a local buffer, whose rows are a vector and a rest, and what is stored of them."""
-    a, b = buffer("a", 3, 9), buffer("b", 9, 2, lanes)
-    y, acc = buffer("y", 3, lanes + rest), local("acc", 3, lanes + rest)
+    a, b = buffer("a", 3, 9, dtype=dtype), buffer("b", 9, 2, lanes, dtype=dtype)
+    y = buffer("y", 3, lanes + rest, dtype=dtype)
+    acc = local("acc", 3, lanes + rest, dtype=dtype)
 
     def parts(body: Callable[[int, Index], Stmt]) -> Stmt:
         heads = [((i, 3, UNROLLED), (m, n, VECTOR)) for n in (lanes, rest)]
@@ -79,7 +80,7 @@ def rows_of_sums(lanes: int, rest: int) -> LoopProgram:
         return Store(acc, (i, place), Load(acc, (i, place)) + product)
 
     body = block(
-        parts(lambda _, place: Store(acc, (i, place), constant(0, F32))),
+        parts(lambda _, place: Store(acc, (i, place), constant(0, dtype))),
         loops((k, 9, SERIAL), body=parts(added)),
         parts(lambda _, place: Store(y, (i, place), Load(acc, (i, place)))),
     )
@@ -94,6 +95,17 @@ def test_rows_of_vectors_and_a_rest_live_in_registers(rest: int, backend: Backen
         check(source, target, backend=backend)
         if backend is LLVM and (target.has_masks or rest & (rest - 1) == 0):
             assert "alloca [" not in emit(source, target).text, (rest, target)
+
+
+@pytest.mark.parametrize("dtype", [DType.BF16, DType.F64, DType.I32], ids=str)
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda each: each.name)
+def test_parts_of_registers_are_of_the_type_that_is_computed(
+    dtype: DType, backend: Backend
+) -> None:
+    for target in TARGETS:
+        for rest in (2, 3):
+            source = rows_of_sums(target.lanes(F32), rest, dtype)
+            check(source, target, backend=backend, tolerance=0.05)
 
 
 def test_what_nothing_is_read_from_is_not_addressed() -> None:

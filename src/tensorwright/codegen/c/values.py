@@ -21,6 +21,7 @@ from tensorwright.codegen.c.text import (
     Names,
     Val,
     element_type,
+    held,
     held_type,
     literal,
     mask_dtype,
@@ -150,7 +151,7 @@ class Values(Indices):
             return self.tile_variable(tile, offset)
         lane = offset % tile.width
         name = self.tile_variable(tile, offset - lane)
-        kind = self.helpers.vector_in_memory(tile.dtype, self.lanes)
+        kind = self.helpers.vector_in_memory(held(tile.dtype), self.lanes)
         return f"(*(const {kind} *)((const {held_type(tile.dtype)} *)&{name} + {lane}))"
 
     def vector_at(self, piece: Piece, place: Linear) -> str:

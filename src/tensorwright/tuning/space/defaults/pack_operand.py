@@ -16,8 +16,6 @@ from tensorwright.base import Target
 from tensorwright.expr import (
     Axis,
     Compute,
-    Index,
-    IndexExpr,
     Load,
     Value,
     Var,
@@ -118,17 +116,15 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
             continue
         across = [n for n, i in enumerate(operand.load.indices) if last.var in free_vars(i)]
         rank = len(load.indices)
-        if len(across) != 1 or (last.var,) not in _ones(operand.load.indices[across[0]]):
+        if (
+            len(across) != 1
+            or dict(terms_of(operand.load.indices[across[0]])).get((last.var,)) != 1
+        ):
             continue  # neighbours would be apart in the copy, too
         if across[0] != rank - 1:
             order = (*(n for n in range(rank) if n != across[0]), across[0])
             builder.do(CacheRead(load.source.name, anchor, Scope.GLOBAL, order))
             copied.add(load.source.name)
-
-
-def _ones(index: Index) -> set[tuple[IndexExpr, ...]]:
-    """The terms of an index that count once."""
-    return {monomial for monomial, coefficient in terms_of(index) if coefficient == 1}
 
 
 def _is_row_read_once(load: Load, tensor: Compute) -> bool:

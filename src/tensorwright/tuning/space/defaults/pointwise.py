@@ -18,7 +18,8 @@ from tensorwright.tuning.space.steps import inline_elementwise, spread, turn_who
 
 
 def pointwise_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
-    """The sketches of the pointwise rule: with operands turned, where some are, and as they lie.
+    """The sketches of the pointwise rule: with dear pieces of a row by themselves, where there are
+    such; with operands turned, where some are; and all in one, as it lies.
 
     None where something is folded.
     """
