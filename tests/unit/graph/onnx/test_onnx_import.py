@@ -339,3 +339,14 @@ def test_of_what_a_cast_is_like_only_the_type_counts() -> None:
     ]
     graph = check(model_of(nodes, {"x": (3,)}, ["y"], constants={"pads": ints(1, 1)}))
     assert [node.operator for node in graph.nodes] == ["pad"]
+
+
+def test_a_grid_may_have_another_type_than_the_image() -> None:  # ONNX Runtime has no such kernel
+    wide = np.random.default_rng(2).uniform(-1.1, 1.1, (1, 5, 4, 2))
+    graphs = [
+        load_onnx(one("GridSample", IMAGE, 20, {"grid": grid}))
+        for grid in (wide, wide.astype(np.float32))
+    ]
+    mixed, plain = (interpret(graph, random_inputs(graph))["y"] for graph in graphs)
+    assert mixed.dtype == plain.dtype == np.float32
+    np.testing.assert_allclose(mixed, plain, 1e-5, 1e-5)

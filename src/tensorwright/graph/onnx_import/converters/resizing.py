@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Results, Table
 
 _COORDINATES = (
@@ -91,17 +92,23 @@ def _refuse_antialias(call: Call, scales: tuple[float, ...]) -> None:
 
 
 def _grid_sample(call: Call) -> Results:
+    """The grid may have another type than the image: the image's is computed in, but at least f32."""
     mode = call.text("mode", "bilinear").removeprefix("bi")  # bilinear before operator set 20
-    return (
-        call.add(
-            "grid_sample",
-            call.tensor(0),
-            call.tensor(1),
-            mode=mode,
-            padding=call.text("padding_mode", "zeros"),
-            align_corners=call.flag("align_corners", default=False),
-        ),
+    image, grid = call.tensor(0), call.tensor(1)
+    given = call.type_at(0).dtype
+    is_mixed = call.type_at(1).dtype is not given
+    if is_mixed:
+        wide = given if given.size_bytes >= DType.F32.size_bytes else DType.F32
+        image, grid = (call.add("cast", each, to=wide) for each in (image, grid))
+    sampled = call.add(
+        "grid_sample",
+        image,
+        grid,
+        mode=mode,
+        padding=call.text("padding_mode", "zeros"),
+        align_corners=call.flag("align_corners", default=False),
     )
+    return (call.add("cast", sampled, to=given) if is_mixed else sampled,)
 
 
 RESIZING: Table = (("Upsample", _old), ("Resize", _resize), ("GridSample", _grid_sample))
