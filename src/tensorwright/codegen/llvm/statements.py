@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tensorwright.base import Target
 from tensorwright.codegen.analysis.facts import Facts
 from tensorwright.codegen.analysis.linear import Linear
+from tensorwright.codegen.analysis.live_operands import keeps_steps_apart
 from tensorwright.codegen.analysis.tiles import tile_width
 from tensorwright.codegen.analysis.transposition import Transposition, find_transposition
 from tensorwright.codegen.analysis.workspace import (
@@ -116,7 +117,10 @@ class Statements(Values):
         if extent == 1:
             self._copy(loop, 0)
         elif kind is ForKind.UNROLLED:
+            is_apart = keeps_steps_apart(loop, self.facts)
             for iteration in range(extent):
+                if is_apart and iteration:
+                    self.function.separate_loads()
                 self._copy(loop, iteration)
         elif kind is ForKind.VECTOR and self.lanes == 1:
             self._vectors(loop)

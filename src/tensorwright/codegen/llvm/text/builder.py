@@ -310,6 +310,12 @@ class Function:
             elif buffer in scope.memory:
                 scope.memory[buffer].pop(access, None)
 
+    def separate_loads(self) -> None:
+        """Load anew from here on: LLVM takes text that may write memory for what it says."""
+        self.effect('call void asm sideeffect "", "~{memory}"()')
+        for scope in self.scopes:
+            scope.memory.clear()
+
     def finish(self) -> None:
         """Close the function with a return and add it to the module."""
         self.effect("ret void")

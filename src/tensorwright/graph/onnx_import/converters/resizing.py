@@ -92,7 +92,7 @@ def _refuse_antialias(call: Call, scales: tuple[float, ...]) -> None:
 
 
 def _grid_sample(call: Call) -> Results:
-    """The grid may have another type than the image: the image's is computed in, but at least f32."""
+    """A grid may have another type than the image, whose type is computed in, f32 at least."""
     mode = call.text("mode", "bilinear").removeprefix("bi")  # bilinear before operator set 20
     image, grid = call.tensor(0), call.tensor(1)
     given = call.type_at(0).dtype
