@@ -9,6 +9,7 @@ from tensorwright.ops.contraction.einsum import EINSUM_OPERATORS
 from tensorwright.ops.contraction.matmul import MATMUL_OPERATORS
 from tensorwright.ops.folding.normalization import NORMALIZATION_OPERATORS
 from tensorwright.ops.folding.reduction import REDUCTION_OPERATORS
+from tensorwright.ops.folding.running import RUNNING_OPERATORS
 from tensorwright.ops.folding.softmax import SOFTMAX_OPERATORS
 from tensorwright.ops.host import HOST_OPERATORS
 from tensorwright.ops.moving.gathering import GATHERING_OPERATORS
@@ -40,6 +41,7 @@ _FAMILIES: tuple[Operator, ...] = (
     *TRANSPOSED_CONVOLUTION_OPERATORS,
     *ATTENTION_OPERATORS,
     *GENERATION_OPERATORS,
+    *RUNNING_OPERATORS,
     *EINSUM_OPERATORS,
     *RESIZING_OPERATORS,
     *SAMPLING_OPERATORS,

@@ -193,25 +193,6 @@ def test_generated_tensors() -> None:
     check("range", expected, size=4, start=1.0, step=0.5, dtype=DType.F32)
 
 
-@pytest.mark.parametrize("axis", [0, -1])
-def test_cumsum(axis: int) -> None:
-    x = floats(3, 4)
-    check("cumsum", np.cumsum(x, axis), x, axis=axis)
-    back = np.flip(np.cumsum(np.flip(x, axis), axis), axis)
-    check("cumsum", back, x, axis=axis, reverse=True)
-    check("cumsum", np.cumsum(x, axis) - x, x, axis=axis, exclusive=True, tolerance=1e-4)
-    check("cumsum", back - x, x, axis=axis, exclusive=True, reverse=True, tolerance=1e-4)
-
-
-def test_cumprod() -> None:
-    x = floats(3, 4)
-    check("cumprod", np.cumprod(x, 1), x, axis=1)
-    back = np.flip(np.cumprod(np.flip(x, 0), 0), 0)
-    check("cumprod", back, x, axis=0, reverse=True)
-    before = np.concatenate([np.ones((3, 1), np.float32), np.cumprod(x, 1)[:, :-1]], 1)
-    check("cumprod", before, x, axis=1, exclusive=True)
-
-
 @pytest.mark.parametrize(("batch", "time"), [(1, 0), (0, 1)])
 def test_reverse_sequence(batch: int, time: int) -> None:
     x, lengths = floats(4, 4, 2), np.array([1, 4, 0, 3])

@@ -6,12 +6,9 @@
 | range | | size, start=0, step=1, dtype=i64 |
 | eye_like | x (m, n; for its shape) | dtype=f32, k=0 |
 | trilu | x (..., m, n) | upper=True, k=0 |
-| cumsum cumprod | x | axis=0, exclusive=False, reverse=False |
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from tensorwright.base import DType
 from tensorwright.expr import (
@@ -19,41 +16,31 @@ from tensorwright.expr import (
     FromIndex,
     Index,
     Load,
-    Reduce,
     Relation,
     Tensor,
     Value,
     compare,
     compute,
     constant,
-    prod_over,
-    reduce_axis,
     select,
-    sum_over,
 )
 from tensorwright.ops.access import axis_names, extents
 from tensorwright.ops.attributes import (
-    NUMBERS,
     bool_of,
     dtype_of,
     fault,
     float_of,
     int_of,
     ints_of,
-    require_dtype,
     require_rank,
     scalar_of,
 )
 from tensorwright.ops.operator import (
     Attribute,
     Attributes,
-    Fold,
-    Operator,
-    Pattern,
     TensorType,
     tensor_operator,
 )
-from tensorwright.ops.shapes import axis_in
 
 
 def _infer_full(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -128,39 +115,6 @@ def _trilu(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute
     return (compute("trilu", extents(x), body, axis_names(len(x.shape))),)
 
 
-def _infer_running(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    require_dtype("x", types[0], NUMBERS)
-    axis_in(int_of(attributes, "axis"), len(types[0].shape))
-    return types
-
-
-def _running(name: str, doc: str, fold: Callable[..., Reduce], start: int) -> Operator:
-    """A fold of the elements up to each place; `start` is what elements behind it count."""
-
-    def meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-        (x,) = tensors
-        axis = axis_in(int_of(attributes, "axis"), len(x.shape))
-        exclusive, reverse = bool_of(attributes, "exclusive"), bool_of(attributes, "reverse")
-        k = reduce_axis("k", extents(x)[axis])
-
-        def body(*at: Index) -> Reduce:
-            first, last = (at[axis], k.var) if reverse else (k.var, at[axis])
-            inside = first < last if exclusive else first <= last
-            value = Load(x, (*at[:axis], k.var, *at[axis + 1 :]))
-            return fold(select(inside, value, start), k)
-
-        return (compute(name, extents(x), body, axis_names(len(x.shape))),)
-
-    attributes = (
-        Attribute("axis", 0, "the dimension; negative counts from the last"),
-        Attribute("exclusive", default=False, doc="without the element itself"),
-        Attribute("reverse", default=False, doc="from the end"),
-    )
-    return tensor_operator(
-        name, doc, ("x",), attributes, _infer_running, meaning, Pattern.REDUCTION, fold=Fold.OTHER
-    )
-
-
 _DTYPE = Attribute("dtype", DType.F32, "the element type of the output")
 _DIAGONAL = Attribute("k", 0, "the diagonal: 0 the main one, above it positive")
 GENERATION_OPERATORS = (
@@ -198,17 +152,5 @@ GENERATION_OPERATORS = (
         ),
         _infer_trilu,
         _trilu,
-    ),
-    _running(
-        "cumsum",
-        "sum of the elements up to each place along the axis",
-        sum_over,
-        0,
-    ),
-    _running(
-        "cumprod",
-        "product of the elements up to each place along the axis",
-        prod_over,
-        1,
     ),
 )

@@ -1,0 +1,175 @@
+"""Folds of the elements up to each place.
+
+| operators | inputs | attributes |
+|---|---|---|
+| cumsum cumprod | x | axis=0, exclusive=False, reverse=False |
+
+Along more elements than a block has, blocks are folded, the folds of the blocks before each are
+folded in turn, and an element is the fold of those and of what is before it in its own block
+(Blelloch, Prefix Sums and Their Applications, 1990, section 1.2): a step for each element of a
+block, whatever the extent, and errors of rounding that grow with its logarithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tensorwright.expr import (
+    Compute,
+    Fn,
+    Index,
+    Load,
+    Reduce,
+    Tensor,
+    Value,
+    apply,
+    ceil_div,
+    compute,
+    prod_over,
+    reduce_axis,
+    select,
+    sum_over,
+)
+from tensorwright.ops.access import axis_names, extents
+from tensorwright.ops.attributes import NUMBERS, bool_of, int_of, require_dtype
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    Fold,
+    Operator,
+    Pattern,
+    TensorType,
+    tensor_operator,
+)
+from tensorwright.ops.shapes import axis_in
+
+_BLOCK = 16  # elements
+
+_ATTRIBUTES = (
+    Attribute("axis", 0, "the dimension; negative counts from the last"),
+    Attribute("exclusive", default=False, doc="without the element itself"),
+    Attribute("reverse", default=False, doc="from the end"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A fold by `fn` of the elements up to each place; what is behind it counts as `start`."""
+
+    name: str
+    fold: Callable[..., Reduce]
+    fn: Fn
+    start: int
+
+    def meaning(self, tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+        (x,) = tensors
+        axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+        exclusive, reverse = bool_of(attributes, "exclusive"), bool_of(attributes, "reverse")
+        return (self.along(x, axis, exclusive=exclusive, reverse=reverse),)
+
+    def along(self, x: Tensor, axis: int, *, exclusive: bool, reverse: bool) -> Compute:
+        """The running fold along an axis."""
+        if extents(x)[axis] <= _BLOCK:
+            return self._at_once(x, axis, exclusive=exclusive, reverse=reverse)
+        blocks = _Blocks(x, axis, self.start, reverse=reverse)
+        own = self._in_own_blocks(blocks, exclusive=exclusive)
+        before = self.along(self._of_blocks(blocks), axis, exclusive=True, reverse=False)
+
+        def body(*at: Index) -> Value:
+            number = blocks.number(at[axis])
+            block, place = (*at[:axis], number // _BLOCK), (number % _BLOCK,)
+            others = at[axis + 1 :]
+            return apply(self.fn, Load(before, block + others), Load(own, block + place + others))
+
+        return compute(self.name, extents(x), body, axis_names(len(x.shape)))
+
+    def _at_once(self, x: Tensor, axis: int, *, exclusive: bool, reverse: bool) -> Compute:
+        k = reduce_axis("k", extents(x)[axis])
+
+        def body(*at: Index) -> Reduce:
+            first, last = (at[axis], k.var) if reverse else (k.var, at[axis])
+            inside = first < last if exclusive else first <= last
+            value = Load(x, (*at[:axis], k.var, *at[axis + 1 :]))
+            return self.fold(select(inside, value, self.start), k)
+
+        return compute(self.name, extents(x), body, axis_names(len(x.shape)))
+
+    def _in_own_blocks(self, blocks: _Blocks, *, exclusive: bool) -> Compute:
+        """(..., block, place in it, ...): the fold of a block up to a place."""
+        axis, shape = blocks.axis, blocks.shape
+        k = reduce_axis("k", _BLOCK)
+
+        def body(*at: Index) -> Reduce:
+            place = at[axis + 1]
+            inside = k.var < place if exclusive else k.var <= place
+            value = blocks.element((*at[: axis + 1], *at[axis + 2 :]), k.var)
+            return self.fold(select(inside, value, self.start), k)
+
+        inner = (*shape[: axis + 1], _BLOCK, *shape[axis + 1 :])
+        return compute(f"{self.name}_own", inner, body, axis_names(len(inner)))
+
+    def _of_blocks(self, blocks: _Blocks) -> Compute:
+        """(..., block, ...): the fold of all elements of each block."""
+        k = reduce_axis("k", _BLOCK)
+        names = axis_names(len(blocks.shape))
+        return compute(
+            f"{self.name}_block",
+            blocks.shape,
+            lambda *at: self.fold(blocks.element(at, k.var), k),
+            names,
+        )
+
+
+class _Blocks:
+    """A tensor whose elements along an axis are cut into blocks; the last is filled up."""
+
+    def __init__(self, x: Tensor, axis: int, start: int, *, reverse: bool) -> None:
+        self.x, self.axis, self.start, self.reverse = x, axis, start, reverse
+        self.extent = extents(x)[axis]
+        count = ceil_div(self.extent, _BLOCK)
+        self.shape = (*extents(x)[:axis], count, *extents(x)[axis + 1 :])
+
+    def number(self, place: Index) -> Index:
+        """How many elements a running fold takes before one; the same the other way."""
+        return self.extent - 1 - place if self.reverse else place
+
+    def element(self, at: tuple[Index, ...], place: Index) -> Value:
+        """The element at a place of a block."""
+        axis = self.axis
+        number = at[axis] * _BLOCK + place
+        value = Load(self.x, (*at[:axis], self.number(number), *at[axis + 1 :]))
+        return (
+            value if self.extent % _BLOCK == 0 else select(number < self.extent, value, self.start)
+        )
+
+
+def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_dtype("x", types[0], NUMBERS)
+    axis_in(int_of(attributes, "axis"), len(types[0].shape))
+    return types
+
+
+def _operator(doc: str, running: _Running) -> Operator:
+    return tensor_operator(
+        running.name,
+        doc,
+        ("x",),
+        _ATTRIBUTES,
+        _infer,
+        running.meaning,
+        Pattern.REDUCTION,
+        fold=Fold.OTHER,
+    )
+
+
+RUNNING_OPERATORS = (
+    _operator(
+        "sum of the elements up to each place along the axis",
+        _Running("cumsum", sum_over, Fn.ADD, 0),
+    ),
+    _operator(
+        "product of the elements up to each place along the axis",
+        _Running("cumprod", prod_over, Fn.MUL, 1),
+    ),
+)
