@@ -1,16 +1,19 @@
-"""Derive the polynomials of exp and erf in f32 (codegen/llvm/math/coefficients.py) and print them.
+"""Derive the polynomials of the f32 functions (codegen/llvm/math/coefficients.py) and print them.
 
     |r| <= ln(2)/2:     exp(r) - 1 = r + r^2 * q(r)
     0 <= t <= 4:        erf(t) = 1 - exp(-(t + t * q(t)))
+    |r| <= pi/4:        sin(r) = r + r^3 * q(r^2), cos(r) = 1 - r^2/2 + r^4 * q(r^2)
+    |z| <= 1:           atan(z) = z + z^3 * q(z^2)
 
 Each is the least-squares fit on Chebyshev points whose weights are raised where the error is large
-until all extremes are alike (Lawson 1961), the error being that of exp(r) - 1 and erf relative to
-themselves. The coefficients are rounded to f32 at the end.
+until all extremes are alike (Lawson 1961), the error being that of exp(r) - 1 and of the others
+relative to themselves. The coefficients are rounded to f32 at the end.
 Run: python benchmarks/kernels/derive_coefficients.py
 """
 
 from __future__ import annotations
 
+import decimal
 import math
 
 import numpy as np
@@ -61,10 +64,63 @@ def erf_polynomial() -> np.ndarray:
     return minimax(t, exponent / t - 1, t * outside / inside, 7)
 
 
+def sin_polynomial() -> np.ndarray:
+    """q of sin, of r^2."""
+    r = chebyshev_points(1e-3, math.pi / 4)
+    y = alternating_series(r**2, 3)
+    return minimax(r**2, y, r**3 / np.sin(r), 2)
+
+
+def cos_polynomial() -> np.ndarray:
+    """q of cos, of r^2."""
+    r = chebyshev_points(1e-3, math.pi / 4)
+    y = -alternating_series(r**2, 4)
+    return minimax(r**2, y, r**4 / np.cos(r), 2)
+
+
+def alternating_series(square: np.ndarray, first: int) -> np.ndarray:
+    """-1/first! + square/(first + 2)! - ...: what is left of sin or cos, without cancellation."""
+    terms = ((-1) ** (n + 1) * square**n / math.factorial(first + 2 * n) for n in range(10))
+    return np.asarray(sum(terms))
+
+
+def atan_polynomial() -> np.ndarray:
+    """q of atan, of z^2."""
+    z = chebyshev_points(1e-3, 1.0)
+    series = sum((-1) ** (n + 1) * z ** (2 * n) / (2 * n + 3) for n in range(12))
+    y = np.where(z < 0.05, series, (np.arctan(z) - z) / z**3)
+    return minimax(z**2, y, z**3 / np.arctan(z), 7)
+
+
+POLYNOMIALS = {
+    "exp": exp_polynomial,
+    "erf": erf_polynomial,
+    "sin": sin_polynomial,
+    "cos": cos_polynomial,
+    "atan": atan_polynomial,
+}
+
+
+def half_pi_parts() -> list[float]:
+    """pi/2 in four parts: the first three have 11 bits, so that products with 13 bits are exact."""
+    rest, parts = decimal.Decimal(HALF_PI), []
+    for _ in range(3):
+        _, exponent = math.frexp(float(rest))
+        unit = decimal.Decimal(2) ** (exponent - 11)
+        parts.append(float((rest / unit).to_integral_value(decimal.ROUND_DOWN) * unit))
+        rest -= decimal.Decimal(parts[-1])
+    return [*parts, float(np.float32(float(rest)))]
+
+
+HALF_PI = "1.57079632679489661923132169163975144209858469968755291"
+
+
 def main() -> None:
-    """Print both polynomials, highest power first, as the code evaluates them."""
-    for name, coefficients in (("exp", exp_polynomial()), ("erf", erf_polynomial())):
+    """Print the polynomials, highest power first, as the code evaluates them."""
+    for name, polynomial in POLYNOMIALS.items():
+        coefficients = polynomial()
         print(name, [float(np.float32(value)) for value in coefficients[::-1]])
+    print("pi/2", half_pi_parts())
 
 
 if __name__ == "__main__":

@@ -69,18 +69,42 @@ def _topk(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...
     (x,) = arrays
     axis, k = int_of(attributes, "axis"), int_of(attributes, "k")
     moved: NDArray[Any] = np.moveaxis(x, axis, -1)
-    if bool_of(attributes, "largest"):
-        backwards = np.argsort(moved[..., ::-1], axis=-1, kind="stable")[..., ::-1]
-        order = moved.shape[-1] - 1 - backwards
-    else:
-        order = np.argsort(moved, axis=-1, kind="stable")
-    chosen = order[..., :k]
+    chosen = _first_places(moved, k, is_largest=bool_of(attributes, "largest"))
     values = np.take_along_axis(moved, chosen, -1)
     indices = chosen.astype(np.int64)
     return (
         np.ascontiguousarray(np.moveaxis(values, -1, axis)),
         np.ascontiguousarray(np.moveaxis(indices, -1, axis)),
     )
+
+
+def _first_places(rows: NDArray[Any], k: int, *, is_largest: bool) -> NDArray[np.intp]:
+    """Where the first k elements of each row are, in order.
+
+    The k-th of a row is found without sorting it; what is before that, and as many equal elements
+    as are missing, are sorted. NaN comes after all numbers.
+    """
+    count = rows.shape[-1]
+    is_ordered = rows.dtype.kind in "iu" or (rows.dtype.kind == "f" and not np.isnan(rows).any())
+    if not 0 < k < count or not is_ordered:
+        return _sorted_places(rows, is_largest=is_largest)[..., :k]
+    last = count - k if is_largest else k - 1
+    bound = np.partition(rows, last, axis=-1)[..., last, None]
+    before = rows > bound if is_largest else rows < bound
+    equal = rows == bound
+    missing = k - before.sum(axis=-1, keepdims=True)
+    taken = before | (equal & (equal.cumsum(axis=-1) <= missing))
+    places = np.nonzero(taken)[-1].reshape(*rows.shape[:-1], k)
+    order = _sorted_places(np.take_along_axis(rows, places, -1), is_largest=is_largest)
+    return np.take_along_axis(places, order, -1)
+
+
+def _sorted_places(rows: NDArray[Any], *, is_largest: bool) -> NDArray[np.intp]:
+    if not is_largest:
+        return np.argsort(rows, axis=-1, kind="stable")
+    backwards = np.argsort(rows[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    places: NDArray[np.intp] = rows.shape[-1] - 1 - backwards
+    return places
 
 
 def _infer_elements(
@@ -98,11 +122,24 @@ def _infer_elements(
 
 
 def _store(result: NDArray[Any], places: tuple[Any, ...], updates: Array, reduction: str) -> None:
-    """Write or fold updates in row-major order; of equal places the last one stays."""
+    """Write updates in row-major order, of equal places the last one stays; or fold them in."""
     if reduction == "none":
         result[places] = updates
-    else:
-        _FOLDS[reduction].at(result, places, updates)
+        return
+    if not updates.size:
+        return
+    leading, block = result.shape[: len(places)], result.shape[len(places) :]
+    listed = updates.reshape(-1, *block)
+    rows = np.zeros(len(listed), np.int64)
+    if places:
+        rows = np.ravel_multi_index(np.broadcast_arrays(*places), leading).ravel()
+    order = np.argsort(rows, kind="stable")
+    rows = rows[order]
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))
+    fold = _FOLDS[reduction]
+    folded = fold.reduceat(listed[order], starts, axis=0)
+    flat = result.reshape(-1, *block)
+    flat[rows[starts]] = fold(flat[rows[starts]], folded)
 
 
 def _scatter_elements(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:

@@ -73,6 +73,35 @@ def test_scatter_elements(axis: int, reduction: str, known: str) -> None:
     check("scatter_elements", expected, x, indices, updates, axis=axis, reduction=reduction)
 
 
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("k", [1, 3, 40, 50])
+@pytest.mark.parametrize("kind", [np.float32, np.int64])
+def test_topk_among_many_equals(kind: type, k: int, largest: bool) -> None:
+    x = ints(7, 50, low=-4, high=5).astype(kind)
+    order = np.argsort(-x if largest else x, axis=-1, kind="stable")[:, :k]
+    values, indices = apply("topk", x, k=k, largest=largest)
+    np.testing.assert_array_equal(indices, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, order, -1))
+
+
+def test_topk_takes_nan_for_the_largest() -> None:
+    x = np.array([1, np.nan, 3, np.nan, 2], np.float32)
+    assert apply("topk", x, k=3)[1].tolist() == [1, 3, 2]
+    assert apply("topk", x, k=2, largest=False)[1].tolist() == [0, 4]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("fold", [np.add, np.multiply, np.maximum, np.minimum])
+def test_scatter_folds_all_updates_of_a_place(fold: np.ufunc, count: int) -> None:
+    names = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": "min"}
+    x, indices = floats(3, 4, 2), ints(9, count, low=-3, high=3)
+    updates = floats(9, *x.shape[count:])
+    expected = x.copy()
+    for place, update in zip(indices, updates, strict=True):
+        expected[tuple(place)] = fold(expected[tuple(place)], update)
+    check("scatter_nd", expected, x, indices, updates, reduction=names[fold.__name__])
+
+
 def test_scatter_replaces() -> None:
     x, updates = floats(4, 3), floats(2, 3)
     indices = np.array([[0, 1, 2], [-1, 0, 1]])

@@ -25,7 +25,10 @@ _MOST_CHUNKS = 8  # vectors of one loop that are written out; more become a loop
 _INTERLEAVED = (4, 2)  # vectors side by side where a loop runs inside, to hide latency
 _MOST_COPIES = 1 << 12  # statements that unrolling makes of a loop; beyond, it stays a loop
 _MASKED_BYTES = (4, 8)  # sizes of elements that loads under a mask have
-_LONG = (Fn.EXP, Fn.EXPM1, Fn.LOG, Fn.LOG1P, Fn.SIGMOID, Fn.TANH, Fn.ERF)
+_LONG = (
+    *(Fn.EXP, Fn.EXPM1, Fn.LOG, Fn.LOG1P, Fn.SIGMOID, Fn.TANH, Fn.ERF),
+    *(Fn.SIN, Fn.COS, Fn.ATAN),
+)
 _CPU_KINDS = (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL)
 
 

@@ -95,3 +95,23 @@ ERF_F32_Q = (
     0.1283792108297348,
 )
 ERF_F32_ONE = 4.0
+
+# pi/2 in parts, of which the first three have 11 bits: their products with whole numbers of 13 bits
+# are exact, whether multiply-adds are fused or not. Beyond FAR the numbers have more.
+HALF_PI_F32 = (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.5633440682570896e-12)
+FAR_F32 = 8192.0
+# For |r| <= pi/4: sin(r) = r + r^3 * q(r^2) and cos(r) = 1 - r^2/2 + r^4 * q(r^2).
+# benchmarks/kernels/derive_coefficients.py
+SIN_F32_Q = (-0.0001951528392964974, 0.00833216030150652, -0.16666655242443085)
+COS_F32_Q = (2.44331567955669e-05, -0.0013887316454201937, 0.04166664555668831)
+# For |z| <= 1: atan(z) = z + z^3 * q(z^2).
+ATAN_F32_Q = (
+    0.0029206883627921343,
+    -0.016367914155125618,
+    0.043211840093135834,
+    -0.07552212476730347,
+    0.10666003823280334,
+    -0.14211055636405945,
+    0.19993773102760315,
+    -0.33333152532577515,
+)

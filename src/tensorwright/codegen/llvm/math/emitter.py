@@ -1,15 +1,17 @@
-"""Write straight-line LLVM IR on vectors of one float type, one value name per operation."""
+"""Write LLVM IR on vectors of one float type, one value name per operation."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tensorwright.base import DType, InternalError, Target
 
 # float type, integer type, stored mantissa bits, exponent bias
 _FORMATS = {DType.F32: ("float", "i32", 23, 127), DType.F64: ("double", "i64", 52, 1023)}
 _AVX512_BYTES = 64
+ENTRY = "entry"  # the first block of a function
+PURE = "nounwind willreturn memory(none)"
 _CURRENT_ROUNDING = 4
 
 
@@ -50,6 +52,7 @@ class MathEmitter:
         is_full_register = lanes * dtype.size_bytes == _AVX512_BYTES
         self.has_scalef = is_full_register and "avx512f" in target.features
         self.lines: list[str] = []
+        self._block = ENTRY
         self.declarations: set[str] = set()
 
     def emit(self, operation: str) -> str:
@@ -121,6 +124,10 @@ class MathEmitter:
         """A mask; ordered predicates ("olt", ...) are false for NaN."""
         return self.emit(f"fcmp {predicate} {self.float_type} {a}, {b}")
 
+    def either(self, a: str, b: str) -> str:
+        """Lanes that are in one mask or the other."""
+        return self.emit(f"or {self.mask_type} {a}, {b}")
+
     def select(self, mask: str, then: str, otherwise: str) -> str:
         """Choose by lane."""
         kind = self.float_type
@@ -164,3 +171,37 @@ class MathEmitter:
         for coefficient in coefficients[1:]:
             value = self.fma(value, x, self.const(coefficient))
         return value
+
+    def library(self, name: str, *arguments: str) -> str:
+        """Call the C library for each lane; its f32 functions end in f."""
+        scalar = self.float_name
+        symbol = f"@{name}{'f' if self.dtype is DType.F32 else ''}"
+        types = ", ".join([scalar] * len(arguments))
+        self.declarations.add(f"declare {scalar} {symbol}({types}) {PURE}")
+        if self.lanes == 1:
+            typed = ", ".join(f"{scalar} {argument}" for argument in arguments)
+            return self.emit(f"call {scalar} {symbol}({typed})")
+        kind, result = self.float_type, "poison"
+        for lane in range(self.lanes):
+            parts = [self.emit(f"extractelement {kind} {a}, i32 {lane}") for a in arguments]
+            typed = ", ".join(f"{scalar} {part}" for part in parts)
+            value = self.emit(f"call {scalar} {symbol}({typed})")
+            result = self.emit(f"insertelement {kind} {result}, {scalar} {value}, i32 {lane}")
+        return result
+
+    def rarely(self, mask: str, then: Callable[[], str], otherwise: str) -> str:
+        """Choose by lane; what `then` writes runs only where a lane of the mask is set."""
+        is_any = mask
+        if self.lanes > 1:
+            symbol = f"@llvm.vector.reduce.or.v{self.lanes}i1"
+            self.declarations.add(f"declare i1 {symbol}({self.mask_type})")
+            is_any = self.emit(f"call i1 {symbol}({self.mask_type} {mask})")
+        number = len(self.lines)
+        rare, after, before = f"rare{number}", f"after{number}", self._block
+        self.lines += [f"  br i1 {is_any}, label %{rare}, label %{after}", f"{rare}:"]
+        self._block = rare
+        chosen = self.select(mask, then(), otherwise)
+        self.lines += [f"  br label %{after}", f"{after}:"]
+        ways = f"[ {chosen}, %{self._block} ], [ {otherwise}, %{before} ]"
+        self._block = after
+        return self.emit(f"phi {self.float_type} {ways}")

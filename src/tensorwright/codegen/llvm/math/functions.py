@@ -1,10 +1,10 @@
 """Mathematical functions as LLVM IR text, for any lane count.
 
-exp, expm1, log, log1p, sigmoid and tanh, and erf in f32, are vector code of our own (<= 4 ulp over
-the full range; measured: at most 2.3). The others call the C library once per lane. What LLVM
-has as an instruction or intrinsic (sqrt, fabs, floor, ...) has no entry here. A definition is
-internal and always inlined, so that constants are hoisted out of the caller's loop; emit each one
-once per module, and each declaration once.
+exp, expm1, log, log1p, sigmoid and tanh, and erf, sin, cos, atan and fmod in f32, are vector code
+of our own (<= 4 ulp over the full range; measured: at most 2.4; fmod is exact). The others call the
+C library once per lane. What LLVM has as an instruction or intrinsic (sqrt, fabs, floor, ...) has
+no entry here. A definition is internal and always inlined, so that constants are hoisted out of the
+caller's loop; emit each one once per module, and each declaration once.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tensorwright.base import DType, InternalError, Target
-from tensorwright.codegen.llvm.math.emitter import MathEmitter
+from tensorwright.codegen.llvm.math.emitter import ENTRY, PURE, MathEmitter
 from tensorwright.codegen.llvm.math.kernels import (
     emit_erf,
     emit_exp,
     emit_expm1,
+    emit_fmod,
     emit_log,
     emit_log1p,
     emit_sigmoid,
     emit_tanh,
 )
+from tensorwright.codegen.llvm.math.trigonometry import emit_atan, emit_cos, emit_sin
 
-_Kernel = Callable[[MathEmitter, str], str]
+_Kernel = Callable[..., str]
 _KERNELS: dict[str, _Kernel] = {
     "exp": emit_exp,
     "expm1": emit_expm1,
@@ -36,6 +38,10 @@ _KERNELS: dict[str, _Kernel] = {
 }
 _VECTOR: dict[tuple[str, DType], _Kernel] = {
     ("erf", DType.F32): emit_erf,
+    ("sin", DType.F32): emit_sin,
+    ("cos", DType.F32): emit_cos,
+    ("atan", DType.F32): emit_atan,
+    ("fmod", DType.F32): emit_fmod,
     **{(name, DType.F32): kernel for name, kernel in _KERNELS.items()},
     **{(name, DType.F64): kernel for name, kernel in _KERNELS.items()},
 }
@@ -58,8 +64,6 @@ LIBM_SYMBOLS: tuple[str, ...] = tuple(
 
 LLVM itself calls fma and fmaf where the target has no such instruction.
 """
-
-_PURE = "nounwind willreturn memory(none)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,37 +90,16 @@ def math_function(name: str, dtype: DType, lanes: int, target: Target) -> MathFu
             stage="codegen", where=f"function {name}", reason="there is no code for it"
         )
     emitter = MathEmitter(dtype, lanes, target)
+    arity = 2 if name in _LIBM_BINARY else 1
+    arguments = [f"%x{index}" for index in range(arity)]
     kernel = _VECTOR.get((name, dtype))
-    if kernel is not None:
-        arity = 1
-        result = kernel(emitter, "%x0")
+    if kernel is None or (kernel is emit_fmod and not target.fma):
+        result = emitter.library(name, *arguments)
     else:
-        arity = 2 if name in _LIBM_BINARY else 1
-        result = _per_lane(emitter, name, arity)
+        result = kernel(emitter, *arguments)
     symbol = f"@tw.{name}.{emitter.suffix}"
     kind = emitter.float_type
     parameters = ", ".join(f"{kind} %x{index}" for index in range(arity))
-    head = f"define internal {kind} {symbol}({parameters}) alwaysinline {_PURE} {{"
-    text = "\n".join([head, *emitter.lines, f"  ret {kind} {result}", "}", ""])
+    head = f"define internal {kind} {symbol}({parameters}) alwaysinline {PURE} {{"
+    text = "\n".join([head, f"{ENTRY}:", *emitter.lines, f"  ret {kind} {result}", "}", ""])
     return MathFunction(symbol, arity, text, tuple(sorted(emitter.declarations)))
-
-
-def _per_lane(emitter: MathEmitter, name: str, arity: int) -> str:
-    """Call the C library for each lane; its f32 functions end in f."""
-    scalar = emitter.float_name
-    symbol = f"@{name}{'f' if emitter.dtype is DType.F32 else ''}"
-    types = ", ".join([scalar] * arity)
-    emitter.declarations.add(f"declare {scalar} {symbol}({types}) {_PURE}")
-    if emitter.lanes == 1:
-        arguments = ", ".join(f"{scalar} %x{index}" for index in range(arity))
-        return emitter.emit(f"call {scalar} {symbol}({arguments})")
-    kind = emitter.float_type
-    result = "poison"
-    for lane in range(emitter.lanes):
-        parts = [
-            emitter.emit(f"extractelement {kind} %x{index}, i32 {lane}") for index in range(arity)
-        ]
-        arguments = ", ".join(f"{scalar} {part}" for part in parts)
-        value = emitter.emit(f"call {scalar} {symbol}({arguments})")
-        result = emitter.emit(f"insertelement {kind} {result}, {scalar} {value}, i32 {lane}")
-    return result

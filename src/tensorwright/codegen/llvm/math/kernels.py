@@ -190,3 +190,18 @@ def emit_erf(e: MathEmitter, x: str) -> str:
     t = e.at_most(e.abs(x), ERF_F32_ONE)
     exponent = e.fma(t, e.polynomial(t, ERF_F32_Q), t)
     return e.copysign(_scaled_expm1(e, e.negative(exponent), 1.0), x)
+
+
+def emit_fmod(e: MathEmitter, x: str, y: str) -> str:
+    """The remainder of x / y with the sign of x, exact; where the processor fuses multiply-adds.
+
+    The whole part of a quotient below 2^22 is right or, where rounding took it to the next whole
+    number, one too large. Of larger ones, of infinities and NaN the C library takes care.
+    """
+    a, b = e.abs(x), e.abs(y)
+    quotient = e.div(a, b)
+    rest = e.fma(e.negative(e.intrinsic("trunc", quotient)), b, a)
+    whole = e.select(e.compare("olt", rest, e.const(0.0)), e.add(rest, b), rest)
+    is_large = e.compare("ugt", quotient, e.const(2.0**22))
+    is_far = e.either(is_large, e.compare("oeq", b, e.const(math.inf)))
+    return e.rarely(is_far, lambda: e.library("fmod", x, y), e.copysign(whole, x))

@@ -236,8 +236,12 @@ def _divisors_along(index: Index, var: Var) -> Iterator[int]:
 
 def is_contiguous(tensor: Compute, axis: Axis) -> bool:
     """Whether every read along an axis is contiguous or the same, and one is contiguous."""
+    if axis.extent in (0, 1):
+        return False
     strides = [stride_along(load, axis.var) for load in loads_of(tensor.body)]
-    return axis.extent != 1 and 1 in strides and all(stride in (0, 1) for stride in strides)
+    if None in strides:  # a run of several dimensions, x[.. i // 14, i % 14]
+        strides = [stride_of_run(load, (axis,)) for load in loads_of(tensor.body)]
+    return 1 in strides and all(stride in (0, 1) for stride in strides)
 
 
 def vector_within(group: int, width: int) -> int:

@@ -19,6 +19,7 @@ from tensorwright.schedule import (
     CacheRead,
     CacheWrite,
     ComputeAt,
+    Fuse,
     Reorder,
     Rfactor,
     ScheduleState,
@@ -36,6 +37,7 @@ from tensorwright.tuning.space.axes.accesses import (
     points,
     reads_along,
     stride_along,
+    stride_of_run,
 )
 from tensorwright.tuning.space.defaults.products import (
     has_large_products,
@@ -222,17 +224,40 @@ def _factor_contiguous(
             continue
         if builder.state.has_stage(f"{stage.name}_rf"):
             continue
-        axis = reduction.axes[-1]
         lanes = lanes_for(target, stage)
-        if stage.name in wide and extent_of(axis.extent) >= 2 * vectors * lanes:
+        run = _run_folded(stage, 2 * lanes)
+        if not run or not stage.tensor.dtype.is_float:
+            continue
+        if stage.name in wide and _extent(run) >= 2 * vectors * lanes:
             lanes *= vectors
-        along = [stride_along(load, axis.var) for load in loads_of(stage.tensor.body)]
-        long_enough = extent_of(axis.extent) >= 2 * lanes
-        if long_enough and all(s in (0, 1) for s in along) and stage.tensor.dtype.is_float:
-            builder.do(Split(stage.name, axis.name, (lanes,)))
-            builder.do(Rfactor(stage.name, f"{axis.name}_i"))
-            if lanes == lanes_for(target, stage):
-                builder.do(Vectorize(stage.name, f"{axis.name}_i"))
+        names = tuple(axis.name for axis in run)
+        if len(run) > 1:
+            builder.do(Fuse(stage.name, names))
+        loop = "_".join(names)
+        builder.do(Split(stage.name, loop, (lanes,)))
+        builder.do(Rfactor(stage.name, f"{loop}_i"))
+        if lanes == lanes_for(target, stage):
+            builder.do(Vectorize(stage.name, f"{loop}_i"))
+
+
+def _run_folded(stage: Stage, least: int) -> tuple[Axis, ...]:
+    """The last axes of a reduction along which neighbours are read, as few as have so many
+    elements; none if there are not so many.
+    """
+    assert stage.tensor.reduction is not None
+    axes = stage.tensor.reduction.axes
+    loads = tuple(loads_of(stage.tensor.body))
+    for count in range(1, len(axes) + 1):
+        run = axes[-count:]
+        if _extent(run) == 0 or any(stride_of_run(load, run) not in (0, 1) for load in loads):
+            return ()
+        if _extent(run) >= least:
+            return run
+    return ()
+
+
+def _extent(axes: tuple[Axis, ...]) -> int:
+    return prod(extent_of(axis.extent) for axis in axes)
 
 
 def _vector_axis(stage: Stage) -> Axis | None:

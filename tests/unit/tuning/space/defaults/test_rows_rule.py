@@ -239,3 +239,28 @@ def rotated_softmax(heads: int, rows: int, width: int) -> Case:
 def test_all_steps_of_all_sketches_are_legal(case: Case, target: Target) -> None:
     for sketch in rule_sketches(state_of(case[0]), target):  # warns of an illegal one
         check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)
+
+
+def mean_of_images(height: int, width: int) -> Graph:
+    b = GraphBuilder("mean_of_images")
+    return b.finish([b.add("reduce_mean", b.input("x", (3, 5, height, width)), axes=(2, 3))])
+
+
+@pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
+def test_rows_too_short_for_vectors_are_folded_as_one_run(target: Target) -> None:
+    """Global pooling of 7x7 pixels: 49 neighbours."""
+    ((workload, _),) = workloads(mean_of_images(7, 7), target)
+    trace = format_trace(rule_sketches(state_of(workload), target)[0].trace)
+    lanes = target.vector_bytes // 4
+    sum_name = workload.stages[0].name
+    assert f"split({sum_name}, rh_rw, [{lanes}])" in trace
+    assert f"vectorize({sum_name}_rf, rh_rw_i)" in trace
+
+
+@pytest.mark.target
+@pytest.mark.parametrize("shape", [(7, 7), (14, 14), (3, 40), (2, 3), (9, 5)])
+def test_values_of_short_rows(shape: tuple[int, int]) -> None:
+    for target in (native_target(), AVX2):
+        (case,) = workloads(mean_of_images(*shape), target)
+        for sketch in rule_sketches(state_of(case[0]), target):
+            check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)
