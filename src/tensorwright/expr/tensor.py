@@ -37,6 +37,7 @@ from tensorwright.expr.value import (
     Value,
     ValueExpr,
     apply,
+    cast,
     constant,
     loads_of,
     select,
@@ -326,12 +327,14 @@ def identity_of(combiner: Combiner, dtype: DType) -> Const:
             return constant(dtype.highest, dtype)
 
 
-def decompose_arg_reduction(tensor: Compute) -> tuple[Compute, Compute]:
+def decompose_arg_reduction(tensor: Compute) -> tuple[Compute, Compute, Compute]:
     """Rewrite argmax (argmin) as two reductions that a loop nest can vectorise.
 
     Rewrite:  t[i] = argmax over k of x
           ->  t_best[i] = max over k of x
-              t[i] = min over k of select(x == t_best[i], k, extent of k - 1)
+              t_place[i] = min over k of select(x == t_best[i], k, extent of k - 1)
+              t[i] = t_place[i] as i64
+    Places are compared as i32, of which a vector holds as many as of f32.
     A position is found for every input without NaN; among NaNs the last position (extent - 1) is
     returned.
     """
@@ -342,10 +345,13 @@ def decompose_arg_reduction(tensor: Compute) -> tuple[Compute, Compute]:
     (axis,) = reduction.axes
     best = Compute(f"{tensor.name}_best", tensor.axes, tensor.body, Reduction(value_fold, (axis,)))
     found = apply(Fn.EQ, tensor.body, Load(best, tuple(a.var for a in tensor.axes)))
-    position = FromIndex(axis.var, DType.I64)
-    last = FromIndex(axis.extent - 1, DType.I64)
+    position = FromIndex(axis.var, DType.I32)
+    last = FromIndex(axis.extent - 1, DType.I32)
     chosen = select(found, position, last)
-    return best, Compute(tensor.name, tensor.axes, chosen, Reduction(Combiner.MIN, (axis,)))
+    fold = Reduction(Combiner.MIN, (axis,))
+    place = Compute(f"{tensor.name}_place", tensor.axes, chosen, fold)
+    whole = cast(Load(place, tuple(a.var for a in tensor.axes)), DType.I64)
+    return best, place, Compute(tensor.name, tensor.axes, whole)
 
 
 def topological_order(*outputs: Tensor) -> tuple[Tensor, ...]:

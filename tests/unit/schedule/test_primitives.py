@@ -179,7 +179,10 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         (Split("s", "k", (5,)), Rfactor("s", "k_i"), Vectorize("s_rf", "k_i")),
     ),
     "rfactor_max": (pool(), (Rfactor("y", "kh"), Unroll("y_rf", "kw"))),
-    "rfactor_arg_max": (arg_max(), (Split("best", "k", (4,)), Rfactor("best", "k_o"))),
+    "rfactor_arg_max": (
+        arg_max(),
+        (Split("best_place", "k", (4,)), Rfactor("best_place", "k_o")),
+    ),
     "decompose_reduction": (
         matmul(),
         (

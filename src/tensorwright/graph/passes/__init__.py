@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tensorwright.base import InternalError, dump, knobs
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.passes.absorb import absorb_scale, absorb_shift
+from tensorwright.graph.passes.activations import recognise_mish
 from tensorwright.graph.passes.affine import merge_affine
 from tensorwright.graph.passes.batch_norm import lower_batch_norm
 from tensorwright.graph.passes.common_subexpressions import merge_common_subexpressions
@@ -38,6 +39,7 @@ PASSES: tuple[Pass, ...] = (
     merge_transposes,
     slice_for_gather,
     reshape_joined,
+    recognise_mish,
     lower_batch_norm,
     merge_affine,
     absorb_scale,

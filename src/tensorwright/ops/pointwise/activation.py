@@ -59,6 +59,16 @@ def _thresholded_relu(attributes: Attributes, x: Value) -> Value:
     return select(x > float_of(attributes, "alpha"), x, 0.0)
 
 
+_MISH_ONE = 20.0  # tanh(softplus(x)) is 1 from there on, also in f64
+
+
+def mish(x: Value) -> Value:
+    """x * tanh(log(1 + e)) for e = exp(x), which is x * n / (n + 2) for n = e * (e + 2)."""
+    power = apply(Fn.EXP, apply(Fn.MIN, x, _MISH_ONE))
+    n = power * (power + 2.0)
+    return x * (n / (n + 2.0))
+
+
 def softplus(x: Value) -> Value:
     """log(1 + exp(x)) without overflow: max(x, 0) + log1p(exp(-|x|))."""
     return apply(Fn.MAX, x, 0.0) + apply(Fn.LOG1P, apply(Fn.EXP, -apply(Fn.ABS, x)))
@@ -135,9 +145,7 @@ ACTIVATION_OPERATORS: tuple[Operator, ...] = (
     elementwise("sigmoid", "1 / (1 + exp(-x))", lambda _, x: apply(Fn.SIGMOID, x), FLOATS),
     elementwise("softplus", "log(1 + exp(x))", lambda _, x: softplus(x), FLOATS),
     elementwise("softsign", "x / (1 + |x|)", lambda _, x: x / (apply(Fn.ABS, x) + 1.0), FLOATS),
-    elementwise(
-        "mish", "x * tanh(softplus(x))", lambda _, x: x * apply(Fn.TANH, softplus(x)), FLOATS
-    ),
+    elementwise("mish", "x * tanh(softplus(x))", lambda _, x: mish(x), FLOATS),
     elementwise(
         "hard_sigmoid",
         "max(0, min(1, alpha * x + beta))",

@@ -34,6 +34,7 @@ from tensorwright.schedule import (
     Split,
     Stage,
     Tail,
+    Unroll,
     Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import (
@@ -156,6 +157,10 @@ def tile_registers(target: Target) -> int:
 
 
 _ENOUGH_ROWS = 16  # of squares: then a row is read as a whole
+_LINE_BYTES = 64
+_FAR_BYTES = 2048  # what is written so far apart shares no page, and few sets of the caches
+_ENOUGH_LINES = 3  # of which a part may be read twice
+_FEW_LANES = 4  # elements that single loads and stores move sooner than a gather does
 ENOUGH_ITERATIONS = 64  # so many iterations of a parallel loop balance well
 
 
@@ -185,9 +190,19 @@ def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> No
             inner = f"{last}_i"
             if iterations < ENOUGH_ITERATIONS:
                 outer.append(f"{last}_o")
-        builder.do(Vectorize(name, inner))
-        pack_across(builder, name, axes[-1])
+        if length <= _FEW_LANES and _is_gathered(stage, axes[-1]):
+            builder.do(Unroll(name, inner))
+        else:
+            builder.do(Vectorize(name, inner))
+            pack_across(builder, name, axes[-1])
     parallelise(builder, name, outer, points(stage.tensor))
+
+
+def _is_gathered(stage: Stage, axis: Axis) -> bool:
+    """Whether a stage does little more than gather elements along an axis."""
+    body = stage.tensor.body
+    strides = [stride_along(load, axis.var) for load in loads_of(body)]
+    return is_cheap(body) and any(stride not in (0, 1) for stride in strides)
 
 
 def _width(
@@ -266,16 +281,32 @@ def turn_whole(
         builder.do(step)
         along = step.fused
     length = math.prod(extent_of(axis.extent) for axis in run)
-    in_a_row = [n for n in range(1, length // lanes + 1) if length % (n * lanes) == 0]
-    if length % lanes == 0 and work >= _ENOUGH_ROWS * length * lanes:
-        part = length
-    else:
-        squares = work // lanes**2
-        part = lanes * max((n for n in in_a_row if n * ENOUGH_ITERATIONS <= squares), default=1)
+    part = _part_of_row(builder.state.stage(name), run[-1], length, lanes)
     if part < length:
         builder.do(Split(name, along, (part,), Tail.SHIFT))
         along = f"{along}_i"
     parallelise(builder, name, turn(builder, name, along, last.name, lanes), work)
+
+
+def _part_of_row(stage: Stage, along: Axis, length: int, lanes: int) -> int:
+    """How many neighbours are read in a row of squares, of `length` that there are.
+
+    Where what is written for them lies far apart, a cache line of each row is read as far as rows
+    are written: were it all of a row, lines that are half written would leave the caches.
+    """
+    axes = stage.tensor.axes
+    behind = axes[axes.index(along) + 1 :]
+    size = stage.tensor.dtype.size_bytes
+    apart = size * math.prod(extent_of(axis.extent) for axis in behind)
+    line = max(lanes, _LINE_BYTES // size)
+    if apart >= _FAR_BYTES and (length % line == 0 or length >= _ENOUGH_LINES * line):
+        return line
+    work = points(stage.tensor)
+    if length % lanes == 0 and work >= _ENOUGH_ROWS * length * lanes:
+        return length
+    squares = work // lanes**2
+    in_a_row = [n for n in range(1, length // lanes + 1) if length % (n * lanes) == 0]
+    return lanes * max((n for n in in_a_row if n * ENOUGH_ITERATIONS <= squares), default=1)
 
 
 def turn(builder: SketchBuilder, name: str, along: str, last: str, lanes: int) -> list[str]:

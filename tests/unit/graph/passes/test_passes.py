@@ -471,3 +471,22 @@ def test_what_is_made_of_the_same_constants_is_computed_once_for_several_graphs(
 
     assert product(left, right) is product(left, right)
     assert product(left, other) is not product(left, right)
+
+
+def test_mish_is_recognised() -> None:
+    def written_out(b: GraphBuilder, x: str) -> str:
+        return b.add("mul", x, b.add("tanh", b.add("softplus", x)))
+
+    becomes(build(written_out, 3, 40), "mish")
+
+
+def test_what_is_not_quite_mish_stays() -> None:
+    def of_another(b: GraphBuilder, x: str) -> str:
+        return b.add("mul", b.add("relu", x), b.add("tanh", b.add("softplus", x)))
+
+    def read_again(b: GraphBuilder, x: str) -> str:
+        soft = b.add("softplus", x)
+        return b.add("add", soft, b.add("mul", x, b.add("tanh", soft)))
+
+    becomes(build(of_another, 3, 40), "relu", "softplus", "tanh", "mul")
+    becomes(build(read_again, 3, 40), "softplus", "tanh", "mul", "add")

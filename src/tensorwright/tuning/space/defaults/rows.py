@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from tensorwright.base import Target
+from tensorwright.base import DType, Target
 from tensorwright.expr import Axis, Index, Load, free_vars, loads_of
 from tensorwright.schedule import (
     AtRoot,
@@ -226,7 +226,8 @@ def _factor_contiguous(
             continue
         lanes = lanes_for(target, stage)
         run = _run_folded(stage, 2 * lanes)
-        if not run or not stage.tensor.dtype.is_float:
+        dtype = stage.tensor.dtype
+        if not run or not (dtype.is_float or dtype is DType.I32):  # places of an argmax
             continue
         if stage.name in wide and _extent(run) >= 2 * vectors * lanes:
             lanes *= vectors
@@ -236,7 +237,7 @@ def _factor_contiguous(
         loop = "_".join(names)
         builder.do(Split(stage.name, loop, (lanes,)))
         builder.do(Rfactor(stage.name, f"{loop}_i"))
-        if lanes == lanes_for(target, stage):
+        if lanes == lanes_for(target, stage) and dtype.is_float:
             builder.do(Vectorize(stage.name, f"{loop}_i"))
 
 

@@ -10,7 +10,17 @@ from tests.unit.tuning.compiled import check_network, weights, workloads
 
 from tensorwright.base import Target
 from tensorwright.graph import Graph, GraphBuilder
-from tensorwright.schedule import CacheRead, CacheWrite, ComputeAt, Split, Trace, state_of
+from tensorwright.schedule import (
+    CacheRead,
+    CacheWrite,
+    ComputeAt,
+    Reorder,
+    Split,
+    Trace,
+    Unroll,
+    Vectorize,
+    state_of,
+)
 from tensorwright.tuning.space import Sketch, default_trace, space_of
 
 pytestmark = pytest.mark.target
@@ -161,3 +171,27 @@ def test_dear_pieces_of_a_row_are_computed_by_themselves(target: Target) -> None
     assert first.name == "pointwise, pieces apart"
     assert "compute_inline(sin)" not in map(str, first.trace)
     assert any("compute_inline(sin)" in map(str, sketch.trace) for sketch in others)
+
+
+def transposed(*shape: int, perm: tuple[int, ...]) -> Graph:
+    b = GraphBuilder("transposed")
+    return b.finish([b.add("transpose", b.input("x", shape), perm=perm)])
+
+
+@pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
+def test_rows_that_are_written_far_apart_are_read_a_cache_line_at_a_time(target: Target) -> None:
+    """Each of the 16 that are written at a time goes on where it was left."""
+    (trace,) = by_rule(transposed(1024, 768, perm=(1, 0)), target)
+    (line,) = [step for step in trace if isinstance(step, Split) and step.loop == "i"]
+    assert line.factors == (16,)
+    (order,) = [step for step in trace if isinstance(step, Reorder)]
+    assert order.loops == ("i_o", "j_o", "i_i", "j_i")
+    check_network(transposed(160, 528, perm=(1, 0)))
+
+
+@pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
+def test_a_few_colours_are_moved_one_by_one(target: Target) -> None:
+    (trace,) = by_rule(transposed(1, 3, 64, 64, perm=(0, 2, 3, 1)), target)
+    assert any(isinstance(step, Unroll) for step in trace)
+    assert not any(isinstance(step, Vectorize) for step in trace)
+    check_network(transposed(1, 3, 20, 24, perm=(0, 2, 3, 1)))
