@@ -338,6 +338,7 @@ def test_every_step_of_a_team_is_timed(program: Executable) -> None:
 def test_an_interrupt_comes_after_the_call(program: Executable) -> None:
     inputs = random_inputs(small_network())
     expected = program(inputs["x"])
+    kept = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs ignore it
     timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
 
@@ -348,6 +349,7 @@ def test_an_interrupt_comes_after_the_call(program: Executable) -> None:
     with pytest.raises(KeyboardInterrupt):
         call_until_interrupted()
     timer.join()
+    signal.signal(signal.SIGINT, kept)
     np.testing.assert_array_equal(program(inputs["x"]), expected)
 
 
