@@ -62,7 +62,7 @@ def _thresholded_relu(attributes: Attributes, x: Value) -> Value:
 _MISH_ONE = 20.0  # tanh(softplus(x)) is 1 from there on, also in f64
 
 
-def mish(x: Value) -> Value:
+def _mish(x: Value) -> Value:
     """x * tanh(log(1 + e)) for e = exp(x), which is x * n / (n + 2) for n = e * (e + 2)."""
     power = apply(Fn.EXP, apply(Fn.MIN, x, _MISH_ONE))
     n = power * (power + 2.0)
@@ -145,7 +145,7 @@ ACTIVATION_OPERATORS: tuple[Operator, ...] = (
     elementwise("sigmoid", "1 / (1 + exp(-x))", lambda _, x: apply(Fn.SIGMOID, x), FLOATS),
     elementwise("softplus", "log(1 + exp(x))", lambda _, x: softplus(x), FLOATS),
     elementwise("softsign", "x / (1 + |x|)", lambda _, x: x / (apply(Fn.ABS, x) + 1.0), FLOATS),
-    elementwise("mish", "x * tanh(softplus(x))", lambda _, x: mish(x), FLOATS),
+    elementwise("mish", "x * tanh(softplus(x))", lambda _, x: _mish(x), FLOATS),
     elementwise(
         "hard_sigmoid",
         "max(0, min(1, alpha * x + beta))",

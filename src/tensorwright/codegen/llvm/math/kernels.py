@@ -1,8 +1,8 @@
-"""exp, log, tanh, erf and their kin on whole vectors, at most 4 ulp off over the full range.
+"""exp, log, tanh, erf, fmod and their kin on whole vectors, at most 4 ulp off over the full range.
 
 Each takes an emitter and the name of the argument and returns the name of the result; the same
 text serves every lane count, one lane included. Both sides of a case distinction are computed and
-one is selected. Subnormal arguments and results are exact to the same bound.
+one is selected, but for what is rare. Subnormal arguments and results are exact to the same bound.
 """
 
 from __future__ import annotations

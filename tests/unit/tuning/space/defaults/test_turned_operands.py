@@ -186,7 +186,6 @@ def test_rows_that_are_written_far_apart_are_read_a_cache_line_at_a_time(target:
     assert line.factors == (16,)
     (order,) = [step for step in trace if isinstance(step, Reorder)]
     assert order.loops == ("i_o", "j_o", "i_i", "j_i")
-    check_network(transposed(160, 528, perm=(1, 0)))
 
 
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
@@ -194,4 +193,11 @@ def test_a_few_colours_are_moved_one_by_one(target: Target) -> None:
     (trace,) = by_rule(transposed(1, 3, 64, 64, perm=(0, 2, 3, 1)), target)
     assert any(isinstance(step, Unroll) for step in trace)
     assert not any(isinstance(step, Vectorize) for step in trace)
-    check_network(transposed(1, 3, 20, 24, perm=(0, 2, 3, 1)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "perm"),
+    [((160, 528), (1, 0)), ((1, 3, 20, 24), (0, 2, 3, 1)), ((2, 17, 600), (0, 2, 1))],
+)
+def test_values_of_transpositions(shape: tuple[int, ...], perm: tuple[int, ...]) -> None:
+    check_network(transposed(*shape, perm=perm))
