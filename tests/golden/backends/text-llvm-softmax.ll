@@ -2,6 +2,7 @@ declare i1 @llvm.vector.reduce.or.v8i1(<8 x i1>)
 declare <8 x float> @llvm.masked.load.v8f32.p0(ptr, i32 immarg, <8 x i1>, <8 x float>)
 declare <8 x float> @llvm.fmuladd.v8f32(<8 x float>, <8 x float>, <8 x float>)
 define internal <8 x float> @tw.exp.v8f32(<8 x float> %x0) alwaysinline nounwind willreturn memory(none) {
+entry:
   %m0 = fcmp ogt <8 x float> %x0, splat (float 0x4056400000000000)
   %m1 = select <8 x i1> %m0, <8 x float> splat (float 0x4056400000000000), <8 x float> %x0
   %m2 = fcmp olt <8 x float> %m1, splat (float 0xC06601E680000000)

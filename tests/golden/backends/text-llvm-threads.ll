@@ -3,6 +3,7 @@ declare void @GOMP_parallel(ptr, ptr, i32, i32)
 declare i32 @omp_get_thread_num()
 declare i32 @omp_get_num_threads()
 define internal <8 x float> @tw.exp.v8f32(<8 x float> %x0) alwaysinline nounwind willreturn memory(none) {
+entry:
   %m0 = fcmp ogt <8 x float> %x0, splat (float 0x4056400000000000)
   %m1 = select <8 x i1> %m0, <8 x float> splat (float 0x4056400000000000), <8 x float> %x0
   %m2 = fcmp olt <8 x float> %m1, splat (float 0xC06601E680000000)
