@@ -21,14 +21,14 @@ import pytest
 PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
-    "base processes expr ops graph rewriting schedule loop codegen runtime build records tuning "
-    "farm zoo peers integrations profiling cli"
+    "base processes expr ops graph rewriting schedule loop procedures codegen runtime build "
+    "records tuning farm zoo peers integrations profiling cli"
 ).split()
 SURFACES = ("peers", "integrations", "profiling", "cli")
 ROOMS = {
     # A line for each folder that has folders in it: they, and modules where they matter, import
     # only what stands before them. All folders are named, modules need not be.
-    "build": "backend kernel assemble c_library",
+    "build": "backend kernel procedures assemble c_library",
     "cli": "arguments bench pretrain rules",
     "cli.bench": "machine same_run network_runs rewriting",
     "codegen": "analysis source llvm c",

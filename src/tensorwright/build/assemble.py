@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorwright.base import DType, Target
 from tensorwright.build.kernel import Kernel
+from tensorwright.build.procedures import build_procedures, procedures_of, program_of
 from tensorwright.build.step_names import (
     NAMES_SOURCE,
     StepName,
@@ -27,9 +28,10 @@ from tensorwright.graph import (
     AliasCall,
     ConcatInPlace,
     Graph,
-    HostCall,
     KernelCall,
     Layout,
+    Node,
+    OpaqueCall,
     Partition,
     Workload,
     physical_shape,
@@ -72,15 +74,21 @@ def assemble(
     seconds_of      how long steps take, by which they get their threads
     thread_limits   workload key -> on how many threads it runs at most, all where 0: as measured
     """
+    kernels = {**kernels, **build_procedures(partition, target)}
     signatures = {key: kernel.signature for key, kernel in kernels.items()}
     plan, arrays = plan_network(partition, signatures, target, threads, seconds_of)
     keys = enumerate(workload.key for workload in partition.workloads)
     limits = {number: thread_limits[key] for number, key in keys if key in thread_limits}
     if limits:
         plan = choose_teams(plan, seconds_of, limits)
-    objects = tuple(kernels[workload.key].object_code for workload in partition.workloads)
+    objects = tuple(kernels[key].object_code for key in kernel_keys(partition))
     names = (NAMES_SOURCE, format_step_names(step_names(partition)))
     return Executable(plan, objects, arrays, threads=threads, sources=(names, *sources))
+
+
+def kernel_keys(partition: Partition) -> tuple[str, ...]:
+    """What names each kernel of a network, in order: keys of workloads, texts of procedures."""
+    return (*(workload.key for workload in partition.workloads), *procedures_of(partition))
 
 
 def plan_network(
@@ -92,11 +100,11 @@ def plan_network(
 ) -> tuple[Plan, tuple[Array, ...]]:
     """What the executable of a partitioned graph does, and its constants as kernels read them.
 
-    signatures   workload key -> how its kernel is called
+    signatures   of `kernel_keys` -> how the kernel is called
     """
     graph = partition.graph
     constants = _Constants(graph.constants, graph.layouts)
-    keys = [workload.key for workload in partition.workloads]
+    keys = kernel_keys(partition)
     calls: list[Call] = []
     parts: list[tuple[str, Inside]] = []
     for step in partition.steps:
@@ -106,10 +114,9 @@ def plan_network(
                 names |= dict(zip((t.name for t in workload.outputs), outputs, strict=True))
                 number = keys.index(workload.key)
                 calls.append(_call(workload, number, signatures[workload.key], names, constants))
-            case HostCall(node):
+            case OpaqueCall(node):
                 read = tuple(constants.argument(name) for name in node.inputs)
-                label = f"{node.operator} on the host"
-                calls.append(HostStep(node.operator, node.attributes, read, node.outputs, label))
+                calls.append(_opaque_call(graph, node, keys, read))
             case AliasCall(output, source, offset):
                 parts.append((output, Inside(constants.argument(source), offset)))
             case ConcatInPlace(output, pieces):
@@ -215,6 +222,19 @@ def _call(
     )
     outputs = workload.outputs
     return KernelStep(number, arguments, workload.name, work(outputs), moved_bytes(outputs))
+
+
+def _opaque_call(
+    graph: Graph, node: Node, keys: Sequence[str], read: tuple[str, ...]
+) -> KernelStep[str] | HostStep[str]:
+    """The call of a node's procedure, or of its implementation in NumPy where it has none."""
+    program = program_of(graph, node)
+    if program is None:
+        label = f"{node.operator} on the host"
+        return HostStep(node.operator, node.attributes, read, node.outputs, label)
+    moved = sum(graph.types[name].size_bytes for name in (*node.inputs, *node.outputs))
+    arguments = (*read, *node.outputs)
+    return KernelStep(keys.index(str(program)), arguments, node.operator, bytes_moved=moved)
 
 
 def _specs(tensors: Sequence[Tensor], types: Sequence[TensorType]) -> tuple[TensorSpec, ...]:

@@ -1,7 +1,8 @@
 """Build through the kernel cache: what was built before is read, and nothing else is done.
 
-An entry is keyed by all that a kernel comes from: workload, trace, target, the back end's compiler
-and this package's own sources.  It holds the kernel's signature as JSON and its object code.
+An entry is keyed by all that a kernel comes from: workload and trace, or a program; the target, the
+back end's compiler and this package's own sources.  It holds the kernel's signature as JSON and its
+object code.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import json
 import struct
 import time
+from collections.abc import Callable
 
 from tensorwright.base import (
     Target,
@@ -22,10 +24,10 @@ from tensorwright.base import (
     to_data,
 )
 from tensorwright.build.backend import backend_of
-from tensorwright.build.kernel import Kernel, build_kernel
+from tensorwright.build.kernel import Kernel, build_kernel, build_program
 from tensorwright.codegen import Signature
 from tensorwright.expr import EXPRESSION_KINDS
-from tensorwright.loop import Buffer, Packing, Parameter, Role
+from tensorwright.loop import Buffer, LoopProgram, Packing, Parameter, Role
 from tensorwright.runtime import default_cache
 from tensorwright.schedule import Scope, Trace, Workload, format_trace
 
@@ -41,16 +43,26 @@ def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
     Where the knob `dump` asks for a stage of it, it is built again.
     """
     with dump_subject(workload.name):
-        if not knobs.KERNEL_CACHE.get() or is_dumped("schedule", "loop", "source", "asm"):
-            return build_kernel(workload, trace, target)
+        key = _key_of(workload, trace, target)
+        return _cached(key, lambda: build_kernel(workload, trace, target))
+
+
+def build_program_cached(program: LoopProgram, target: Target) -> Kernel:
+    """As `build_program`, likewise."""
+    with dump_subject(program.name):
+        return _cached(_key(target, str(program)), lambda: build_program(program, target))
+
+
+def _cached(key: str, make: Callable[[], Kernel]) -> Kernel:
+    if not knobs.KERNEL_CACHE.get() or is_dumped("schedule", "loop", "source", "asm"):
+        return make()
     start = time.perf_counter()
     cache = default_cache()
-    key = _key(workload, trace, target)
     entry = cache.get(key)
     if entry is not None:
         signature, object_code = _unpack(entry)
         return Kernel(object_code, signature, time.perf_counter() - start)
-    kernel = build_kernel(workload, trace, target)
+    kernel = make()
     cache.put(key, _pack(kernel))
     return kernel
 
@@ -58,7 +70,7 @@ def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
 def keep_kernel(workload: Workload, trace: Trace, target: Target, kernel: Kernel) -> None:
     """Let `build_cached` find a kernel that was built elsewhere (knob `kernel_cache`)."""
     if knobs.KERNEL_CACHE.get():
-        default_cache().put(_key(workload, trace, target), _pack(kernel))
+        default_cache().put(_key_of(workload, trace, target), _pack(kernel))
 
 
 def compiler_digest() -> str:
@@ -66,9 +78,12 @@ def compiler_digest() -> str:
     return source_digest(*SOURCES)
 
 
-def _key(workload: Workload, trace: Trace, target: Target) -> str:
-    compiler = compiler_digest(), backend_of(target).key()
-    parts = (*compiler, target.key, workload.key, format_trace(trace))
+def _key_of(workload: Workload, trace: Trace, target: Target) -> str:
+    return _key(target, workload.key, format_trace(trace))
+
+
+def _key(target: Target, *subject: str) -> str:
+    parts = (compiler_digest(), backend_of(target).key(), target.key, *subject)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

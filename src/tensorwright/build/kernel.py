@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tensorwright.base import Target, dump, override
 from tensorwright.build.backend import Backend, backend_of
@@ -92,8 +92,19 @@ def build_kernel(
     Raises:  ScheduleError for a trace that is illegal, and what the later stages raise.
     """
     start = time.perf_counter()
+    kernel = build_program(loop_program(workload, trace, name), target, backend)
+    return replace(kernel, seconds=time.perf_counter() - start)
+
+
+def build_program(program: LoopProgram, target: Target, backend: Backend | None = None) -> Kernel:
+    """Emit and compile a program after all passes.
+
+    backend   the target's own where None
+    Raises:  what emitting and compiling raise.
+    """
+    start = time.perf_counter()
     backend = backend or backend_of(target)
-    source = emit_source(loop_program(workload, trace, name), target, backend)
+    source = emit_source(program, target, backend)
     code = backend.compile(source, target)
     return Kernel(code, source.signature, time.perf_counter() - start)
 

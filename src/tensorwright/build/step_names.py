@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from tensorwright.graph import AliasCall, ConcatInPlace, HostCall, KernelCall, Partition
+from tensorwright.graph import AliasCall, ConcatInPlace, KernelCall, OpaqueCall, Partition
 
 NAMES_SOURCE = "steps"
 """The name of the text among the sources of an executable."""
@@ -52,7 +52,7 @@ def step_names(partition: Partition) -> StepNames:
         match step:
             case KernelCall(workload, _, outputs):
                 steps.append(StepName(outputs, workload.key))
-            case HostCall(node):
+            case OpaqueCall(node):
                 steps.append(StepName(node.outputs, ""))
             case AliasCall(output, source, _, node):
                 views.append(View(node.operator, (source,), output, len(steps)))

@@ -5,7 +5,7 @@ vector, or all in one block where they are no whole vectors and not very many.  
 of all nodes (`layout_cost.py`) is made small by changing tensors, and sets of tensors that want to
 be alike, one after the other until nothing helps: iterated conditional modes, from two starts.
 Where a price of workloads is given, it decides among several such choices (`layout_by_price.py`).
-Inputs, outputs and constants of the graph and what the host reads or writes stay plain.  No node is
+Inputs, outputs and constants of the graph and what opaque nodes touch stay plain.  No node is
 added: kernels read and write any layout, and what costs is counted.
 Source:  Besag, On the Statistical Analysis of Dirty Pictures, JRSS B 48(3), 1986 (the sweeps);
          Liu et al., Optimizing CNN Model Inference on CPUs, USENIX ATC 2019 (blocked layouts).

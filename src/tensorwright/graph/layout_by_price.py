@@ -156,8 +156,8 @@ class _Prices:
         return total
 
     def _price(self, graph: Graph, nodes: tuple[Node, ...]) -> float | None:
-        is_host = operator_of(nodes[-1]).meaning is None
-        if is_host or (len(nodes) == 1 and moves_nothing(graph, nodes[0])):
+        is_opaque = operator_of(nodes[-1]).meaning is None
+        if is_opaque or (len(nodes) == 1 and moves_nothing(graph, nodes[0])):
             return 0.0
         workload = build_workload(graph, nodes).workload
         if workload.key not in self.prices:

@@ -101,11 +101,11 @@ def build_workload(graph: Graph, nodes: Sequence[Node]) -> BoundWorkload:
 
     Constants of one element become numbers in the program, other constants stay inputs.  Networks
     repeat themselves: equal pieces are built once.
-    Raises:  InternalError for a node that only the host can run.
+    Raises:  InternalError for a node that no tensor expression says.
     """
     for node in nodes:
         if operator_of(node).meaning is None:
-            reason = "only the host can run it"
+            reason = "no tensor expression says it"
             raise InternalError(stage="workload", where=node.label, reason=reason)
     piece, names = _piece(graph, nodes)
     bound = _built(piece)

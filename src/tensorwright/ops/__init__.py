@@ -4,9 +4,10 @@ Each file in a folder is one family; it opens with a table of its operators, inp
 
 pointwise/     element by element        windows/   convolutions and pools
 folding/       folds over axes           moving/    elements placed, read from elsewhere, or made
-contraction/   sums of products          host.py    what runs in NumPy
+contraction/   sums of products          host.py    what no expression says
 """
 
+from tensorwright.ops.attributes import bool_of, int_of, text_of
 from tensorwright.ops.catalogue import catalogue
 from tensorwright.ops.operator import (
     BY_DIMENSION,
@@ -42,10 +43,13 @@ __all__ = [
     "Pattern",
     "TensorType",
     "automatic_pads",
+    "bool_of",
     "catalogue",
     "infer_types",
+    "int_of",
     "moved_bytes",
     "operator",
     "tensor_operator",
+    "text_of",
     "work",
 ]

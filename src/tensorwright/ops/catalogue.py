@@ -11,7 +11,8 @@ _OPENING = """\
 
 Written from the records in `src/tensorwright/ops`; do not edit by hand.
 An input with `?` may be left out; `*` stands for one or more inputs. An attribute without a
-default is required. Compiled operators have a tensor expression; host operators run in NumPy.
+default is required. Opaque operators have no tensor expression; they
+run as procedures, or in NumPy.
 """
 
 
@@ -24,8 +25,8 @@ def catalogue(operators: Sequence[Operator]) -> str:
 
 def _row(each: Operator) -> str:
     attributes = "<br>".join(_attribute(attribute) for attribute in each.attributes)
-    pattern = each.pattern.value if each.meaning is not None else "host"
-    cells = (f"`{each.name}`", ", ".join(each.inputs), attributes, pattern, each.doc)
+    inputs = ", ".join(each.inputs)
+    cells = (f"`{each.name}`", inputs, attributes, each.pattern.value, each.doc)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

@@ -1,4 +1,4 @@
-"""What no tensor expression says well: these run on the host, in NumPy.
+"""What no tensor expression says: NumPy gives the meaning; a procedure, if any, the code.
 
 | operators | inputs | attributes |
 |---|---|---|

@@ -2,7 +2,8 @@
 
 The meaning is a tensor expression; NumPy reference, fingerprints, proofs and machine code all come
 from it.  What no tensor expression can say (non-zero, sorting, ...) has a host implementation
-instead.  Graphs have static shapes.
+instead; where `tensorwright.procedures` has a loop nest for it, that is what runs.  Graphs have
+static shapes.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Pattern(Enum):
     COMPOSITE = (
         "composite"  # several stages with intermediates per row: softmax, layer normalisation
     )
-    OPAQUE = "opaque"  # runs on the host
+    OPAQUE = "opaque"  # no tensor expression says it
 
 
 class LayoutWish(Enum):

@@ -119,13 +119,13 @@ def test_the_key_holds_all_that_code_depends_on(monkeypatch: pytest.MonkeyPatch)
     workload, other = matmul(), convolution()
     trace = parse_trace("split(relu, i, [8])")
     keys = {
-        cached_build._key(workload, trace, TARGET),
-        cached_build._key(workload, (), TARGET),
-        cached_build._key(other, trace, TARGET),
-        cached_build._key(workload, trace, Target.parse("aarch64-neon")),
+        cached_build._key_of(workload, trace, TARGET),
+        cached_build._key_of(workload, (), TARGET),
+        cached_build._key_of(other, trace, TARGET),
+        cached_build._key_of(workload, trace, Target.parse("aarch64-neon")),
     }
     monkeypatch.setattr(cached_build, "compiler_digest", lambda: "another compiler")
-    keys.add(cached_build._key(workload, trace, TARGET))
+    keys.add(cached_build._key_of(workload, trace, TARGET))
     assert len(keys) == 5
     assert compiler_digest() == compiler_digest()
 

@@ -1,15 +1,15 @@
 """Write a network as a C library: header, sources, weights, Makefile and an example.
 
 NAME.h  NAME.c        how to call it; the plan of the network as C
-kernels/kernel_N.c    one file for each workload, as the back end `c` writes it
+kernels/kernel_N.c    one file for each kernel, as the back end `c` writes it
 NAME.weights          the constants, packed as the kernels read them
 example.c Makefile    `make && ./example` runs it and compares with example_outputs.bin
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +19,11 @@ from tensorwright.build.assemble import plan_network
 from tensorwright.build.backend import C
 from tensorwright.build.c_library.templates import EXAMPLE, HEADER, LIBRARY, MAKEFILE
 from tensorwright.build.kernel import emit_source, loop_program
+from tensorwright.build.procedures import procedures_of
 from tensorwright.codegen import Signature
 from tensorwright.codegen.c import FLAGS, c_name, machine_flags
 from tensorwright.graph import Partition
+from tensorwright.loop import LoopProgram
 from tensorwright.ops import Array
 from tensorwright.runtime import (
     ArenaRef,
@@ -69,12 +71,11 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
     name = c_name(library.name)
     files: dict[str, bytes] = {}
     signatures: dict[str, Signature] = {}
-    for number, workload in enumerate(library.partition.workloads):
-        program = loop_program(workload, library.traces[workload.key], f"{name}_kernel_{number}")
+    for number, (key, heading, program) in enumerate(_programs(library)):
+        program = replace(program, name=f"{name}_kernel_{number}")
         source = emit_source(program, library.target, C)
-        signatures[workload.key] = source.signature
-        heading = f"/* {workload.name}, {workload.key} */\n"
-        files[f"kernels/kernel_{number}.c"] = (heading + source.text).encode()
+        signatures[key] = source.signature
+        files[f"kernels/kernel_{number}.c"] = f"/* {heading} */\n{source.text}".encode()
     plan, arrays = plan_network(library.partition, signatures, library.target, library.threads)
     _refuse(plan)
     weights, offsets = _weights(arrays)
@@ -97,6 +98,15 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
     for path, content in files.items():
         write_atomically(folder / path, content)
     return tuple(files)
+
+
+def _programs(library: CLibrary) -> Iterator[tuple[str, str, LoopProgram]]:
+    """Of each kernel: what names it, what it is for people, and its loop nest."""
+    for workload in library.partition.workloads:
+        program = loop_program(workload, library.traces[workload.key])
+        yield workload.key, f"{workload.name}, {workload.key}", program
+    for text, program in procedures_of(library.partition).items():
+        yield text, program.name, program
 
 
 def _refuse(plan: Plan) -> None:

@@ -75,7 +75,7 @@ class Operations:
         if fn is Fn.NEG:
             return f"(-{args[0]})"
         if fn is Fn.ISNAN:
-            return f"isnan({args[0]})"
+            return f"(isnan({args[0]}) != 0)"
         return self._called(fn, dtype, *args)
 
     def _on_ints(self, fn: Fn, dtype: DType, *args: str) -> str:
@@ -106,7 +106,8 @@ class Operations:
         dtype = args[0].dtype
         if dtype is DType.BOOL:
             if fn in _ON_BOOLS:
-                return f"({args[0].text} {_ON_BOOLS[fn]} {args[1].text})"
+                a, b = (self.spread(arg, lanes).text for arg in args)
+                return f"({a} {_ON_BOOLS[fn]} {b})"
             return None
         if fn in _RELATIONS:
             return self._as_bools(self.mask(fn, args, lanes), lanes)

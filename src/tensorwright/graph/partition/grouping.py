@@ -6,7 +6,7 @@ of it.  Groups grow in two directions, and neither can make a cycle:
     backward  to a node that only the group reads
 
 The rules, in the order in which they are applied:
- 1. No group has views, concats in place (they cost nothing) and host operators; a reshape that
+ 1. No group has views, concats in place (they cost nothing) and opaque nodes; a reshape that
     is a view joins only where the group goes on behind it.
  2. An anchor (convolution, matrix product) takes what follows it: element-wise nodes of its
     result's shape, and rearrangements of the whole result.  The larger anchor goes first.
@@ -79,7 +79,7 @@ def group_nodes(
     """The groups, each in topological order, in an order in which they can run.
 
     alone  nodes that shall stay by themselves (concats in place); they come as groups of one, as do
-           views and what runs on the host
+           views and opaque nodes
     """
     return _Grouping(graph, frozenset(node.outputs[0] for node in alone), limits).run()
 

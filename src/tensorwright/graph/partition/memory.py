@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tensorwright.base import check_fits
 from tensorwright.graph.partition.steps import (
-    HostCall,
     KernelCall,
+    OpaqueCall,
     Partition,
     reads_of_step,
     writes_of_step,
@@ -22,7 +22,7 @@ def check_memory(parts: Partition) -> Partition:
     sizes = {name: graph.types[name].size_bytes for name in always}
     check_fits(sizes)
     for step in parts.steps:
-        if isinstance(step, KernelCall | HostCall):
+        if isinstance(step, KernelCall | OpaqueCall):
             names = (*reads_of_step(step), *writes_of_step(step))
             check_fits({**sizes, **{name: graph.types[name].size_bytes for name in names}})
     return parts

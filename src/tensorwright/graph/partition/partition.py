@@ -1,4 +1,4 @@
-"""Cut a graph into steps: kernels, host calls, and statements about where tensors lie."""
+"""Cut a graph into steps: kernels, opaque calls, and statements about where tensors lie."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tensorwright.graph.partition.proposals import Nodes
 from tensorwright.graph.partition.steps import (
     AliasCall,
     ConcatInPlace,
-    HostCall,
     KernelCall,
+    OpaqueCall,
     Partition,
     Step,
 )
@@ -81,7 +81,7 @@ def _steps_of(
             pairs = zip(node.outputs, offsets, strict=True)
             return tuple(AliasCall(name, node.inputs[0], offset, node) for name, offset in pairs)
         if operator_of(node).meaning is None:
-            return (HostCall(node),)
+            return (OpaqueCall(node),)
     bound = build_workload(graph, nodes)
     shared = workloads.setdefault(bound.workload.key, bound.workload)
     return (KernelCall(shared, bound.inputs, bound.outputs, nodes),)

@@ -1,7 +1,7 @@
 """What a partitioned network is: steps in an order in which they can run.
 
     Partition ::= graph, steps
-    step      ::= KernelCall | HostCall | AliasCall | ConcatInPlace
+    step      ::= KernelCall | OpaqueCall | AliasCall | ConcatInPlace
 
 A kernel writes its outputs and reads its inputs; an alias and a concat in place are no work, only
 statements about where tensors lie.
@@ -30,8 +30,8 @@ class KernelCall:
 
 
 @dataclass(frozen=True, slots=True)
-class HostCall:
-    """A node that runs in NumPy; its tensors are plain."""
+class OpaqueCall:
+    """A node that no tensor expression says; its tensors are plain."""
 
     node: Node
 
@@ -61,7 +61,7 @@ class ConcatInPlace:
     node: Node
 
 
-Step: TypeAlias = KernelCall | HostCall | AliasCall | ConcatInPlace
+Step: TypeAlias = KernelCall | OpaqueCall | AliasCall | ConcatInPlace
 
 
 def reads_of_step(step: Step) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ def reads_of_step(step: Step) -> tuple[str, ...]:
     match step:
         case KernelCall(inputs=inputs):
             return inputs
-        case HostCall(node):
+        case OpaqueCall(node):
             return node.inputs
         case AliasCall(input=source):
             return (source,)
@@ -83,7 +83,7 @@ def writes_of_step(step: Step) -> tuple[str, ...]:
     match step:
         case KernelCall(outputs=outputs):
             return outputs
-        case HostCall(node):
+        case OpaqueCall(node):
             return node.outputs
         case AliasCall(output=output) | ConcatInPlace(output=output):
             return (output,)
@@ -106,11 +106,6 @@ class Partition:
     def workloads(self) -> tuple[Workload, ...]:
         """The different workloads, in the order of their first use."""
         return tuple({call.workload.key: call.workload for call in self.kernels}.values())
-
-    @property
-    def host_operators(self) -> tuple[str, ...]:
-        """The operators that run on the host, one for each call."""
-        return tuple(step.node.operator for step in self.steps if isinstance(step, HostCall))
 
     def count(self, workload: Workload) -> int:
         """How many kernel calls run a workload."""
@@ -138,8 +133,8 @@ class Partition:
         match step:
             case KernelCall(workload, inputs):
                 return f"{left} = kernel {workload.name}({_listed(inputs)})"
-            case HostCall(node):
-                return f"{left} = host {node.operator}({_listed(node.inputs)})"
+            case OpaqueCall(node):
+                return f"{left} = opaque {node.operator}({_listed(node.inputs)})"
             case AliasCall(_, source, offset):
                 return f"{left} = alias {format_name(source)}{f' + {offset}' if offset else ''}"
             case ConcatInPlace(_, parts):

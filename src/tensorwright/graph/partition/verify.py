@@ -10,8 +10,8 @@ from tensorwright.graph.graph import PLAIN, Graph, Node
 from tensorwright.graph.partition.steps import (
     AliasCall,
     ConcatInPlace,
-    HostCall,
     KernelCall,
+    OpaqueCall,
     Partition,
     Step,
     reads_of_step,
@@ -27,8 +27,8 @@ def verify_partition(parts: Partition) -> Partition:
 
     Requires: every node of the graph is in one step; every tensor is written once, before it is
               read, and the outputs of the graph are; kernels get and give the physical types of
-              their workloads; what runs on the host is plain; an alias lies inside its source, and
-              the parts of a concat in place lie side by side and fill it.
+              their workloads; what opaque nodes touch is plain; an alias lies inside its source,
+              and the parts of a concat in place lie side by side and fill it.
     Raises:   InternalError that names the step, and what `verify` raises for the graph.
     """
     graph = verify(parts.graph)
@@ -81,10 +81,10 @@ def _check_types(graph: Graph, step: Step, where: str) -> None:
                 if stored != types:
                     wanted, given = (", ".join(map(str, each)) for each in (types, stored))
                     raise _fail(where, f"workload {workload.name} has {wanted}, the step {given}")
-        case HostCall(node):
+        case OpaqueCall(node):
             for name in (*node.inputs, *node.outputs):
                 if name in graph.layouts:
-                    raise _fail(where, f"{name} has layout {graph.layouts[name]} on the host")
+                    raise _fail(where, f"{name} has layout {graph.layouts[name]} in an opaque step")
         case AliasCall(output, source, offset):
             _check_inside(graph, output, offset, source, where)
         case ConcatInPlace(output, pieces):

@@ -23,6 +23,7 @@ from tensorwright.graph.passes.identities import remove_identities
 from tensorwright.graph.passes.movement import (
     merge_reshapes,
     merge_transposes,
+    move_whole_rows,
     reshape_joined,
     slice_for_gather,
 )
@@ -38,6 +39,7 @@ PASSES: tuple[Pass, ...] = (
     merge_reshapes,
     merge_transposes,
     slice_for_gather,
+    move_whole_rows,
     reshape_joined,
     recognise_mish,
     lower_batch_norm,

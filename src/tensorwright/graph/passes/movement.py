@@ -1,4 +1,4 @@
-"""Merge chains of reshapes and of transpositions; say plainly what takes or joins whole pieces."""
+"""Merge chains of reshapes and of transpositions; say plainly what takes, puts or joins pieces."""
 
 from __future__ import annotations
 
@@ -86,6 +86,61 @@ def slice_for_gather(graph: Graph) -> tuple[Graph, int]:
         )
 
     return rewrite(graph, rule)
+
+
+def move_whole_rows(graph: Graph) -> tuple[Graph, int]:
+    """Elements at positions that are the same along all later dimensions are moved in rows.
+
+    Rewrite:  gather_elements(x, expand(i))        ->    gather_nd(x, i)
+              scatter_elements(x, expand(i), u)    ->    scatter_nd(x, i, u)
+    Requires: along the dimensions after the axis nothing of x is left out, and along those before
+    it neither; what is scattered has none before it.
+    """
+
+    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        if node.operator not in ("gather_elements", "scatter_elements"):
+            return None
+        x, indices, *updates = node.inputs
+        shape, asked = copy.type_of(x).shape, copy.type_of(indices).shape
+        axis = int(node.attribute_map["axis"]) % len(shape)  # type: ignore[arg-type]
+        is_scatter = node.operator == "scatter_elements"
+        is_whole = shape[:axis] == asked[:axis] and shape[axis + 1 :] == asked[axis + 1 :]
+        if not is_whole or prod(shape[axis + 1 :]) < 2 or (is_scatter and axis):
+            return None
+        positions = _positions(copy, node, axis)
+        if positions is None:
+            return None
+        if is_scatter:
+            reduction = node.attribute_map["reduction"]
+            inputs = (x, positions, *updates)
+            return copy.emit("scatter_nd", inputs, node.outputs, reduction=reduction)
+        return copy.emit("gather_nd", (x, positions), node.outputs, batch_dims=axis)
+
+    return rewrite(graph, rule)
+
+
+def _positions(copy: Copy, node: Node, axis: int) -> str | None:
+    """The positions that a node reads, (..., 1) for the dimensions up to the axis, if they are the
+    same along all others.
+    """
+    indices = node.inputs[1]
+    asked = copy.type_of(indices).shape
+    wish = f"{node.outputs[0]}.positions"
+    first = (*(slice(None),) * (axis + 1), *(slice(0, 1),) * (len(asked) - axis - 1))
+    array, made = copy.constant(indices), copy.producer(indices)
+    if array is not None:
+        if not array.size or not (array == array[first]).all():
+            return None
+        return copy.hold(array[first].reshape(*asked[: axis + 1], 1), wish)
+    if made is None or made.operator != "expand":
+        return None
+    source = copy.type_of(made.inputs[0]).shape
+    missing = len(asked) - len(source)
+    if (*(1,) * missing, *source) != (*asked[: axis + 1], *(1,) * (len(asked) - axis - 1)):
+        return None
+    target = (*asked[: axis + 1], 1)
+    (positions,) = copy.emit("reshape", made.inputs, (copy.free(wish),), shape=target)
+    return positions
 
 
 def reshape_joined(graph: Graph) -> tuple[Graph, int]:

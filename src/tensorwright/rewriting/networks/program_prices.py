@@ -21,9 +21,9 @@ from tensorwright.base import Target
 from tensorwright.graph import (
     Graph,
     GraphBuilder,
-    HostCall,
     KernelCall,
     Node,
+    OpaqueCall,
     Pricing,
     choose_layouts,
     operator_of,
@@ -99,7 +99,7 @@ class ProgramPrices:
         least_s = iter(self._least_seconds(laid_out, calls))
         found: list[PricedKernel] = []
         for step in steps:
-            if isinstance(step, HostCall):
+            if isinstance(step, OpaqueCall):
                 found.append(PricedKernel(self.pricing.step_seconds(), step.node.outputs))
             elif isinstance(step, KernelCall):
                 seconds = self.pricing.seconds_of(step.workload)

@@ -22,7 +22,7 @@ import numpy as np
 
 from tensorwright.base import Target, TensorwrightError, physical_memory_bytes
 from tensorwright.build import Kernel, assemble, build_cached
-from tensorwright.graph import HostCall, KernelCall, Partition
+from tensorwright.graph import KernelCall, OpaqueCall, Partition
 from tensorwright.ops import Array
 from tensorwright.processes import never
 from tensorwright.records import NetworkChoice, RecordStore
@@ -256,7 +256,7 @@ def _step_times(
     keys = [
         step.workload.key if isinstance(step, KernelCall) else ""
         for step in parts.steps
-        if isinstance(step, KernelCall | HostCall)
+        if isinstance(step, KernelCall | OpaqueCall)
     ]
     samples: list[list[list[float]]] = [[] for _ in executables]
     for number in range(_ROUNDS):

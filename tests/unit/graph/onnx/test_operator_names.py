@@ -16,6 +16,7 @@ TRANSLATIONS = ("onnx_import", "onnx_export")  # from the names of ONNX to ours 
 ALLOWED = {
     "passes/affine.py": {("add", "mul")},  # it merges these two
     "passes/filter_scales.py": {("conv", "conv_transpose"), ("div", "mul")},  # those pass these
+    "passes/movement.py": {("gather_elements", "scatter_elements")},  # rows instead of these
     "passes/pad_folding.py": {("average_pool", "conv")},  # windows that may pad by themselves
 }
 MODULES = sorted(

@@ -12,8 +12,8 @@ from tensorwright.graph import (
     AliasCall,
     ConcatInPlace,
     Graph,
-    HostCall,
     KernelCall,
+    OpaqueCall,
     Partition,
     interpret,
     physical_shape,
@@ -43,7 +43,7 @@ def run_partition(partition: Partition, inputs: Mapping[str, Array]) -> dict[str
             case KernelCall(workload, sources, outputs):
                 arrays = [_shaped(graph, name, memory[name]) for name in sources]
                 results = reference(workload, arrays)
-            case HostCall(node):
+            case OpaqueCall(node):
                 outputs = node.outputs
                 results = run_node(node, [_shaped(graph, x, memory[x]) for x in node.inputs])
             case AliasCall(output, source, offset):

@@ -14,9 +14,9 @@ from tensorwright.graph import (
     ConcatInPlace,
     Graph,
     GraphBuilder,
-    HostCall,
     KernelCall,
     Layout,
+    OpaqueCall,
     Partition,
     partition,
     verify_partition,
@@ -39,7 +39,7 @@ RELU, TANH, CONCAT, VIEW, HOST = PARTS.steps
 assert isinstance(RELU, KernelCall)
 assert isinstance(CONCAT, ConcatInPlace)
 assert isinstance(VIEW, AliasCall)
-assert isinstance(HOST, HostCall)
+assert isinstance(HOST, OpaqueCall)
 BLOCKED = replace(PARTS.graph, layouts=MappingProxyType({"flat": Layout(0, 8)}))
 
 

@@ -490,3 +490,43 @@ def test_what_is_not_quite_mish_stays() -> None:
 
     becomes(build(of_another, 3, 40), "relu", "softplus", "tanh", "mul")
     becomes(build(read_again, 3, 40), "softplus", "tanh", "mul", "add")
+
+
+def rows_graph(operator: str, positions: np.ndarray[Any, Any] | None, **attributes: Any) -> Graph:
+    """Of x (9, 4, 5) along axis 0, at positions (6, 1, 1) of an input or a constant, spread."""
+    b = GraphBuilder()
+    x = b.input("x", (9, 4, 5))
+    if positions is None:
+        indices = b.add("expand", b.input("i", (6, 1, 1), DType.I64), shape=(6, 4, 5))
+    else:
+        indices = b.constant(positions)
+    updates = (b.input("u", (6, 4, 5)),) if operator == "scatter_elements" else ()
+    return b.finish([b.add(operator, x, indices, *updates, axis=0, **attributes)])
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_whole_rows_are_moved_as_rows(is_known: bool) -> None:
+    positions = np.broadcast_to(RANDOM.integers(-9, 9, (6, 1, 1)), (6, 4, 5)).copy()
+    known = positions if is_known else None
+    reshaped = () if is_known else ("reshape",)
+    becomes(rows_graph("gather_elements", known), *reshaped, "gather_nd")
+    becomes(rows_graph("scatter_elements", known, reduction="add"), *reshaped, "scatter_nd")
+
+
+def test_rows_of_a_batch_are_gathered() -> None:
+    b = GraphBuilder()
+    x, i = b.input("x", (2, 9, 4)), b.input("i", (2, 6, 1), DType.I64)
+    indices = b.add("expand", i, shape=(2, 6, 4))
+    gathered = b.finish([b.add("gather_elements", x, indices, axis=1)])
+    assert becomes(gathered, "gather_nd").nodes[0].attribute_map["batch_dims"] == 1
+
+
+def test_what_moves_no_whole_rows_stays() -> None:
+    positions = RANDOM.integers(-9, 9, (6, 4, 5))
+    becomes(rows_graph("gather_elements", positions), "gather_elements")
+    b = GraphBuilder()
+    x, i, u = b.input("x", (9, 4)), b.input("i", (6, 1), DType.I64), b.input("u", (6, 3))
+    indices = b.add("expand", i, shape=(6, 3))
+    part = b.add("scatter_elements", x, indices, u, axis=0)
+    along = b.add("gather_elements", x, b.add("expand", i, shape=(6, 4)), axis=1)
+    becomes(b.finish([part, along]), "expand", "scatter_elements", "expand", "gather_elements")

@@ -1,0 +1,31 @@
+"""The kernels of a network's opaque nodes: those that have a procedure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tensorwright.base import Target
+from tensorwright.build.cached_build import build_program_cached
+from tensorwright.build.kernel import Kernel
+from tensorwright.graph import Graph, Node, OpaqueCall, Partition
+from tensorwright.loop import LoopProgram
+from tensorwright.procedures import procedure
+
+
+def program_of(graph: Graph, node: Node) -> LoopProgram | None:
+    """The loop nest of an opaque node; None where only the host has it."""
+    types = tuple(graph.types[name] for name in node.inputs)
+    return procedure(node.operator, types, dict(node.attributes))
+
+
+def procedures_of(partition: Partition) -> Mapping[str, LoopProgram]:
+    """The different procedures of a network by their texts, in the order of their first use."""
+    nodes = (step.node for step in partition.steps if isinstance(step, OpaqueCall))
+    programs = (program_of(partition.graph, node) for node in nodes)
+    return {str(program): program for program in programs if program is not None}
+
+
+def build_procedures(partition: Partition, target: Target) -> dict[str, Kernel]:
+    """Their kernels, from the cache where they are there."""
+    found = procedures_of(partition).items()
+    return {text: build_program_cached(program, target) for text, program in found}

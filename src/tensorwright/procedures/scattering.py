@@ -1,0 +1,145 @@
+"""Updates at places that the data says: a copy of x, then the updates in row-major order.
+
+Threads share out elements that no two of them reach: slices along a dimension that positions are
+not about. So the updates of an element keep their order, whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from tensorwright.base import DType
+from tensorwright.expr import Element, Fn, Index, Value, apply, mod
+from tensorwright.loop import Buffer, If, LoopProgram, Stmt, Store, block
+from tensorwright.ops import Attributes, TensorType, int_of, text_of
+from tensorwright.procedures.loops import at, loop, parallel, program, vector
+
+_FOLDS = {"add": Fn.ADD, "mul": Fn.MUL, "max": Fn.MAX, "min": Fn.MIN}
+_DTYPES = frozenset((DType.F32, DType.F64, DType.I8, DType.U8, DType.I32, DType.I64))
+_LINE = 16  # elements of a row that a thread takes at least
+_MOST_SLICES = 16  # that a dimension is shared out in
+_PIECE = 4096  # elements that a thread copies at a time
+
+
+def scatter_elements(types: tuple[TensorType, ...], attributes: Attributes) -> LoopProgram | None:
+    """The program of `scatter_elements`, each tensor as one dimension.
+
+    None without elements, and for types that are not here.
+    """
+    if not _is_here(types):
+        return None
+    x, asked, _ = types
+    axis = int_of(attributes, "axis") % len(x.shape)
+    dims = range(len(x.shape))
+    shared = next((d for d in dims if d != axis and asked.shape[d] > 1), axis)
+    least = _LINE if shared > axis else 1
+    slices, width = (1, 1) if shared == axis else _slices(asked.shape[shared], least)
+    source, indices, updates, result = _flat(types)
+
+    def update(place: Mapping[int, Index]) -> Stmt:
+        read = _dot(place, asked.shape)
+        row = mod(Element(indices, (read,)), x.shape[axis])
+        into = _dot({**place, axis: row}, x.shape)
+        return _joined(attributes, result, into, at(updates, read))
+
+    def nest(place: Mapping[int, Index], rest: Sequence[int], slice_: Index) -> Stmt:
+        if not rest:
+            return update(place)
+        dim, *inner = rest
+        if dim != shared or dim == axis:
+            extent = asked.shape[dim]
+            return loop(f"i{dim}", extent, lambda i: nest({**place, dim: i}, inner, slice_))
+        whole = asked.shape[dim]
+
+        def part(i: Index) -> Stmt:
+            at_ = slice_ * width + i
+            body = nest({**place, dim: at_}, inner, slice_)
+            return body if whole % width == 0 else If(at_ < whole, body)
+
+        return loop(f"i{dim}", width, part)
+
+    updated = parallel("s", slices, lambda s: nest({}, dims, s))
+    body = block(_copied(source, result), updated)
+    return program("scatter_elements", (source, indices, updates), (result,), body)
+
+
+def scatter_nd(types: tuple[TensorType, ...], attributes: Attributes) -> LoopProgram | None:
+    """The program of `scatter_nd`, each tensor as one dimension.
+
+    None without elements, and for types that are not here.
+    """
+    if not _is_here(types):
+        return None
+    x, asked, _ = types
+    count = asked.shape[-1]
+    rows, row = math.prod(asked.shape[:-1]), math.prod(x.shape[count:])
+    _, width = _slices(row, _LINE)
+    source, indices, updates, result = _flat(types)
+
+    def update(number: Index, start: Index, extent: int) -> Stmt:
+        place = {d: mod(Element(indices, (number * count + d,)), x.shape[d]) for d in range(count)}
+        into = _dot(place, x.shape[:count]) * row + start
+        read = number * row + start
+        return vector(
+            "e", extent, lambda e: _joined(attributes, result, into + e, at(updates, read + e))
+        )
+
+    whole, rest = divmod(row, width)
+    parts = [_copied(source, result)]
+    if whole:
+        parts.append(
+            parallel("s", whole, lambda s: loop("r", rows, lambda r: update(r, s * width, width)))
+        )
+    if rest:
+        parts.append(loop("r", rows, lambda r: update(r, whole * width, rest)))
+    return program("scatter_nd", (source, indices, updates), (result,), block(*parts))
+
+
+def _is_here(types: tuple[TensorType, ...]) -> bool:
+    x, asked, _ = types
+    return x.dtype in _DTYPES and 0 not in (*x.shape, *asked.shape)
+
+
+def _flat(types: tuple[TensorType, ...]) -> tuple[Buffer, Buffer, Buffer, Buffer]:
+    """x, indices, updates and the result."""
+    names = ("x", "indices", "updates", "result")
+    kinds = (*types, types[0])
+    x, indices, updates, result = (
+        Buffer(name, (math.prod(kind.shape),), kind.dtype)
+        for name, kind in zip(names, kinds, strict=True)
+    )
+    return x, indices, updates, result
+
+
+def _slices(extent: int, least: int) -> tuple[int, int]:
+    """Into how many slices a dimension is shared out, and how wide they are."""
+    width = min(extent, max(least, -(-extent // _MOST_SLICES)))
+    return -(-extent // width), width
+
+
+def _dot(place: Mapping[int, Index], shape: tuple[int, ...]) -> Index:
+    """The row-major number of an element."""
+    number: Index = 0
+    for dim, extent in enumerate(shape):
+        number = number * extent + place[dim]
+    return number
+
+
+def _joined(attributes: Attributes, result: Buffer, place: Index, update: Value) -> Stmt:
+    """Put an update into its place, or fold it in."""
+    fold = _FOLDS.get(text_of(attributes, "reduction"))
+    value = update if fold is None else apply(fold, at(result, place), update)
+    return Store(result, (place,), value)
+
+
+def _copied(source: Buffer, result: Buffer) -> Stmt:
+    """All of x, in pieces."""
+    (size,) = source.extents
+    whole, rest = divmod(size, _PIECE)
+
+    def piece(start: Index, extent: int) -> Stmt:
+        return vector("c", extent, lambda c: Store(result, (start + c,), at(source, start + c)))
+
+    pieces = [parallel("p", whole, lambda p: piece(p * _PIECE, _PIECE))] if whole else []
+    return block(*pieces, *([piece(whole * _PIECE, rest)] if rest else []))

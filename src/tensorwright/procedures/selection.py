@@ -1,0 +1,242 @@
+"""The first k of each row, in order: insertion into a sorted list in registers and the first cache.
+
+A row is read once. Blocks of it in which nothing comes before the last of the list are passed over
+by one comparison of vectors; what does is inserted by moving all behind it at once. Of a row in
+random order about k ln(n / k) elements are inserted, each at a cost of k / lanes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tensorwright.base import DType
+from tensorwright.expr import (
+    Const,
+    Element,
+    Fn,
+    FromIndex,
+    Index,
+    Load,
+    Relation,
+    Value,
+    apply,
+    cast,
+    compare,
+    constant,
+    select,
+)
+from tensorwright.loop import Buffer, If, LoopProgram, Stmt, Store, block
+from tensorwright.ops import Attributes, TensorType, bool_of, int_of
+from tensorwright.procedures.loops import allocate, at, local, loop, parallel, program, vector
+
+MOST_KEPT = 128
+"""The longest list that insertion is for; beyond it sorting is faster."""
+
+_BLOCK = 32  # elements that one test passes over
+_PLACE = DType.I32
+_DTYPES = frozenset((DType.F32, DType.F64, DType.I32, DType.I64))
+
+
+def topk(types: tuple[TensorType, ...], attributes: Attributes) -> LoopProgram | None:
+    """The program of `topk`: x (outer, n, inner) -> values, indices (outer, k, inner).
+
+    None for lists longer than MOST_KEPT, without elements, and for types of other sizes.
+    """
+    (x,) = types
+    axis = int_of(attributes, "axis") % max(len(x.shape), 1)
+    kept = int_of(attributes, "k")
+    if x.dtype not in _DTYPES or not 0 < kept <= MOST_KEPT or 0 in x.shape:
+        return None
+    outer, count = math.prod(x.shape[:axis]), x.shape[axis]
+    inner = math.prod(x.shape[axis + 1 :])
+    source = Buffer("x", (outer, count, inner), x.dtype)
+    values = Buffer("values", (outer, kept, inner), x.dtype)
+    indices = Buffer("indices", (outer, kept, inner), DType.I64)
+    order = _Order(x.dtype, is_largest=bool_of(attributes, "largest"))
+
+    def row(number: Index) -> Stmt:
+        before, behind = number // inner, number % inner
+        if inner == 1:
+            read: _Read = lambda place: at(source, before, place, behind)  # noqa: E731
+            return _row(read, count, kept, order, values, indices, (before, behind))
+        line = local("line", x.dtype, count)
+        copied = loop("c", count, lambda c: Store(line, (c,), at(source, before, c, behind)))
+        listed = _row(
+            lambda place: at(line, place), count, kept, order, values, indices, (before, behind)
+        )
+        return allocate((line,), block(copied, listed))
+
+    body = parallel("r", outer * inner, row)
+    return program("topk", (source,), (values, indices), body)
+
+
+_Read = Callable[[Index], Load]
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """Which of two elements comes first; NaN is greater than all numbers, as in NumPy."""
+
+    dtype: DType
+    is_largest: bool
+
+    def before(self, left: Value, right: Value) -> Value:
+        """Whether the left one comes before the right one, wherever they are."""
+        great, small = (left, right) if self.is_largest else (right, left)
+        exceeds = apply(Fn.LT, small, great)
+        if not self.dtype.is_float:
+            return exceeds
+        alone = apply(Fn.AND, apply(Fn.ISNAN, great), apply(Fn.NOT, apply(Fn.ISNAN, small)))
+        return apply(Fn.OR, exceeds, alone)
+
+    @property
+    def first(self) -> Const:
+        """What nothing comes before."""
+        if not self.is_largest:
+            return constant(self.dtype.lowest, self.dtype)
+        return constant(math.nan if self.dtype.is_float else self.dtype.highest, self.dtype)
+
+
+def _row(
+    read: _Read,
+    count: int,
+    kept: int,
+    order: _Order,
+    values: Buffer,
+    indices: Buffer,
+    row: tuple[Index, Index],
+) -> Stmt:
+    """One row of `count` elements: the list begins as its first elements, sorted by rank."""
+    lists = _Lists(
+        local("best", order.dtype, kept + 1),
+        local("place", _PLACE, kept + 1),
+        local("next_best", order.dtype, kept),
+        local("next_place", _PLACE, kept),
+        local("number", DType.F32, 1),
+        local("found", _PLACE, 1),
+        order,
+        kept,
+    )
+    before, behind = row
+    body = [
+        Store(lists.best, (0,), order.first),
+        Store(lists.place, (0,), constant(0, _PLACE)),
+        loop("j", kept, lambda j: _ranked(read, lists, j)),
+    ]
+    blocks, rest = divmod(count - kept, _BLOCK)
+    if blocks:
+        body.append(loop("b", blocks, lambda b: _block(read, lists, kept + b * _BLOCK)))
+    if rest:
+        start = count - rest
+        body.append(loop("e", rest, lambda e: _tried(read, lists, start + e)))
+    body += [
+        loop("o", kept, lambda o: Store(values, (before, o, behind), at(lists.best, o + 1))),
+        loop(
+            "q",
+            kept,
+            lambda q: Store(indices, (before, q, behind), cast(at(lists.place, q + 1), DType.I64)),
+        ),
+    ]
+    return allocate(lists.buffers, block(*body))
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """The sorted list behind an element that nothing comes before, and room for the next one."""
+
+    best: Buffer
+    place: Buffer
+    next_best: Buffer
+    next_place: Buffer
+    number: Buffer
+    found: Buffer
+    order: _Order
+    kept: int
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        return (
+            *(self.best, self.place, self.next_best, self.next_place),
+            *(self.number, self.found),
+        )
+
+    def is_new(self, value: Value) -> Value:
+        """Whether an element belongs into the list; elements come in the order of their places."""
+        return self.order.before(value, at(self.best, self.kept))
+
+    def if_found(self, then: Stmt) -> Stmt:
+        """The statement where `number` is not 0."""
+        number = cast(at(self.number, 0), _PLACE)
+        return block(
+            Store(self.found, (0,), number),
+            If(compare(Relation.NE, Element(self.found, (0,)), 0), then),
+        )
+
+
+def _ranked(read: _Read, lists: _Lists, place: Index) -> Stmt:
+    """Put one of the first elements where it belongs: after those that are before it."""
+    order, number = lists.order, lists.number
+    own = read(place)
+
+    def counted(t: Index) -> Stmt:
+        other = read(t)
+        is_equal = apply(Fn.NOT, order.before(own, other))
+        is_earlier = apply(Fn.LT, FromIndex(t, _PLACE), FromIndex(place, _PLACE))
+        is_before = apply(Fn.OR, order.before(other, own), apply(Fn.AND, is_equal, is_earlier))
+        return Store(number, (0,), at(number, 0) + cast(is_before, DType.F32))
+
+    rank = 1 + Element(lists.found, (0,))
+    return block(
+        Store(number, (0,), constant(0, DType.F32)),
+        vector("t", lists.kept, counted),
+        Store(lists.found, (0,), cast(at(number, 0), _PLACE)),
+        Store(lists.best, (rank,), own),
+        Store(lists.place, (rank,), FromIndex(place, _PLACE)),
+    )
+
+
+def _block(read: _Read, lists: _Lists, start: Index) -> Stmt:
+    """Pass over a block, or try each of its elements."""
+    number = lists.number
+
+    def tested(lane: Index) -> Stmt:
+        is_new = cast(lists.is_new(read(start + lane)), DType.F32)
+        return Store(number, (0,), apply(Fn.MAX, at(number, 0), is_new))
+
+    return block(
+        Store(number, (0,), constant(0, DType.F32)),
+        vector("l", _BLOCK, tested),
+        lists.if_found(loop("t", _BLOCK, lambda t: _tried(read, lists, start + t))),
+    )
+
+
+def _tried(read: _Read, lists: _Lists, place: Index) -> Stmt:
+    """Insert an element if it belongs into the list."""
+    own = read(place)
+    order = lists.order
+
+    def moved(m: Index) -> Stmt:
+        ahead, here = at(lists.best, m), at(lists.best, m + 1)
+        is_before, was_before = order.before(own, here), order.before(own, ahead)
+
+        def chosen(old: Buffer, new: Value) -> Value:
+            inserted = select(was_before, at(old, m), new)
+            return select(is_before, inserted, at(old, m + 1))
+
+        return block(
+            Store(lists.next_best, (m,), chosen(lists.best, own)),
+            Store(lists.next_place, (m,), chosen(lists.place, FromIndex(place, _PLACE))),
+        )
+
+    def kept(w: Index) -> Stmt:
+        return block(
+            Store(lists.best, (w + 1,), at(lists.next_best, w)),
+            Store(lists.place, (w + 1,), at(lists.next_place, w)),
+        )
+
+    return block(
+        Store(lists.number, (0,), cast(lists.is_new(own), DType.F32)),
+        lists.if_found(block(vector("m", lists.kept, moved), vector("w", lists.kept, kept))),
+    )

@@ -1,0 +1,127 @@
+"""Procedures compute what NumPy does on the host: interpreted, on every back end and target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.unit.codegen.kernels import NATIVE, TARGETS, run
+
+from tensorwright.base import DType, Target
+from tensorwright.build import BACKENDS, LLVM, Backend
+from tensorwright.loop import LoopProgram, Role, interpret
+from tensorwright.ops import TensorType, operator
+from tensorwright.procedures import procedure
+
+RANDOM = np.random.default_rng(7)
+MACHINES = [(backend, NATIVE) for backend in BACKENDS] + [(LLVM, target) for target in TARGETS]
+
+
+def reals(*shape: int) -> NDArray[Any]:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def places(extent: int, *shape: int) -> NDArray[Any]:
+    return RANDOM.integers(-extent, extent, shape)
+
+
+def program_of(
+    name: str, arrays: tuple[NDArray[Any], ...], **attributes: Any
+) -> LoopProgram | None:
+    types = tuple(TensorType(DType.from_numpy(each.dtype), each.shape) for each in arrays)
+    return procedure(name, types, operator(name).complete(attributes))
+
+
+def check(name: str, *arrays: NDArray[Any], **attributes: Any) -> None:
+    """Compare with the host: the interpreter, then machine code of every kind."""
+    host = operator(name).host
+    assert host is not None
+    expected = host(arrays, operator(name).complete(attributes))
+    program = program_of(name, arrays, **attributes)
+    assert program is not None
+    buffers = [each.buffer for each in program.parameters]
+    given = {
+        buffer.name: array.reshape(buffer.extents)
+        for buffer, array in zip(buffers, arrays, strict=False)
+    }
+    outputs = [each.buffer.name for each in program.parameters if each.role is Role.OUTPUT]
+
+    def same(found: Mapping[str, NDArray[Any]], where: str) -> None:
+        for output, array in zip(outputs, expected, strict=True):
+            shaped = found[output].reshape(array.shape)
+            np.testing.assert_allclose(shaped, array, rtol=1e-5, atol=1e-6, err_msg=where)
+
+    same(interpret(program, given), "interpreted")
+    for backend, target in MACHINES:
+        if not backend.supports(target):
+            same(compiled(program, given, target, backend), f"{backend.name} for {target}")
+
+
+def compiled(
+    program: LoopProgram, given: Mapping[str, NDArray[Any]], target: Target, backend: Backend
+) -> Mapping[str, NDArray[Any]]:
+    return run(program, given, target, 2, backend)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize(("k", "axis"), [(1, -1), (5, 0), (9, 1), (70, 1)])
+def test_topk(k: int, axis: int, largest: bool) -> None:
+    x = reals(6, 70, 3)
+    x[0, 5:9, 0], x[1, 3, 1], x[0, 10:30, 2] = -np.inf, np.nan, x[0, 11, 2]
+    x[2, :, 0] = -np.inf if largest else np.inf
+    check("topk", x, k=k, axis=axis, largest=largest)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_topk_of_rows_in_order(order: int) -> None:
+    check("topk", np.arange(100)[::order].astype(np.float32).copy(), k=7)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float64])
+def test_topk_of_types(dtype: type) -> None:
+    x = RANDOM.integers(-3, 4, (3, 90)).astype(dtype)
+    limits = np.iinfo(dtype) if x.dtype.kind == "i" else np.finfo(dtype)
+    x[0, 40], x[1, 50] = limits.min, limits.max
+    check("topk", x, k=9)
+    check("topk", x, k=9, largest=False)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
+def test_scatter_elements(axis: int, reduction: str) -> None:
+    x, shape = reals(5, 7, 19), [4, 6, 18]
+    shape[axis] = 23
+    indices = places(x.shape[axis], *shape)
+    check("scatter_elements", x, indices, reals(*shape), axis=axis, reduction=reduction)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
+def test_scatter_nd(count: int, reduction: str) -> None:
+    x, indices = reals(4, 5, 37), places(4, 3, 6, count)
+    check("scatter_nd", x, indices, reals(3, 6, *x.shape[count:]), reduction=reduction)
+
+
+def test_scatter_of_large_and_of_whole_numbers() -> None:
+    x = np.zeros((3, 5000), np.int32)
+    check("scatter_nd", x, places(3, 9, 1), RANDOM.integers(-9, 9, (9, 5000), np.int32))
+    check("scatter_elements", x, places(5000, 2, 40), np.ones((2, 40), np.int32), axis=1)
+
+
+def test_the_last_of_equal_places_stays() -> None:
+    x, indices = np.zeros((4, 40), np.float32), np.zeros((7, 40), np.int64)
+    check("scatter_elements", x, indices, reals(7, 40), axis=0)
+    check("scatter_nd", x, indices[:, :1], reals(7, 40))
+
+
+def test_what_is_left_to_the_host() -> None:
+    x = reals(2, 300)
+    assert program_of("topk", (x,), k=200) is None
+    assert program_of("topk", (x.astype(np.float16),), k=2) is None
+    assert program_of("topk", (x[:, :0],), k=0) is None
+    nothing = np.zeros((0, 300), np.int64)
+    assert program_of("scatter_elements", (x, nothing, reals(0, 300))) is None
+    assert procedure("unique", (), {}) is None
