@@ -108,6 +108,9 @@ def test_strided_loads_and_stores(target: Target, extent: int, stride: int) -> N
         For(i, extent, VECTOR, Store(z, (i,), Load(x, (place,)))),
     )
     check(program(body, (x,), y, z), target)
+    if stride < 0 and target.has_masks:
+        read = loops((i, extent, VECTOR), body=Store(z, (i,), Load(x, (place,))))
+        assert "gather" not in emit(program(read, (x,), z), target).text
 
 
 @each_target

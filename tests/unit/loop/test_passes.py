@@ -37,6 +37,9 @@ from tensorwright.expr import (
     Var,
     all_of,
     exact_div,
+    maximum,
+    minimum,
+    mod,
     negate,
 )
 from tensorwright.loop import (
@@ -52,6 +55,7 @@ from tensorwright.loop import (
     Store,
     bind_decisions,
     block,
+    cut_at_breakpoints,
     hoist_conditions,
     interpret,
     partition_loops,
@@ -217,6 +221,65 @@ def test_the_first_iteration_of_a_reduction_is_peeled() -> None:
     ]
 
 
+# cut at breakpoints
+
+
+def reading(extent: int, place: Index, kind: ForKind = ForKind.VECTOR) -> LoopProgram:
+    """y[i] = x[place] for i in 0..extent."""
+    y, x = buffer("y", extent), buffer("x", 64)
+    return program(loop(i, extent, Store(y, (i,), Load(x, (place,))), kind), (y,), (x,))
+
+
+def reflected(place: Index, extent: int) -> Index:
+    ahead = mod(place, 2 * (extent - 1))
+    return minimum(ahead, 2 * (extent - 1) - ahead)
+
+
+def test_a_reflected_row_is_three_runs() -> None:
+    nest = reading(70, reflected(i - 3, 64))
+    cut = cut_at_breakpoints(nest)
+    kept(nest, cut)
+    assert rows_of(cut) == [
+        *("for i in 0..3  @vectorize:", "y[i] = x[-i + 3]"),
+        *("for i_1 in 0..64  @vectorize:", "y[i_1 + 3] = x[i_1]"),
+        *("for i_2 in 0..3  @vectorize:", "y[i_2 + 67] = x[-i_2 + 62]"),
+    ]
+
+
+def test_a_loop_around_vectors_is_cut_where_their_lanes_are() -> None:
+    y, x = buffer("y", 64), buffer("x", 64)
+    place = maximum(i * 16 + j - 5, 0)
+    lanes = loop(j, 16, Store(y, (i * 16 + j,), Load(x, (place,))), ForKind.VECTOR)
+    nest = program(loop(i, 4, lanes), (y,), (x,))
+    cut = cut_at_breakpoints(nest)
+    kept(nest, cut)
+    text = str(cut)
+    assert "max" not in text
+    assert text.count("@vectorize") == 3
+    around = program(loop(i, 4, lanes, ForKind.PARALLEL), (y,), (x,))
+    assert "max" in str(cut_at_breakpoints(around))  # threads meet once
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        (minimum(i, 30), ForKind.SERIAL),  # no lanes
+        (i % 4, ForKind.VECTOR),  # the same few elements
+        (i + 32, ForKind.VECTOR),
+    ],
+)
+def test_what_has_no_breakpoint_worth_a_loop(place: Index, kind: ForKind) -> None:
+    nest = reading(32, place, kind)
+    assert cut_at_breakpoints(nest) is nest
+
+
+def test_neither_short_pieces_are_made_nor_too_many() -> None:
+    short = reading(5, minimum(i + 61, 63))
+    assert cut_at_breakpoints(short) is short
+    long = reading(70, reflected(i - 3, 64))
+    assert cut_at_breakpoints(long, max_statements=3) is long
+
+
 # version
 
 
@@ -330,6 +393,7 @@ def test_each_pass_writes_a_numbered_file(tmp_path: Path) -> None:
         run_passes(matmul(14, 3, 5, 4))
     names = sorted(path.name.split("-", 1)[1] for path in tmp_path.iterdir())
     assert names == [
+        "loop-test-breakpoints.txt",
         "loop-test-hoist.txt",
         "loop-test-hoist.txt",  # a second time, at the end
         "loop-test-lowered.txt",

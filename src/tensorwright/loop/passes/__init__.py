@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tensorwright.base import dump, knobs
 from tensorwright.loop.ir import LoopProgram
 from tensorwright.loop.passes.bind import bind_decisions
+from tensorwright.loop.passes.breakpoints import cut_at_breakpoints
 from tensorwright.loop.passes.hoist import hoist_conditions
 from tensorwright.loop.passes.partition import partition_loops
 from tensorwright.loop.passes.simplify import simplify_loops
@@ -21,6 +22,7 @@ __all__ = [
     "PASSES",
     "Pass",
     "bind_decisions",
+    "cut_at_breakpoints",
     "hoist_conditions",
     "partition_loops",
     "run_passes",
@@ -44,11 +46,13 @@ SIMPLIFY = Pass("simplify", simplify_loops)
 HOIST = Pass("hoist", hoist_conditions)
 VERSION = Pass("version", version_guards)
 PARTITION = Pass("partition", partition_loops)
+BREAKPOINTS = Pass("breakpoints", cut_at_breakpoints)
 UNROLL = Pass("unroll", unroll_loops)
 WIDEN = Pass("widen", widen_local_buffers)
 
-PASSES = (SIMPLIFY, HOIST, VERSION, PARTITION, UNROLL, WIDEN)
-DEFAULT_PIPELINE = (SIMPLIFY, HOIST, VERSION, PARTITION, HOIST, WIDEN)  # HOIST: what cuts uncover
+PASSES = (SIMPLIFY, HOIST, VERSION, PARTITION, BREAKPOINTS, UNROLL, WIDEN)
+DEFAULT_PIPELINE = (SIMPLIFY, HOIST, VERSION, PARTITION, BREAKPOINTS, HOIST, WIDEN)
+# HOIST again: what cuts uncover
 
 
 def run_passes(program: LoopProgram, passes: Sequence[Pass] = DEFAULT_PIPELINE) -> LoopProgram:

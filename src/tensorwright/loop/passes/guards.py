@@ -15,9 +15,12 @@ from tensorwright.expr import (
     Select,
     Value,
     ValueExpr,
+    Var,
     children,
     comparisons_of,
     conjuncts,
+    free_vars,
+    terms_of,
 )
 from tensorwright.loop.ir import For, If, Stmt, Store
 from tensorwright.loop.traversal import children_of
@@ -64,3 +67,20 @@ def _selected(value: Value) -> Iterator[Compare]:
         yield from comparisons_of(value.condition)
     for child in children(value):
         yield from _selected(child)
+
+
+def affine_in(gap: Index, var: Var) -> tuple[int, Index] | None:
+    """(a, r) where gap = a*var + r and r does not contain var."""
+    scale = 0
+    rest: Index = 0
+    for monomial, coefficient in terms_of(gap):
+        if monomial == (var,):
+            scale = coefficient
+        else:
+            term: Index = coefficient
+            for atom in monomial:
+                term = term * atom
+            rest = rest + term
+    if scale == 0 or var in free_vars(rest):
+        return None
+    return scale, rest

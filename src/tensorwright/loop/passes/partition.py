@@ -13,13 +13,11 @@ from tensorwright.expr import (
     Var,
     all_of,
     compare,
-    free_vars,
     interval,
     simplify_condition,
-    terms_of,
 )
 from tensorwright.loop.ir import For, If, LoopProgram, Stmt, Store, block
-from tensorwright.loop.passes.guards import gap_of, guards_of
+from tensorwright.loop.passes.guards import affine_in, gap_of, guards_of
 from tensorwright.loop.passes.simplify import simplify_loops, simplify_statement
 from tensorwright.loop.traversal import (
     Namer,
@@ -190,7 +188,7 @@ def _holds(guard: Compare, var: Var, inner: Bounds, extent: int) -> _Piece | Non
     gap = gap_of(guard)
     if gap is None:
         return _unequal(guard.left - guard.right, var, extent)
-    split = _affine_in(gap, var)
+    split = affine_in(gap, var)
     if split is None:
         return None
     scale, rest = split
@@ -214,27 +212,10 @@ def _decided(scale: int, rest: int, extent: int) -> _Piece | None:
 
 def _unequal(gap: Index, var: Var, extent: int) -> _Piece | None:
     """For v == c at the first or the last iteration: all the other ones."""
-    split = _affine_in(gap, var)
+    split = affine_in(gap, var)
     if split is None or not isinstance(split[1], int) or split[1] % split[0]:
         return None
     place = -split[1] // split[0]
     if place == 0 and extent > 1:
         return _Piece(1, extent)
     return _Piece(0, place) if place == extent - 1 and place > 0 else None
-
-
-def _affine_in(gap: Index, var: Var) -> tuple[int, Index] | None:
-    """(a, r) where gap = a*var + r and r does not contain var."""
-    scale = 0
-    rest: Index = 0
-    for monomial, coefficient in terms_of(gap):
-        if monomial == (var,):
-            scale = coefficient
-        else:
-            term: Index = coefficient
-            for atom in monomial:
-                term = term * atom
-            rest = rest + term
-    if scale == 0 or var in free_vars(rest):
-        return None
-    return scale, rest

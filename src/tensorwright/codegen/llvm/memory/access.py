@@ -158,6 +158,8 @@ class Accesses(Indices):
         """Load elements from anywhere, as `load_contiguous`."""
         if place.step == 2 and not self.vector_terms(place) and guard is None and not padded:
             return self._load_every_second(storage, place, depth)
+        if place.step == -1 and not self.vector_terms(place) and guard is None:
+            return self._load_reversed(storage, place, padded, depth)
         addresses = self._addresses(storage, place)
         lanes = self.lanes
         kind = memory_type(storage.dtype, lanes)
@@ -204,6 +206,18 @@ class Accesses(Indices):
         return self.function.emit_at(
             depth,
             f"shufflevector {kind} {halves[0]}, {kind} {halves[1]}, <{lanes} x i32> <{order}>",
+        )
+
+    def _load_reversed(self, storage: Piece, place: Linear, padded: int, depth: int) -> str:
+        """A contiguous load of the elements up to the first lane's, turned round."""
+        count = padded or self.lanes
+        first = Linear(place.const - (count - 1), place.terms, 1)
+        raw = self.load_contiguous(storage, first, None, padded, depth)
+        kind = memory_type(storage.dtype, self.lanes)
+        picked = [max(count - 1 - lane, 0) for lane in range(self.lanes)]
+        order = ", ".join(f"i32 {lane}" for lane in picked)
+        return self.function.emit_at(
+            depth, f"shufflevector {kind} {raw}, {kind} poison, <{self.lanes} x i32> <{order}>"
         )
 
     def store_uniform(self, storage: Piece, place: Linear, value: Val) -> None:
