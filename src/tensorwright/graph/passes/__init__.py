@@ -20,6 +20,7 @@ from tensorwright.graph.passes.constant_sums import sum_constants
 from tensorwright.graph.passes.dead_code import remove_dead_code
 from tensorwright.graph.passes.filter_scales import scale_data_for_filters
 from tensorwright.graph.passes.identities import remove_identities
+from tensorwright.graph.passes.large_pools import separate_large_pools
 from tensorwright.graph.passes.movement import (
     merge_reshapes,
     merge_transposes,
@@ -49,6 +50,7 @@ PASSES: tuple[Pass, ...] = (
     scale_data_for_filters,
     sum_constants,
     fold_pads,
+    separate_large_pools,
     merge_common_subexpressions,
 )
 _MOST_ROUNDS = 100

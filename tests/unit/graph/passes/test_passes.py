@@ -530,3 +530,31 @@ def test_what_moves_no_whole_rows_stays() -> None:
     part = b.add("scatter_elements", x, indices, u, axis=0)
     along = b.add("gather_elements", x, b.add("expand", i, shape=(6, 4)), axis=1)
     becomes(b.finish([part, along]), "expand", "scatter_elements", "expand", "gather_elements")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "attributes"),
+    [
+        ((5, 5), {"pads": (2, 2, 2, 2)}),
+        ((9, 6), {"pads": (1, 0, 4, 3), "strides": (2, 1), "ceil_mode": True}),
+        ((5, 7), {"dilations": (2, 1), "strides": (1, 2)}),
+    ],
+)
+def test_large_windows_are_pooled_one_dimension_after_the_other(
+    kernel: tuple[int, ...], attributes: dict[str, Any]
+) -> None:
+    graph = build(lambda b, x: b.add("max_pool", x, kernel=kernel, **attributes), 2, 3, 17, 19)
+    becomes(graph, "max_pool", "max_pool")
+
+
+def test_windows_of_a_volume_are_pooled_one_dimension_after_the_other() -> None:
+    graph = build(lambda b, x: b.add("max_pool", x, kernel=(5, 5, 5)), 1, 2, 8, 9, 7)
+    becomes(graph, "max_pool", "max_pool", "max_pool")
+
+
+@pytest.mark.parametrize(("kernel", "strides"), [((3, 3), (1, 1)), ((7, 7), (7, 7))])
+def test_windows_that_share_little_are_pooled_at_once(
+    kernel: tuple[int, ...], strides: tuple[int, ...]
+) -> None:
+    graph = build(lambda b, x: b.add("max_pool", x, kernel=kernel, strides=strides), 1, 3, 14, 14)
+    becomes(graph, "max_pool")
