@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorwright.graph.onnx_export.call import ExportCall, ExportRule, ExportTable, OnnxValue
-from tensorwright.graph.onnx_import.counterparts import POOLS, Counterpart
+from tensorwright.graph.onnx_import.counterparts import MAX_POOL, POOLS, Counterpart
 
 
 def _window(call: ExportCall) -> dict[str, OnnxValue]:
@@ -49,6 +49,6 @@ WINDOWS: ExportTable = (
     ("conv", _conv("Conv")),
     ("conv_integer", _conv("ConvInteger")),
     ("conv_transpose", _conv_transpose),
-    *((each.ours, _pool(each)) for each in POOLS),
+    *((each.ours, _pool(each)) for each in (MAX_POOL, *POOLS)),
     ("attention", _attention),
 )

@@ -141,8 +141,8 @@ WITH_NUMBER = (
 )
 
 _CEIL = ("ceil_mode", False)
+MAX_POOL = Counterpart("MaxPool", "max_pool", (_CEIL,))
 POOLS = (
-    Counterpart("MaxPool", "max_pool", (_CEIL,)),
     Counterpart("AveragePool", "average_pool", (_CEIL, ("count_include_pad", False))),
     Counterpart("LpPool", "lp_pool", (_CEIL, ("p", 2))),
 )

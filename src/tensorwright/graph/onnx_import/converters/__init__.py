@@ -4,6 +4,7 @@ from tensorwright.graph.onnx_import.call import Converter
 from tensorwright.graph.onnx_import.converters.attention import ATTENTION
 from tensorwright.graph.onnx_import.converters.convolution import CONVOLUTION
 from tensorwright.graph.onnx_import.converters.elementwise import ELEMENTWISE
+from tensorwright.graph.onnx_import.converters.fourier import FOURIER
 from tensorwright.graph.onnx_import.converters.generation import GENERATION
 from tensorwright.graph.onnx_import.converters.indexing import INDEXING
 from tensorwright.graph.onnx_import.converters.movement import MOVEMENT
@@ -28,6 +29,7 @@ CONVERTERS: dict[str, Converter] = dict(
         *MOVEMENT,
         *INDEXING,
         *GENERATION,
+        *FOURIER,
         *ATTENTION,
         *QUANTIZATION,
         *RESIZING,

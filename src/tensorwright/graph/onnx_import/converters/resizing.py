@@ -1,11 +1,14 @@
-"""Resizing: Upsample 7 and 9, Resize 10, 11, 13, 18 and 19."""
+"""Resizing (Upsample 7 and 9, Resize 10, 11, 13, 18 and 19) and reading between pixels."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from tensorwright.base import DType
-from tensorwright.graph.onnx_import.call import Call, Results, Table
+from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
+from tensorwright.graph.onnx_import.converters.windows import window_of
 
 _COORDINATES = (
     "half_pixel",
@@ -111,4 +114,114 @@ def _grid_sample(call: Call) -> Results:
     return (call.add("cast", sampled, to=given) if is_mixed else sampled,)
 
 
-RESIZING: Table = (("Upsample", _old), ("Resize", _resize), ("GridSample", _grid_sample))
+def _sampled(call: Call, image: Operand, rows: Operand, columns: Operand, padding: str) -> str:
+    """An image (n, c, h, w) read between its pixels, at rows and columns (n, a, b) in pixels."""
+    height, width = call.type_of(image).shape[2:]
+    dtype = call.type_of(image).dtype
+    ends = []
+    for place, extent in ((columns, width), (rows, height)):  # to -1..1 between the outer edges
+        scaled = call.add("mul", place, call.as_array(2 / extent, dtype))
+        ends.append(call.add("add", scaled, call.as_array(1 / extent - 1, dtype)))
+    grid = call.stack(ends, 3)
+    return call.add("grid_sample", image, grid, mode="linear", padding=padding)
+
+
+def _roi_align(call: Call) -> Results:
+    """Bins of regions of images: means of samples; the images stand one below the other."""
+    ratio = call.integer("sampling_ratio", 0)
+    if ratio < 1 or call.text("mode", "avg") != "avg":
+        raise call.unsupported(
+            "it takes maxima, or as many samples as a region is large",
+            "export it with mode avg and a sampling_ratio",
+        )
+    count, channels, height, width = call.shape(0)
+    regions = call.shape(1)[0]
+    dtype = call.type_at(0).dtype
+    bins = (call.integer("output_height", 1), call.integer("output_width", 1))
+    is_shifted = call.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    is_shifted &= call.opset >= 16
+    scale = call.as_array(call.real("spatial_scale", 1.0), dtype)
+    corners: Operand = call.add("mul", call.tensor(1), scale)
+    if is_shifted:
+        corners = call.add("sub", corners, call.as_array(0.5, dtype))
+    places, inside = [], []
+    for axis, (extent, many) in enumerate(zip((height, width), bins, strict=True)):
+        first, last = (call.take(corners, at + 1 - axis, 1) for at in (0, 2))
+        size = call.add("sub", last, first)
+        if not is_shifted:
+            size = call.add("max", size, call.as_array(1, dtype))
+        steps = ((np.arange(many * ratio) + 0.5) / (many * ratio)).astype(dtype.numpy)
+        along = call.add("mul", call.add("unsqueeze", size, axes=(1,)), steps)
+        place = call.add("add", along, call.add("unsqueeze", first, axes=(1,)))
+        least = call.add("greater_or_equal", place, call.as_array(-1, dtype))
+        most = call.add("less_or_equal", place, call.as_array(extent, dtype))
+        inside.append(call.add("cast", call.add("and", least, most), to=dtype))
+        places.append(call.add("clip", place, min=0.0, max=float(extent - 1)))
+    number = call.add("unsqueeze", call.add("cast", call.tensor(2), to=dtype), axes=(1,))
+    below = call.add("mul", number, call.as_array(height, dtype))
+    places[0] = call.add("add", places[0], below)
+    rows, columns = bins[0] * ratio, bins[1] * ratio
+    shape = (regions, rows, columns)
+
+    def spread(part: str, axis: int) -> str:
+        return call.add("expand", call.add("unsqueeze", part, axes=(axis,)), shape=shape)
+
+    grid_shape = (1, regions * rows, columns)
+    at_rows = call.add("reshape", spread(places[0], 2), shape=grid_shape)
+    at_columns = call.add("reshape", spread(places[1], 1), shape=grid_shape)
+    image = call.add("transpose", call.tensor(0), perm=(1, 0, 2, 3))
+    image = call.add("reshape", image, shape=(1, channels, count * height, width))
+    sampled = _sampled(call, image, at_rows, at_columns, "border")
+    weights = call.add("mul", spread(inside[0], 2), spread(inside[1], 1))
+    sampled = call.add("mul", sampled, call.add("reshape", weights, shape=grid_shape))
+    split = (channels, regions, bins[0], ratio, bins[1], ratio)
+    means = call.add("reduce_mean", call.add("reshape", sampled, shape=split), axes=(3, 5))
+    means = call.add("reshape", means, shape=(channels, regions, *bins))
+    return (call.add("transpose", means, perm=(1, 0, 2, 3)),)
+
+
+def _deform_conv(call: Call) -> Results:
+    """A convolution whose taps are read beside their places: sampled, then a product."""
+    shape, weights, offsets = call.shape(0), call.shape(1), call.shape(2)
+    if len(shape) != 4:
+        raise call.unsupported(f"data of {shape} is not an image")
+    count, channels, height, width = shape
+    kernel, slots = weights[2:], offsets[2:]
+    window = window_of(call, kernel)
+    groups = call.integer("offset_group", 1)
+    taps = math.prod(kernel)
+    dtype = call.type_at(0).dtype
+    if offsets[1] != 2 * groups * taps or channels % groups:
+        raise call.unsupported(f"offsets {offsets} do not fit {groups} groups of {kernel}")
+    each = (count * groups, taps, 2, *slots)
+    moved = call.add("reshape", call.tensor(2), shape=each)
+    places = []
+    for axis in range(2):
+        starts = np.arange(slots[axis]) * window.strides[axis] - window.pads[axis]
+        steps = np.arange(kernel[axis]) * window.dilations[axis]
+        own = [1, 1, 1, 1]
+        own[axis], own[2 + axis] = kernel[axis], slots[axis]
+        fixed = np.zeros((*kernel, *slots)) + (steps[:, None] + starts).reshape(own)
+        fixed = fixed.reshape(taps, *slots).astype(dtype.numpy)
+        place = call.add("add", call.take(moved, axis, 2), fixed)
+        places.append(call.add("reshape", place, shape=(count * groups, taps * slots[0], slots[1])))
+    image_shape = (count * groups, channels // groups, height, width)
+    image = call.add("reshape", call.tensor(0), shape=image_shape)
+    sampled = _sampled(call, image, places[0], places[1], "zeros")
+    sampled = call.add("reshape", sampled, shape=(count, groups, channels // groups, taps, *slots))
+    if call.has(4):
+        mask = call.add("reshape", call.tensor(4), shape=(count, groups, 1, taps, *slots))
+        sampled = call.add("mul", sampled, mask)
+    columns = call.add("reshape", sampled, shape=(count, channels * taps, *slots))
+    flat = call.add("reshape", call.tensor(1), shape=(weights[0], weights[1] * taps, 1, 1))
+    inputs = (columns, flat, *((call.tensor(3),) if call.has(3) else ()))
+    return (call.add("conv", *inputs, groups=call.integer("group", 1)),)
+
+
+RESIZING: Table = (
+    ("Upsample", _old),
+    ("Resize", _resize),
+    ("GridSample", _grid_sample),
+    ("RoiAlign", _roi_align),
+    ("DeformConv", _deform_conv),
+)
