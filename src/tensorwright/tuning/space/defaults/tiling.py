@@ -494,11 +494,12 @@ class Tiling:
 
     def _compute_in_band(self, name: str, band: str) -> None:
         self.builder.do(ComputeAt(name, self.stored, band))
+        axes = self.builder.state.stage(name).tensor.axes
+        if not axes or extent_of(axes[-1].extent) < 2:
+            return
         lanes = lanes_for(self.target, self.builder.state.stage(name))
         loops = vector_loops(self.builder, name, lanes)
-        last = self.builder.state.stage(name).tensor.axes[-1]
-        if extent_of(last.extent) >= 2:
-            self.builder.do(Vectorize(name, loops[-1][0]))
+        self.builder.do(Vectorize(name, loops[-1][0]))
 
     def _schedule_anchor(self) -> None:
         anchor = TileAnchor(
