@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from tensorwright.graph.builder import frozen_array
 from tensorwright.graph.graph import Graph, Node
@@ -11,6 +12,7 @@ from tensorwright.graph.passes.rebuild import Copy, rewrite
 from tensorwright.ops import Array
 
 _SMALL_BYTES = 1 << 20
+_WEIGHTS_BYTES = 32 << 20  # of codes that become numbers
 
 
 class FoldedConstants:
@@ -36,7 +38,8 @@ def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[
 
     known   of other graphs
 
-    Not where the result is over a megabyte and much larger than the inputs, as an `expand` may be.
+    Not where the result is over a megabyte and much larger than the inputs, as an `expand` may be;
+    but codes of weights become numbers, unless these are so many that to read them is the work.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
@@ -46,7 +49,9 @@ def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[
             return None
         size = sum(graph.types[name].size_bytes for name in node.outputs)
         if size > _SMALL_BYTES and size > 2 * sum(array.nbytes for array in given):
-            return None
+            count = sum(prod(graph.types[name].shape) for name in node.outputs)
+            if size > _WEIGHTS_BYTES or count > sum(array.size for array in given):
+                return None
         results = run_node(node, given) if known is None else known.results(node, given)
         return tuple(
             copy.builder.constant(array, name)

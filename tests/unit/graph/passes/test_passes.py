@@ -18,6 +18,7 @@ from tensorwright.graph import (
     FoldedConstants,
     Graph,
     GraphBuilder,
+    interpret,
     simplify,
     simplify_with_report,
     verify,
@@ -558,3 +559,48 @@ def test_windows_that_share_little_are_pooled_at_once(
 ) -> None:
     graph = build(lambda b, x: b.add("max_pool", x, kernel=kernel, strides=strides), 1, 3, 14, 14)
     becomes(graph, "max_pool")
+
+
+def fake_quantized(
+    zero: np.ndarray[Any, Any] | None, scale: float = 0.25, other: float | None = None
+) -> Graph:
+    b = GraphBuilder()
+    x = b.input("x", (3, 40))
+    first = b.constant(np.array(scale, np.float32))
+    second = b.constant(np.array(scale if other is None else other, np.float32))
+    zeros = () if zero is None else (b.constant(zero),)
+    wide = b.add("mul", x, b.constant(30 * positive(40)))
+    codes = b.add("quantize_linear", wide, first, *zeros)
+    return b.finish([b.add("dequantize_linear", codes, second, *zeros)])
+
+
+@pytest.mark.parametrize(
+    "zero", [None, np.array(7, np.uint8), np.array([-100], np.int8), np.array(300, np.uint16)]
+)
+def test_what_is_quantised_and_no_longer_so_is_rounded_in_floats(
+    zero: np.ndarray[Any, Any] | None,
+) -> None:
+    graph = fake_quantized(zero)
+    simple = becomes(graph, "mul", "div", "round", "clip", "mul")
+    inputs = {"x": normal(3, 40)}
+    (expected,), (found,) = (interpret(each, inputs).values() for each in (graph, simple))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_codes_that_stay_or_change_their_scale_are_not_rounded_in_floats() -> None:
+    becomes(fake_quantized(None, other=0.5), "mul", "quantize_linear", "dequantize_linear")
+    b = GraphBuilder()
+    x, scales = b.input("x", (3, 4)), b.constant(positive(4))
+    codes = b.add("quantize_linear", x, scales)
+    rounded = b.finish([b.add("dequantize_linear", codes, scales)])
+    becomes(rounded, "quantize_linear", "dequantize_linear")
+
+
+@pytest.mark.parametrize("rows", [512, 4096])
+def test_codes_of_weights_become_numbers_unless_reading_them_is_the_work(rows: int) -> None:
+    b = GraphBuilder()
+    codes = b.constant(RANDOM.integers(-9, 9, (rows, 4096), np.int8))
+    weights = b.add("dequantize_linear", codes, b.constant(np.array(0.5, np.float32)))
+    product = b.finish([b.add("matmul", b.input("x", (1, rows)), weights)])
+    stays = ("dequantize_linear", "matmul") if rows == 4096 else ("matmul",)
+    assert operators(simplify(product)) == [*stays]
