@@ -60,6 +60,7 @@ from tensorwright.graph import (
     check_constants,
     check_memory,
     choose_layouts,
+    compute_halves_in_floats,
     load_onnx,
     partition,
     simplify,
@@ -179,7 +180,7 @@ def import_graph(model: Model, input_shapes: Shapes | None = None) -> Graph:
     """Import and simplify.  Raises: what importing raises."""
     graph = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
     dump("graph", "imported", graph.__str__)
-    return simplify(graph)
+    return simplify(compute_halves_in_floats(graph) if knobs.HALVES_IN_FLOATS.get() else graph)
 
 
 def keep_graph(

@@ -233,6 +233,13 @@ WINOGRAD = Knob(
     lambda: True,
     _boolean,
 )
+HALVES_IN_FLOATS = Knob(
+    "halves_in_floats",
+    "compute networks in f16 and bf16 in f32, and round their outputs alone, not every result",
+    "a yes or no",
+    lambda: True,
+    _boolean,
+)
 C_COMPILER = Knob(
     "c_compiler",
     "the C compiler that builds kernels written in C",
@@ -255,6 +262,7 @@ KNOBS: tuple[Knob[Any], ...] = (
     DEFAULT_SCHEDULE,
     TIME_MODEL,
     WINOGRAD,
+    HALVES_IN_FLOATS,
     C_COMPILER,
 )
 _BY_NAME: dict[str, Knob[Any]] = {knob.name: knob for knob in KNOBS}

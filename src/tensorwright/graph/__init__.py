@@ -33,6 +33,7 @@ from tensorwright.graph.partition import (
 from tensorwright.graph.passes import (
     PASSES,
     FoldedConstants,
+    compute_halves_in_floats,
     simplify,
     simplify_with_report,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "check_constants",
     "check_memory",
     "choose_layouts",
+    "compute_halves_in_floats",
     "conversions",
     "describe_layouts",
     "elide_concats",

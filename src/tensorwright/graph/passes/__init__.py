@@ -19,8 +19,8 @@ from tensorwright.graph.passes.constant_sums import sum_constants
 from tensorwright.graph.passes.dead_code import remove_dead_code
 from tensorwright.graph.passes.exporter_patterns import recognise_mish, round_in_floats
 from tensorwright.graph.passes.filter_scales import scale_data_for_filters
+from tensorwright.graph.passes.halves import compute_halves_in_floats
 from tensorwright.graph.passes.identities import remove_identities
-from tensorwright.graph.passes.large_pools import separate_large_pools
 from tensorwright.graph.passes.movement import (
     merge_reshapes,
     merge_transposes,
@@ -28,7 +28,7 @@ from tensorwright.graph.passes.movement import (
     reshape_joined,
     slice_for_gather,
 )
-from tensorwright.graph.passes.pad_folding import fold_pads
+from tensorwright.graph.passes.windows import fold_pads, separate_large_pools
 from tensorwright.graph.verify import verify
 
 Pass = Callable[[Graph], tuple[Graph, int]]
@@ -112,4 +112,11 @@ def simplify(graph: Graph, known: FoldedConstants | None = None) -> Graph:
     return simplify_with_report(graph, known).graph
 
 
-__all__ = ["PASSES", "FoldedConstants", "Simplification", "simplify", "simplify_with_report"]
+__all__ = [
+    "PASSES",
+    "FoldedConstants",
+    "Simplification",
+    "compute_halves_in_floats",
+    "simplify",
+    "simplify_with_report",
+]

@@ -17,7 +17,7 @@ ALLOWED = {
     "passes/affine.py": {("add", "mul")},  # it merges these two
     "passes/filter_scales.py": {("conv", "conv_transpose"), ("div", "mul")},  # those pass these
     "passes/movement.py": {("gather_elements", "scatter_elements")},  # rows instead of these
-    "passes/pad_folding.py": {("average_pool", "conv")},  # windows that may pad by themselves
+    "passes/windows.py": {("average_pool", "conv")},  # windows that may pad by themselves
 }
 MODULES = sorted(
     path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] not in TRANSLATIONS

@@ -1,0 +1,49 @@
+"""Networks in halves (f16, bf16), computed in f32: no machine that we have code for adds halves."""
+
+from __future__ import annotations
+
+from tensorwright.base import DType
+from tensorwright.graph.builder import GraphBuilder
+from tensorwright.graph.graph import Graph
+from tensorwright.ops import AttributeValue
+
+_HALVES = (DType.F16, DType.BF16)
+_KEEPS_BITS = "bitcast"
+
+
+def compute_halves_in_floats(graph: Graph) -> Graph:
+    """The network with every half an f32; only its inputs and outputs stay as they are.
+
+    Results are rounded once, at the end, not after each operator. A network that looks at the bits
+    of halves stays as it is.
+    """
+    kinds = {type_.dtype for type_ in graph.types.values()}
+    if kinds.isdisjoint(_HALVES) or any(node.operator == _KEEPS_BITS for node in graph.nodes):
+        return graph
+    halves = {name for name, type_ in graph.types.items() if type_.dtype in _HALVES}
+    given = [name for name in graph.inputs if name in halves]
+    asked = [n for n in dict.fromkeys(graph.outputs) if n in halves and n not in given]
+    ends = {*given, *asked}  # these keep their names and types
+    names = {name: f"{name}.f32" if name in ends else name for name in graph.types}
+    builder = GraphBuilder(graph.name)
+    for name in graph.inputs:
+        builder.input(name, graph.types[name].shape, graph.types[name].dtype)
+    for name in given:
+        names[name] = builder.add("cast", name, output=names[name], to=DType.F32)
+    for name, array in graph.constants.items():
+        wide = array.astype(DType.F32.numpy) if name in halves else array
+        names[name] = builder.constant(wide, names[name])
+    for node in graph.nodes:
+        wishes = tuple(names[name] for name in node.outputs)
+        inputs = [names[name] for name in node.inputs]
+        attributes = {key: _wide(value) for key, value in node.attributes}
+        made = builder.apply(node.operator, inputs, wishes, **attributes)
+        names.update(zip(node.outputs, made, strict=True))
+    for name in asked:
+        builder.add("cast", names[name], output=name, to=graph.types[name].dtype)
+    return builder.finish([name if name in ends else names[name] for name in graph.outputs])
+
+
+def _wide(value: AttributeValue) -> AttributeValue:
+    """An attribute: an element type that is a half becomes f32."""
+    return DType.F32 if value in _HALVES else value
