@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from tensorwright.base import InternalError, dump, knobs
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.passes.absorb import absorb_scale, absorb_shift
+from tensorwright.graph.passes.activations import recognise_mish
 from tensorwright.graph.passes.affine import merge_affine
 from tensorwright.graph.passes.batch_norm import lower_batch_norm
+from tensorwright.graph.passes.codes import multiply_codes_in_floats, round_in_floats
 from tensorwright.graph.passes.common_subexpressions import merge_common_subexpressions
 from tensorwright.graph.passes.constant_folding import FoldedConstants, fold_constants
 from tensorwright.graph.passes.constant_sums import sum_constants
-from tensorwright.graph.passes.dead_code import remove_dead_code
-from tensorwright.graph.passes.exporter_patterns import recognise_mish, round_in_floats
 from tensorwright.graph.passes.filter_scales import scale_data_for_filters
 from tensorwright.graph.passes.halves import compute_halves_in_floats
-from tensorwright.graph.passes.identities import remove_identities
+from tensorwright.graph.passes.identities import remove_dead_code, remove_identities
 from tensorwright.graph.passes.movement import (
     merge_reshapes,
     merge_transposes,
@@ -44,6 +44,7 @@ PASSES: tuple[Pass, ...] = (
     reshape_joined,
     recognise_mish,
     round_in_floats,
+    multiply_codes_in_floats,
     lower_batch_norm,
     merge_affine,
     absorb_scale,

@@ -24,7 +24,7 @@ from tensorwright.graph import (
     verify,
 )
 from tensorwright.graph.builder import frozen_array
-from tensorwright.graph.passes.dead_code import remove_dead_code
+from tensorwright.graph.passes.identities import remove_dead_code
 from tensorwright.ops import infer_types
 from tensorwright.zoo import build as build_network
 

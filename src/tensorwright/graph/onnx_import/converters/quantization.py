@@ -88,9 +88,11 @@ def _dequantize(call: Call) -> Results:
     return (y if target is DType.F32 else call.add("cast", y, to=target),)
 
 
-def _requantized(call: Call, product: str, scales: tuple[int, int], target: int) -> Results:
-    """An i32 product times its two scales, quantised with the scale and zero point from `target`
-    on.
+def _requantized(
+    call: Call, product: str, scales: tuple[int, int], target: int, bias: Operand | None = None
+) -> Results:
+    """An i32 product and bias times two scales, quantised with the scale and zero point from
+    `target` on.
     """
     first, second = (call.add("cast", call.tensor(at), to=DType.F32) for at in scales)
     rank = len(call.builder.shape_of(product))
@@ -98,6 +100,8 @@ def _requantized(call: Call, product: str, scales: tuple[int, int], target: int)
         column = (call.shape(scales[1])[0], *(1,) * (rank - 2))
         second = call.add("reshape", second, shape=column)
     y = call.add("cast", product, to=DType.F32)
+    if bias is not None:
+        y = call.add("add", y, call.add("cast", bias, to=DType.F32))
     y = call.add("mul", y, call.add("mul", first, second))
     scale = call.add("cast", call.tensor(target), to=DType.F32)
     return (call.add("quantize_linear", y, scale, call.tensor(target + 1)),)
@@ -117,10 +121,11 @@ def _qlinear_conv(call: Call) -> Results:
     window = window_of(call, kernel)
     inputs = tuple(call.tensor(at) for at in (0, 3, 2, 5))
     product = convolve(call, "conv_integer", inputs, window)
+    bias: Operand | None = None
     if call.has(8):
         column = (call.shape(8)[0], *(1,) * len(kernel))
-        product = call.add("add", product, call.add("reshape", call.tensor(8), shape=column))
-    return _requantized(call, product, (1, 4), 6)
+        bias = call.add("reshape", call.tensor(8), shape=column)
+    return _requantized(call, product, (1, 4), 6, bias)
 
 
 QUANTIZATION: Table = (

@@ -78,6 +78,6 @@ def _cost(feeding: Compute) -> int:
     """How many multiply-adds take as long as an element of what feeds a product."""
     if not is_cheap(feeding.body):
         return _DEAR
-    last = feeding.axes[-1].var
-    is_across = any(stride_along(load, last) not in (0, 1) for load in loads_of(feeding.body))
+    loads = loads_of(feeding.body) if feeding.axes else ()
+    is_across = any(stride_along(load, feeding.axes[-1].var) not in (0, 1) for load in loads)
     return _ACROSS if is_across else 1

@@ -42,6 +42,8 @@ def _is_large(stage: Stage, rows: int) -> bool:
     tensor = stage.tensor
     if prod(extent_of(axis.extent) for axis in tensor.axes[rows:-1]) > _MOST_ELEMENTS:
         return True
+    if not tensor.axes:
+        return False
     last = tensor.axes[-1]  # of one element where rows are folded, as those of a softmax are
     is_scalar = last.extent != 1 and not is_contiguous(tensor, last)
     return is_scalar and points(tensor) > MIN_PARALLEL_POINTS

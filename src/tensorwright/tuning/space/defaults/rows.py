@@ -160,7 +160,7 @@ def _turn_operands(builder: SketchBuilder, target: Target) -> tuple[str, ...]:
     for stage in builder.state.stages:
         lanes = lanes_for(target, stage)
         turned: list[str] = []  # for all loads of this stage
-        is_wanted = is_product(stage) or (stage.tensor.axes and stage.tensor.reduction is None)
+        is_wanted = stage.tensor.axes and (is_product(stage) or stage.tensor.reduction is None)
         for load in loads_of(stage.tensor.body) if is_wanted else ():
             order = _order_along(load, stage.tensor.axes[-1], lanes)
             others = [a for a in stage.tensor.axes if not reads_along(load, a.var)]
@@ -178,14 +178,14 @@ def _has_packed_lanes(state: ScheduleState, stage: Stage, target: Target) -> boo
     """Whether a product has vectors along its last axis once its constants are packed, and only
     then: they are read across their rows, as the weights of most dense layers are.
     """
-    last = stage.tensor.axes[-1]
-    if not is_product(stage) or extent_of(last.extent) < lanes_for(target, stage):
+    axes = stage.tensor.axes
+    if not is_product(stage) or not axes or extent_of(axes[-1].extent) < lanes_for(target, stage):
         return False
     packable = packable_constants(state, stage.name)
     across = [
         load.source.name
         for load in loads_of(stage.tensor.body)
-        if stride_along(load, last.var) not in (0, 1)
+        if stride_along(load, axes[-1].var) not in (0, 1)
     ]
     return bool(across) and all(name in packable for name in across)
 

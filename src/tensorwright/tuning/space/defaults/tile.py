@@ -156,7 +156,8 @@ def _gathers_each_row(state: ScheduleState, anchor: Stage, target: Target) -> bo
 def _is_gathered(state: ScheduleState, name: str) -> bool:
     """Whether a stage computes the places that it reads from, one by one."""
     tensor = state.stage(name).tensor
-    return any(stride_along(load, tensor.axes[-1].var) is None for load in loads_of(tensor.body))
+    loads = loads_of(tensor.body) if tensor.axes else ()
+    return any(stride_along(load, tensor.axes[-1].var) is None for load in loads)
 
 
 def _streams_constants(state: ScheduleState, anchor: Stage, target: Target) -> bool:

@@ -230,7 +230,9 @@ class _Stages:
             readers = {reader.name for reader in builder.state.readers(feeding)}
             if readers and readers <= inside:
                 self.do(ComputeAt(feeding, host, loop))
-                self.do(Vectorize(feeding, builder.state.stage(feeding).tensor.axes[-1].name))
+                axes = builder.state.stage(feeding).tensor.axes
+                if axes:
+                    self.do(Vectorize(feeding, axes[-1].name))
                 inside.add(feeding)
             else:
                 spread(builder, feeding, self.case.target, feeding)

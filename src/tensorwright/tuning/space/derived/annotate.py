@@ -110,9 +110,9 @@ class _Annotation:
             if place is None:
                 return False
             self.builder.do(ComputeAt(name, *place))
-            last = self.builder.state.stage(name).tensor.axes[-1]
-            if extent_of(last.extent) >= 2:
-                self.builder.do(Vectorize(name, last.name))
+            axes = self.builder.state.stage(name).tensor.axes
+            if axes and extent_of(axes[-1].extent) >= 2:
+                self.builder.do(Vectorize(name, axes[-1].name))
         return True
 
     def _place(self, name: str) -> tuple[str, str] | None:

@@ -12,7 +12,7 @@ from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_network, check_schedule, weights, workloads
 from tests.unit.tuning.helpers import workload_of
 
-from tensorwright.base import DType, ScheduleError, Target
+from tensorwright.base import ScheduleError, Target
 from tensorwright.expr import compute, index_tensors_of, placeholder, reduce_axis, sum_over
 from tensorwright.graph import Graph, GraphBuilder, Layout, choose_layouts, partition, simplify
 from tensorwright.schedule import (
@@ -612,19 +612,3 @@ def test_rows_that_do_not_divide_a_group_are_shifted_inside_it(
     (rows,) = (s for s in splits if s.loop == "oc_i")
     assert rows.tail is Tail.SHIFT
     assert rows.factors[0] > 2
-
-
-def dynamically_quantized() -> Graph:
-    """Codes by a scale that the network computes: their zero point is one number, read by all."""
-    b = GraphBuilder("codes")
-    x, low, scale = b.input("x", (1, 8, 20, 20)), b.input("low", ()), b.input("scale", ())
-    zero = b.add("round", b.add("clip", b.add("div", low, scale), min=0.0, max=255.0))
-    codes = b.add("add", b.add("round", b.add("div", x, scale)), zero)
-    codes = b.add("cast", b.add("clip", codes, min=0.0, max=255.0), to=DType.U8)
-    w = b.constant((weights(16, 8, 7, 7) * 100).astype(np.int8))
-    sums = b.add("conv_integer", codes, w, b.add("cast", zero, to=DType.U8), pads=(3, 3, 3, 3))
-    return b.finish([b.add("relu", b.add("mul", b.add("cast", sums, to=DType.F32), scale))])
-
-
-def test_a_single_number_is_computed_in_a_band() -> None:
-    check_network(dynamically_quantized())
