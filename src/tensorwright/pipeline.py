@@ -62,6 +62,7 @@ from tensorwright.graph import (
     choose_layouts,
     compute_halves_in_floats,
     load_onnx,
+    lower_codes,
     partition,
     simplify,
 )
@@ -172,7 +173,8 @@ def prepare(
 def cut(graph: Graph, target: Target, threads: int | None = None) -> Partition:
     """As `prepare`, for a network that is imported and simplified."""
     pricing = open_pricing(target, threads)
-    laid_out = choose_layouts(graph, target, pricing)
+    lowered = lower_codes(graph, target)
+    laid_out = choose_layouts(graph if lowered is graph else simplify(lowered), target, pricing)
     return check_memory(partition(laid_out, pricing=pricing))
 
 

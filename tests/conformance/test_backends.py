@@ -164,6 +164,26 @@ def test_casts(backend: Backend, kind: ForKind) -> None:
     check(source_program, NATIVE, arrays=arrays, tolerance=1e-2, backend=backend)
 
 
+BEYOND = (0.5, -0.5, 1.9, -1.9, 127.5, 128, -128.9, -129, 255.9, 256, 32767.5, 65536, 2147483520)
+FAR_BEYOND = (2147483648, 4294967296, 9.2e18, 9.3e18, 1.9e19, 1e30, np.inf)
+
+
+@pytest.mark.parametrize("kind", [SERIAL, VECTOR])
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64], ids=str)
+def test_floats_beyond_a_range_give_its_end(backend: Backend, dtype: DType, kind: ForKind) -> None:
+    values = np.array([*BEYOND, *FAR_BEYOND, *(-x for x in FAR_BEYOND), np.nan], dtype.numpy)
+    x = buffer("x", len(values), dtype=dtype)
+    outputs = [buffer(f"y_{each}", len(values), dtype=each) for each in INTEGERS]
+    stores = [Store(y, (i,), Cast(Load(x, (i,)), y.dtype)) for y in outputs]
+    source = program(For(i, len(values), kind, block(*stores)), (x,), *outputs)
+    found = run(source, {"x": values}, NATIVE, 1, backend)
+    for y in outputs:
+        ends = int(y.dtype.lowest), int(y.dtype.highest)
+        for value, number in zip(values, found[y.name], strict=True):
+            finite = 0 if np.isnan(value) else max(min(value, 1e25), -1e25)
+            assert int(number) == max(min(int(finite), ends[1]), ends[0]), (value, y.dtype)
+
+
 def test_extremes_keep_nan(backend: Backend) -> None:
     values = np.array([1.0, np.nan, -np.inf, np.inf] * 5 + [0.5], np.float32)
     arrays = {"x0": values, "x1": values[::-1].copy()}

@@ -62,6 +62,7 @@ ROOMS = {
     "tuning.features": "source loops sets feature_set",
     "tuning.models": "protocol training settings losses embedding trees session_model",
     "tuning.space": "knobs sketch axes defaults derived templates space",
+    "tuning.space.defaults": "tile_sizes tiling winograd",
     "tuning.space.templates": "values applied configuration template product space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
     "tuning.strategies": "strategy population selection variation "

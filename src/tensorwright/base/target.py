@@ -127,6 +127,11 @@ class CpuTarget:
         """
         return self.arch != "x86-64" or "avx512f" in self.features
 
+    @property
+    def adds_byte_products(self) -> bool:
+        """Whether one instruction multiplies four pairs of bytes for each lane and adds them up."""
+        return {"avx512f", "avx512vnni"} <= set(self.features)
+
     def lanes(self, dtype: DType) -> int:
         """How many elements of the type one vector register holds."""
         return self.vector_bytes // dtype.size_bytes

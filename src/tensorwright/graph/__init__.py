@@ -34,6 +34,7 @@ from tensorwright.graph.passes import (
     PASSES,
     FoldedConstants,
     compute_halves_in_floats,
+    lower_codes,
     simplify,
     simplify_with_report,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "layout_cost",
     "load_onnx",
     "load_text",
+    "lower_codes",
     "operator_of",
     "parse",
     "partition",

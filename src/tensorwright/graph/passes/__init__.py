@@ -14,7 +14,7 @@ from tensorwright.graph.passes.absorb import absorb_scale, absorb_shift
 from tensorwright.graph.passes.activations import recognise_mish
 from tensorwright.graph.passes.affine import merge_affine
 from tensorwright.graph.passes.batch_norm import lower_batch_norm
-from tensorwright.graph.passes.codes import multiply_codes_in_floats, round_in_floats
+from tensorwright.graph.passes.codes import lower_codes, multiply_codes, round_in_floats
 from tensorwright.graph.passes.common_subexpressions import merge_common_subexpressions
 from tensorwright.graph.passes.constant_folding import FoldedConstants, fold_constants
 from tensorwright.graph.passes.constant_sums import sum_constants
@@ -36,6 +36,7 @@ Pass = Callable[[Graph], tuple[Graph, int]]
 PASSES: tuple[Pass, ...] = (
     remove_dead_code,
     remove_identities,
+    multiply_codes,
     fold_constants,
     merge_reshapes,
     merge_transposes,
@@ -44,7 +45,6 @@ PASSES: tuple[Pass, ...] = (
     reshape_joined,
     recognise_mish,
     round_in_floats,
-    multiply_codes_in_floats,
     lower_batch_norm,
     merge_affine,
     absorb_scale,
@@ -118,6 +118,7 @@ __all__ = [
     "FoldedConstants",
     "Simplification",
     "compute_halves_in_floats",
+    "lower_codes",
     "simplify",
     "simplify_with_report",
 ]

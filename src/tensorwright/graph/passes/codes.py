@@ -1,4 +1,4 @@
-"""Codes of quantised networks: what is done with them is done in floats, where that is exact."""
+"""Codes of quantised networks: multiplied as bytes where a target can, else all done in floats."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from math import prod
 
 import numpy as np
 
-from tensorwright.base import DType
+from tensorwright.base import DType, Target
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.passes.rebuild import Copy, rewrite
 from tensorwright.ops import Array
 
-_EXACT = 1 << 24  # whole numbers up to this one are floats
-_MOST_CODE = 255
+_BYTES = (DType.U8, DType.I8)
+_MATRIX = 2  # dimensions
+_FOLDED, _LANES = 4, 16  # rows and columns of weights that an instruction takes
 _PRODUCTS = {"conv_integer": "conv", "matmul_integer": "matmul"}
 
 
@@ -49,13 +50,82 @@ def round_in_floats(graph: Graph) -> tuple[Graph, int]:
     return rewrite(graph, rule)
 
 
-def multiply_codes_in_floats(graph: Graph) -> tuple[Graph, int]:
-    """Products of bytes that become floats afterwards are sums of floats.
+def multiply_codes(graph: Graph) -> tuple[Graph, int]:
+    """Numbers that come from codes are multiplied as codes, and scaled afterwards.
 
-    Rewrite:  cast(conv_integer(x, w, a, b), f32)    ->    conv(f32(x) - f32(a), f32(w - b))
-    Floats are multiplied and added as fast as integers are, or faster. Requires: the weights are
-    constant, and so small that every sum of their products with codes is a float.
+    Rewrite:  matmul(dequantize(a, s, z), dequantize(w, t))
+                  ->  f32(matmul_integer(a, w, z)) * (s * t)
+    So too gemm. Requires: bytes; a has one scale and one zero point; w is a constant matrix with a
+    scale for all or for each column, and codes around 0. `lower_codes` says how these are
+    multiplied.
     """
+
+    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        is_gemm = node.operator == "gemm"
+        if not is_gemm and node.operator != "matmul":
+            return None
+        attributes = node.attribute_map
+        if is_gemm and (attributes["alpha"], attributes["beta"], attributes["trans_a"]) != (
+            1,
+            1,
+            0,
+        ):
+            return None
+        data, factor = (copy.producer(name) for name in node.inputs[:2])
+        weights = _weights(copy, factor, is_turned=bool(is_gemm and attributes["trans_b"]))
+        if data is None or weights is None or not _is_of_bytes(copy, data):
+            return None
+        codes, scales = weights
+        wish = node.outputs[0]
+        inputs = (data.inputs[0], copy.hold(codes, f"{wish}.weights"), *data.inputs[2:])
+        (sums,) = copy.emit("matmul_integer", inputs, (copy.free(f"{wish}.sums"),))
+        (floats,) = copy.emit("cast", (sums,), (copy.free(f"{wish}.f32"),), to=DType.F32)
+        scale = _number(copy, data.inputs[1], f"{wish}.scale")
+        held = copy.hold(scales, f"{wish}.scales")
+        (both,) = copy.emit("mul", (scale, held), (copy.free(f"{wish}.both"),))
+        if len(node.inputs) < 3:
+            return copy.emit("mul", (floats, both), node.outputs)
+        (scaled,) = copy.emit("mul", (floats, both), (copy.free(f"{wish}.scaled"),))
+        return copy.emit("add", (scaled, node.inputs[2]), node.outputs)
+
+    return rewrite(graph, rule)
+
+
+def _weights(copy: Copy, node: Node | None, *, is_turned: bool) -> tuple[Array, Array] | None:
+    """Codes (i8) of a constant matrix whose last dimension is columns, and their scales."""
+    if node is None or node.operator != "dequantize_linear":
+        return None
+    codes, scales, *zeros = (copy.constant(name) for name in node.inputs)
+    if codes is None or scales is None or codes.ndim != _MATRIX or codes.dtype != np.int8:
+        return None
+    if any(zero is None or zero.any() for zero in zeros) or scales.dtype != np.float32:
+        return None
+    columns = 0 if is_turned else 1
+    if scales.size != 1 and int(node.attribute_map["axis"]) % _MATRIX != columns:  # type: ignore[arg-type]
+        return None
+    return np.ascontiguousarray(codes.T if is_turned else codes), scales.reshape(-1)
+
+
+def _is_of_bytes(copy: Copy, node: Node) -> bool:
+    """Whether bytes become f32 by one scale and one zero point."""
+    if node.operator != "dequantize_linear":
+        return False
+    kinds = [copy.type_of(name) for name in node.inputs]
+    has_one = all(prod(kind.shape) == 1 for kind in kinds[1:])
+    return has_one and kinds[0].dtype in _BYTES and kinds[1].dtype is DType.F32
+
+
+def lower_codes(graph: Graph, target: Target) -> Graph:
+    """Say how codes are multiplied on a target: as bytes where it has an instruction for that and
+    the shape is one for it; else as floats, which every machine multiplies as fast as integers or
+    faster.
+
+    Rewrite:  f32(matmul_integer(x, w, z))    ->    f32(matmul_integer(x, w) - z * sum of w)
+              f32(conv_integer(x, w, z, v))   ->    conv(f32(x) - f32(z), f32(w - v))
+    Sums that are no float exactly are rounded, as sums of floats are.
+    """
+    if all(node.operator not in _PRODUCTS for node in graph.nodes):
+        return graph
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
         if node.operator != "cast" or node.attribute_map["to"] is not DType.F32:
@@ -63,34 +133,78 @@ def multiply_codes_in_floats(graph: Graph) -> tuple[Graph, int]:
         made = copy.producer(node.inputs[0])
         if made is None or made.operator not in _PRODUCTS or not copy.only_use(node.inputs[0]):
             return None
-        has_one_zero = all(prod(copy.type_of(name).shape) == 1 for name in made.inputs[2:3])
-        weights = _exact_weights(copy, made)
-        if weights is None or not has_one_zero:
+        weights = _weights_less_zero(copy, made)
+        if weights is None or any(prod(copy.type_of(n).shape) != 1 for n in made.inputs[2:3]):
             return None
-        data = _codes_less_zero(copy, made, f"{node.outputs[0]}.codes")
-        held = copy.hold(weights, f"{made.inputs[1]}.f32")
+        wish = node.outputs[0]
+        data = _unsigned(copy, made, wish) if _suits_instruction(copy, made, target) else None
+        if data is not None:
+            return _multiply_bytes(copy, data, made.inputs[1], node.outputs)
+        floats = _codes_less_zero(copy, made, f"{wish}.codes")
+        held = copy.hold(weights.astype(np.float32), f"{made.inputs[1]}.f32")
         operator = _PRODUCTS[made.operator]
-        return copy.emit(operator, (data, held), node.outputs, **made.attribute_map)
+        return copy.emit(operator, (floats, held), node.outputs, **made.attribute_map)
 
-    return rewrite(graph, rule)
+    lowered, count = rewrite(graph, rule)
+    return lowered if count else graph
 
 
-def _exact_weights(copy: Copy, node: Node) -> Array | None:
-    """The weights of a product less their zero points, in f32; None where sums may be rounded."""
+def _suits_instruction(copy: Copy, node: Node, target: Target) -> bool:
     codes = copy.constant(node.inputs[1])
-    zero = copy.constant(node.inputs[3]) if len(node.inputs) > 3 else np.zeros((), np.int64)
+    zeros = [copy.constant(name) for name in node.inputs[3:]]
+    if node.operator != "matmul_integer" or not target.adds_byte_products or codes is None:
+        return False
+    if codes.ndim != _MATRIX or codes.dtype != np.int8 or any(z is None or z.any() for z in zeros):
+        return False
+    is_whole = codes.shape[0] % _FOLDED == 0 and codes.shape[1] % _LANES == 0
+    return is_whole and len(copy.type_of(node.inputs[0]).shape) >= _MATRIX
+
+
+def _unsigned(copy: Copy, node: Node, wish: str) -> tuple[str, ...] | None:
+    """The data of a product as u8, and its zero point if it has one; signed codes that are made
+    here are made unsigned, others are not.
+    """
+    data, zeros = node.inputs[0], node.inputs[2:3]
+    if copy.type_of(data).dtype is DType.U8:
+        return (data, *zeros)
+    made, zero = copy.producer(data), copy.constant(zeros[0]) if zeros else None
+    if made is None or zero is None or made.operator != "quantize_linear":
+        return None
+    if len(made.inputs) < 3 or not _are_equal(copy, made.inputs[2:], zeros):
+        return None
+    shifted = copy.hold((zero.astype(np.int16) + 128).astype(np.uint8), f"{wish}.zero")
+    inputs, wishes = (*made.inputs[:2], shifted), (copy.free(f"{wish}.bytes"),)
+    (unsigned,) = copy.emit("quantize_linear", inputs, wishes, axis=made.attribute_map["axis"])
+    return unsigned, shifted
+
+
+def _multiply_bytes(
+    copy: Copy, data: tuple[str, ...], weights: str, outputs: Sequence[str]
+) -> Sequence[str]:
+    """The product without zero point, and what that adds to each column taken off."""
+    wish = outputs[0]
+    (sums,) = copy.emit("matmul_integer", (data[0], weights), (copy.free(f"{wish}.sums"),))
+    codes = copy.constant(weights)
+    if len(data) > 1 and codes is not None:
+        columns = copy.hold(codes.sum(0, np.int32), f"{wish}.columns")
+        (number,) = copy.emit("reshape", data[1:], (copy.free(f"{wish}.zero"),), shape=())
+        (whole,) = copy.emit("cast", (number,), (copy.free(f"{wish}.i32"),), to=DType.I32)
+        (more,) = copy.emit("mul", (whole, columns), (copy.free(f"{wish}.more"),))
+        (sums,) = copy.emit("sub", (sums, more), (copy.free(f"{wish}.less"),))
+    return copy.emit("cast", (sums,), outputs, to=DType.F32)
+
+
+def _weights_less_zero(copy: Copy, node: Node) -> Array | None:
+    """The weights of a product less their zero points; None where they are no constant."""
+    codes = copy.constant(node.inputs[1])
+    zero = copy.constant(node.inputs[3]) if len(node.inputs) > 3 else np.zeros((), np.int32)
     if codes is None or zero is None:
         return None
-    is_convolution = node.operator == "conv_integer"
-    shift = zero.astype(np.int64)
-    if is_convolution and shift.size > 1:
+    shift = zero.astype(np.int32)
+    if node.operator == "conv_integer" and shift.size > 1:
         shift = shift.reshape(-1, *(1,) * (codes.ndim - 1))
-    weights = codes.astype(np.int64) - shift
-    summed = tuple(range(1, codes.ndim)) if is_convolution else max(codes.ndim - 2, 0)
-    if not weights.size or abs(weights).sum(axis=summed).max() * _MOST_CODE >= _EXACT:
-        return None
-    floats: Array = weights.astype(np.float32)
-    return floats
+    weights: Array = codes.astype(np.int32) - shift
+    return weights
 
 
 def _codes_less_zero(copy: Copy, node: Node, wish: str) -> str:

@@ -16,7 +16,14 @@ import numpy as np
 
 from tensorwright.base import Target, TensorwrightError, knobs, override, without_collection
 from tensorwright.expr import Tensor, topological_order
-from tensorwright.schedule import ScheduleState, Trace, Workload, format_trace, state_of
+from tensorwright.schedule import (
+    ScheduleState,
+    Tensorize,
+    Trace,
+    Workload,
+    format_trace,
+    state_of,
+)
 from tensorwright.tuning.models import Machine
 from tensorwright.tuning.selection.candidates import Candidates, Effort, Ranked
 from tensorwright.tuning.selection.choice_cache import choice_cache, choice_key, pack, unpack
@@ -155,6 +162,8 @@ class Predictor:
         by_rule = next(sketches)
         rule = by_rule.bound(by_rule.defaults)
         usual = tuple(sorted(by_rule.defaults.items()))
+        if any(isinstance(step, Tensorize) for step in rule):  # the model knows no instructions
+            return Chosen(rule, None, None, is_by_rule=True, decisions=usual)
         candidates = self._candidates(state)
         other = self._by_algorithm(workload, rule, candidates)
         if other is not None:

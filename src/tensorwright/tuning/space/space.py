@@ -9,6 +9,7 @@ from operator import attrgetter
 
 from tensorwright.base import ScheduleError, Target, without_collection
 from tensorwright.schedule import ScheduleState, Trace
+from tensorwright.tuning.space.defaults.byte_products import byte_product_sketches
 from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
 from tensorwright.tuning.space.defaults.rows import row_sketches
 from tensorwright.tuning.space.defaults.tile import tile_sketches
@@ -17,7 +18,7 @@ from tensorwright.tuning.space.derived.sketches import derived_sketches
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space, distinct
 from tensorwright.tuning.space.templates.space import template_sketches
 
-RULES = (tile_sketches, row_sketches, pointwise_sketches)
+RULES = (byte_product_sketches, tile_sketches, row_sketches, pointwise_sketches)
 ALGORITHM_RULES = (winograd_sketches,)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.targets import AVX2, AVX512
 
-from tensorwright.base import DType
-from tensorwright.graph import Graph, GraphBuilder, interpret, simplify, verify
+from tensorwright.base import DType, Target
+from tensorwright.graph import Graph, GraphBuilder, interpret, lower_codes, simplify, verify
 
 RANDOM = np.random.default_rng(3)
+VNNI = replace(AVX512, features=(*AVX512.features, "avx512vnni"))
 X = RANDOM.integers(0, 256, (2, 8, 6, 6)).astype(np.uint8)
 ROWS = RANDOM.integers(0, 256, (5, 200)).astype(np.uint8)
 
@@ -35,10 +38,18 @@ def product(weights: NDArray[Any], zeros: tuple[NDArray[Any], ...] = ()) -> Grap
     return b.finish([b.add("cast", sums, to=DType.F32)])
 
 
+def lowered(graph: Graph, target: Target = AVX2) -> Graph:
+    return verify(simplify(lower_codes(simplify(graph), target)))
+
+
+def operators(graph: Graph) -> list[str]:
+    return [node.operator for node in graph.nodes]
+
+
 def becomes_floats(graph: Graph, x: NDArray[Any]) -> None:
     """No integer is left but those given, and the numbers are the same."""
-    simple = verify(simplify(graph))
-    assert {node.operator for node in simple.nodes} <= {"cast", "sub", "conv", "matmul", "reshape"}
+    simple = lowered(graph)
+    assert {*operators(simple)} <= {"cast", "sub", "conv", "matmul", "reshape"}
     (expected,), (found,) = (interpret(each, {"x": x}).values() for each in (graph, simple))
     np.testing.assert_array_equal(found, expected)
 
@@ -64,20 +75,13 @@ def test_products(zeros: tuple[NDArray[Any], ...]) -> None:
     becomes_floats(product(bytes_of(200, 7), zeros), ROWS)
 
 
-def test_sums_that_floats_would_round_stay_integers() -> None:
-    operators = [n.operator for n in simplify(product(np.full((600, 4), 127, np.int8))).nodes]
-    assert operators == ["matmul_integer", "cast"]
-
-
 def test_sums_that_are_read_as_integers_stay_so() -> None:
-    assert "conv_integer" in [n.operator for n in simplify(convolution((), uses=2)).nodes]
+    assert "conv_integer" in operators(lowered(convolution((), uses=2)))
 
 
 def test_a_zero_point_for_each_row_stays() -> None:
     zeros = (RANDOM.integers(0, 9, 5).astype(np.uint8),)
-    assert "matmul_integer" in [
-        n.operator for n in simplify(product(bytes_of(200, 4), zeros)).nodes
-    ]
+    assert "matmul_integer" in operators(lowered(product(bytes_of(200, 4), zeros)))
 
 
 @pytest.mark.parametrize("zero", [(), (np.array(30, np.uint8),)])
@@ -88,8 +92,63 @@ def test_codes_that_are_only_multiplied_are_not_made(zero: tuple[NDArray[Any], .
     codes = b.add("quantize_linear", x, scale, *zeros)
     sums = b.add("matmul_integer", codes, b.constant(bytes_of(200, 7)), *zeros)
     graph = b.finish([b.add("cast", sums, to=DType.F32)])
-    simple = verify(simplify(graph))
+    simple = lowered(graph)
     assert {kind.dtype for kind in simple.types.values()} == {DType.F32}
     rows = {"x": RANDOM.standard_normal((5, 200)).astype(np.float32)}
     (expected,), (found,) = (interpret(each, rows).values() for each in (graph, simple))
     np.testing.assert_array_equal(found, expected)
+
+
+def from_codes(operator: str, scales: NDArray[Any], **attributes: Any) -> Graph:
+    """A product of numbers that come from codes, as exporters of quantised networks write it."""
+    b = GraphBuilder()
+    scale, zero = b.constant(np.array(0.02, np.float32)), b.constant(np.array(30, np.uint8))
+    codes = b.add("quantize_linear", b.input("x", (5, 64)), scale, zero)
+    x = b.add("dequantize_linear", codes, scale, zero)
+    is_turned = bool(attributes.get("trans_b"))
+    weights = b.constant(bytes_of(32, 64) if is_turned else bytes_of(64, 32))
+    axis = 0 if is_turned else 1
+    w = b.add("dequantize_linear", weights, b.constant(scales), axis=axis)
+    bias = (b.constant(RANDOM.standard_normal(32).astype(np.float32)),) if attributes else ()
+    return b.finish([b.add(operator, x, w, *bias, **attributes)])
+
+
+@pytest.mark.parametrize("target", [AVX2, VNNI])
+@pytest.mark.parametrize(
+    ("operator", "attributes"),
+    [("matmul", {}), ("gemm", {"trans_b": True}), ("gemm", {"beta": 1.0})],
+)
+@pytest.mark.parametrize("scales", [0.01, RANDOM.uniform(0.01, 0.02, 32)])
+def test_numbers_that_come_from_codes_are_multiplied_as_codes(
+    operator: str, attributes: dict[str, Any], scales: Any, target: Target
+) -> None:
+    graph = from_codes(operator, np.asarray(scales, np.float32), **attributes)
+    assert "matmul_integer" in operators(simplify(graph))
+    simple = lowered(graph, target)
+    assert ("matmul_integer" in operators(simple)) == (target is VNNI)
+    rows = {"x": RANDOM.standard_normal((5, 64)).astype(np.float32)}
+    (expected,), (found,) = (interpret(each, rows).values() for each in (graph, simple))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("zero", [np.array(-5, np.int8), np.array(120, np.uint8)])
+def test_signed_codes_become_unsigned_for_the_instruction(zero: NDArray[Any]) -> None:
+    b = GraphBuilder()
+    scale, point = b.constant(np.array(0.02, np.float32)), b.constant(zero)
+    codes = b.add("quantize_linear", b.input("x", (5, 64)), scale, point)
+    sums = b.add("matmul_integer", codes, b.constant(bytes_of(64, 32)), point)
+    graph = b.finish([b.add("cast", sums, to=DType.F32)])
+    simple = lowered(graph, VNNI)
+    (product_node,) = (node for node in simple.nodes if node.operator == "matmul_integer")
+    assert simple.types[product_node.inputs[0]].dtype is DType.U8
+    assert len(product_node.inputs) == 2
+    rows = {"x": RANDOM.standard_normal((5, 64)).astype(np.float32)}
+    (expected,), (found,) = (interpret(each, rows).values() for each in (graph, simple))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("shape", [(66, 32), (64, 20)])
+def test_shapes_that_the_instruction_does_not_take_are_multiplied_as_floats(
+    shape: tuple[int, int],
+) -> None:
+    assert "matmul" in operators(lowered(product(bytes_of(*shape)), VNNI))

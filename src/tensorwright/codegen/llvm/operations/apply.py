@@ -7,11 +7,13 @@ traps for any operand, so both sides of a select may be computed.
 
 from __future__ import annotations
 
+import numpy as np
+
 from tensorwright.base import DType, UnsupportedError
 from tensorwright.codegen.llvm.operations.float_rules import FLOAT_RULES
 from tensorwright.codegen.llvm.operations.int_rules import INT_RULES
 from tensorwright.codegen.llvm.operations.lanewise import Lanewise
-from tensorwright.codegen.llvm.text.literals import Val, mangled, register_element, register_type
+from tensorwright.codegen.llvm.text.literals import Val, register_type
 from tensorwright.expr import Fn
 
 _INTRINSICS = {
@@ -82,14 +84,7 @@ class Operations(Lanewise):
             return self._resized_float(value, dtype)
         old, new = register_type(source, value.lanes), register_type(dtype, value.lanes)
         if source.is_float:
-            name = "llvm.fptosi.sat" if dtype.is_signed else "llvm.fptoui.sat"
-            ends = (
-                f"{mangled(register_element(dtype), value.lanes)}."
-                f"{mangled(register_element(source), value.lanes)}"
-            )
-            return Val(
-                self.function.call(f"{name}.{ends}", new, (old, value.name)), dtype, value.lanes
-            )
+            return self._saturated(value, dtype)
         if dtype.is_float:
             cast = "sitofp" if source.is_int and source.is_signed else "uitofp"
         elif source is not DType.BOOL and dtype.size_bytes == source.size_bytes:
@@ -100,6 +95,28 @@ class Operations(Lanewise):
             cast = "sext" if source.is_int and source.is_signed else "zext"
         result = self.emit(f"{cast} {old} {value.name} to {new}", dtype, value)
         return self.rounded(result)
+
+    def _saturated(self, value: Val, dtype: DType) -> Val:
+        """A float as the nearest integer of a type, NaN as 0: of vectors LLVM's own saturating
+        conversions are done lane by lane.
+        """
+        held = np.float64 if value.dtype is DType.F64 else np.float32
+        low, end = float(dtype.lowest), held(dtype.highest)
+        is_rounded_up = int(end) > dtype.highest
+        top = float(np.nextafter(end, held(0))) if is_rounded_up else float(end)
+        least, most = self.constant(low, value), self.constant(top, value)
+        inside = self.choose(self.test("ogt", value, least), value, least)
+        inside = self.choose(self.test("olt", inside, most), inside, most)
+        is_short = dtype.size_bytes < DType.I32.size_bytes
+        kind = DType.I32 if is_short else dtype
+        cast = "fptosi" if kind.is_signed else "fptoui"
+        old, new = (register_type(each, value.lanes) for each in (value.dtype, kind))
+        result = self.emit(f"{cast} {old} {inside.name} to {new}", kind, inside)
+        if is_rounded_up:
+            beyond = self.test("oge", value, self.constant(float(end), value))
+            result = self.choose(beyond, self.constant(dtype.highest, result), result)
+        result = self.choose(self.test("ord", value, value), result, self.constant(0, result))
+        return self.convert(result, dtype) if is_short else result
 
     def _compared(self, fn: Fn, a: Val, b: Val) -> Val:
         if a.dtype.is_float:

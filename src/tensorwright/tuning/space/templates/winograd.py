@@ -1,15 +1,19 @@
 """Convolutions of 3 x 3 taps by Winograd's algorithm; the steps are those of the default rule.
 
 Knobs   tile_size, place   outputs of a tile along each direction, and where stages are computed
-        and those of `defaults/winograd_stages.py`
+        and those of `defaults/winograd/stages.py`
 """
 
 from __future__ import annotations
 
 from tensorwright.base import Target
 from tensorwright.schedule import ScheduleState
-from tensorwright.tuning.space.defaults.winograd import WAYS, schedule_winograd, winograd_anchor
-from tensorwright.tuning.space.defaults.winograd_axes import Place
+from tensorwright.tuning.space.defaults.winograd import (
+    WAYS,
+    Place,
+    schedule_winograd,
+    winograd_anchor,
+)
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.templates.configuration import Configuration
 from tensorwright.tuning.space.templates.template import Template

@@ -15,8 +15,8 @@ from tensorwright.schedule import (
     Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import block_along, extent_of, points
-from tensorwright.tuning.space.defaults.winograd_axes import Case, Place
-from tensorwright.tuning.space.defaults.winograd_sizes import Sizes, choose_sizes
+from tensorwright.tuning.space.defaults.winograd.axes import Case, Place
+from tensorwright.tuning.space.defaults.winograd.sizes import Sizes, choose_sizes
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import parallelise, spread
 

@@ -9,7 +9,7 @@ from tensorwright.expr import Index, Tensor
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile
-from tensorwright.tuning.space.defaults.winograd_axes import Case, Place
+from tensorwright.tuning.space.defaults.winograd.axes import Case, Place
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import accumulators
 

@@ -29,9 +29,9 @@ from tensorwright.schedule import (
     find_convolution,
 )
 from tensorwright.tuning.space.axes.accesses import extent_of, group_size, lanes_for, points
-from tensorwright.tuning.space.defaults.winograd_axes import Case, Place, find_axes
-from tensorwright.tuning.space.defaults.winograd_sizes import weight_bytes
-from tensorwright.tuning.space.defaults.winograd_stages import schedule_stages
+from tensorwright.tuning.space.defaults.winograd.axes import Case, Place, find_axes
+from tensorwright.tuning.space.defaults.winograd.sizes import weight_bytes
+from tensorwright.tuning.space.defaults.winograd.stages import schedule_stages
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise
 

@@ -1,0 +1,11 @@
+"""Convolutions of 3x3 taps by Winograd's algorithm. Read `rule.py` first."""
+
+from tensorwright.tuning.space.defaults.winograd.axes import Place
+from tensorwright.tuning.space.defaults.winograd.rule import (
+    WAYS,
+    schedule_winograd,
+    winograd_anchor,
+    winograd_sketches,
+)
+
+__all__ = ["WAYS", "Place", "schedule_winograd", "winograd_anchor", "winograd_sketches"]

@@ -1,0 +1,114 @@
+"""The rule for products of bytes: when it applies, and that its schedules compute what they should.
+
+Where the processor has no such instruction, the loops that it stands for run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.targets import AVX2, AVX512, native_target
+from tests.unit.tuning.compiled import Case, check_schedule, workloads
+
+from tensorwright.base import DType
+from tensorwright.graph import Graph, GraphBuilder
+from tensorwright.pipeline import choose_untuned
+from tensorwright.schedule import ScheduleState, Tensorize, format_trace, state_of
+from tensorwright.tuning.space import default_trace, rule_sketches
+
+pytestmark = pytest.mark.target
+
+RANDOM = np.random.default_rng(4)
+VNNI = replace(AVX512, features=(*AVX512.features, "avx512vnni"))
+TARGET = native_target()
+
+
+def codes(*shape: int) -> NDArray[np.int8]:
+    return RANDOM.integers(-127, 128, shape).astype(np.int8)
+
+
+def product(
+    shape: tuple[int, ...], columns: int, *, moves: bool = False, makes_codes: bool = False
+) -> Graph:
+    """Rows of bytes by a constant matrix, scaled; their results moved, their codes made, or not."""
+    b = GraphBuilder("bytes")
+    if makes_codes:
+        scale = b.constant(np.array(0.03, np.float32))
+        x = b.add("quantize_linear", b.input("x", shape), scale)
+    else:
+        x = b.input("x", shape, DType.U8)
+    sums = b.add("matmul_integer", x, b.constant(codes(shape[-1], columns)))
+    scales = b.constant(RANDOM.uniform(0.01, 0.02, columns).astype(np.float32))
+    y = b.add("relu", b.add("mul", b.add("cast", sums, to=DType.F32), scales))
+    if moves:
+        heads = b.add("reshape", y, shape=(shape[-2], 4, columns // 4))
+        y = b.add("transpose", heads, perm=(1, 2, 0))
+    return b.finish([y])
+
+
+def only(graph: Graph) -> Case:
+    (case,) = workloads(graph, TARGET)
+    return case
+
+
+def state(graph: Graph) -> ScheduleState:
+    return state_of(only(graph)[0])
+
+
+CASES: dict[str, tuple[tuple[Any, ...], dict[str, bool]]] = {
+    "rows that divide": (((24, 64), 64), {}),
+    "rows that do not": (((29, 32), 48), {}),
+    "one row": (((1, 128), 32), {}),
+    "few terms": (((9, 4), 16), {}),
+    "a batch": (((3, 10, 36), 80), {}),
+    "moved results": (((12, 64), 64), {"moves": True}),
+    "codes made before": (((20, 64), 32), {"makes_codes": True}),
+    "many columns": (((8, 64), 1024), {}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_instruction_does_the_work(name: str) -> None:
+    given, how = CASES[name]
+    case = only(product(*given, **how))
+    (sketch,) = rule_sketches(state_of(case[0]), VNNI)
+    assert sketch.name == "products of bytes"
+    generator = np.random.default_rng(0)
+    rows = [[int(generator.integers(len(c.values))) for c in sketch.choices] for _ in range(20)]
+    others = [sketch.decisions_of(tuple(row)) for row in rows]
+    valid = [each for each in others if sketch.is_valid(each)][:3]
+    for decisions in (sketch.defaults, *valid):
+        trace = sketch.bound(decisions)
+        assert any(isinstance(step, Tensorize) for step in trace)
+        check_schedule(case, format_trace(trace), TARGET)
+
+
+def test_it_is_chosen_without_asking_the_model() -> None:
+    (workload, _) = only(product((24, 64), 64))
+    chosen = choose_untuned(workload, VNNI, 2)
+    assert chosen.trace == default_trace(state_of(workload), VNNI)
+
+
+def is_tensorized(graph: Graph) -> bool:
+    return any(isinstance(step, Tensorize) for step in default_trace(state(graph), VNNI))
+
+
+@pytest.mark.parametrize("given", [((8, 66), 32), ((8, 64), 40)])
+def test_terms_and_columns_that_the_instruction_does_not_take(given: Any) -> None:
+    assert not is_tensorized(product(*given))
+
+
+def test_weights_that_are_computed_are_not_packed() -> None:
+    b = GraphBuilder("computed")
+    x, w = b.input("x", (8, 64), DType.U8), b.input("w", (64, 32), DType.I8)
+    assert not is_tensorized(b.finish([b.add("matmul_integer", x, w)]))
+
+
+def test_other_targets_have_other_rules() -> None:
+    for target in (AVX2, AVX512):
+        trace = default_trace(state(product((24, 64), 64)), target)
+        assert not any(isinstance(step, Tensorize) for step in trace)
