@@ -53,9 +53,9 @@ def scatter_elements(types: tuple[TensorType, ...], attributes: Attributes) -> L
         whole = asked.shape[dim]
 
         def part(i: Index) -> Stmt:
-            at_ = slice_ * width + i
-            body = nest({**place, dim: at_}, inner, slice_)
-            return body if whole % width == 0 else If(at_ < whole, body)
+            here = slice_ * width + i
+            body = nest({**place, dim: here}, inner, slice_)
+            return body if whole % width == 0 else If(here < whole, body)
 
         return loop(f"i{dim}", width, part)
 

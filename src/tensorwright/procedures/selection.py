@@ -54,19 +54,30 @@ def topk(types: tuple[TensorType, ...], attributes: Attributes) -> LoopProgram |
     source = Buffer("x", (outer, count, inner), x.dtype)
     values = Buffer("values", (outer, kept, inner), x.dtype)
     indices = Buffer("indices", (outer, kept, inner), DType.I64)
-    order = _Order(x.dtype, is_largest=bool_of(attributes, "largest"))
+    lists = _Lists.of(_Order(x.dtype, is_largest=bool_of(attributes, "largest")), kept)
+    line = local("line", x.dtype, count)
 
     def row(number: Index) -> Stmt:
         before, behind = number // inner, number % inner
+
+        def read(place: Index) -> Load:
+            return at(source, before, place, behind)
+
         if inner == 1:
-            read: _Read = lambda place: at(source, before, place, behind)  # noqa: E731
-            return _row(read, count, kept, order, values, indices, (before, behind))
-        line = local("line", x.dtype, count)
-        copied = loop("c", count, lambda c: Store(line, (c,), at(source, before, c, behind)))
-        listed = _row(
-            lambda place: at(line, place), count, kept, order, values, indices, (before, behind)
-        )
-        return allocate((line,), block(copied, listed))
+            listed, own = _listed(lists, count, read), lists.buffers
+        else:  # of a row that lies apart a copy is read
+            copied = loop("c", count, lambda c: Store(line, (c,), read(c)))
+            listed = block(copied, _listed(lists, count, lambda place: at(line, place)))
+            own = (line, *lists.buffers)
+
+        def stored(n: Index) -> Stmt:
+            place = cast(at(lists.place, n + 1), DType.I64)
+            return block(
+                Store(values, (before, n, behind), at(lists.best, n + 1)),
+                Store(indices, (before, n, behind), place),
+            )
+
+        return allocate(own, block(listed, loop("n", kept, stored)))
 
     body = parallel("r", outer * inner, row)
     return program("topk", (source,), (values, indices), body)
@@ -99,49 +110,6 @@ class _Order:
         return constant(math.nan if self.dtype.is_float else self.dtype.highest, self.dtype)
 
 
-def _row(
-    read: _Read,
-    count: int,
-    kept: int,
-    order: _Order,
-    values: Buffer,
-    indices: Buffer,
-    row: tuple[Index, Index],
-) -> Stmt:
-    """One row of `count` elements: the list begins as its first elements, sorted by rank."""
-    lists = _Lists(
-        local("best", order.dtype, kept + 1),
-        local("place", _PLACE, kept + 1),
-        local("next_best", order.dtype, kept),
-        local("next_place", _PLACE, kept),
-        local("number", DType.F32, 1),
-        local("found", _PLACE, 1),
-        order,
-        kept,
-    )
-    before, behind = row
-    body = [
-        Store(lists.best, (0,), order.first),
-        Store(lists.place, (0,), constant(0, _PLACE)),
-        loop("j", kept, lambda j: _ranked(read, lists, j)),
-    ]
-    blocks, rest = divmod(count - kept, _BLOCK)
-    if blocks:
-        body.append(loop("b", blocks, lambda b: _block(read, lists, kept + b * _BLOCK)))
-    if rest:
-        start = count - rest
-        body.append(loop("e", rest, lambda e: _tried(read, lists, start + e)))
-    body += [
-        loop("o", kept, lambda o: Store(values, (before, o, behind), at(lists.best, o + 1))),
-        loop(
-            "q",
-            kept,
-            lambda q: Store(indices, (before, q, behind), cast(at(lists.place, q + 1), DType.I64)),
-        ),
-    ]
-    return allocate(lists.buffers, block(*body))
-
-
 @dataclass(frozen=True, slots=True)
 class _Lists:
     """The sorted list behind an element that nothing comes before, and room for the next one."""
@@ -154,6 +122,20 @@ class _Lists:
     found: Buffer
     order: _Order
     kept: int
+
+    @classmethod
+    def of(cls, order: _Order, kept: int) -> _Lists:
+        """Lists of so many elements."""
+        return cls(
+            local("best", order.dtype, kept + 1),
+            local("place", _PLACE, kept + 1),
+            local("next_best", order.dtype, kept),
+            local("next_place", _PLACE, kept),
+            local("number", DType.F32, 1),
+            local("found", _PLACE, 1),
+            order,
+            kept,
+        )
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
@@ -173,6 +155,22 @@ class _Lists:
             Store(self.found, (0,), number),
             If(compare(Relation.NE, Element(self.found, (0,)), 0), then),
         )
+
+
+def _listed(lists: _Lists, count: int, read: _Read) -> Stmt:
+    """The list of a row of `count` elements: it begins as its first elements, sorted by rank."""
+    kept = lists.kept
+    body = [
+        Store(lists.best, (0,), lists.order.first),
+        Store(lists.place, (0,), constant(0, _PLACE)),
+        loop("j", kept, lambda j: _ranked(read, lists, j)),
+    ]
+    blocks, rest = divmod(count - kept, _BLOCK)
+    if blocks:
+        body.append(loop("b", blocks, lambda b: _block(read, lists, kept + b * _BLOCK)))
+    if rest:
+        body.append(loop("e", rest, lambda e: _tried(read, lists, count - rest + e)))
+    return block(*body)
 
 
 def _ranked(read: _Read, lists: _Lists, place: Index) -> Stmt:
