@@ -254,7 +254,11 @@ class _Import:
         )
 
     def fold(self, call: Call, converter: Converter) -> Results | None:
-        """Compute a node whose inputs are all known, where that is little work."""
+        """Compute a node whose inputs are all known, where that is little work; codes of weights
+        stay, since products may be of them.
+        """
+        if call.operator == "DequantizeLinear" and call.rank(0) > 1:
+            return None
         if call.operator == "CastLike":  # of its second input it reads the type alone
             like: Operand = np.zeros(0, call.type_at(1).dtype.numpy)
             call = replace(call, operands=(call.operand(0), like))

@@ -15,7 +15,7 @@ from tensorwright.ops import Array
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
 _FOLDED, _LANES = 4, 16  # rows and columns of weights that an instruction takes
-_PRODUCTS = {"conv_integer": "conv", "matmul_integer": "matmul"}
+_PRODUCTS = {"conv_integer": "conv", "matmul_integer": "matmul"}  # and those of floats
 
 
 def round_in_floats(graph: Graph) -> tuple[Graph, int]:
@@ -55,55 +55,67 @@ def multiply_codes(graph: Graph) -> tuple[Graph, int]:
 
     Rewrite:  matmul(dequantize(a, s, z), dequantize(w, t))
                   ->  f32(matmul_integer(a, w, z)) * (s * t)
-    So too gemm. Requires: bytes; a has one scale and one zero point; w is a constant matrix with a
-    scale for all or for each column, and codes around 0. `lower_codes` says how these are
-    multiplied.
+    So too gemm, and convolutions of single pixels (of larger windows Winograd's algorithm makes as
+    much). Requires: bytes; a has one scale and one zero point; w is constant, with a scale for all
+    or for each column, and codes around 0. `lower_codes` says how these are multiplied.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        is_gemm = node.operator == "gemm"
-        if not is_gemm and node.operator != "matmul":
+        product = _product_of(copy, node)
+        if product is None:
             return None
-        attributes = node.attribute_map
-        if is_gemm and (attributes["alpha"], attributes["beta"], attributes["trans_a"]) != (
-            1,
-            1,
-            0,
-        ):
-            return None
-        data, factor = (copy.producer(name) for name in node.inputs[:2])
-        weights = _weights(copy, factor, is_turned=bool(is_gemm and attributes["trans_b"]))
-        if data is None or weights is None or not _is_of_bytes(copy, data):
-            return None
-        codes, scales = weights
+        data, codes, scales = product
+        is_convolution = node.operator == "conv"
+        operator = "conv_integer" if is_convolution else "matmul_integer"
+        given = node.attribute_map if is_convolution else {}
         wish = node.outputs[0]
         inputs = (data.inputs[0], copy.hold(codes, f"{wish}.weights"), *data.inputs[2:])
-        (sums,) = copy.emit("matmul_integer", inputs, (copy.free(f"{wish}.sums"),))
+        (sums,) = copy.emit(operator, inputs, (copy.free(f"{wish}.sums"),), **given)
         (floats,) = copy.emit("cast", (sums,), (copy.free(f"{wish}.f32"),), to=DType.F32)
+        column = (-1, *(1,) * (codes.ndim - 2)) if is_convolution else (-1,)
         scale = _number(copy, data.inputs[1], f"{wish}.scale")
-        held = copy.hold(scales, f"{wish}.scales")
+        held = copy.hold(scales.reshape(column), f"{wish}.scales")
         (both,) = copy.emit("mul", (scale, held), (copy.free(f"{wish}.both"),))
         if len(node.inputs) < 3:
             return copy.emit("mul", (floats, both), node.outputs)
         (scaled,) = copy.emit("mul", (floats, both), (copy.free(f"{wish}.scaled"),))
-        return copy.emit("add", (scaled, node.inputs[2]), node.outputs)
+        bias = node.inputs[2]
+        if is_convolution:
+            shape = (copy.type_of(bias).shape[0], *column[1:])
+            (bias,) = copy.emit("reshape", (bias,), (copy.free(f"{wish}.bias"),), shape=shape)
+        return copy.emit("add", (scaled, bias), node.outputs)
 
     return rewrite(graph, rule)
 
 
-def _weights(copy: Copy, node: Node | None, *, is_turned: bool) -> tuple[Array, Array] | None:
-    """Codes (i8) of a constant matrix whose last dimension is columns, and their scales."""
-    if node is None or node.operator != "dequantize_linear":
+def _product_of(copy: Copy, node: Node) -> tuple[Node, Array, Array] | None:
+    """What makes the data of a product, the codes (i8) of its weights as they are multiplied, and
+    their scales.
+    """
+    if node.operator not in _PRODUCTS.values() and node.operator != "gemm":
         return None
-    codes, scales, *zeros = (copy.constant(name) for name in node.inputs)
-    if codes is None or scales is None or codes.ndim != _MATRIX or codes.dtype != np.int8:
+    data, made = (copy.producer(name) for name in node.inputs[:2])
+    if data is None or made is None or not _is_of_bytes(copy, data):
         return None
-    if any(zero is None or zero.any() for zero in zeros) or scales.dtype != np.float32:
+    attributes = node.attribute_map
+    factors = [attributes.get(name, 1) for name in ("alpha", "beta", "groups")]
+    if factors != [1, 1, 1] or attributes.get("trans_a", False):
         return None
-    columns = 0 if is_turned else 1
-    if scales.size != 1 and int(node.attribute_map["axis"]) % _MATRIX != columns:  # type: ignore[arg-type]
+    if made.operator != "dequantize_linear" or len(made.inputs) > 3:
         return None
-    return np.ascontiguousarray(codes.T if is_turned else codes), scales.reshape(-1)
+    codes, scales, *zeros = (copy.constant(name) for name in made.inputs)
+    if codes is None or scales is None or codes.dtype != np.int8 or scales.dtype != np.float32:
+        return None
+    if any(zero is None or zero.any() for zero in zeros):
+        return None
+    is_convolution, is_turned = node.operator == "conv", bool(attributes.get("trans_b", False))
+    if prod(codes.shape[2:]) != 1 or (not is_convolution and codes.ndim != _MATRIX):
+        return None
+    columns = 0 if is_convolution or is_turned else 1
+    axis = made.attribute_map["axis"]
+    if scales.size != 1 and int(axis) % codes.ndim != columns:  # type: ignore[arg-type]
+        return None
+    return data, np.ascontiguousarray(codes.T) if is_turned else codes, scales
 
 
 def _is_of_bytes(copy: Copy, node: Node) -> bool:
@@ -139,7 +151,7 @@ def lower_codes(graph: Graph, target: Target) -> Graph:
         wish = node.outputs[0]
         data = _unsigned(copy, made, wish) if _suits_instruction(copy, made, target) else None
         if data is not None:
-            return _multiply_bytes(copy, data, made.inputs[1], node.outputs)
+            return _multiply_bytes(copy, data, made, node.outputs)
         floats = _codes_less_zero(copy, made, f"{wish}.codes")
         held = copy.hold(weights.astype(np.float32), f"{made.inputs[1]}.f32")
         operator = _PRODUCTS[made.operator]
@@ -150,14 +162,19 @@ def lower_codes(graph: Graph, target: Target) -> Graph:
 
 
 def _suits_instruction(copy: Copy, node: Node, target: Target) -> bool:
+    """Whether weights are a matrix of whole vectors (or pixels of whole blocks) around 0."""
     codes = copy.constant(node.inputs[1])
     zeros = [copy.constant(name) for name in node.inputs[3:]]
-    if node.operator != "matmul_integer" or not target.adds_byte_products or codes is None:
+    if not target.adds_byte_products or codes is None or codes.dtype != np.int8:
         return False
-    if codes.ndim != _MATRIX or codes.dtype != np.int8 or any(z is None or z.any() for z in zeros):
+    if any(zero is None or zero.any() for zero in zeros) or prod(codes.shape[2:]) != 1:
         return False
-    is_whole = codes.shape[0] % _FOLDED == 0 and codes.shape[1] % _LANES == 0
-    return is_whole and len(copy.type_of(node.inputs[0]).shape) >= _MATRIX
+    if node.operator == "matmul_integer":
+        rank = len(copy.type_of(node.inputs[0]).shape)
+        is_whole = codes.shape[0] % _FOLDED == 0 and codes.shape[-1] % _LANES == 0
+        return codes.ndim == _MATRIX and rank >= _MATRIX and is_whole
+    is_plain = node.attribute_map["groups"] == 1 and not any(node.ints("pads"))
+    return is_plain and codes.shape[0] % _LANES == 0 and codes.shape[1] % _LANES == 0
 
 
 def _unsigned(copy: Copy, node: Node, wish: str) -> tuple[str, ...] | None:
@@ -179,14 +196,19 @@ def _unsigned(copy: Copy, node: Node, wish: str) -> tuple[str, ...] | None:
 
 
 def _multiply_bytes(
-    copy: Copy, data: tuple[str, ...], weights: str, outputs: Sequence[str]
+    copy: Copy, data: tuple[str, ...], made: Node, outputs: Sequence[str]
 ) -> Sequence[str]:
     """The product without zero point, and what that adds to each column taken off."""
-    wish = outputs[0]
-    (sums,) = copy.emit("matmul_integer", (data[0], weights), (copy.free(f"{wish}.sums"),))
+    wish, weights = outputs[0], made.inputs[1]
+    inputs, wishes = (data[0], weights), (copy.free(f"{wish}.sums"),)
+    (sums,) = copy.emit(made.operator, inputs, wishes, **made.attribute_map)
     codes = copy.constant(weights)
     if len(data) > 1 and codes is not None:
-        columns = copy.hold(codes.sum(0, np.int32), f"{wish}.columns")
+        if made.operator == "conv_integer":
+            totals = codes.sum(1, np.int32)
+        else:
+            totals = codes.sum(0, np.int32)
+        columns = copy.hold(totals, f"{wish}.columns")
         (number,) = copy.emit("reshape", data[1:], (copy.free(f"{wish}.zero"),), shape=())
         (whole,) = copy.emit("cast", (number,), (copy.free(f"{wish}.i32"),), to=DType.I32)
         (more,) = copy.emit("mul", (whole, columns), (copy.free(f"{wish}.more"),))

@@ -5,16 +5,33 @@
         dot4: 4 bytes of a row, times 4 bytes of each of 16 columns
       what follows the product, for the tile
 
-The weights are packed so that the four rows of 16 columns lie side by side.
+Rows are those of a matrix, or pixels whose channels lie in blocks; then the blocks of the result
+are more columns. The weights are packed so that the four rows of 16 columns lie side by side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
 
 from tensorwright.base import DType, Target
-from tensorwright.expr import Apply, Cast, Compute, Fn, Load, Value, loads_of
+from tensorwright.expr import (
+    Apply,
+    Axis,
+    Cast,
+    Compute,
+    Fn,
+    Load,
+    Range,
+    Value,
+    Var,
+    free_vars,
+    loads_of,
+    simplify,
+    substitute,
+    terms_of,
+)
 from tensorwright.schedule import (
     AtRoot,
     CacheWrite,
@@ -29,7 +46,7 @@ from tensorwright.schedule import (
     Unroll,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.accesses import extent_of, points, stride_along
+from tensorwright.tuning.space.axes.accesses import extent_of, points, reads_along
 from tensorwright.tuning.space.defaults.tile_sizes import row_sizes
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise, parallelise, spread
@@ -52,37 +69,70 @@ def byte_product_sketches(state: ScheduleState, target: Target) -> Iterator[Sket
     if not target.adds_byte_products or len(products) != 1 or len(state.outputs) != 1:
         return
     (product,) = products
-    operands = _operands(state, product)
-    if operands is None:
+    found = _operands(state, product)
+    if found is None:
         return
     builder = SketchBuilder(state)
-    data, weights = operands
-    inline_elementwise(builder, keep=frozenset((data.source.name,)))
+    inline_elementwise(builder, keep=frozenset((found.data.source.name,)))
     stored = _stored(builder, product.name)
     name = product.name if stored != product.name else CacheWrite(product.name).cached
     for stage in builder.state.stages:
         if stage.name not in (name, stored) and isinstance(stage.placement, AtRoot):
             spread(builder, stage.name, target, stage.name)
-    _tile(builder, name, stored, data, weights.source.name)
+    _tile(builder, name, stored, found)
     yield builder.sketch("products of bytes")
 
 
-def _operands(state: ScheduleState, product: Stage) -> tuple[Load, Load] | None:
-    """The data and the weights, if four neighbours of each row of the data are folded at a time,
-    and sixteen columns of the weights.
+@dataclass(frozen=True, slots=True)
+class _Operands:
+    """The data, of which four neighbours along `folded` are read at a time, and the weights.
+
+    row, blocks   positions of the axis of rows, and of that of blocks of columns (None: no blocks)
     """
+
+    data: Load
+    weights: Load
+    folded: Axis
+    row: int
+    blocks: int | None
+
+
+def _operands(state: ScheduleState, product: Stage) -> _Operands | None:
     tensor = product.tensor
-    if len(tensor.reduce_axes) != 1 or len(tensor.axes) < 2 or tensor.dtype is not DType.I32:
-        return None
-    folded, last = tensor.reduce_axes[0], tensor.axes[-1]
     loads = _factors(tensor.body)
-    if extent_of(folded.extent) % FOLDED or extent_of(last.extent) % LANES or loads is None:
+    if loads is None or len(tensor.axes) < 2 or tensor.dtype is not DType.I32:
         return None
     data, weights = loads
-    is_data = stride_along(data, folded.var) == 1 and stride_along(data, last.var) == 0
-    is_weights = stride_along(weights, last.var) == 1 and weights.source.name in state.constants
-    over_rows = any(stride_along(weights, axis.var) != 0 for axis in tensor.axes[:-1])
-    return (data, weights) if is_data and is_weights and not over_rows else None
+    last = tensor.axes[-1]
+    folded = [axis for axis in tensor.reduce_axes if _is_run(data, axis)]
+    if len(folded) != 1 or extent_of(last.extent) % LANES or reads_along(data, last.var):
+        return None
+    if weights.source.name not in state.constants or not reads_along(weights, last.var):
+        return None
+    own = [at for at, axis in enumerate(tensor.axes[:-1]) if reads_along(weights, axis.var)]
+    rows = [at for at, axis in enumerate(tensor.axes[:-1]) if at not in own]
+    if not rows or len(own) > 1 or any(reads_along(data, tensor.axes[at].var) for at in own):
+        return None
+    is_block = bool(own)
+    if is_block and extent_of(last.extent) != LANES:
+        return None
+    return _Operands(data, weights, folded[0], rows[-1], own[0] if is_block else None)
+
+
+def _is_run(load: Load, axis: Axis) -> bool:
+    """Whether four elements after a multiple of four along an axis lie side by side."""
+    extent = extent_of(axis.extent)
+    if extent % FOLDED:
+        return False
+    outer, inner = Var(f"{axis.name}_o"), Var(f"{axis.name}_i")
+    bounds = {outer: Range.of_extent(extent // FOLDED), inner: Range.of_extent(FOLDED)}
+    *others, last = (
+        simplify(substitute(index, {axis.var: outer * FOLDED + inner}), bounds)
+        for index in load.indices
+    )
+    along = [coefficient for monomial, coefficient in terms_of(last) if monomial == (inner,)]
+    is_linear = along == [1] and inner not in free_vars(last - inner)
+    return is_linear and inner not in free_vars(*others)
 
 
 def _factors(value: Value) -> tuple[Load, Load] | None:
@@ -91,7 +141,7 @@ def _factors(value: Value) -> tuple[Load, Load] | None:
         return None
     loads = [each.operand for each in value.args if isinstance(each, Cast)]
     found = [each for each in loads if isinstance(each, Load)]
-    if len(found) != 2 or [each.dtype for each in found] != [DType.U8, DType.I8]:
+    if [each.dtype for each in found] != [DType.U8, DType.I8]:
         return None
     return found[0], found[1]
 
@@ -118,48 +168,68 @@ def _loads(tensor: Compute, source: str) -> list[Load]:
     return [load for load in loads_of(tensor.body) if load.source.name == source]
 
 
-def _tile(builder: SketchBuilder, name: str, stored: str, data: Load, weights: str) -> None:
+def _tile(builder: SketchBuilder, name: str, stored: str, found: _Operands) -> None:
     """Compute a product in register tiles inside the loops of what is stored."""
-    tensor = builder.state.stage(stored).tensor
-    *leading, row, column = (axis.name for axis in tensor.axes)
-    rows, columns = (extent_of(axis.extent) for axis in tensor.axes[-2:])
-    vectors = columns // LANES
+    axes = builder.state.stage(stored).tensor.axes
+    names = [axis.name for axis in axes]
+    row, column = names[found.row], names[-1]
+    rows = extent_of(axes[found.row].extent)
+    if found.blocks is None:
+        vectors = extent_of(axes[-1].extent) // LANES
+    else:
+        vectors = extent_of(axes[found.blocks].extent)
+    sizes = row_sizes(rows, min(_MOST_ROWS, rows))
+    usual = _default_rows(rows, sizes)
     choices = tuple(count for count in _COLUMNS if vectors % count == 0)
-    most = min(_MOST_ROWS, rows)
-    wide = builder.choose(f"{stored}_columns", choices, 2 if 2 in choices else choices[-1])
-    sizes = row_sizes(rows, most)
-    fitting = [n for n in sizes if n <= _DEFAULT_ROWS]
-    high = builder.choose(f"{stored}_rows", sizes, _default_rows(rows, fitting))
+    fitting = [count for count in choices if count * (usual + 1) <= _REGISTERS]
+    wide = builder.choose(f"{stored}_columns", choices, max(fitting, default=1))
+    high = builder.choose(f"{stored}_rows", sizes, usual)
     builder.limit((high, wide), _REGISTERS, added=(wide,))
-    builder.do(Split(stored, column, (wide, LANES)))
+    if found.blocks is None:
+        builder.do(Split(stored, column, (wide, LANES)))
+        tiles, inside, lanes = f"{column}_0", f"{column}_1", f"{column}_2"
+    else:
+        block = names[found.blocks]
+        builder.do(Split(stored, block, (wide,), Tail.EXACT))
+        tiles, inside, lanes = f"{block}_o", f"{block}_i", column
     builder.do(Split(stored, row, (high,), Tail.SHIFT))
-    outer = [f"{row}_o", f"{column}_0"]
-    data_bytes = prod(extent_of(extent) for extent in data.source.shape)
-    if data_bytes <= _DATA_BYTES:  # it stays in the second cache, and weights are read once
-        outer.reverse()
-    builder.do(Reorder(stored, (*leading, *outer, f"{column}_1", f"{row}_i", f"{column}_2")))
-    builder.do(Unroll(stored, f"{column}_1"))
+    others = [n for n in names if n not in (row, column, *names[found.blocks or len(names) :][:1])]
+    outer = [*others, f"{row}_o"]
+    data_bytes = prod(extent_of(extent) for extent in found.data.source.shape)
+    # data that stay in the second cache are read again for every column, or else the weights are
+    outer = [tiles, *outer] if data_bytes <= _DATA_BYTES else [*outer, tiles]
+    builder.do(Reorder(stored, (*outer, inside, f"{row}_i", lanes)))
+    builder.do(Unroll(stored, inside))
     builder.do(Unroll(stored, f"{row}_i"))
-    builder.do(Vectorize(stored, f"{column}_2"))
+    builder.do(Vectorize(stored, lanes))
     work = points(builder.state.stage(name).tensor) // (LANES * FOLDED)
-    fused = parallelise(builder, stored, [*leading, *outer], work)
+    fused = parallelise(builder, stored, outer, work)
     builder.do(ComputeAt(name, stored, fused or outer[-1]))
-    inner = builder.state.stage(name).tensor
-    *spatial, own_column = (axis.name for axis in inner.axes)
-    folded = inner.reduce_axes[0].name
-    builder.do(Split(name, own_column, (LANES,)))
+    _tensorize(builder, name, found)
+
+
+def _tensorize(builder: SketchBuilder, name: str, found: _Operands) -> None:
+    """Let the instruction do the innermost loops of the product of a tile."""
+    tensor = builder.state.stage(name).tensor
+    *spatial, column = (axis.name for axis in tensor.axes)
+    folded = found.folded.name
+    others = [axis.name for axis in tensor.reduce_axes if axis.name != folded]
+    columns = []
+    vector = column
+    if found.blocks is None:
+        builder.do(Split(name, column, (LANES,)))
+        columns, vector = [f"{column}_o"], f"{column}_i"
     builder.do(Split(name, folded, (FOLDED,), Tail.EXACT))
-    vector = f"{own_column}_i"
-    order = (f"{folded}_o", *spatial, f"{own_column}_o", vector, f"{folded}_i")
+    order = (f"{folded}_o", *others, *spatial, *columns, vector, f"{folded}_i")
     builder.do(Reorder(name, order))
-    for loop in (*spatial, f"{own_column}_o"):
+    for loop in (*spatial, *columns):
         builder.do(Unroll(name, loop))
-    builder.do(PackConstant(weights, name))
+    builder.do(PackConstant(found.weights.source.name, name))
     builder.do(Tensorize(name, vector, INTRINSIC))
 
 
-def _default_rows(rows: int, sizes: list[int]) -> int:
-    """The largest size that leaves no rest, if it is not much smaller than the largest of all."""
-    whole = [size for size in sizes if rows % size == 0]
-    best = max(whole, default=1)
-    return best if 2 * best >= sizes[-1] else sizes[-1]
+def _default_rows(rows: int, sizes: tuple[int, ...]) -> int:
+    """The largest usual size that leaves no rest, if it is not much smaller than the largest."""
+    usual = [size for size in sizes if size <= _DEFAULT_ROWS]
+    best = max((size for size in usual if rows % size == 0), default=1)
+    return best if 2 * best >= usual[-1] else usual[-1]

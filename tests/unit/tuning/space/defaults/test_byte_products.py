@@ -5,6 +5,7 @@ Where the processor has no such instruction, the loops that it stands for run.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
 from tensorwright.base import DType
+from tensorwright.expr import topological_order
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.pipeline import choose_untuned
 from tensorwright.schedule import ScheduleState, Tensorize, format_trace, state_of
@@ -50,31 +52,57 @@ def product(
     return b.finish([y])
 
 
+def pixels(size: int, channels: int, filters: int, *, is_last: bool = False) -> Graph:
+    """Pixels by a matrix, between other convolutions: channels in blocks, but of a last result."""
+    b = GraphBuilder("pixels")
+    scale = b.constant(np.array(0.05, np.float32))
+    before = b.constant(RANDOM.standard_normal((channels, 8, 3, 3)).astype(np.float32))
+    x = b.add("conv", b.input("x", (2, 8, size, size)), before, pads=(1, 1, 1, 1))
+    sums = b.add(
+        "conv_integer",
+        b.add("quantize_linear", x, scale),
+        b.constant(codes(filters, channels, 1, 1)),
+        strides=(2, 2) if size % 2 == 0 else (1, 1),
+    )
+    y = b.add("mul", b.add("cast", sums, to=DType.F32), scale)
+    if not is_last:
+        after = b.constant(RANDOM.standard_normal((filters, 1, 3, 3)).astype(np.float32))
+        y = b.add("conv", b.add("relu", y), after, groups=filters, pads=(1, 1, 1, 1))
+    return b.finish([y])
+
+
 def only(graph: Graph) -> Case:
-    (case,) = workloads(graph, TARGET)
-    return case
+    """The product of bytes of a network."""
+    found = [
+        case
+        for case in workloads(graph, TARGET)
+        if "integer" in "".join(tensor.name for tensor in topological_order(*case[0].outputs))
+    ]
+    assert len(found) == 1
+    return found[0]
 
 
 def state(graph: Graph) -> ScheduleState:
     return state_of(only(graph)[0])
 
 
-CASES: dict[str, tuple[tuple[Any, ...], dict[str, bool]]] = {
-    "rows that divide": (((24, 64), 64), {}),
-    "rows that do not": (((29, 32), 48), {}),
-    "one row": (((1, 128), 32), {}),
-    "few terms": (((9, 4), 16), {}),
-    "a batch": (((3, 10, 36), 80), {}),
-    "moved results": (((12, 64), 64), {"moves": True}),
-    "codes made before": (((20, 64), 32), {"makes_codes": True}),
-    "many columns": (((8, 64), 1024), {}),
+CASES: dict[str, Callable[[], Graph]] = {
+    "rows that divide": lambda: product((24, 64), 64),
+    "rows that do not": lambda: product((29, 32), 48),
+    "one row": lambda: product((1, 128), 32),
+    "few terms": lambda: product((9, 4), 16),
+    "a batch": lambda: product((3, 10, 36), 80),
+    "moved results": lambda: product((12, 64), 64, moves=True),
+    "codes made before": lambda: product((20, 64), 32, makes_codes=True),
+    "many columns": lambda: product((8, 64), 1024),
+    "pixels": lambda: pixels(13, 32, 48),
+    "every second pixel": lambda: pixels(14, 16, 64),
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_instruction_does_the_work(name: str) -> None:
-    given, how = CASES[name]
-    case = only(product(*given, **how))
+@pytest.mark.parametrize("network", CASES.values(), ids=CASES.keys())
+def test_the_instruction_does_the_work(network: Callable[[], Graph]) -> None:
+    case = only(network())
     (sketch,) = rule_sketches(state_of(case[0]), VNNI)
     assert sketch.name == "products of bytes"
     generator = np.random.default_rng(0)
@@ -100,6 +128,10 @@ def is_tensorized(graph: Graph) -> bool:
 @pytest.mark.parametrize("given", [((8, 66), 32), ((8, 64), 40)])
 def test_terms_and_columns_that_the_instruction_does_not_take(given: Any) -> None:
     assert not is_tensorized(product(*given))
+
+
+def test_results_in_plain_layout_have_other_lanes() -> None:
+    assert not is_tensorized(pixels(9, 32, 32, is_last=True))
 
 
 def test_weights_that_are_computed_are_not_packed() -> None:
