@@ -55,9 +55,9 @@ def multiply_codes(graph: Graph) -> tuple[Graph, int]:
 
     Rewrite:  matmul(dequantize(a, s, z), dequantize(w, t))
                   ->  f32(matmul_integer(a, w, z)) * (s * t)
-    So too gemm, and convolutions of single pixels (of larger windows Winograd's algorithm makes as
-    much). Requires: bytes; a has one scale and one zero point; w is constant, with a scale for all
-    or for each column, and codes around 0. `lower_codes` says how these are multiplied.
+    So too gemm, and convolutions. Requires: bytes; a has one scale and one zero point; w is
+    constant, with a scale for all or for each column, and codes around 0. `lower_codes` says how
+    these are multiplied.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
@@ -109,7 +109,7 @@ def _product_of(copy: Copy, node: Node) -> tuple[Node, Array, Array] | None:
     if any(zero is None or zero.any() for zero in zeros):
         return None
     is_convolution, is_turned = node.operator == "conv", bool(attributes.get("trans_b", False))
-    if prod(codes.shape[2:]) != 1 or (not is_convolution and codes.ndim != _MATRIX):
+    if not is_convolution and codes.ndim != _MATRIX:
         return None
     columns = 0 if is_convolution or is_turned else 1
     axis = made.attribute_map["axis"]
@@ -167,14 +167,16 @@ def _suits_instruction(copy: Copy, node: Node, target: Target) -> bool:
     zeros = [copy.constant(name) for name in node.inputs[3:]]
     if not target.adds_byte_products or codes is None or codes.dtype != np.int8:
         return False
-    if any(zero is None or zero.any() for zero in zeros) or prod(codes.shape[2:]) != 1:
+    if any(zero is None or zero.any() for zero in zeros):
         return False
     if node.operator == "matmul_integer":
         rank = len(copy.type_of(node.inputs[0]).shape)
         is_whole = codes.shape[0] % _FOLDED == 0 and codes.shape[-1] % _LANES == 0
         return codes.ndim == _MATRIX and rank >= _MATRIX and is_whole
-    is_plain = node.attribute_map["groups"] == 1 and not any(node.ints("pads"))
-    return is_plain and codes.shape[0] % _LANES == 0 and codes.shape[1] % _LANES == 0
+    is_padded = any(node.ints("pads")) and len(node.inputs) > 2
+    if node.attribute_map["groups"] != 1 or (is_padded and copy.constant(node.inputs[2]) is None):
+        return False
+    return bool(codes.shape[0] % _LANES == 0 and codes.shape[1] % _LANES == 0)
 
 
 def _unsigned(copy: Copy, node: Node, wish: str) -> tuple[str, ...] | None:
@@ -200,12 +202,24 @@ def _multiply_bytes(
 ) -> Sequence[str]:
     """The product without zero point, and what that adds to each column taken off."""
     wish, weights = outputs[0], made.inputs[1]
-    inputs, wishes = (data[0], weights), (copy.free(f"{wish}.sums"),)
-    (sums,) = copy.emit(made.operator, inputs, wishes, **made.attribute_map)
+    codes_in, attributes = data[0], made.attribute_map
+    pads = made.ints("pads") if made.operator == "conv_integer" else ()
+    zero = copy.constant(data[1]) if len(data) > 1 and any(pads) else None
+    if zero is not None and zero.any():  # around an image is its zero point
+        rank = len(pads) // 2
+        around = (0, 0, *pads[:rank], 0, 0, *pads[rank:])
+        wishes = (copy.free(f"{wish}.padded"),)
+        (codes_in,) = copy.emit(
+            "pad", (codes_in,), wishes, pads=around, value=float(zero.reshape(())[()])
+        )
+        attributes = {**attributes, "pads": (0,) * len(pads)}
+    inputs, wishes = (codes_in, weights), (copy.free(f"{wish}.sums"),)
+    (sums,) = copy.emit(made.operator, inputs, wishes, **attributes)
     codes = copy.constant(weights)
     if len(data) > 1 and codes is not None:
         if made.operator == "conv_integer":
-            totals = codes.sum(1, np.int32)
+            totals = codes.sum(tuple(range(1, codes.ndim)), np.int32)
+            totals = totals.reshape(-1, *(1,) * (codes.ndim - 2))
         else:
             totals = codes.sum(0, np.int32)
         columns = copy.hold(totals, f"{wish}.columns")

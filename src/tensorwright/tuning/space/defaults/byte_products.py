@@ -5,8 +5,8 @@
         dot4: 4 bytes of a row, times 4 bytes of each of 16 columns
       what follows the product, for the tile
 
-Rows are those of a matrix, or pixels whose channels lie in blocks; then the blocks of the result
-are more columns. The weights are packed so that the four rows of 16 columns lie side by side.
+Rows are those of a matrix, or pixels of a row whose channels lie in blocks; then the blocks of the
+result are more columns. The weights are packed so that four rows of 16 columns lie side by side.
 """
 
 from __future__ import annotations

@@ -52,16 +52,19 @@ def product(
     return b.finish([y])
 
 
-def pixels(size: int, channels: int, filters: int, *, is_last: bool = False) -> Graph:
-    """Pixels by a matrix, between other convolutions: channels in blocks, but of a last result."""
-    b = GraphBuilder("pixels")
+def image(
+    size: int, channels: int, filters: int, window: int = 1, *, is_last: bool = False
+) -> Graph:
+    """A convolution of codes between others: channels in blocks, but of a last result."""
+    b = GraphBuilder("image")
     scale = b.constant(np.array(0.05, np.float32))
     before = b.constant(RANDOM.standard_normal((channels, 8, 3, 3)).astype(np.float32))
     x = b.add("conv", b.input("x", (2, 8, size, size)), before, pads=(1, 1, 1, 1))
     sums = b.add(
         "conv_integer",
         b.add("quantize_linear", x, scale),
-        b.constant(codes(filters, channels, 1, 1)),
+        b.constant(codes(filters, channels, window, window)),
+        pads=(window // 2,) * 4,
         strides=(2, 2) if size % 2 == 0 else (1, 1),
     )
     y = b.add("mul", b.add("cast", sums, to=DType.F32), scale)
@@ -95,8 +98,10 @@ CASES: dict[str, Callable[[], Graph]] = {
     "moved results": lambda: product((12, 64), 64, moves=True),
     "codes made before": lambda: product((20, 64), 32, makes_codes=True),
     "many columns": lambda: product((8, 64), 1024),
-    "pixels": lambda: pixels(13, 32, 48),
-    "every second pixel": lambda: pixels(14, 16, 64),
+    "pixels": lambda: image(13, 32, 48),
+    "every second pixel": lambda: image(14, 16, 64),
+    "windows": lambda: image(11, 32, 32, 3),
+    "every second window": lambda: image(12, 16, 16, 5),
 }
 
 
@@ -131,7 +136,7 @@ def test_terms_and_columns_that_the_instruction_does_not_take(given: Any) -> Non
 
 
 def test_results_in_plain_layout_have_other_lanes() -> None:
-    assert not is_tensorized(pixels(9, 32, 32, is_last=True))
+    assert not is_tensorized(image(9, 32, 32, is_last=True))
 
 
 def test_weights_that_are_computed_are_not_packed() -> None:
