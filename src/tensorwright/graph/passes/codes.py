@@ -9,8 +9,9 @@ import numpy as np
 
 from tensorwright.base import DType, Target
 from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite
-from tensorwright.ops import Array
+from tensorwright.ops import Array, AttributeValue, LayoutWish
 
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
@@ -39,12 +40,10 @@ def round_in_floats(graph: Graph) -> tuple[Graph, int]:
         codes, shift = copy.type_of(node.inputs[0]).dtype, int(zero.reshape(())[()])
         result = node.outputs[0]
         scale = _number(copy, theirs[0], f"{result}.scale")
-        names = (copy.free(f"{result}.{part}") for part in ("steps", "whole", "inside"))
-        steps, whole, inside = names
-        copy.emit("div", (x, scale), (steps,))
-        copy.emit("round", (steps,), (whole,))
+        steps = _new(copy, "div", (x, scale), f"{result}.steps")
+        whole = _new(copy, "round", (steps,), f"{result}.whole")
         low, high = float(codes.lowest) - shift, float(codes.highest) - shift
-        copy.emit("clip", (whole,), (inside,), min=low, max=high)
+        inside = _new(copy, "clip", (whole,), f"{result}.inside", min=low, max=high)
         return copy.emit("mul", (inside, scale), node.outputs)
 
     return rewrite(graph, rule)
@@ -70,19 +69,19 @@ def multiply_codes(graph: Graph) -> tuple[Graph, int]:
         given = node.attribute_map if is_convolution else {}
         wish = node.outputs[0]
         inputs = (data.inputs[0], copy.hold(codes, f"{wish}.weights"), *data.inputs[2:])
-        (sums,) = copy.emit(operator, inputs, (copy.free(f"{wish}.sums"),), **given)
-        (floats,) = copy.emit("cast", (sums,), (copy.free(f"{wish}.f32"),), to=DType.F32)
+        sums = _new(copy, operator, inputs, f"{wish}.sums", **given)
+        floats = _new(copy, "cast", (sums,), f"{wish}.f32", to=DType.F32)
         column = (-1, *(1,) * (codes.ndim - 2)) if is_convolution else (-1,)
         scale = _number(copy, data.inputs[1], f"{wish}.scale")
         held = copy.hold(scales.reshape(column), f"{wish}.scales")
-        (both,) = copy.emit("mul", (scale, held), (copy.free(f"{wish}.both"),))
+        both = _new(copy, "mul", (scale, held), f"{wish}.both")
         if len(node.inputs) < 3:
             return copy.emit("mul", (floats, both), node.outputs)
-        (scaled,) = copy.emit("mul", (floats, both), (copy.free(f"{wish}.scaled"),))
+        scaled = _new(copy, "mul", (floats, both), f"{wish}.scaled")
         bias = node.inputs[2]
         if is_convolution:
             shape = (copy.type_of(bias).shape[0], *column[1:])
-            (bias,) = copy.emit("reshape", (bias,), (copy.free(f"{wish}.bias"),), shape=shape)
+            bias = _new(copy, "reshape", (bias,), f"{wish}.bias", shape=shape)
         return copy.emit("add", (scaled, bias), node.outputs)
 
     return rewrite(graph, rule)
@@ -138,6 +137,7 @@ def lower_codes(graph: Graph, target: Target) -> Graph:
     """
     if all(node.operator not in _PRODUCTS for node in graph.nodes):
         return graph
+    in_blocks = _kept_in_blocks(graph)
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
         if node.operator != "cast" or node.attribute_map["to"] is not DType.F32:
@@ -149,7 +149,9 @@ def lower_codes(graph: Graph, target: Target) -> Graph:
         if weights is None or any(prod(copy.type_of(n).shape) != 1 for n in made.inputs[2:3]):
             return None
         wish = node.outputs[0]
-        data = _unsigned(copy, made, wish) if _suits_instruction(copy, made, target) else None
+        is_suited = made.operator == "matmul_integer" or wish in in_blocks
+        is_suited = is_suited and _suits_instruction(copy, made, target)
+        data = _unsigned(copy, made, wish) if is_suited else None
         if data is not None:
             return _multiply_bytes(copy, data, made, node.outputs)
         floats = _codes_less_zero(copy, made, f"{wish}.codes")
@@ -159,6 +161,19 @@ def lower_codes(graph: Graph, target: Target) -> Graph:
 
     lowered, count = rewrite(graph, rule)
     return lowered if count else graph
+
+
+def _kept_in_blocks(graph: Graph) -> set[str]:
+    """The tensors whose channels may lie in blocks: nobody who wants them plain reads them, nor
+    what is made of them element by element.
+    """
+    plain = set(graph.outputs)
+    for node in reversed(graph.nodes):
+        wish = operator_of(node).layout
+        is_plain = wish is LayoutWish.PLAIN
+        if is_plain or (wish is LayoutWish.ANY and not plain.isdisjoint(node.outputs)):
+            plain.update(node.inputs)
+    return graph.types.keys() - plain
 
 
 def _suits_instruction(copy: Copy, node: Node, target: Target) -> bool:
@@ -192,9 +207,8 @@ def _unsigned(copy: Copy, node: Node, wish: str) -> tuple[str, ...] | None:
     if len(made.inputs) < 3 or not _are_equal(copy, made.inputs[2:], zeros):
         return None
     shifted = copy.hold((zero.astype(np.int16) + 128).astype(np.uint8), f"{wish}.zero")
-    inputs, wishes = (*made.inputs[:2], shifted), (copy.free(f"{wish}.bytes"),)
-    (unsigned,) = copy.emit("quantize_linear", inputs, wishes, axis=made.attribute_map["axis"])
-    return unsigned, shifted
+    inputs, axis = (*made.inputs[:2], shifted), made.attribute_map["axis"]
+    return _new(copy, "quantize_linear", inputs, f"{wish}.bytes", axis=axis), shifted
 
 
 def _multiply_bytes(
@@ -207,14 +221,10 @@ def _multiply_bytes(
     zero = copy.constant(data[1]) if len(data) > 1 and any(pads) else None
     if zero is not None and zero.any():  # around an image is its zero point
         rank = len(pads) // 2
-        around = (0, 0, *pads[:rank], 0, 0, *pads[rank:])
-        wishes = (copy.free(f"{wish}.padded"),)
-        (codes_in,) = copy.emit(
-            "pad", (codes_in,), wishes, pads=around, value=float(zero.reshape(())[()])
-        )
+        around, fill = (0, 0, *pads[:rank], 0, 0, *pads[rank:]), float(zero.reshape(())[()])
+        codes_in = _new(copy, "pad", (codes_in,), f"{wish}.padded", pads=around, value=fill)
         attributes = {**attributes, "pads": (0,) * len(pads)}
-    inputs, wishes = (codes_in, weights), (copy.free(f"{wish}.sums"),)
-    (sums,) = copy.emit(made.operator, inputs, wishes, **attributes)
+    sums = _new(copy, made.operator, (codes_in, weights), f"{wish}.sums", **attributes)
     codes = copy.constant(weights)
     if len(data) > 1 and codes is not None:
         if made.operator == "conv_integer":
@@ -223,10 +233,10 @@ def _multiply_bytes(
         else:
             totals = codes.sum(0, np.int32)
         columns = copy.hold(totals, f"{wish}.columns")
-        (number,) = copy.emit("reshape", data[1:], (copy.free(f"{wish}.zero"),), shape=())
-        (whole,) = copy.emit("cast", (number,), (copy.free(f"{wish}.i32"),), to=DType.I32)
-        (more,) = copy.emit("mul", (whole, columns), (copy.free(f"{wish}.more"),))
-        (sums,) = copy.emit("sub", (sums, more), (copy.free(f"{wish}.less"),))
+        number = _new(copy, "reshape", data[1:], f"{wish}.zero", shape=())
+        whole = _new(copy, "cast", (number,), f"{wish}.i32", to=DType.I32)
+        more = _new(copy, "mul", (whole, columns), f"{wish}.more")
+        sums = _new(copy, "sub", (sums, more), f"{wish}.less")
     return copy.emit("cast", (sums,), outputs, to=DType.F32)
 
 
@@ -249,28 +259,34 @@ def _codes_less_zero(copy: Copy, node: Node, wish: str) -> str:
     if made is not None and made.operator == "quantize_linear" and _has_one_scale(copy, made):
         codes = copy.type_of(node.inputs[0]).dtype
         scale = _number(copy, made.inputs[1], f"{wish}.scale")
-        (steps,) = copy.emit("div", (made.inputs[0], scale), (copy.free(f"{wish}.steps"),))
-        (whole,) = copy.emit("round", (steps,), (copy.free(f"{wish}.whole"),))
+        steps = _new(copy, "div", (made.inputs[0], scale), f"{wish}.steps")
+        whole = _new(copy, "round", (steps,), f"{wish}.whole")
         if len(made.inputs) > 2:
             shift = _number(copy, made.inputs[2], f"{wish}.shift")
-            (whole,) = copy.emit("add", (whole, shift), (copy.free(f"{wish}.shifted"),))
+            whole = _new(copy, "add", (whole, shift), f"{wish}.shifted")
         low, high = float(codes.lowest), float(codes.highest)
-        (whole,) = copy.emit("clip", (whole,), (copy.free(f"{wish}.inside"),), min=low, max=high)
+        whole = _new(copy, "clip", (whole,), f"{wish}.inside", min=low, max=high)
     else:
-        wishes = (copy.free(f"{wish}.whole"),)
-        (whole,) = copy.emit("cast", node.inputs[:1], wishes, to=DType.F32)
+        whole = _new(copy, "cast", node.inputs[:1], f"{wish}.whole", to=DType.F32)
     if len(node.inputs) < 3:
         return whole
     zero = _number(copy, node.inputs[2], f"{wish}.zero")
-    return copy.emit("sub", (whole, zero), (copy.free(f"{wish}.moved"),))[0]
+    return _new(copy, "sub", (whole, zero), f"{wish}.moved")
+
+
+def _new(
+    copy: Copy, operator: str, inputs: Sequence[str], wish: str, /, **attributes: AttributeValue
+) -> str:
+    """Append a node with a tensor of its own."""
+    return copy.emit(operator, inputs, (copy.free(wish),), **attributes)[0]
 
 
 def _number(copy: Copy, name: str, wish: str) -> str:
     """A tensor of one element as a number in f32."""
-    (number,) = copy.emit("reshape", (name,), (copy.free(wish),), shape=())
+    number = _new(copy, "reshape", (name,), wish, shape=())
     if copy.type_of(number).dtype is DType.F32:
         return number
-    return copy.emit("cast", (number,), (copy.free(f"{wish}.f32"),), to=DType.F32)[0]
+    return _new(copy, "cast", (number,), f"{wish}.f32", to=DType.F32)
 
 
 def _has_one_scale(copy: Copy, node: Node) -> bool:

@@ -33,7 +33,14 @@ from tensorwright.ops.attributes import (
     require_dtype,
     require_same_dtype,
 )
-from tensorwright.ops.operator import Attribute, Attributes, Pattern, TensorType, tensor_operator
+from tensorwright.ops.operator import (
+    Attribute,
+    Attributes,
+    LayoutWish,
+    Pattern,
+    TensorType,
+    tensor_operator,
+)
 from tensorwright.ops.shapes import axis_in
 
 CODES = frozenset({DType.I8, DType.U8, DType.I16, DType.U16})
@@ -118,6 +125,7 @@ QUANTIZATION_OPERATORS = (
         _infer_quantize,
         _quantize,
         Pattern.ELEMENTWISE,
+        LayoutWish.ANY,
     ),
     tensor_operator(
         "dequantize_linear",
@@ -127,5 +135,6 @@ QUANTIZATION_OPERATORS = (
         _infer_dequantize,
         _dequantize,
         Pattern.ELEMENTWISE,
+        LayoutWish.ANY,
     ),
 )

@@ -162,6 +162,7 @@ def image_from_codes(
     channels: int = 32,
     pad: int = 0,
     kind: type = np.uint8,
+    is_last: bool = False,
 ) -> Graph:
     b = GraphBuilder()
     scale, point = b.constant(np.array(0.02, np.float32)), b.constant(np.array(zero, kind))
@@ -171,7 +172,8 @@ def image_from_codes(
     scales = b.constant(RANDOM.uniform(0.01, 0.02, 48).astype(np.float32))
     w = b.add("dequantize_linear", weights, scales, axis=0)
     bias = b.constant(RANDOM.standard_normal(48).astype(np.float32))
-    return b.finish([b.add("conv", x, w, bias, groups=groups, pads=(pad,) * 4)])
+    y = b.add("relu", b.add("conv", x, w, bias, groups=groups, pads=(pad,) * 4))
+    return b.finish([y if is_last else b.add("global_average_pool", y)])
 
 
 @pytest.mark.parametrize("target", [AVX2, VNNI])
@@ -194,9 +196,10 @@ def test_images_that_come_from_codes_are_multiplied_as_codes(
     [
         image_from_codes(1, 5, groups=2),
         image_from_codes(1, 5, channels=20),
+        image_from_codes(3, 0, is_last=True),  # its channels do not lie in blocks
     ],
 )
-def test_groups_and_parts_of_blocks_are_multiplied_as_floats(graph: Graph) -> None:
+def test_groups_and_what_is_not_in_blocks_are_multiplied_as_floats(graph: Graph) -> None:
     simple = lowered(graph, VNNI)
     assert "conv_integer" not in operators(simple)
     assert "conv" in operators(simple)
