@@ -20,6 +20,7 @@ from tensorwright.graph.builder import GraphBuilder
 from tensorwright.ops import Array, AttributeValue, TensorType
 
 MOST_ITERATIONS = 4096  # of what is written out step by step
+MOST_ELEMENTS = 1 << 27  # of what is written out as a table
 Operand: TypeAlias = str | Array
 AttributeDefault: TypeAlias = bool | int | float | str | type[int] | type[str]
 OnnxAttribute: TypeAlias = (
@@ -147,6 +148,14 @@ class Call:
         """
         if count > MOST_ITERATIONS:
             raise self.unsupported(f"it runs more than {MOST_ITERATIONS} iterations")
+
+    def check_elements(self, count: int) -> None:
+        """Refuse to write out too many numbers.
+
+        Raises:  UnsupportedError.
+        """
+        if count > MOST_ELEMENTS:
+            raise self.unsupported(f"it needs a table of {count:,} numbers")
 
     # -- attributes
 

@@ -54,8 +54,10 @@ def _turned(call: Call, parts: Parts, shape: tuple[int, int, int]) -> Parts:
 
 def _transform(call: Call, parts: Parts, count: int, length: int, sign: int) -> Parts:
     """The sums over j of rows[j] e^(sign 2 pi i j k / length) for k in 0..length."""
+    call.check_elements(length)
     first = max(n for n in range(1, math.isqrt(length) + 1) if length % n == 0)
     if length <= _MOST_AT_ONCE or first == 1:
+        call.check_elements(length * length)
         return _rotated(call, parts, sign * _angles(length, length, length), "matmul")
     second = length // first  # j = j1*second + j2, k = k1 + first*k2
     parts = _turned(call, parts, (count, first, second))
@@ -164,6 +166,7 @@ def _stft(call: Call) -> Results:
     frames = (extent - length) // step + 1 if step > 0 else 0
     if length < 1 or frames < 1:
         raise call.unsupported(f"{extent} elements have no frame of {length} by {step}")
+    call.check_elements(frames * length)
     places = np.arange(frames)[:, None] * step + np.arange(length)
     parts = []
     for part in _parts_of(call, signal, batch, extent):
@@ -181,6 +184,7 @@ def _stft(call: Call) -> Results:
 def _mel_weights(call: Call) -> Results:
     """Triangles over the bins of a spectrum, as wide as they are on the scale of pitches."""
     bins, length, rate = (int(call.scalar(at, "size")) for at in range(3))
+    call.check_elements((length // 2 + 1) * bins)
     low, high = (2595 * math.log10(1 + call.scalar(at, "edge") / 700) for at in (3, 4))
     pitches = low + np.arange(bins + 2) * ((high - low) / (bins + 2))
     corners = (700 * (10 ** (pitches / 2595) - 1) * (length + 1)) // rate

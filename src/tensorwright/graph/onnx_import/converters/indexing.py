@@ -92,6 +92,7 @@ def _columns_to_image(call: Call) -> Results:
     if len(image) != rank or len(shape) != 3 or shape[1] % taps or shape[2] != blocks:
         raise call.unsupported(f"columns {shape} do not fit blocks {block} of an image {image}")
     planes = shape[0] * shape[1] // taps
+    call.check_elements(taps * blocks)
     places = np.zeros((1,), np.int64)
     for tap_or_block in (block, counts):
         for at, extent in enumerate(tap_or_block):
@@ -100,7 +101,8 @@ def _columns_to_image(call: Call) -> Results:
             places = (places[:, None] + along).reshape(-1)
     rows = call.add("reshape", call.tensor(0), shape=(planes, taps * blocks))
     rows = call.add("transpose", rows, perm=(1, 0))
-    zeros = np.zeros((math.prod(sizes), planes), call.type_at(0).dtype.numpy)
+    empty, dtype = (math.prod(sizes), planes), call.type_at(0).dtype
+    zeros = call.add("full", shape=empty, value=0.0, dtype=dtype)
     added = call.add("scatter_nd", zeros, places[:, None], rows, reduction="add")
     added = call.add("transpose", added, perm=(1, 0))
     whole = call.add("reshape", added, shape=(shape[0], shape[1] // taps, *sizes))

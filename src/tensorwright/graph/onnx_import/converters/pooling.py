@@ -30,6 +30,8 @@ def _places_of_maxima(call: Call, window: Window, slots: tuple[int, ...]) -> str
     """Where the first maximum of each window is, counted through the whole input in its order."""
     shape = call.shape(0)
     rank = len(slots)
+    call.check_iterations(math.prod(window.kernel))
+    call.check_elements(math.prod(slots) * math.prod(shape[:2]))
     begins = window.pads[:rank]
     sizes = [  # of the input with its padding, as far as windows reach
         (n - 1) * stride + (k - 1) * dilation + 1
@@ -87,7 +89,8 @@ def _max_unpool(call: Call) -> Results:
         raise call.unsupported(f"its output_shape {wanted} is less than {inferred}")
     count = (math.prod(shape),)
     x, places = (call.add("reshape", call.tensor(at), shape=count) for at in range(2))
-    zeros = np.zeros(math.prod(inferred), call.type_at(0).dtype.numpy)
+    dtype = call.type_at(0).dtype
+    zeros = call.add("full", shape=(math.prod(inferred),), value=0.0, dtype=dtype)
     spread = call.add("scatter_elements", zeros, places, x, axis=0, reduction="none")
     image = call.add("reshape", spread, shape=inferred)
     if any(ends):

@@ -138,6 +138,7 @@ def _roi_align(call: Call) -> Results:
     regions = call.shape(1)[0]
     dtype = call.type_at(0).dtype
     bins = (call.integer("output_height", 1), call.integer("output_width", 1))
+    call.check_elements(regions * math.prod(bins) * ratio * ratio)
     is_shifted = call.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     is_shifted &= call.opset >= 16
     scale = call.as_array(call.real("spatial_scale", 1.0), dtype)
