@@ -78,7 +78,7 @@ def only(graph: Graph) -> Case:
     """The product of bytes of a network."""
     found = [
         case
-        for case in workloads(graph, TARGET)
+        for case in workloads(graph, VNNI)
         if "integer" in "".join(tensor.name for tensor in topological_order(*case[0].outputs))
     ]
     assert len(found) == 1
