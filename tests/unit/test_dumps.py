@@ -42,10 +42,11 @@ def test_every_stage_of_a_convolution(tmp_path: Path) -> None:
         "010-loop-conv2d_relu-hoist.txt",
         "011-loop-conv2d_relu-version.txt",
         "012-loop-conv2d_relu-partition.txt",
-        "013-loop-conv2d_relu-hoist.txt",
-        "014-loop-conv2d_relu-widen.txt",
-        "015-source-conv2d_relu.ll",
-        "016-asm-conv2d_relu.s",
+        "013-loop-conv2d_relu-breakpoints.txt",
+            "014-loop-conv2d_relu-hoist.txt",
+        "015-loop-conv2d_relu-widen.txt",
+        "016-source-conv2d_relu.ll",
+        "017-asm-conv2d_relu.s",
     ]
     assert {name.split(".")[0].split("-")[1] for name in files} == set(DUMP_STAGES)
     assert dumps(tmp_path / "two") == files
