@@ -43,7 +43,7 @@ def test_every_stage_of_a_convolution(tmp_path: Path) -> None:
         "011-loop-conv2d_relu-version.txt",
         "012-loop-conv2d_relu-partition.txt",
         "013-loop-conv2d_relu-breakpoints.txt",
-            "014-loop-conv2d_relu-hoist.txt",
+        "014-loop-conv2d_relu-hoist.txt",
         "015-loop-conv2d_relu-widen.txt",
         "016-source-conv2d_relu.ll",
         "017-asm-conv2d_relu.s",
