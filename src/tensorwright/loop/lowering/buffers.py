@@ -21,6 +21,7 @@ from tensorwright.expr import (
     all_of,
     free_vars,
     loads_of,
+    map_condition,
     map_elements,
     rebuild,
     simplify,
@@ -123,7 +124,8 @@ class StageBuffers:
             # the analysis' variables first: bounds of the tensor's own axes are not in the table
             moved = substitute_condition(condition, axis_values)
             decided = simplify_condition(moved, bounds)
-            return substitute_condition(decided, self.analysis.real)
+            placed = map_condition(decided, lambda index: map_elements(index, on_element))
+            return substitute_condition(placed, self.analysis.real)
 
         lowered = rebuild(stage.tensor.body, on_load, virtual, on_condition)
         if not self.analysis.real:

@@ -11,7 +11,8 @@ import torch
 from onnx import ModelProto, helper, numpy_helper
 from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 
-from tensorwright.base import UnsupportedError
+import tensorwright
+from tensorwright.base import UnsupportedError, override
 from tensorwright.graph import interpret, load_onnx, simplify, verify
 from tensorwright.ops import Array
 
@@ -170,3 +171,13 @@ def test_rows_of_a_cache_are_replaced(mode: str) -> None:
     first = {"cache": cache, "update": update}
     expected = np.concatenate([update, cache[:, :, 2:]], axis=2)
     close(values(model_of_node("TensorScatter", first, opset=24), first)[0], expected)
+
+
+def test_places_in_conditions_lie_in_buffers_too() -> None:
+    """What is read beside an image is 0, a condition on places that a kernel has computed."""
+    inputs = {"x": normal(1, 2, 5, 5), "w": normal(3, 2, 2, 2), "o": 4 * normal(1, 8, 4, 4)}
+    graph = simplify(load_onnx(model_of_node("DeformConv", inputs)))
+    with override(verify=True, kernel_cache=False):
+        executable = tensorwright.compile(graph, threads=1)
+    (found,), (expected,) = executable.run(inputs).values(), interpret(graph, inputs).values()
+    close(found, expected)
