@@ -36,9 +36,18 @@ from tensorwright.base.memory import check_fits, peak_memory_bytes, physical_mem
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
 from tensorwright.base.printer import HERE, Printer
 from tensorwright.base.sources import source_digest
-from tensorwright.base.target import TARGETS, CpuTarget, Target, detect_target
+from tensorwright.base.target import (
+    BYTE_LANES,
+    BYTE_TERMS,
+    TARGETS,
+    CpuTarget,
+    Target,
+    detect_target,
+)
 
 __all__ = [
+    "BYTE_LANES",
+    "BYTE_TERMS",
     "DUMP_STAGES",
     "HERE",
     "KNOBS",

@@ -59,6 +59,10 @@ _AVX2 = (*_SSE, "avx", "f16c", "fma", "movbe", "lzcnt", "bmi", "bmi2", "avx2")
 _AVX512 = (*_AVX2, "avx512f", "avx512cd", "avx512dq", "avx512bw", "avx512vl")
 
 
+BYTE_TERMS, BYTE_LANES = 4, 16
+"""What the instruction of `adds_byte_products` takes: pairs of bytes for each lane, and lanes."""
+
+
 @dataclass(frozen=True, slots=True)
 class CpuTarget:
     """A processor, as far as schedules and code depend on it.

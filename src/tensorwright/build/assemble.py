@@ -1,7 +1,8 @@
 """Put built kernels together: a partitioned graph and a kernel for each workload, an executable.
 
-Constants are packed here, once, into the order in which their kernel reads them.  Tensors that
-partitioning made views or parts of others get no memory of their own.
+Procedures of opaque nodes are built here. Constants are packed, once, into the order in which
+their kernel reads them. Tensors that partitioning made views or parts of others get no memory of
+their own.
 """
 
 from __future__ import annotations

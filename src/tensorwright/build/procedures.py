@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from tensorwright.base import Target
 from tensorwright.build.cached_build import build_program_cached
 from tensorwright.build.kernel import Kernel
 from tensorwright.graph import Graph, Node, OpaqueCall, Partition
 from tensorwright.loop import LoopProgram
+from tensorwright.ops import AttributeValue, TensorType
 from tensorwright.procedures import procedure
 
 
 def program_of(graph: Graph, node: Node) -> LoopProgram | None:
     """The loop nest of an opaque node; None where only the host has it."""
     types = tuple(graph.types[name] for name in node.inputs)
-    return procedure(node.operator, types, dict(node.attributes))
+    return _program(node.operator, types, node.attributes)
+
+
+@lru_cache(maxsize=256)
+def _program(
+    operator: str,
+    types: tuple[TensorType, ...],
+    attributes: tuple[tuple[str, AttributeValue], ...],
+) -> LoopProgram | None:
+    return procedure(operator, types, dict(attributes))
 
 
 def procedures_of(partition: Partition) -> Mapping[str, LoopProgram]:

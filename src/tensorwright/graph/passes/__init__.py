@@ -1,6 +1,8 @@
 """Simplifications of graphs, one per file; `rebuild.py` says how they are written.
 
 Adding one: a file with a function from a graph to a graph and a count, and its line in `PASSES`.
+Two that are no simplifications are run by the pipeline, once: `halves.py` before all of these, and
+`lower_codes`, which knows the target, after them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from tensorwright.base import DType, Target
+from tensorwright.base import BYTE_LANES, BYTE_TERMS, DType, Target
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite
@@ -15,7 +15,6 @@ from tensorwright.ops import Array, AttributeValue, LayoutWish
 
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
-_FOLDED, _LANES = 4, 16  # rows and columns of weights that an instruction takes
 _PRODUCTS = {"conv_integer": "conv", "matmul_integer": "matmul"}  # and those of floats
 
 
@@ -186,12 +185,12 @@ def _suits_instruction(copy: Copy, node: Node, target: Target) -> bool:
         return False
     if node.operator == "matmul_integer":
         rank = len(copy.type_of(node.inputs[0]).shape)
-        is_whole = codes.shape[0] % _FOLDED == 0 and codes.shape[-1] % _LANES == 0
+        is_whole = codes.shape[0] % BYTE_TERMS == 0 and codes.shape[-1] % BYTE_LANES == 0
         return codes.ndim == _MATRIX and rank >= _MATRIX and is_whole
     is_padded = any(node.ints("pads")) and len(node.inputs) > 2
     if node.attribute_map["groups"] != 1 or (is_padded and copy.constant(node.inputs[2]) is None):
         return False
-    return bool(codes.shape[0] % _LANES == 0 and codes.shape[1] % _LANES == 0)
+    return bool(codes.shape[0] % BYTE_LANES == 0 and codes.shape[1] % BYTE_LANES == 0)
 
 
 def _unsigned(copy: Copy, node: Node, wish: str) -> tuple[str, ...] | None:

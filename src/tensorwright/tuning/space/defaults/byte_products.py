@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from tensorwright.base import DType, Target
+from tensorwright.base import BYTE_LANES, BYTE_TERMS, DType, Target
 from tensorwright.expr import (
     Apply,
     Axis,
@@ -52,8 +52,6 @@ from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise, parallelise, spread
 
 INTRINSIC = "dot4_u8i8_i32"
-LANES = 16
-FOLDED = 4
 _COLUMNS = (1, 2, 3, 4)  # vectors of a tile
 _MOST_ROWS = 14
 _REGISTERS = 31  # one holds the bytes of a row
@@ -105,7 +103,7 @@ def _operands(state: ScheduleState, product: Stage) -> _Operands | None:
     data, weights = loads
     last = tensor.axes[-1]
     folded = [axis for axis in tensor.reduce_axes if _is_run(data, axis)]
-    if len(folded) != 1 or extent_of(last.extent) % LANES or reads_along(data, last.var):
+    if len(folded) != 1 or extent_of(last.extent) % BYTE_LANES or reads_along(data, last.var):
         return None
     if weights.source.name not in state.constants or not reads_along(weights, last.var):
         return None
@@ -114,7 +112,7 @@ def _operands(state: ScheduleState, product: Stage) -> _Operands | None:
     if not rows or len(own) > 1 or any(reads_along(data, tensor.axes[at].var) for at in own):
         return None
     is_block = bool(own)
-    if is_block and extent_of(last.extent) != LANES:
+    if is_block and extent_of(last.extent) != BYTE_LANES:
         return None
     return _Operands(data, weights, folded[0], rows[-1], own[0] if is_block else None)
 
@@ -122,12 +120,12 @@ def _operands(state: ScheduleState, product: Stage) -> _Operands | None:
 def _is_run(load: Load, axis: Axis) -> bool:
     """Whether four elements after a multiple of four along an axis lie side by side."""
     extent = extent_of(axis.extent)
-    if extent % FOLDED:
+    if extent % BYTE_TERMS:
         return False
     outer, inner = Var(f"{axis.name}_o"), Var(f"{axis.name}_i")
-    bounds = {outer: Range.of_extent(extent // FOLDED), inner: Range.of_extent(FOLDED)}
+    bounds = {outer: Range.of_extent(extent // BYTE_TERMS), inner: Range.of_extent(BYTE_TERMS)}
     *others, last = (
-        simplify(substitute(index, {axis.var: outer * FOLDED + inner}), bounds)
+        simplify(substitute(index, {axis.var: outer * BYTE_TERMS + inner}), bounds)
         for index in load.indices
     )
     along = [coefficient for monomial, coefficient in terms_of(last) if monomial == (inner,)]
@@ -175,7 +173,7 @@ def _tile(builder: SketchBuilder, name: str, stored: str, found: _Operands) -> N
     row, column = names[found.row], names[-1]
     rows = extent_of(axes[found.row].extent)
     if found.blocks is None:
-        vectors = extent_of(axes[-1].extent) // LANES
+        vectors = extent_of(axes[-1].extent) // BYTE_LANES
     else:
         vectors = extent_of(axes[found.blocks].extent)
     sizes = row_sizes(rows, min(_MOST_ROWS, rows))
@@ -186,7 +184,7 @@ def _tile(builder: SketchBuilder, name: str, stored: str, found: _Operands) -> N
     high = builder.choose(f"{stored}_rows", sizes, usual)
     builder.limit((high, wide), _REGISTERS, added=(wide,))
     if found.blocks is None:
-        builder.do(Split(stored, column, (wide, LANES)))
+        builder.do(Split(stored, column, (wide, BYTE_LANES)))
         tiles, inside, lanes = f"{column}_0", f"{column}_1", f"{column}_2"
     else:
         block = names[found.blocks]
@@ -202,7 +200,7 @@ def _tile(builder: SketchBuilder, name: str, stored: str, found: _Operands) -> N
     builder.do(Unroll(stored, inside))
     builder.do(Unroll(stored, f"{row}_i"))
     builder.do(Vectorize(stored, lanes))
-    work = points(builder.state.stage(name).tensor) // (LANES * FOLDED)
+    work = points(builder.state.stage(name).tensor) // (BYTE_LANES * BYTE_TERMS)
     fused = parallelise(builder, stored, outer, work)
     builder.do(ComputeAt(name, stored, fused or outer[-1]))
     _tensorize(builder, name, found)
@@ -217,9 +215,9 @@ def _tensorize(builder: SketchBuilder, name: str, found: _Operands) -> None:
     columns = []
     vector = column
     if found.blocks is None:
-        builder.do(Split(name, column, (LANES,)))
+        builder.do(Split(name, column, (BYTE_LANES,)))
         columns, vector = [f"{column}_o"], f"{column}_i"
-    builder.do(Split(name, folded, (FOLDED,), Tail.EXACT))
+    builder.do(Split(name, folded, (BYTE_TERMS,), Tail.EXACT))
     order = (f"{folded}_o", *others, *spatial, *columns, vector, f"{folded}_i")
     builder.do(Reorder(name, order))
     for loop in (*spatial, *columns):
