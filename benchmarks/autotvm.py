@@ -12,10 +12,12 @@
 All searches of a run share what is measured (`lab/searches.py`), so that they see one landscape; a
 program counts as a trial, and its seconds count, of each search that asks for it.  Searches that
 are the same in two experiments run once.  Curves are of the speed of the best program so far,
-relative to the best that any search has found; bands span the seeds.
+relative to the best that any search has found; bands span the seeds.  What a search ends with was
+measured once, and is the luckier the more the machine's speed changes: the fastest programs of all
+searches of a workload are measured again in turns, in a column of its own.
 
 Run: python benchmarks/autotvm.py [--quick] [--out FOLDER] [--seeds N] [--trials N]
-         [--experiment NAME ...]
+         [--experiment NAME ...] [--workload NAME ...]
 Run again with the same folder to go on: what a search found is written when it ends, and what was
 measured at once.  The tables hold what is complete for a seed.
 
@@ -31,11 +33,20 @@ import math
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lab.autotvm_experiments import EXPERIMENTS, WORKLOADS, Job, Plan, Run, Variant, seconds_left
+from lab.autotvm_experiments import (
+    ENDS,
+    EXPERIMENTS,
+    WORKLOADS,
+    Job,
+    Plan,
+    Run,
+    Variant,
+    seconds_left,
+)
 from lab.autotvm_page import Library, page, write_figures
 from lab.searches import ROUND, THREADS, Curve, Lab, Search
 
@@ -60,7 +71,7 @@ def search(lab: Lab, job: Job) -> Run:
         start = _model_file(lab, how, job.seed)
         if not start.exists():
             _search(lab, replace(job, subject=how.before), None, start)
-    found, failed, trace = _search(lab, job, start, None)
+    found, failed, fastest = _search(lab, job, start, None)
     curve = Curve(
         job.subject,
         job.variant,
@@ -70,10 +81,12 @@ def search(lab: Lab, job: Job) -> Run:
         tuple(found.at_s),
     )
     took_s = time.monotonic() - started
-    return Run(job.experiment, curve, failed, trace, job.trials, took_s)
+    return Run(job.experiment, curve, failed, fastest, job.trials, took_s)
 
 
-def _search(lab: Lab, job: Job, start: Path | None, keep: Path | None) -> tuple[Search, float, str]:
+def _search(
+    lab: Lab, job: Job, start: Path | None, keep: Path | None
+) -> tuple[Search, float, tuple[str, ...]]:
     how = job.how
     task = Task(operator_program(WORKLOADS[job.subject]).workload)
     learning = Learning(how.features, how.model, start=start)
@@ -84,10 +97,10 @@ def _search(lab: Lab, job: Job, start: Path | None, keep: Path | None) -> tuple[
         found.round(min(ROUND, job.trials - len(found.best_s)))
     if keep is not None and learned.shared is not None:
         learned.shared.save(keep, "here")
-    known = [found.lab.known[task.workload.key, each] for each in found.tried]
-    failed = sum(not each.status.is_timed for each in known) / len(known)
-    best = min(found.tried, key=lambda each: lab.known[task.workload.key, each].time_s)
-    return found, failed, best
+    known = {each: found.lab.known[task.workload.key, each] for each in found.tried}
+    failed = sum(not each.status.is_timed for each in known.values()) / len(known)
+    fastest = sorted(known, key=lambda each: known[each].time_s)[:ENDS]
+    return found, failed, tuple(fastest)
 
 
 def _model_file(lab: Lab, how: Variant, seed: int) -> Path:
@@ -102,7 +115,8 @@ def measure_library(subject: str, runs: Sequence[Run]) -> Library | None:
     """
     best = min(runs, key=lambda run: run.curve.best_s[-1])
     plan = OpPlan(detect_target(), THREADS, (PEER,))
-    ours, *others = compare_case(operator_program(WORKLOADS[subject]), best.trace, 4, plan)
+    trace = best.fastest[0]
+    ours, *others = compare_case(operator_program(WORKLOADS[subject]), trace, 4, plan)
     timed = [each for each in others if each.time_s]
     for each in others:
         if each.failure:
@@ -112,12 +126,14 @@ def measure_library(subject: str, runs: Sequence[Run]) -> Library | None:
     fastest = min(timed, key=lambda each: each.time_s or math.inf)
     assert fastest.time_s, "it is timed"
     time_s = best.curve.best_s[-1] * fastest.time_s / ours.time_s
-    return Library(time_s, best.trace, fastest.version)
+    return Library(time_s, trace, fastest.version)
 
 
 @dataclass(slots=True)
 class Kept:
     """What was run so far, in a folder: a run that was cut off goes on.  Mutable.
+
+    again   of each workload, seconds of the programs that searches ended with, measured in turns
 
     Raises:  UsageError where the folder holds a run of other trials.
     """
@@ -126,6 +142,7 @@ class Kept:
     out: Path
     runs: list[Run]
     library: dict[str, Library]
+    again: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, plan: Plan, out: Path) -> Kept:
@@ -144,6 +161,7 @@ class Kept:
                 )
             kept.runs = [_run(fields) for fields in content["runs"]]
             kept.library = {name: Library(**each) for name, each in content["library"].items()}
+            kept.again = content["again"]
         return kept
 
     @property
@@ -166,12 +184,22 @@ class Kept:
         spaces = [run for run in self.runs if run.experiment == "spaces"]
         for subject in dict.fromkeys(run.curve.subject for run in spaces):
             own = [run for run in self.runs if run.curve.subject == subject]
-            trace = min(own, key=lambda run: run.curve.best_s[-1]).trace
+            trace = min(own, key=lambda run: run.curve.best_s[-1]).fastest[0]
             if subject in self.library and self.library[subject].trace == trace:
                 continue
             found = measure_library(subject, own)
             if found is not None:
                 self.library[subject] = found
+                self.keep()
+
+    def measure_again(self, lab: Lab) -> None:
+        """Measure what searches of a workload ended with, all in turns, where some are new."""
+        for subject in dict.fromkeys(run.curve.subject for run in self.runs):
+            own = [run.fastest for run in self.runs if run.curve.subject == subject]
+            traces = list(dict.fromkeys(trace for fastest in own for trace in fastest))
+            if not self.again.get(subject, {}).keys() >= set(traces):
+                task = Task(operator_program(WORKLOADS[subject]).workload)
+                self.again[subject] = lab.times_in_turns(task, traces)
                 self.keep()
 
     def keep(self) -> None:
@@ -182,10 +210,11 @@ class Kept:
             "threads": THREADS,
             "when": now_utc(),
             "library": {name: asdict(each) for name, each in self.library.items()},
+            "again": self.again,
             "runs": [asdict(run) for run in self.runs],
         }
         write_atomically(self._path, json.dumps(content).encode())
-        text = page(self.plan, self.runs, self.library)
+        text = page(self.plan, self.runs, self.library, self.again)
         write_atomically(self.out / "autotvm.md", text.encode())
 
     def draw(self) -> None:
@@ -197,13 +226,17 @@ class Kept:
 def _run(fields: dict[str, Any]) -> Run:
     numbers = fields["curve"]
     lists = {name: tuple(numbers[name]) for name in ("best_s", "at_s")}
-    return Run(**{**fields, "curve": Curve(**{**numbers, **lists})})
+    curve = Curve(**{**numbers, **lists})
+    return Run(**{**fields, "curve": curve, "fastest": tuple(fields["fastest"])})
 
 
-def run(kept: Kept, experiments: Sequence[str]) -> None:
-    """All searches, those of one seed after those of another; what is kept is not run again."""
+def run(kept: Kept, experiments: Sequence[str], subjects: Sequence[str]) -> None:
+    """All searches of some workloads, those of one seed after those of another; what is kept is not
+    run again.
+    """
     plan = kept.plan
     jobs = [job for seed in range(plan.seeds) for job in plan.jobs(experiments, seed)]
+    jobs = [job for job in jobs if job.subject in subjects]
     started = time.monotonic()
     with Lab(THREADS, kept.out / "trials.jsonl") as lab:
         for place, job in enumerate(jobs):
@@ -215,6 +248,7 @@ def run(kept: Kept, experiments: Sequence[str]) -> None:
                 _tell(found, lab, time.monotonic() - started, seconds_left(left, kept.runs))
             if place + 1 == len(jobs) or jobs[place + 1].seed != job.seed:
                 _add_library(kept)
+                kept.measure_again(lab)
                 kept.draw()
 
 
@@ -251,6 +285,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--trials", type=int)
     parser.add_argument("--experiment", action="append", choices=list(EXPERIMENTS))
+    parser.add_argument("--workload", action="append", choices=list(WORKLOADS))
     asked = parser.parse_args()
     usual = QUICK if asked.quick else FULL
     plan = Plan(asked.seeds or usual.seeds, asked.trials or usual.trials, asked.quick)
@@ -260,7 +295,7 @@ def main() -> None:
     except UsageError as error:
         sys.exit(error.message())
     try:
-        run(kept, asked.experiment or list(EXPERIMENTS))
+        run(kept, asked.experiment or list(EXPERIMENTS), asked.workload or list(WORKLOADS))
     except KeyboardInterrupt:
         kept.draw()
         print(
@@ -268,7 +303,7 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(f"    python {' '.join(sys.argv)}")
-    print(page(plan, kept.runs, kept.library))
+    print(page(plan, kept.runs, kept.library, kept.again))
 
 
 if __name__ == "__main__":

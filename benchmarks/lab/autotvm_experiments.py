@@ -6,6 +6,7 @@ what it has compares all ways to search on equal seeds, but for the comparison i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, median
@@ -163,6 +164,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         share=0.5,
     ),
 }
+ENDS = 4  # of the fastest programs of a search, which are measured again
 REFERENCE = "templates, AutoTVM"  # of "spaces": whose last speed is to be reached, and how soon
 
 
@@ -219,15 +221,16 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A search that ended: its curve, what share of its trials failed, and the fastest program.
+    """A search that ended: its curve, and what share of its trials failed.
 
+    fastest  its fastest programs, as they were measured once: `ENDS` of them, the best first
     took_s   seconds that it took here; a search that another one had done took none
     """
 
     experiment: str
     curve: Curve
     failed: float
-    trace: str
+    fastest: tuple[str, ...]
     trials: int
     took_s: float = field(default=0.0, compare=False)
 
@@ -240,6 +243,10 @@ class Run:
     def speed(self, gflop: float, trials: int) -> float:
         """GFLOP/s of the best program after so many trials."""
         return gflop / self.curve.at(trials)
+
+    def again(self, times_s: Mapping[str, float]) -> float:
+        """The best time of its fastest programs, by times of programs that took turns."""
+        return min((times_s.get(each, math.inf) for each in self.fastest), default=math.inf)
 
 
 def compared(plan: Plan, runs: Sequence[Run]) -> list[Run]:

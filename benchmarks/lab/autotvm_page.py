@@ -8,10 +8,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import Any
 
-from lab.autotvm_experiments import EXPERIMENTS, REFERENCE, RESNET, WORKLOADS, Plan, Run, compared
-from lab.searches import THREADS, Curve
+from lab.autotvm_experiments import (
+    ENDS,
+    EXPERIMENTS,
+    REFERENCE,
+    RESNET,
+    WORKLOADS,
+    Plan,
+    Run,
+    compared,
+)
+from lab.searches import THREADS, TURNS, Curve
 
 POINTS = (16, 32, 64, 100, 200, 400, 500, 1000, 2000)
 _GRID = 400  # points of a curve over seconds
@@ -29,12 +39,24 @@ class Library:
     version: str = ""
 
 
-def page(plan: Plan, runs: Sequence[Run], library: Mapping[str, Library]) -> str:
+Again = Mapping[str, Mapping[str, float]]
+"""Of each workload, seconds of the programs that searches ended with, measured in turns."""
+
+
+def page(
+    plan: Plan,
+    runs: Sequence[Run],
+    library: Mapping[str, Library],
+    again: Again = MappingProxyType({}),
+) -> str:
     """Tables of all experiments, Markdown; of seeds for which all that is compared has ended."""
     lines = [
         "# AutoTVM's experiments",
         "",
         f"Seeds: {plan.seeds}; trials of a search: {plan.trials}.",
+        "",
+        f"Again: the best of a search's {ENDS} fastest programs, when those of all searches of the",
+        f"workload were measured {TURNS} times in turns; median of the seeds, least to most.",
         "",
     ]
     whole = compared(plan, runs)
@@ -42,7 +64,8 @@ def page(plan: Plan, runs: Sequence[Run], library: Mapping[str, Library]) -> str
         of_it = [run for run in whole if run.experiment == experiment]
         for subject in dict.fromkeys(run.curve.subject for run in of_it):
             own = [run for run in of_it if run.curve.subject == subject]
-            lines += _table(f"{experiment}: {subject}", own, WORKLOADS[subject].gflop)
+            times_s = again.get(subject, {})
+            lines += _table(f"{experiment}: {subject}", own, WORKLOADS[subject].gflop, times_s)
     spaces = [run for run in whole if run.experiment == "spaces"]
     lines += _seconds_table(spaces)
     lines += _resnet_table([run for run in whole if run.experiment == "resnet"])
@@ -68,13 +91,14 @@ def _seeds_of(runs: Sequence[Run]) -> str:
     return f"{count} seed{'s' * (count > 1)}"
 
 
-def _table(title: str, runs: Sequence[Run], gflop: float) -> list[str]:
+def _table(title: str, runs: Sequence[Run], gflop: float, again: Mapping[str, float]) -> list[str]:
     trials = runs[0].trials
     points = [each for each in POINTS if each < trials] + [trials]
     lines = [f"## {title}", ""]
     lines += [f"GFLOP/s after so many trials: the median of {_seeds_of(runs)}.", ""]
-    lines.append(f"| search | {' | '.join(map(str, points))} | least to most | failed | search s |")
-    lines.append("|---|" + "---:|" * (len(points) + 3))
+    heads = [*map(str, points), "least to most", "again", "failed", "search s"]
+    lines.append(f"| search | {' | '.join(heads)} |")
+    lines.append("|---|" + "---:|" * len(heads))
     for variant in dict.fromkeys(run.curve.variant for run in runs):
         own = [run for run in runs if run.curve.variant == variant]
         cells = [f"{median(run.speed(gflop, point) for run in own):.0f}" for point in points]
@@ -83,9 +107,16 @@ def _table(title: str, runs: Sequence[Run], gflop: float) -> list[str]:
         spent = sum(run.curve.search_s for run in own) / len(own)
         lines.append(
             f"| {variant} | {' | '.join(cells)} | {min(last):.0f} to {max(last):.0f} "
-            f"| {failed:.0%} | {spent:.1f} |"
+            f"| {_again([run.again(again) for run in own], gflop)} | {failed:.0%} | {spent:.1f} |"
         )
     return [*lines, ""]
+
+
+def _again(times_s: Sequence[float], gflop: float) -> str:
+    if not all(map(math.isfinite, times_s)):
+        return "-"
+    low, middle, high = (gflop / each for each in (max(times_s), median(times_s), min(times_s)))
+    return f"{middle:.0f} ({low:.0f} to {high:.0f})"
 
 
 def _seconds_table(runs: Sequence[Run]) -> list[str]:

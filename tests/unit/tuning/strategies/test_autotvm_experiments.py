@@ -34,7 +34,8 @@ def ended(job: Any, best_s: tuple[float, ...] = (3e-3, 2e-3, 1e-3), took_s: floa
     """A run of a job, a trial each second."""
     at_s = tuple(float(n + 1) for n in range(len(best_s)))
     curve = LAB.Curve(job.subject, job.variant, job.seed, best_s, 0.5, at_s)
-    return EXPERIMENTS.Run(job.experiment, curve, 0.0, f"trace {job.variant}", job.trials, took_s)
+    fastest = (f"trace {job.variant}", "another trace")
+    return EXPERIMENTS.Run(job.experiment, curve, 0.0, fastest, job.trials, took_s)
 
 
 def all_jobs(plan: Any) -> list[Any]:
@@ -95,6 +96,16 @@ def test_seconds_until_the_templates_last_speed() -> None:
     assert "| C12 | 154 | templates | 77 | over 3, over 3 |" in text
 
 
+def test_ends_of_searches_are_compared_by_what_was_measured_again() -> None:
+    jobs = [job for job in all_jobs(PLAN) if job.experiment == "spaces" and job.subject == "C12"]
+    runs = list(map(ended, jobs))
+    times_s = {f"trace {job.variant}": 1e-3 * (job.seed + 1) for job in jobs}
+    again = {"C12": times_s | {"trace sketches": 4e-3, "another trace": 2e-3}}
+    text = PAGE.page(PLAN, runs, {}, again)
+    assert "| sketches | 231 | 231 to 231 | 116 (116 to 116) | 0% | 0.5 |" in text
+    assert "| sketches | 231 | 231 to 231 | - | 0% | 0.5 |" in PAGE.page(PLAN, runs, {})
+
+
 def test_a_curve_over_seconds() -> None:
     curve = LAB.Curve("C7", "x", 0, (3.0, 2.0), 0.1, (1.0, 4.0))
     assert [curve.after(each) for each in (0.5, 1.0, 3.9, 4.0, 9.0)] == [math.inf, 3, 3, 2, 2]
@@ -114,11 +125,13 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
     jobs = all_jobs(PLAN)
     kept.runs += [ended(job) for job in jobs[:3]]
     kept.library["C7"] = PAGE.Library(1.0, "trace", "2")
+    kept.again["C7"] = {"trace": 1.5}
     kept.draw()
     assert (tmp_path / "autotvm.md").exists()
     again = MAIN.Kept.open(EXPERIMENTS.Plan(5, 3, is_quick=True), tmp_path)
     assert again.runs == kept.runs
     assert again.library == kept.library
+    assert again.again == kept.again
     assert all(again.has(job) for job in jobs[:3])
     assert not again.has(jobs[3])
     with pytest.raises(UsageError, match="it holds a run of 3 trials, not 4"):
