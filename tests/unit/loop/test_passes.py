@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from tests.unit.loop.programs import (
@@ -50,7 +51,10 @@ from tensorwright.loop import (
     For,
     If,
     LoopProgram,
+    Packing,
+    Parameter,
     Pass,
+    Role,
     Stmt,
     Store,
     bind_decisions,
@@ -474,6 +478,46 @@ def test_vectors_are_no_longer_than_what_they_read() -> None:
     after = widen_local_buffers(before)
     same(interpret(after, arrays_for(before)), interpret(before, arrays_for(before)))
     assert sum(row.startswith("for v in 0..3 ") for row in rows_of(after)) == 2
+
+
+def products_of(channels: int) -> LoopProgram:
+    """Sums in a row of a local buffer; their weights are packed, those of one channel left out."""
+    x, w, y = buffer("x", 5), buffer("w_packed", 5, channels), buffer("y", channels)
+    t = buffer("t", channels, scope=Scope.LOCAL)
+    k, v = Var("k"), Var("v")
+    sums = Load(t, (v,)) + Load(x, (k,)) * Load(w, (k, v))
+    body = block(
+        loop(v, channels, Store(t, (v,), ZERO), ForKind.VECTOR),
+        loop(k, 5, loop(v, channels, Store(t, (v,), sums), ForKind.VECTOR)),
+        loop(v, channels, Store(y, (v,), Load(t, (v,))), ForKind.VECTOR),
+    )
+    a, b = Var("a"), Var("b")
+    packing = Packing(((a, 5), (b, channels)), (b + 1, a), b > 0, (channels + 1, 5))
+    packed = Parameter(w, Role.CONSTANT, packing, "w")
+    before = program(Allocate(t, body), (y,), (x,))
+    return replace(before, parameters=(before.parameters[0], packed, *before.parameters[1:]))
+
+
+@pytest.mark.parametrize("channels", [3, 4, 5, 7, 8, 12, 15, 16, 17])
+def test_a_row_of_one_vector_has_room_for_a_power_of_two(channels: int) -> None:
+    before = products_of(channels)
+    after = widen_local_buffers(before)
+    verify(after)
+    source = np.random.default_rng(0).random((channels + 1, 5), np.float32)
+    arrays = arrays_for(before) | {"w": source}
+    same(interpret(after, arrays), interpret(before, arrays))
+    row = {3: 4, 5: 8, 7: 8, 12: 16, 15: 16}.get(channels, channels)
+    assert f"local t: f32 ({row})" in str(after)
+    assert f"w_packed: f32 (5, {row})" in str(after)
+    stored = [each for each in rows_of(after) if each.startswith(f"for v in 0..{row} ")]
+    assert len(stored) == (2 if row != channels else 3)  # what leaves the buffer stays as it is
+
+
+def test_a_row_of_one_vector_stays_where_it_reads_what_nobody_packs() -> None:
+    before = products_of(12)
+    plain = replace(before.parameters[1], packing=None, source="")
+    before = replace(before, parameters=(before.parameters[0], plain, before.parameters[2]))
+    assert widen_local_buffers(before) is before
 
 
 def test_rows_that_vectors_do_not_begin_stay() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from math import gcd, prod
 
@@ -15,6 +15,7 @@ from tensorwright.expr import (
     Value,
     ValueExpr,
     Var,
+    all_of,
     children,
     condition_sides,
     free_vars,
@@ -23,7 +24,17 @@ from tensorwright.expr import (
     loads_of,
     terms_of,
 )
-from tensorwright.loop.ir import Buffer, Call, For, If, LoopProgram, Prefetch, Stmt, Store
+from tensorwright.loop.ir import (
+    Buffer,
+    Call,
+    For,
+    If,
+    LoopProgram,
+    Parameter,
+    Prefetch,
+    Stmt,
+    Store,
+)
 from tensorwright.loop.traversal import (
     buffers_of_index,
     buffers_used,
@@ -35,6 +46,7 @@ from tensorwright.schedule import ForKind, Scope
 
 _TILE_BYTES = 8 << 10  # what is larger is not kept in registers
 _SHORTEST = 4  # elements of a vector
+_LONGEST = 16
 
 
 def widen_local_buffers(program: LoopProgram) -> LoopProgram:
@@ -46,25 +58,26 @@ def widen_local_buffers(program: LoopProgram) -> LoopProgram:
                   ->  local t: f32 (4, 32)
                       for v in 0..16 @vectorize: t[j, v] = a
                       for v in 0..16 @vectorize: t[j, v + 16] = b
-    Registers hold whole vectors: a sum of 26 channels would lie in memory, under a mask.
+    Registers hold whole vectors: a sum of 26 channels would lie in memory, under a mask.  So would
+    one of 12: a row that is a single vector becomes one of 16, and with it the rows of the packed
+    constants that it reads, which end with zeros.
     Theorem:  what was accessed of a row is accessed at the same place of a longer one.  A loop that
               is made longer writes only beyond what was there, which nobody reads for a result; all
               that it reads is inside of its buffers.
     """
     found = _Accesses()
-    found.collect(program.body, ())
-    wider = {
-        buffer: replace(buffer, shape=(*buffer.shape[:-1], -(-buffer.shape[-1] // width) * width))
-        for buffer, width in found.widths()
-        if isinstance(buffer.shape[-1], int)
-    }
-    if not wider:
+    found.collect(program.body, (), {})
+    packed = {each.buffer for each in program.parameters if each.packing is not None}
+    widths = dict(found.widths())
+    alone = found.single_vectors(packed)
+    longer = {buffer: _with_rows_of(buffer, width) for buffer, width in widths.items()} | alone
+    if not longer:
         return program
-    body = map_statement(
-        program.body, lambda index: index, lambda each: each, lambda b: wider.get(b, b)
-    )
-    widths = {wider[buffer].name: width for buffer, width in found.widths() if buffer in wider}
-    return LoopProgram(program.name, program.parameters, _lengthened(body, widths, {}))
+    parameters = tuple(_with_longer_rows(each, alone) for each in program.parameters)
+    widths |= {buffer: _row(wide) for buffer, wide in alone.items() if buffer not in packed}
+    body = _with_buffers(program.body, longer)
+    names = {buffer.name: width for buffer, width in widths.items()}
+    return LoopProgram(program.name, parameters, _lengthened(body, names, {}))
 
 
 @dataclass(slots=True)
@@ -73,11 +86,13 @@ class _Accesses:
 
     longest   the longest vector along a buffer's rows     step   what divides where vectors begin
     refused   names of buffers that are accessed in another way
+    filled    the vector loops that store what lies in a buffer, and the ranges of those around them
     """
 
     longest: dict[Buffer, int] = field(default_factory=dict)
     step: dict[Buffer, int] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
+    filled: dict[Buffer, list[tuple[For, Bounds]]] = field(default_factory=dict)
 
     def widths(self) -> Iterable[tuple[Buffer, int]]:
         """The buffers whose rows end with a part of a vector, and how long that is."""
@@ -89,11 +104,61 @@ class _Accesses:
             if row > width and row % width and self.step[buffer] % width == 0:
                 yield buffer, width
 
-    def collect(self, statement: Stmt, vectors: tuple[For, ...]) -> None:
-        """Note all accesses inside a statement; `vectors` are the vector loops around it."""
+    def single_vectors(self, packed: Set[Buffer]) -> dict[Buffer, Buffer]:
+        """Buffers whose rows are one short vector each, with longer rows; and with them the packed
+        constants whose rows they are computed from.
+
+        Only those that can be computed in full.
+        """
+        found = {
+            buffer: _with_rows_of(buffer, 1 << (width - 1).bit_length())
+            for buffer, width in self.longest.items()
+            if buffer.name not in self.refused
+            and width == buffer.shape[-1]
+            and buffer in self.filled
+            if 2 < width < _LONGEST and width & (width - 1)
+        }
+        while found:
+            constants = {
+                load.source: _with_rows_of(load.source, _row(wide))
+                for buffer, wide in found.items()
+                for loop, _ in self.filled[buffer]
+                if isinstance(loop.body, Store)
+                for load in loads_of(loop.body.value)
+                if isinstance(load.source, Buffer) and load.source in packed
+                if load.indices[-1] == loop.var and load.source.shape[-1] == loop.extent
+            }
+            short = [each for each in found if not self._is_filled_by(each, found | constants)]
+            if not short:
+                return found | constants
+            for each in short:
+                del found[each]
+        return {}
+
+    def _is_filled_by(self, buffer: Buffer, wide: Mapping[Buffer, Buffer]) -> bool:
+        """Whether all loops that store into a buffer can be as long as its rows will be."""
+        width = _row(wide[buffer])
+        for loop, bounds in self.filled[buffer]:
+            store = _with_buffers(loop.body, wide)
+            if not isinstance(store, Store) or loop.extent != buffer.shape[-1]:
+                return False
+            if not _is_inside(store.value, loop.var, width, bounds):
+                return False
+        return True
+
+    def collect(self, statement: Stmt, vectors: tuple[For, ...], bounds: Bounds) -> None:
+        """Note all accesses inside a statement.
+
+        vectors   the vector loops around it
+        bounds    the ranges of the loops around it
+        """
         match statement:
-            case For(kind=ForKind.VECTOR):
-                vectors = (*vectors, statement)
+            case For(var, extent, kind, body):
+                if kind is ForKind.VECTOR:
+                    vectors = (*vectors, statement)
+                    if isinstance(body, Store):
+                        self.filled.setdefault(body.buffer, []).append((statement, bounds))
+                bounds = {**bounds, var: Range.of_extent(extent)}
             case Store(buffer, indices, value):
                 self._note(buffer, indices, vectors)
                 for load in loads_of(value):
@@ -108,7 +173,7 @@ class _Accesses:
                 self.refused |= {*_names(buffers_used(statement))}
                 return
         for child in children_of(statement):
-            self.collect(child, vectors)
+            self.collect(child, vectors, bounds)
 
     def _note(self, buffer: Buffer, indices: tuple[Index, ...], vectors: tuple[For, ...]) -> None:
         if buffer.scope is not Scope.LOCAL or not indices or not _is_small(buffer):
@@ -125,6 +190,33 @@ class _Accesses:
             return
         self.longest[buffer] = max(self.longest.get(buffer, 0), extent)
         self.step[buffer] = gcd(self.step.get(buffer, 0), *terms.values())
+
+
+def _row(buffer: Buffer) -> int:
+    """The length of a buffer's rows."""
+    return buffer.extents[-1]
+
+
+def _with_rows_of(buffer: Buffer, width: int) -> Buffer:
+    """The buffer with rows of whole vectors of a width."""
+    return replace(buffer, shape=(*buffer.shape[:-1], -(-_row(buffer) // width) * width))
+
+
+def _with_longer_rows(parameter: Parameter, longer: Mapping[Buffer, Buffer]) -> Parameter:
+    """A packed constant whose rows end with zeros, where they get longer."""
+    wide, packing = longer.get(parameter.buffer), parameter.packing
+    if wide is None or packing is None:
+        return parameter
+    *outer, (var, extent) = packing.axes
+    valid = all_of(packing.valid, var < extent)
+    axes = (*outer, (var, _row(wide)))
+    return replace(parameter, buffer=wide, packing=replace(packing, axes=axes, valid=valid))
+
+
+def _with_buffers(statement: Stmt, others: Mapping[Buffer, Buffer]) -> Stmt:
+    return map_statement(
+        statement, lambda index: index, lambda each: each, lambda each: others.get(each, each)
+    )
 
 
 def _is_small(buffer: Buffer) -> bool:

@@ -71,18 +71,20 @@ class SkipZeros(Primitive):
 
     def conditions(self, state: ScheduleState) -> tuple[Condition, ...]:
         """When terms along the axis count, in the axes of the stage; none where none is skipped."""
+        reduce_axes = state.stage(self.stage).tensor.reduce_axes
+        (axis,) = (a.var for a in reduce_axes if a.name == self.axis)
+        borders = self.borders(state)
+        return tuple(part for part in borders if axis in free_vars(*condition_sides(part)))
+
+    def borders(self, state: ScheduleState) -> tuple[Condition, ...]:
+        """When terms count, along any axis, in the axes of the stage."""
         stage, padded = state.stage(self.stage), state.stage(self.tensor)
         load, inside = self._factor(stage), _inside(padded)
         if load is None or inside is None:
             return ()
         places = dict(zip((a.var for a in padded.tensor.axes), load.indices, strict=True))
         moved = (substitute_condition(part, places) for part in inside)
-        (axis,) = (a.var for a in stage.tensor.reduce_axes if a.name == self.axis)
-        return tuple(
-            part
-            for part in moved
-            if not isinstance(part, bool) and axis in free_vars(*condition_sides(part))
-        )
+        return tuple(part for part in moved if not isinstance(part, bool))
 
 
 def _factors(value: Value) -> Iterator[Value]:

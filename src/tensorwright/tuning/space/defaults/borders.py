@@ -13,7 +13,11 @@ from tensorwright.base import ScheduleError
 from tensorwright.expr import (
     Axis,
     Condition,
+    Const,
+    Load,
+    Select,
     Var,
+    children,
     condition_sides,
     evaluate_condition,
     evaluate_index,
@@ -21,8 +25,9 @@ from tensorwright.expr import (
     has_element,
     loads_of,
 )
-from tensorwright.schedule import ScheduleState, SkipZeros, Stage
+from tensorwright.schedule import ComputeInline, ScheduleState, SkipZeros, Stage
 from tensorwright.tuning.space.axes.accesses import extent_of
+from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 LEAST_SAVED = 0.03  # of the terms of a sum
@@ -54,6 +59,45 @@ def skip_zeros(
             builder.do(step)
             skipped.append(step.axis)
     return list(dict.fromkeys(skipped))  # two factors may be zero along one axis
+
+
+def inline_skipped(builder: SketchBuilder, name: str, tiled: frozenset[str]) -> list[str]:
+    """Read images themselves in place of padded copies of which a sum skips all that is added.
+
+    So it is where the border lies only along axes of which a tile has one position: a term counts
+    for a whole tile, or for nothing of it.
+    tiled   the axes of the sum along which a tile has several elements
+    Returns the axes of the taps, as `skip_zeros`.
+    """
+    skipped: list[str] = []
+    stage = builder.state.stage(name)
+    possible = _possible(builder.state, stage) if is_folded_in_loops(stage) else []
+    for padded in dict.fromkeys(step.tensor for step in possible):
+        state, steps = builder.state, [step for step in possible if step.tensor == padded]
+        borders = set(steps[0].borders(state))
+        axes = {axis.name for axis in _axes_of(state.stage(name), tuple(borders))}
+        left = borders.difference(*(step.conditions(state) for step in steps))
+        if left or axes & tiled or not _is_copy(state, padded, name):
+            continue
+        for step in steps:
+            builder.do(step)
+            skipped.append(step.axis)
+        builder.do(ComputeInline(padded))
+    return list(dict.fromkeys(skipped))
+
+
+def is_folded_in_loops(stage: Stage) -> bool:
+    """Whether a sum has a loop over taps: not all of its terms are written out."""
+    axes = stage.tensor.reduce_axes
+    return len(axes) > 1 and prod(extent_of(axis.extent) for axis in axes) > FULL_UNROLL
+
+
+def _is_copy(state: ScheduleState, name: str, reader: str) -> bool:
+    """Whether a stage only copies what one reader reads, with a border."""
+    body = state.stage(name).tensor.body
+    parts = children(body) if isinstance(body, Select) else ()
+    is_plain = all(isinstance(part, Load | Const) for part in parts)
+    return is_plain and [stage.name for stage in state.readers(name)] == [reader]
 
 
 def _possible(state: ScheduleState, stage: Stage) -> list[SkipZeros]:

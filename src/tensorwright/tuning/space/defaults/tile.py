@@ -42,7 +42,7 @@ from tensorwright.tuning.space.axes.roles import (
     is_scattered,
     rows_inside_columns,
 )
-from tensorwright.tuning.space.defaults.borders import skip_zeros
+from tensorwright.tuning.space.defaults.borders import inline_skipped, skip_zeros
 from tensorwright.tuning.space.defaults.pack_operand import (
     inline_turned,
     pack_operand,
@@ -275,7 +275,16 @@ def _tile_sketch(
         panel = pack_operand(builder, anchor, stored, roles.lanes, roles.row, target)
         if not panel or extent_of(roles.lanes.extent) <= width:
             return None
-    Tiling(builder, target, anchor, stored, roles, order, panel, skips_rows=skips_rows).build()
+    taps: list[str] = []
+    if has_reuse(builder.state.stage(anchor).tensor):
+        own = own_axes(builder.state, anchor, stored)
+        several = [roles.lanes, roles.column, roles.row, None if skips_rows else roles.second_row]
+        tiled = frozenset(name for axis in several if axis for name in own.get(axis.name, ()))
+        taps = inline_skipped(builder, anchor, tiled)
+    tiling = Tiling(
+        builder, target, anchor, stored, roles, order, panel, skips_rows=skips_rows, taps=taps
+    )
+    tiling.build()
     return builder.sketch(f"{order.value}, no rows beside" if skips_rows else order.value)
 
 

@@ -20,8 +20,8 @@ from tensorwright.schedule import (
 from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.axes.links import own_axes
 from tensorwright.tuning.space.axes.roles import AxisRoles
-from tensorwright.tuning.space.defaults.borders import skip_zeros
-from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL, Choose, split_reduction
+from tensorwright.tuning.space.defaults.borders import is_folded_in_loops, skip_zeros
+from tensorwright.tuning.space.defaults.reduction_loops import Choose, split_reduction
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import packable_constants
 
@@ -35,6 +35,7 @@ class TileAnchor:
     fixed_rows   whether tiles are one row high whatever is chosen, so that taps outside are skipped
     fixed_column   likewise, whether the axis of columns is not in the tile
     next_axis    the axis of `stored` along which the next tile lies; "" where there is none
+    taps         axes along which terms are skipped already
     """
 
     builder: SketchBuilder
@@ -46,6 +47,7 @@ class TileAnchor:
     fixed_rows: bool
     fixed_column: bool
     next_axis: str
+    taps: Sequence[str]
 
     def schedule(self, choose: Choose, constants: Sequence[str], *, is_window: bool) -> None:
         """Order and unroll the loops of the reduction, and pack its constants.
@@ -102,8 +104,7 @@ class TileAnchor:
 
         lanes, tile   the anchor's axes along which vectors lie, and a tile has several elements
         """
-        terms = prod(extent_of(axis.extent) for axis in stage.tensor.reduce_axes)
-        if terms <= FULL_UNROLL or len(stage.tensor.reduce_axes) == 1:
+        if not is_folded_in_loops(stage):
             return []
         own = own_axes(self.builder.state, self.anchor, self.stored)
         sizes = {a.name: extent_of(a.extent) for a in stage.tensor.axes if a.name in tile}
@@ -116,4 +117,5 @@ class TileAnchor:
         names_of = (own.get(axis.name, ()) for axis in fixed if axis is not None)
         for name in (name for names in names_of for name in names):
             sizes.pop(name, None)
-        return skip_zeros(self.builder, stage.name, frozenset((lanes,)), sizes)
+        found = skip_zeros(self.builder, stage.name, frozenset((lanes,)), sizes)
+        return list(dict.fromkeys((*self.taps, *found)))

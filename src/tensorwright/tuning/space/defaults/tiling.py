@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
 from math import prod
@@ -97,6 +98,7 @@ class Tiling:
         panel: str = "",
         *,
         skips_rows: bool = False,
+        taps: Sequence[str] = (),
         prefix: str = "",
     ) -> None:
         self.builder = builder
@@ -113,6 +115,7 @@ class Tiling:
             )  # the lanes give the columns
         self.roles = roles
         self.prefix = prefix
+        self.taps = taps  # axes of the sum along which terms are skipped
         self.skips_rows = skips_rows  # tiles are one row high, so that taps outside are skipped
         self.tile = (1, 1, 1)  # columns, rows, second rows, as chosen by rule
         self.has_one_column = False  # along the axis of columns, which is then not in the tile
@@ -512,6 +515,7 @@ class Tiling:
             fixed_rows=self.skips_rows,
             fixed_column=self.has_one_column,
             next_axis=self.next_axis,
+            taps=self.taps,
         )
         is_window = self.order is Order.INLINED
         anchor.schedule(self._choose, self.constants, is_window=is_window)
