@@ -20,7 +20,6 @@ CASE is one of the operator suite, such as C2D.3. Run again with the same folder
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import math
 import sys
@@ -28,8 +27,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from lab.pictures import pyplot
 from lab.searches import ROUND, THREADS, Curve, Lab, MakeStrategy, Search, mean_at
 
 from tensorwright.base import UsageError, detect_target
@@ -173,7 +172,7 @@ def table(curves: Sequence[Curve]) -> str:
 
 def draw(curves: Sequence[Curve], path: Path) -> None:
     """One panel for each subject: relative to the best time of all, over trials."""
-    plt = _pyplot()
+    plt = pyplot()
     subjects = list(dict.fromkeys(curve.subject for curve in curves))
     figure, panels = plt.subplots(
         1, len(subjects), figsize=(5.5 * len(subjects), 4.2), squeeze=False
@@ -197,22 +196,8 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def _pyplot() -> Any:
-    """matplotlib draws into files here, without a display."""
-    try:
-        importlib.import_module("matplotlib").use("Agg")
-    except ModuleNotFoundError:
-        raise UsageError(
-            stage="ablation",
-            where="matplotlib",
-            reason="it is not installed, and the curves need it",
-            remedy="pip install 'tensorwright[bench]'",
-        ) from None
-    return importlib.import_module("matplotlib.pyplot")
-
-
 def run(plan: Plan, out: Path) -> None:
-    _pyplot()
+    pyplot()
     out.mkdir(parents=True, exist_ok=True)
     curves: list[Curve] = []
     started = time.monotonic()

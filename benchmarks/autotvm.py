@@ -48,6 +48,7 @@ from lab.autotvm_experiments import (
     seconds_left,
 )
 from lab.autotvm_page import Library, page, write_figures
+from lab.pictures import pyplot
 from lab.searches import ROUND, THREADS, Curve, Lab, Search
 
 from tensorwright.base import TensorwrightError, UsageError, detect_target, write_atomically
@@ -291,6 +292,7 @@ def main() -> None:
     plan = Plan(asked.seeds or usual.seeds, asked.trials or usual.trials, asked.quick)
     out = asked.out / "quick" if asked.quick else asked.out
     try:
+        pyplot()
         kept = Kept.open(plan, out)
     except UsageError as error:
         sys.exit(error.message())

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib
 import json
 import shutil
 import sys
@@ -28,6 +27,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from lab.pictures import pyplot
 
 from tensorwright.base import Target, TensorwrightError, available_cores, write_atomically
 from tensorwright.cli.arguments.models import read_graph, short_name
@@ -295,9 +296,8 @@ def to_data(plan: Plan, points: Sequence[Point]) -> dict[str, Any]:
 
 
 def draw(plan: Plan, points: Sequence[Point], path: Path) -> None:
-    """Draw the curve as PNG.  Raises: ModuleNotFoundError where matplotlib is missing."""
-    importlib.import_module("matplotlib").use("Agg")  # into a file, without a display
-    plt: Any = importlib.import_module("matplotlib.pyplot")
+    """Draw the curve as PNG."""
+    plt = pyplot()
     figure, panel = plt.subplots(figsize=(5.2, 3.6))
     places = range(len(points))
     panel.plot(places, [point.time_ms for point in points], marker="o")
@@ -331,6 +331,8 @@ def main() -> None:
     target = parse_target(asked.target)
     folder = asked.out / f"{short_name(asked.model)}-{target.name}-{asked.threads}t-{asked.seed}"
     plan = Plan(asked.model, target, asked.threads, asked.seed, folder)
+    if asked.png:
+        pyplot()
     graph = read_graph(plan.model, None, plan.seed)
     parts = prepare(graph, target, threads=plan.threads)
     marks = make_executables(plan, parts, marks_of(asked.trials))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from types import MappingProxyType
-from typing import Any
 
 from lab.autotvm_experiments import (
     ENDS,
@@ -21,6 +19,7 @@ from lab.autotvm_experiments import (
     Run,
     compared,
 )
+from lab.pictures import pyplot
 from lab.searches import THREADS, TURNS, Curve
 
 POINTS = (16, 32, 64, 100, 200, 400, 500, 1000, 2000)
@@ -214,8 +213,7 @@ def _draw(
     axis: str,
 ) -> None:
     """A panel for each workload: curves of the medians, bands over the seeds."""
-    importlib.import_module("matplotlib").use("Agg")  # into a file, without a display
-    plt: Any = importlib.import_module("matplotlib.pyplot")
+    plt = pyplot()
     subjects = list(dict.fromkeys(run.curve.subject for run in runs))
     size = (5.5 * len(subjects), 4.2)
     figure, panels = plt.subplots(1, len(subjects), figsize=size, squeeze=False)
