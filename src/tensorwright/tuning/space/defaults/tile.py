@@ -90,11 +90,17 @@ def _in_all_orders(state: ScheduleState, target: Target, anchor: Stage) -> Itera
         orders = (Order.INLINED, *orders) if is_first else (*orders, Order.INLINED)
     if has_reuse(anchor.tensor):
         orders = (Order.PANELS, *_shared_orders(state, target, anchor))
-    built = (_tile_sketch(state, target, anchor.name, order) for order in orders)
     usual = 0
-    for sketch in built:
+    copied: list[Order] = []
+    for order in orders:
+        sketch = _tile_sketch(state, target, anchor.name, order)
         if sketch is not None:
             usual = max(usual, _skips(sketch))
+            copied += [order] if _reads_images(sketch) else []
+            yield sketch
+    for order in copied:
+        sketch = _tile_sketch(state, target, anchor.name, order, copies_borders=True)
+        if sketch is not None:
             yield sketch
     if _has_border(state, anchor):
         flat = (_tile_sketch(state, target, anchor.name, o, skips_rows=True) for o in orders)
@@ -230,6 +236,12 @@ def _skips(sketch: Sketch) -> int:
     return sum(isinstance(step, SkipZeros) for step in sketch.trace)
 
 
+def _reads_images(sketch: Sketch) -> bool:
+    """Whether terms are skipped beside an image that is not copied with a border."""
+    inlined = {step.stage for step in sketch.trace if isinstance(step, ComputeInline)}
+    return any(isinstance(step, SkipZeros) and step.tensor in inlined for step in sketch.trace)
+
+
 def _feeds_whole(sketch: Sketch) -> bool:
     whole = (Order.COLUMNS_OUTSIDE.value, Order.PANELS.value, Order.INLINED.value)
     return sketch.name.startswith(whole)
@@ -248,10 +260,13 @@ def _tile_sketch(
     order: Order,
     *,
     skips_rows: bool = False,
+    copies_borders: bool = False,
 ) -> Sketch | None:
     """One sketch; None where it does not apply.
 
-    skips_rows  tiles are one row high, and taps in rows beside the image are skipped
+    skips_rows      tiles are one row high, and taps in rows beside the image are skipped
+    copies_borders  where only whole taps lie beside the image, it is copied with a border all the
+                    same: what a tile reads then lies close together
     """
     builder = SketchBuilder(state)
     feeding = _feeding(state, anchor)
@@ -276,7 +291,7 @@ def _tile_sketch(
         if not panel or extent_of(roles.lanes.extent) <= width:
             return None
     taps: list[str] = []
-    if has_reuse(builder.state.stage(anchor).tensor):
+    if has_reuse(builder.state.stage(anchor).tensor) and not copies_borders:
         own = own_axes(builder.state, anchor, stored)
         several = [roles.lanes, roles.column, roles.row, None if skips_rows else roles.second_row]
         tiled = frozenset(name for axis in several if axis for name in own.get(axis.name, ()))
@@ -285,7 +300,8 @@ def _tile_sketch(
         builder, target, anchor, stored, roles, order, panel, skips_rows=skips_rows, taps=taps
     )
     tiling.build()
-    return builder.sketch(f"{order.value}, no rows beside" if skips_rows else order.value)
+    name = f"{order.value}, border copied" if copies_borders else order.value
+    return builder.sketch(f"{name}, no rows beside" if skips_rows else name)
 
 
 def _inline_padding(

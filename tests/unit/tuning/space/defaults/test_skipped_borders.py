@@ -41,6 +41,13 @@ def test_what_is_padded_along_depth_is_read_where_it_lies(target: Target) -> Non
     assert [step.axis for step in sketch.trace if isinstance(step, SkipZeros)] == ["kd"]
 
 
+def test_both_compete() -> None:
+    space = space_of(state_of(workloads(convolution((3, 1, 1)), AVX2)[0][0]), AVX2)
+    by_rule = [sketch for sketch in space.sketches if sketch.name.startswith("tile, ")]
+    assert len([sketch for sketch in by_rule if "border copied" in sketch.name]) * 2 == len(by_rule)
+    assert all(copies(sketch) == ("border copied" in sketch.name) for sketch in by_rule)
+
+
 @pytest.mark.parametrize("kernel", [(1, 3, 1), (1, 1, 3), (3, 3, 3)])
 def test_what_is_padded_along_a_tile_is_copied(kernel: tuple[int, ...]) -> None:
     assert copies(first_sketch(convolution(kernel), AVX512))
