@@ -35,6 +35,7 @@ from tensorwright.graph.onnx_import.call import (
     Operand,
     Results,
 )
+from tensorwright.graph.onnx_import.com_microsoft import COM_MICROSOFT, DOMAIN
 from tensorwright.graph.onnx_import.control_flow import CONTROL_FLOW
 from tensorwright.graph.onnx_import.converters import AT_IMPORT, CONVERTERS
 from tensorwright.graph.onnx_import.functions import (
@@ -176,6 +177,12 @@ class _Import:
             return self.expand(
                 node, expand_local(function, node, self.prefix(node)), _opset(function, opset)
             )
+        if _is_of_onnxruntime(node):
+            call = self.call(node, label, opset)
+            found = self.convert_known(call, COM_MICROSOFT)
+            if found is None:
+                raise call.unsupported("we have no operator for it", _OTHERWISE)
+            return _complete(call, found)
         if node.domain not in DEFAULT_DOMAINS:
             reason = (
                 f"the domain {node.domain} is not supported, and the model holds no function for it"
@@ -200,11 +207,9 @@ class _Import:
         if control_flow is not None:
             with _checked(label):
                 return control_flow(call, lambda body, given: self.run_body(body, given, opset))
-        results = self.convert_known(call)
+        results = self.convert_known(call, CONVERTERS)
         if results is not None:
-            if any(call.wanted[len(results) :]):
-                raise call.unsupported(f"we do not compute its output number {len(results) + 1}")
-            return results
+            return _complete(call, results)
         if has_standard_function(node.op_type, opset):
             types = {name: call.type_of(self.values[name]) for name in node.input if name}
             try:
@@ -218,8 +223,8 @@ class _Import:
             reason = "we have no operator for it, and the standard no function"
         raise call.unsupported(reason, _OTHERWISE)
 
-    def convert_known(self, call: Call) -> Results | None:
-        """The results of an operator that we have a converter for.
+    def convert_known(self, call: Call, table: Mapping[str, Converter]) -> Results | None:
+        """The results of an operator that a table has a converter for.
 
         Raises:  what does not fit, in the name of the ONNX node.
         """
@@ -228,7 +233,7 @@ class _Import:
                 at_import = AT_IMPORT.get(call.operator)
                 if at_import is not None:
                     return at_import(call)
-                converter = CONVERTERS.get(call.operator)
+                converter = table.get(call.operator)
                 if converter is None:
                     return None
                 return self.fold(call, converter) or converter(call)
@@ -343,6 +348,21 @@ class _Import:
                 names[ours] = theirs
                 taken.add(theirs)
         return rename_tensors(self.builder.finish(results), names)
+
+
+def _is_of_onnxruntime(node: NodeProto) -> bool:
+    """Whether ONNX Runtime defines the operator: it puts some into the default domain, too."""
+    if node.domain == DOMAIN:
+        return True
+    is_own = node.op_type in COM_MICROSOFT and not is_standard(node.op_type)
+    return node.domain in DEFAULT_DOMAINS and is_own
+
+
+def _complete(call: Call, results: Results) -> Results:
+    """The results, if they are all that somebody may read."""
+    if any(call.wanted[len(results) :]):
+        raise call.unsupported(f"we do not compute its output number {len(results) + 1}")
+    return results
 
 
 @contextmanager

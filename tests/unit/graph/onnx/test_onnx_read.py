@@ -123,9 +123,9 @@ def test_unknown_operators_and_domains() -> None:
         "\n  try: write it with other operators, or give the model a function for it;"
         " see docs/onnx.md"
     )
-    node = helper.make_node("FusedConv", ["x"], ["y"], domain="com.microsoft")
+    node = helper.make_node("FusedConv", ["x"], ["y"], domain="org.example")
     assert message_of(UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
-        "operator FusedConv: node y (FusedConv): the domain com.microsoft is not supported,"
+        "operator FusedConv: node y (FusedConv): the domain org.example is not supported,"
         " and the model holds no function for it"
         "\n  try: export the model with the standard's operators alone"
     )

@@ -8,7 +8,7 @@ from enum import Enum
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Axis, Index, loads_of
+from tensorwright.expr import Axis, Index
 from tensorwright.schedule import (
     AtRoot,
     ComputeAt,
@@ -20,7 +20,6 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
-    folds_in_order,
     has_reuse,
     lanes_for,
     operands,
@@ -28,8 +27,7 @@ from tensorwright.tuning.space.axes.accesses import (
     reads_along,
     vector_within,
 )
-from tensorwright.tuning.space.axes.cache_sets import most_rows
-from tensorwright.tuning.space.axes.links import axis_of, block_in, is_aligned, shares_axis
+from tensorwright.tuning.space.axes.links import axis_of, is_aligned
 from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_inside_columns
 from tensorwright.tuning.space.defaults.bands import (
     ENOUGH_PIECES,
@@ -41,17 +39,11 @@ from tensorwright.tuning.space.defaults.bands import (
     tiles_of_band,
 )
 from tensorwright.tuning.space.defaults.pack_operand import place_panel
-from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.defaults.tile_anchor import TileAnchor
+from tensorwright.tuning.space.defaults.tile_choice import TileChoice, axis_extent
 from tensorwright.tuning.space.defaults.tile_sizes import (
-    DELAYED_CYCLES,
-    LATENCY_CYCLES,
-    default_tile,
     few_columns,
-    fold_tile,
-    has_awkward_rest,
     row_sizes,
-    window_tile,
 )
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
@@ -134,6 +126,16 @@ class Tiling:
         self.feeding = [name for name in self.feeding if name not in done]
         if prefix:
             self.feeding, self.following, self.constants = [], [], ()
+        self.sizes = TileChoice(
+            builder.state,
+            target,
+            anchor,
+            stored,
+            self.roles,
+            self.width,
+            is_fed=bool(self.feeding),
+            is_inlined=order is Order.INLINED,
+        )
 
     def build(self) -> None:
         """Tile the stored stage, place the anchor in its tiles, schedule what feeds it."""
@@ -161,11 +163,11 @@ class Tiling:
 
     def _tile_stored(self) -> tuple[list[str], list[str], str]:
         """Split and reorder: (loops over tiles, unrolled loops in a tile, the vector loop)."""
-        tile = self.tile = self._choose_tile()
+        tile = self.tile = self.sizes.by_rule()
         columns, column_outer, column_inner, lanes = self._split_columns(tile[0])
         rows, row_outer, row_inner = self._split_rows(*tile[1:])
         deep, deep_inner = self._split_more_columns(prod(tile), tile[0])
-        self.has_one_column = self._is_wide and not deep_inner
+        self.has_one_column = self.sizes.is_wide and not deep_inner
         most = tile_registers(self.target)
         self.builder.limit((columns, *rows, *deep), most, added=(columns, *deep))
         outer = self._order_tiles(column_outer, row_outer)
@@ -174,110 +176,22 @@ class Tiling:
         self.builder.do(Reorder(self.stored, (*outer, *inner, lanes)))
         return outer, inner, lanes
 
-    @property
-    def _is_wide(self) -> bool:
-        """Whether the lanes' own axis has several vectors: these are the columns then."""
-        return extent_of(self.roles.lanes.extent) > self.width
-
-    @property
-    def _columns_extent(self) -> int:
-        """How many columns there are; inside a group, where the lanes have groups."""
-        if not self._is_wide:
-            return _extent(self.roles.column)
-        if self.roles.lanes_group:
-            return self.roles.lanes_group // self.width
-        return -(-extent_of(self.roles.lanes.extent) // self.width)
-
-    @property
-    def _blocks(self) -> tuple[int, int, int]:
-        """How many columns, rows, second rows belong together where they are computed."""
-        roles = self.roles
-        columns = roles.lanes_block // self.width if self._is_wide else self._block(roles.column)
-        return columns, self._block(roles.row), self._block(roles.second_row)
-
-    def _block(self, axis: Axis | None) -> int:
-        return block_in(self.builder.state, self.anchor, self.stored, axis) if axis else 0
-
-    def _most(self, axis: Axis | None) -> int:
-        """So many rows of a tile, at most, stay in the first cache while it reads along them."""
-        if axis is None or (axis is self.roles.second_row and self._runs_with(axis)):
-            return 1
-        most = most_rows(self.builder.state, self.anchor, self.stored, axis, self.target)
-        if most is None:
-            return _extent(axis)
-        around = axis is self.roles.second_row  # of rows that share the same places
-        return max(1, most // min(most, self._most(self.roles.row))) if around else most
-
-    def _runs_with(self, axis: Axis) -> bool:
-        """Whether an axis runs through the same one of the anchor as those that a tile has."""
-        others = [a for a in (self.roles.lanes, self.roles.row) if a is not None and a is not axis]
-        state = self.builder.state
-        return any(shares_axis(state, self.anchor, self.stored, axis, each) for each in others)
-
-    def _choose_tile(self) -> tuple[int, int, int]:
-        """The register tile by rule: columns, rows, second rows."""
-        columns = self._columns_extent
-        lanes = extent_of(self.roles.lanes.extent)
-        is_shifted = self._is_wide and (columns > 3 or has_awkward_rest(lanes, self.width))
-        # a tile that fits is shifted back at the end, where a larger one would be masked: that pays
-        # where one masked tile is all, and its rest is a vector
-        most_columns = lanes // self.width if is_shifted else 8
-        if self.order is Order.INLINED or self._unrolls_window():
-            wide = max(1, min(columns, most_columns))
-            row = self.roles.row
-            tile = window_tile(wide, _extent(row), self.target, self._block(row))
-        elif self._folds_in_order() and not self._blocks[1]:
-            tile = fold_tile(min(columns, most_columns), _extent(self.roles.row), self.target)
-        else:
-            tile = default_tile(
-                columns,
-                self.roles.group or _extent(self.roles.row),
-                _extent(self.roles.second_row),
-                self.target,
-                most_columns=most_columns,
-                column_bytes=self._column_bytes(),
-                blocks=self._blocks,
-                most_rows=(self._most(self.roles.row), self._most(self.roles.second_row)),
-                latency_cycles=self._latency_cycles(),
-            )
-        if self._is_wide and self.roles.lanes_group:
-            return max(divisors(columns, tile[0])), *tile[1:]
-        return tile
-
-    def _unrolls_window(self) -> bool:
-        """Whether all terms of sums that share no operand are written out: what neighbours share is
-        then kept in registers, too.
-        """
-        anchor = self.builder.state.stage(self.anchor).tensor
-        terms = prod(extent_of(axis.extent) for axis in anchor.reduce_axes)
-        return terms <= FULL_UNROLL and not self._has_reuse() and bool(self.feeding)
-
-    def _folds_in_order(self) -> bool:
-        return folds_in_order(self.builder.state.stage(self.anchor).tensor, self.width)
-
-    def _latency_cycles(self) -> float:
-        """Of a sum of the tile: windows that share nothing wait for what they read, not for it."""
-        return DELAYED_CYCLES if self._has_reuse() else LATENCY_CYCLES
-
-    def _has_reuse(self) -> bool:
-        return has_reuse(self.builder.state.stage(self.anchor).tensor)
-
     def _split_columns(self, default: int) -> tuple[Index, list[str], list[str], str]:
         """Split the lanes, or the axis of the columns: (columns of a tile, loops over tiles, loops
         in a tile, the vector loop).
         """
         lanes, extent = self.roles.lanes.name, extent_of(self.roles.lanes.extent)
         full = default * self.width
-        is_shifted = self._is_wide and extent % full != 0 and extent >= full
-        most = extent // self.width if is_shifted else self._columns_extent
+        is_shifted = self.sizes.is_wide and extent % full != 0 and extent >= full
+        most = extent // self.width if is_shifted else self.sizes.columns
         choices = few_columns(most, (1, 2, 3, 4, 6, 8))
         if default > 1 and self._spreads_by_loads():
             choices = tuple(size for size in choices if size > 1)
-        choices = tuple(size for size in choices if is_aligned(size, self._blocks[0]))
-        if self._is_wide and self.roles.lanes_group:  # a tile stays inside its group
-            choices = divisors(self._columns_extent, 8)
+        choices = tuple(size for size in choices if is_aligned(size, self.sizes.blocks[0]))
+        if self.sizes.is_wide and self.roles.lanes_group:  # a tile stays inside its group
+            choices = divisors(self.sizes.columns, 8)
         columns = self._choose("columns", choices, default)
-        if self._is_wide:
+        if self.sizes.is_wide:
             tail = Tail.SHIFT if is_shifted else Tail.GUARD
             self.builder.do(Split(self.stored, lanes, (columns, self.width), tail))
             return columns, [f"{lanes}_0"], [f"{lanes}_1"], f"{lanes}_2"
@@ -291,7 +205,7 @@ class Tiling:
         """Whether each row of a product takes a load that spreads an element: of one column, a load
         for every multiply-add, however many rows there are.
         """
-        return not self.target.spreads_operands and self._has_reuse()
+        return not self.target.spreads_operands and self.sizes.shares_operands
 
     def _split_more_columns(self, vectors: int, columns: int) -> tuple[list[Index], list[str]]:
         """Split the other axis of columns where a tile is too small: (columns, loops in a tile).
@@ -299,8 +213,8 @@ class Tiling:
         So few sums wait for each other: an addition takes as long as a handful of others.
         vectors, columns   of the tile so far
         """
-        axis = self.roles.column
-        if not self._is_wide or axis is None or vectors > _FEW_VECTORS or self._runs_with(axis):
+        axis = self.roles.column if self.sizes.is_wide and vectors <= _FEW_VECTORS else None
+        if axis is None or self.sizes.runs_with(axis):
             return [], []
         most = max(1, tile_registers(self.target) // (vectors + columns))
         sizes = divisors(extent_of(axis.extent), min(_MOST_DEEP, most))
@@ -313,7 +227,7 @@ class Tiling:
         """Split the axes of the rows: (rows of a tile, loops over tiles, loops in a tile)."""
         roles = self.roles
         sizes = row_sizes(
-            _extent(roles.row), min(28, self._most(roles.row)), self._block(roles.row)
+            axis_extent(roles.row), min(28, self.sizes.most(roles.row)), self.sizes.block(roles.row)
         )
         if roles.group:  # a tile stays inside its group
             fitting = divisors(roles.group, 28)
@@ -351,14 +265,15 @@ class Tiling:
 
     def _more_rows(self) -> tuple[int, ...]:
         axis = self.roles.second_row
-        most = min(8, self._most(axis))
-        return (1,) if self.skips_rows else row_sizes(_extent(axis), most, self._block(axis))
+        if self.skips_rows:
+            return (1,)
+        return row_sizes(axis_extent(axis), min(8, self.sizes.most(axis)), self.sizes.block(axis))
 
     def _order_tiles(self, columns: list[str], rows: list[str]) -> list[str]:
         """The loops over tiles, outermost first; what is not tiled is outside of them."""
         roles, state = self.roles, self.builder.state
         taken = {a.name for a in (roles.lanes, roles.column, roles.row, roles.second_row) if a}
-        if self._is_wide and roles.column is not None:
+        if self.sizes.is_wide and roles.column is not None:
             taken.discard(roles.column.name)
         axes = state.stage(self.stored).tensor.axes
         leaves = state.stage(self.stored).loops
@@ -367,11 +282,11 @@ class Tiling:
         if self.order is Order.ROWS_OUTSIDE:
             band = [self.band] if self.band else []
             return [*batch, *band, *rows, *columns]
-        if self.band and self.order is Order.INLINED and self._is_wide:
+        if self.band and self.order is Order.INLINED and self.sizes.is_wide:
             return [self.band, *batch, *rows, *columns]  # the next columns lie beside these
         if self.band:
             return [self.band, *batch, *columns, *rows]
-        if self.order is Order.BANDS and self.feeding and not self._has_reuse():
+        if self.order is Order.BANDS and self.feeding and not self.sizes.shares_operands:
             return [*batch, *rows, *columns]  # what feeds a row is that of all columns
         again = rows_inside_columns(state, self.anchor, roles, self.target)
         batch = [name for name in batch if name not in again]
@@ -405,21 +320,13 @@ class Tiling:
         self.builder.do(Split(self.stored, axis.name, (band, rows), tail))
         self.band = f"{axis.name}_0"
 
-    def _column_bytes(self) -> int:
-        """What one vector of the constants takes, over the whole reduction; 0 without constants."""
-        state = self.builder.state
-        anchor = state.stage(self.anchor)
-        terms = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes)
-        constants = [x for x in loads_of(anchor.tensor.body) if x.source.name in state.constants]
-        return terms * sum(self.width * load.dtype.size_bytes for load in constants)
-
     def _has_bands(self, rows: int) -> bool:
         """Whether the second rows, tiled by so many, are cut into bands of tiles."""
         if self.order in (Order.BANDS, Order.INLINED):
             return True
         if self.order is not Order.ROWS_OUTSIDE or self.roles.second_row is None:
             return False
-        if _extent(self.roles.second_row) < FEWEST_BANDS * SHORT_ROWS:
+        if axis_extent(self.roles.second_row) < FEWEST_BANDS * SHORT_ROWS:
             return False
         return copies_much(
             self.builder.state,
@@ -490,8 +397,8 @@ class Tiling:
         """How many tiles, as chosen by rule, lie along an axis."""
         columns, rows, more_rows = self.tile
         sizes: dict[Axis | None, int]
-        sizes = {self.roles.lanes: columns * self.width if self._is_wide else self.width}
-        sizes[self.roles.column] = 1 if self._is_wide else columns
+        sizes = {self.roles.lanes: columns * self.width if self.sizes.is_wide else self.width}
+        sizes[self.roles.column] = 1 if self.sizes.is_wide else columns
         sizes |= {self.roles.row: rows, self.roles.second_row: more_rows}
         return -(-extent_of(axis.extent) // sizes.get(axis, 1))
 
@@ -519,7 +426,3 @@ class Tiling:
         )
         is_window = self.order is Order.INLINED
         anchor.schedule(self._choose, self.constants, is_window=is_window)
-
-
-def _extent(axis: Axis | None) -> int:
-    return extent_of(axis.extent) if axis is not None else 1

@@ -1,0 +1,207 @@
+"""Attention with its projections, heads, masks and past; rotary embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tensorwright.base import DType
+from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
+
+_FILTER = -10000.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """Queries (b, h, l, e), keys (b, h, s, e), values (b, h, s, f); what is past is among them."""
+
+    q: str
+    k: str
+    v: str
+
+
+def _split_heads(call: Call, x: str, heads: int) -> str:
+    """(batch, length, heads * size) as (batch, heads, length, size)."""
+    batch, length, width = call.builder.shape_of(x)
+    if width % heads:
+        raise call.unsupported(f"{heads} heads do not divide {width}")
+    split = call.add("reshape", x, shape=(batch, length, heads, width // heads))
+    return call.add("transpose", split, perm=(0, 2, 1, 3))
+
+
+def _attend(call: Call, heads: _Heads, masks: Sequence[str]) -> str:
+    """(batch, length, heads * size): what the heads of each position come to.
+
+    masks   what is added to the scores; each broadcasts to (b, h, l, s)
+    """
+    rows, keys = call.builder.shape_of(heads.q)[2], call.builder.shape_of(heads.k)[2]
+    is_causal = call.flag("unidirectional", default=False)
+    added = list(masks)
+    if is_causal and rows != keys:  # what is past comes first
+        beyond = np.triu(np.ones((rows, keys), np.float32), keys - rows + 1)
+        dtype = call.type_of(heads.q).dtype
+        added.append(call.as_tensor((beyond * _filter(call)).astype(dtype.numpy)))
+    mask = added[:1]
+    for each in added[1:]:
+        mask = [call.add("add", *mask, each)]
+    y = call.add(
+        "attention",
+        heads.q,
+        heads.k,
+        heads.v,
+        *mask,
+        scale=call.real("scale", 0.0),
+        causal=is_causal and rows == keys,
+    )
+    batch, count, length, size = call.builder.shape_of(y)
+    joined = call.add("transpose", y, perm=(0, 2, 1, 3))
+    return call.add("reshape", joined, shape=(batch, length, count * size))
+
+
+def _filter(call: Call) -> float:
+    return call.real("mask_filter_value", _FILTER)
+
+
+def _padding(call: Call, position: int, heads: _Heads) -> list[str]:
+    """A mask of positions to keep, as numbers to add: a length for each batch, or a word for each
+    key, or for each query and key.
+    """
+    if not call.has(position):
+        return []
+    mask, shape = call.tensor(position), call.shape(position)
+    batch, _, rows, _ = call.builder.shape_of(heads.q)
+    keys = call.builder.shape_of(heads.k)[2]
+    if shape == (batch,):
+        places = np.arange(keys, dtype=np.int32).reshape(1, keys)
+        lengths = call.add("reshape", mask, shape=(batch, 1))
+        lost = call.add("greater_or_equal", places, call.add("cast", lengths, to=DType.I32))
+    elif shape in ((batch, keys), (batch, rows, keys)):
+        zero = np.zeros((), call.type_at(position).dtype.numpy)
+        lost = call.add("less_or_equal", mask, zero)
+    else:
+        raise call.unsupported(f"a mask of shape {shape} is not supported")
+    rows_of_mask = shape[1] if len(shape) == 3 else 1
+    lost = call.add("reshape", lost, shape=(batch, 1, rows_of_mask, keys))
+    dtype = call.type_of(heads.q).dtype
+    numbers = call.add("cast", lost, to=dtype)
+    return [call.add("mul", numbers, call.as_array(_filter(call), dtype))]
+
+
+def _bias(call: Call, position: int) -> list[str]:
+    return [call.tensor(position)] if call.has(position) else []
+
+
+def self_attention(
+    call: Call, x: str, weights: str, bias: str | None, mask: int, past: int, added: int
+) -> Results:
+    """Rows projected to queries, keys and values at once, and attention among them.
+
+    mask, past, added   the inputs that hold the mask, what is past, and numbers for the scores
+    Shapes:  x (b, l, w), weights (w, q + k + v), bias (q + k + v), past (2, b, h, p, e)
+    """
+    if call.integer("do_rotary", 0):
+        raise call.unsupported("do_rotary is not supported here", "use RotaryEmbedding before it")
+    projected = call.add("matmul", x, weights)
+    if bias is not None:
+        projected = call.add("add", projected, bias)
+    width = call.builder.shape_of(projected)[2]
+    sizes = call.integers("qkv_hidden_sizes", ()) or (width // 3,) * 3
+    parts = call.apply("split", projected, sizes=sizes, axis=2)
+    q, k, v = (_split_heads(call, part, call.integer("num_heads")) for part in parts)
+    if call.has(past):
+        before = [call.take(call.tensor(past), each, 0) for each in (0, 1)]
+        k, v = (call.add("concat", *each, axis=2) for each in zip(before, (k, v), strict=True))
+    heads = _Heads(q, k, v)
+    y = _attend(call, heads, [*_padding(call, mask, heads), *_bias(call, added)])
+    return (y, call.stack([k, v], 0)) if call.wants(1) else (y,)
+
+
+def _attention(call: Call) -> Results:
+    if call.has(6):
+        raise call.unsupported("a past of shared memory is not supported")
+    bias = call.tensor(2) if call.has(2) else None
+    return self_attention(call, call.tensor(0), call.tensor(1), bias, 3, 4, 5)
+
+
+def _multi_head(call: Call) -> Results:
+    """Attention of what was projected before; keys and values may be split into heads."""
+    if call.rank(0) != 3 or not (call.has(1) and call.has(2)):
+        raise call.unsupported("packed queries, keys and values are not supported")
+    inputs = [call.tensor(each) for each in range(3)]
+    if call.has(3):
+        if call.rank(1) != 3:
+            raise call.unsupported("a bias of keys that are split into heads is not supported")
+        sizes = tuple(call.shape(each)[2] for each in range(3))
+        parts = call.apply("split", call.tensor(3), sizes=sizes, axis=0)
+        inputs = [call.add("add", x, part) for x, part in zip(inputs, parts, strict=True)]
+    count = call.integer("num_heads")
+    is_split = [len(call.builder.shape_of(x)) == 4 for x in inputs]
+    q, k, v = (
+        x if done else _split_heads(call, x, count)
+        for x, done in zip(inputs, is_split, strict=True)
+    )
+    if any(call.has(each) for each in range(8, len(call.operands))):
+        raise call.unsupported("a past of shared memory is not supported")
+    if call.has(6) and call.has(7):
+        k = call.add("concat", call.tensor(6), k, axis=2)
+        v = call.add("concat", call.tensor(7), v, axis=2)
+    heads = _Heads(q, k, v)
+    return _attend(call, heads, [*_padding(call, 4, heads), *_bias(call, 5)]), k, v
+
+
+def _rotary(call: Call) -> Results:
+    """Pairs of neighbours, or of the halves of a head, turned by the angle of their position."""
+    if call.integer("is_packed_batching", 0) or call.real("scale", 1.0) != 1.0:
+        raise call.unsupported("packed batches and scales are not supported")
+    x, shape = call.tensor(0), call.shape(0)
+    half = call.shape(2)[-1]
+    turned = call.integer("rotary_embedding_dim", 0) or 2 * half
+    if len(shape) == 3:
+        size = shape[2] // call.integer("num_heads") if call.integer("num_heads", 0) else 2 * half
+        x = _split_heads(call, x, shape[2] // size)
+    batch, heads, length, size = call.builder.shape_of(x)
+    cosines, sines = (_at_positions(call, each, batch, length) for each in (2, 3))
+    kept: tuple[str, ...] = ()
+    if turned < size:
+        x, *rest = call.apply("split", x, sizes=(turned, size - turned), axis=3)
+        kept = tuple(rest)
+    if call.flag("interleaved", default=False):
+        pairs = call.add("reshape", x, shape=(batch, heads, length, turned // 2, 2))
+        first, second = (call.take(pairs, each, 4) for each in (0, 1))
+    else:
+        first, second = call.apply("split", x, sizes=(turned // 2,) * 2, axis=3)
+    parts: list[Operand] = []
+    for one, other, operator in ((first, second, "sub"), (second, first, "add")):
+        scaled = call.add("mul", one, cosines)
+        parts.append(call.add(operator, scaled, call.add("mul", other, sines)))
+    if call.flag("interleaved", default=False):
+        y = call.add("reshape", call.stack(parts, 4), shape=(batch, heads, length, turned))
+    else:
+        y = call.add("concat", *parts, axis=3)
+    if kept:
+        y = call.add("concat", y, *kept, axis=3)
+    if len(shape) == 3:
+        y = call.add("reshape", call.add("transpose", y, perm=(0, 2, 1, 3)), shape=shape)
+    return (y,)
+
+
+def _at_positions(call: Call, position: int, batch: int, length: int) -> str:
+    """Rows of a table (positions, halves) as (batch or 1, 1, length, halves): at positions that are
+    given one by one, or by the first.
+    """
+    at = call.tensor(1)
+    if call.shape(1) in ((), (1,)):
+        first = call.add("reshape", at, shape=(1, 1))
+        at = call.add("add", first, np.arange(length, dtype=np.int64).reshape(1, length))
+    rows = call.add("gather", call.tensor(position), at, axis=0)
+    count, halves = call.builder.shape_of(at)[0], call.shape(position)[-1]
+    return call.add("reshape", rows, shape=(count, 1, length, halves))
+
+
+ATTENTION: Table = (
+    ("Attention", _attention),
+    ("MultiHeadAttention", _multi_head),
+    ("RotaryEmbedding", _rotary),
+)

@@ -1,0 +1,147 @@
+"""The register tile of a product by rule, and what limits its sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from tensorwright.base import Target
+from tensorwright.expr import Axis, loads_of
+from tensorwright.schedule import ScheduleState
+from tensorwright.tuning.space.axes.accesses import extent_of, folds_in_order, has_reuse
+from tensorwright.tuning.space.axes.cache_sets import most_rows
+from tensorwright.tuning.space.axes.links import block_in, shares_axis
+from tensorwright.tuning.space.axes.roles import AxisRoles
+from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
+from tensorwright.tuning.space.defaults.tile_sizes import (
+    DELAYED_CYCLES,
+    LATENCY_CYCLES,
+    default_tile,
+    fold_tile,
+    has_awkward_rest,
+    window_tile,
+)
+from tensorwright.tuning.space.sketch import divisors
+
+
+@dataclass(frozen=True, slots=True)
+class TileChoice:
+    """What is known of the tiles of a product before there are any.
+
+    stored       the stage whose axes have the `roles`; `anchor` is the reduction that it stores
+    width        elements of a vector
+    is_fed       whether other stages feed the reduction
+    is_inlined   whether a window reads the image itself, without a padded copy
+    """
+
+    state: ScheduleState
+    target: Target
+    anchor: str
+    stored: str
+    roles: AxisRoles
+    width: int
+    is_fed: bool
+    is_inlined: bool
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the lanes' own axis has several vectors: these are the columns then."""
+        return extent_of(self.roles.lanes.extent) > self.width
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are; inside a group, where the lanes have groups."""
+        if not self.is_wide:
+            return axis_extent(self.roles.column)
+        if self.roles.lanes_group:
+            return self.roles.lanes_group // self.width
+        return -(-extent_of(self.roles.lanes.extent) // self.width)
+
+    @property
+    def shares_operands(self) -> bool:
+        """Whether elements of a tile share what they read, so that tiling pays."""
+        return has_reuse(self.state.stage(self.anchor).tensor)
+
+    @property
+    def blocks(self) -> tuple[int, int, int]:
+        """How many columns, rows, second rows belong together where they are computed."""
+        roles = self.roles
+        columns = roles.lanes_block // self.width if self.is_wide else self.block(roles.column)
+        return columns, self.block(roles.row), self.block(roles.second_row)
+
+    def block(self, axis: Axis | None) -> int:
+        """How many neighbours along an axis belong together where they are computed; 0: all."""
+        return block_in(self.state, self.anchor, self.stored, axis) if axis else 0
+
+    def most(self, axis: Axis | None) -> int:
+        """So many rows of a tile, at most, stay in the first cache while it reads along them."""
+        if axis is None or (axis is self.roles.second_row and self.runs_with(axis)):
+            return 1
+        most = most_rows(self.state, self.anchor, self.stored, axis, self.target)
+        if most is None:
+            return axis_extent(axis)
+        around = axis is self.roles.second_row  # of rows that share the same places
+        return max(1, most // min(most, self.most(self.roles.row))) if around else most
+
+    def runs_with(self, axis: Axis) -> bool:
+        """Whether an axis runs through the same one of the anchor as those that a tile has."""
+        others = [a for a in (self.roles.lanes, self.roles.row) if a is not None and a is not axis]
+        return any(shares_axis(self.state, self.anchor, self.stored, axis, one) for one in others)
+
+    def by_rule(self) -> tuple[int, int, int]:
+        """The register tile by rule: columns, rows, second rows."""
+        columns = self.columns
+        lanes = extent_of(self.roles.lanes.extent)
+        is_shifted = self.is_wide and (columns > 3 or has_awkward_rest(lanes, self.width))
+        # a tile that fits is shifted back at the end, where a larger one would be masked: that pays
+        # where one masked tile is all, and its rest is a vector
+        most_columns = lanes // self.width if is_shifted else 8
+        if self.is_inlined or self._unrolls_window():
+            wide = max(1, min(columns, most_columns))
+            row = self.roles.row
+            tile = window_tile(wide, axis_extent(row), self.target, self.block(row))
+        elif self._folds_in_order() and not self.blocks[1]:
+            tile = fold_tile(min(columns, most_columns), axis_extent(self.roles.row), self.target)
+        else:
+            tile = default_tile(
+                columns,
+                self.roles.group or axis_extent(self.roles.row),
+                axis_extent(self.roles.second_row),
+                self.target,
+                most_columns=most_columns,
+                column_bytes=self._column_bytes(),
+                blocks=self.blocks,
+                most_rows=(self.most(self.roles.row), self.most(self.roles.second_row)),
+                latency_cycles=self._latency_cycles(),
+            )
+        if self.is_wide and self.roles.lanes_group:
+            return max(divisors(columns, tile[0])), *tile[1:]
+        return tile
+
+    def _unrolls_window(self) -> bool:
+        """Whether all terms of sums that share no operand are written out: what neighbours share is
+        then kept in registers, too.
+        """
+        anchor = self.state.stage(self.anchor).tensor
+        terms = prod(extent_of(axis.extent) for axis in anchor.reduce_axes)
+        return terms <= FULL_UNROLL and not self.shares_operands and self.is_fed
+
+    def _folds_in_order(self) -> bool:
+        return folds_in_order(self.state.stage(self.anchor).tensor, self.width)
+
+    def _latency_cycles(self) -> float:
+        """Of a sum of the tile: windows that share nothing wait for what they read, not for it."""
+        return DELAYED_CYCLES if self.shares_operands else LATENCY_CYCLES
+
+    def _column_bytes(self) -> int:
+        """What one vector of the constants takes, over the whole reduction; 0 without constants."""
+        state = self.state
+        anchor = state.stage(self.anchor)
+        terms = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes)
+        constants = [x for x in loads_of(anchor.tensor.body) if x.source.name in state.constants]
+        return terms * sum(self.width * load.dtype.size_bytes for load in constants)
+
+
+def axis_extent(axis: Axis | None) -> int:
+    """The extent of an axis; 1 where there is none."""
+    return extent_of(axis.extent) if axis is not None else 1
