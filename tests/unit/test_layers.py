@@ -36,7 +36,7 @@ ROOMS = {
     "expr": "index condition traversal bounds value tensor simplify evaluation intrinsics",
     "graph": "printing graph infer workload partition layout onnx_import onnx_export passes "
     "drawing",
-    "graph.onnx_import": "call tensors converters importer",
+    "graph.onnx_import": "call tensors converters com_microsoft importer",
     "loop": "ir traversal passes lowering",
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
     "registry catalogue",
