@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.targets import AVX2
+from tests.targets import AVX2, AVX512
 from tests.unit.codegen.kernels import (
     F32,
     SERIAL,
@@ -63,6 +63,22 @@ def test_a_tile_narrower_than_a_vector_lives_in_registers(columns: int) -> None:
     assert "alloca [" not in emit(source, AVX2).text  # nor memory of its own
     for target in TARGETS:
         check(source, target)
+
+
+@pytest.mark.parametrize(("columns", "row"), [(3, 4), (6, 8), (11, 16), (3, 8), (6, 24)])
+def test_short_rows_are_as_wide_as_what_they_are_read_from(columns: int, row: int) -> None:
+    """Six of eight sums: a vector of eight, as the sums are, and not of sixteen."""
+    a, y, acc = buffer("a", 4, 24), buffer("y", 4, columns), local("acc", 4, row)
+    body = block(
+        loops((i, 4, UNROLLED), (m, row, VECTOR), body=Store(acc, (i, m), Load(a, (i, m)))),
+        loops((i, 4, UNROLLED), (m, columns, VECTOR), body=Store(y, (i, m), Load(acc, (i, m)))),
+    )
+    source = program(Allocate(acc, body), (a,), y)
+    for target in TARGETS:
+        check(source, target)
+    if row // 2 < columns:
+        assert "alloca [" not in emit(source, AVX512).text
+        assert f"<{row} x float>" in emit(source, AVX512).text
 
 
 def rows_of_sums(lanes: int, rest: int, dtype: DType = F32) -> LoopProgram:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tensorwright.base import DType, InternalError, Target, UnsupportedError
-from tensorwright.expr import Apply, Cast, Fn, Load, Select, Value, children
+from tensorwright.expr import Apply, Cast, Fn, Load, Select, Value, children, loads_of
 from tensorwright.loop import (
     Allocate,
     Barrier,
+    Buffer,
     Call,
     For,
     If,
@@ -188,7 +189,9 @@ class Facts:
         start = extent - rest
         rests: list[tuple[int, int, int]] = []
         if rest and self.masked_rests and rest & (rest - 1):
-            rests.append((start, width, rest))
+            short = 1 << rest.bit_length()
+            is_short = count == 0 and _fits_rows(loop.body, short)
+            rests.append((start, short if is_short else width, rest))
         elif rest & (rest - 1) and self._pads_rest(loop.body, dtypes, is_short=count == 0):
             rests.append((start, width if count else 1 << rest.bit_length(), rest))
         else:
@@ -219,6 +222,22 @@ class Facts:
         if not isinstance(statement, For):
             return False
         return self.kind(statement) is ForKind.SERIAL and self.extent(statement) > 1
+
+
+def _fits_rows(body: Stmt, lanes: int) -> bool:
+    """Whether vectors of so many lanes are those of all local buffers, or parts that are read: a
+    buffer that is accessed by vectors of two widths lies in memory.
+    """
+    for store in (part for part in walk(body) if isinstance(part, Store)):
+        if store.buffer.scope is Scope.LOCAL and store.buffer.shape[-1:] != (lanes,):
+            return False
+        for load in loads_of(store.value):
+            source = load.source
+            if isinstance(source, Buffer) and source.scope is Scope.LOCAL and source.shape:
+                row = source.shape[-1]
+                if not isinstance(row, int) or row % lanes:
+                    return False
+    return True
 
 
 def _is_unguarded(statement: Stmt) -> bool:

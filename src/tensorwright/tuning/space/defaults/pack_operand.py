@@ -48,6 +48,7 @@ from tensorwright.tuning.space.sketch import SketchBuilder
 
 _APART_BYTES = 2048  # rows further apart than that are copied; measured on Sapphire Rapids
 _MANY = 128  # so many rows need more pages than a first-level TLB holds
+_FEW_RESULTS = 16  # of each element, for which it is not copied into another order
 _USES = 24  # so many rows of the result are worth the copy
 _TIMES = 8  # a panel has so many times the lines that the first cache has room for
 _WIDE = 64  # vectors of so many bytes hide that; narrower ones lose a sixth of the speed, on Zen 4
@@ -110,7 +111,7 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
             continue
         if load.source.name in copied:
             continue
-        if group_size(operand.load, last.var) or _is_row_read_once(
+        if group_size(operand.load, last.var) or _is_folded_in_rows(
             load, state.stage(anchor).tensor
         ):
             continue
@@ -127,11 +128,16 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
             copied.add(load.source.name)
 
 
-def _is_row_read_once(load: Load, tensor: Compute) -> bool:
-    """Whether an operand is folded along its rows, each once: a copy would take longer."""
+def _is_folded_in_rows(load: Load, tensor: Compute) -> bool:
+    """Whether an operand is folded along its rows, for few results each: a copy takes longer.
+
+    Whole rows are: each of their elements is spread over the few columns of the other operand.
+    """
     elements = prod(extent_of(extent) for extent in load.source.shape)
-    along = [stride_along(load, axis.var) for axis in tensor.reduce_axes if axis.extent != 1]
-    return points(tensor) < 2 * elements and 1 in along
+    axes = [axis for axis in tensor.reduce_axes if axis.extent != 1]
+    folded = [axis for axis in axes if stride_along(load, axis.var) == 1]
+    is_whole = any(load.indices[-1] == axis.var for axis in folded)
+    return bool(folded) and points(tensor) < (_FEW_RESULTS if is_whole else 2) * elements
 
 
 def _has_vectors(state: ScheduleState, anchor: str, stored: str, last: Axis, width: int) -> bool:

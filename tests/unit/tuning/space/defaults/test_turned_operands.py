@@ -201,3 +201,17 @@ def test_a_few_colours_are_moved_one_by_one(target: Target) -> None:
 )
 def test_values_of_transpositions(shape: tuple[int, ...], perm: tuple[int, ...]) -> None:
     check_network(transposed(*shape, perm=perm))
+
+
+def with_columns(count: int) -> Graph:
+    """Rows times a few columns, stored column by column, as the heads of a reader of texts are."""
+    b = GraphBuilder("columns")
+    y = b.add("matmul", b.input("x", (1, 96, 256)), b.constant(weights(256, count)))
+    return b.finish([b.add("relu", b.add("transpose", y, perm=(0, 2, 1)))])
+
+
+@pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize("columns", [2, 3, 12])
+def test_rows_that_few_columns_fold_are_not_copied(columns: int, target: Target) -> None:
+    assert not copies(by_rule(with_columns(columns), target))
+    check_network(with_columns(columns))
