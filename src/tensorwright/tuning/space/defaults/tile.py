@@ -85,9 +85,7 @@ def tile_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
 def _in_all_orders(state: ScheduleState, target: Target, anchor: Stage) -> Iterator[Sketch]:
     orders: tuple[Order, ...] = (Order.BANDS, Order.COLUMNS_OUTSIDE)
     if not has_reuse(anchor.tensor) and _only_pads(state, anchor):
-        terms = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes)
-        is_first = _has_whole_vectors(state, anchor, target, terms)
-        orders = (Order.INLINED, *orders) if is_first else (*orders, Order.INLINED)
+        orders = _window_orders(state, anchor, target)
     if has_reuse(anchor.tensor):
         orders = (Order.PANELS, *_shared_orders(state, target, anchor))
     usual = 0
@@ -122,21 +120,24 @@ def _shared_orders(state: ScheduleState, target: Target, anchor: Stage) -> tuple
     return Order.COLUMNS_OUTSIDE, Order.ROWS_OUTSIDE
 
 
-def _has_whole_vectors(state: ScheduleState, anchor: Stage, target: Target, terms: int) -> bool:
-    """Whether a window reads most vectors whole where nothing is padded before.
+def _window_orders(state: ScheduleState, anchor: Stage, target: Target) -> tuple[Order, ...]:
+    """Where a window is padded, and where it is not: what reads most vectors whole comes first.
 
     Taps along the lanes have conditions at the border.  Of windows of many terms they are loops, in
     which the conditions stay; and of rows shorter than a vector all is border: without masks that
     cost nothing, lane by lane.
     """
+    padded = (Order.BANDS, Order.COLUMNS_OUTSIDE)
     width = lanes_for(target, anchor)
     roles = find_roles(state, anchor.name, anchor.name, width)
-    if roles is None:
-        return terms <= FULL_UNROLL
-    if not slides_along(loads_of(anchor.tensor.body), anchor.tensor, roles.lanes.var):
-        return True
-    is_short = extent_of(roles.lanes.extent) < width and not target.has_masks
-    return terms <= FULL_UNROLL and not is_short
+    terms = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes)
+    is_first = terms <= FULL_UNROLL
+    if roles is not None:
+        slides = slides_along(loads_of(anchor.tensor.body), anchor.tensor, roles.lanes.var)
+        if slides and extent_of(roles.lanes.extent) < width and not target.has_masks:
+            return padded
+        is_first = is_first or not slides
+    return (Order.INLINED, *padded) if is_first else (*padded, Order.INLINED)
 
 
 def _has_long_panels(state: ScheduleState, anchor: Stage, target: Target) -> bool:
