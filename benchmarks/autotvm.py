@@ -17,7 +17,7 @@ measured once, and is the luckier the more the machine's speed changes: the fast
 searches of a workload are measured again in turns, in a column of its own.
 
 Run: python benchmarks/autotvm.py [--quick] [--out FOLDER] [--seeds N] [--trials N]
-         [--experiment NAME ...] [--workload NAME ...]
+         [--experiment NAME ...] [--workload NAME ...] [--search NAME ...]
 Run again with the same folder to go on: what a search found is written when it ends, and what was
 measured at once.  The tables hold what is complete for a seed.
 
@@ -153,7 +153,7 @@ class Kept:
         if kept._path.exists():
             content = json.loads(kept._path.read_text())
             before = Plan(**content["plan"])
-            if replace(before, seeds=plan.seeds) != plan:
+            if replace(before, seeds=plan.seeds, only=plan.only) != plan:
                 raise UsageError(
                     stage="benchmark",
                     where=str(out),
@@ -286,10 +286,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--trials", type=int)
     parser.add_argument("--experiment", action="append", choices=list(EXPERIMENTS))
+    ways = list(dict.fromkeys(way for each in EXPERIMENTS.values() for way in each.variants))
+    parser.add_argument("--search", action="append", default=[], choices=ways, metavar="NAME")
     parser.add_argument("--workload", action="append", choices=list(WORKLOADS))
     asked = parser.parse_args()
     usual = QUICK if asked.quick else FULL
-    plan = Plan(asked.seeds or usual.seeds, asked.trials or usual.trials, asked.quick)
+    seeds, trials = asked.seeds or usual.seeds, asked.trials or usual.trials
+    plan = Plan(seeds, trials, asked.quick, tuple(asked.search))
     out = asked.out / "quick" if asked.quick else asked.out
     try:
         pyplot()

@@ -191,16 +191,21 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is run: searches with so many seeds, of so many trials."""
+    """How much is run: searches with so many seeds, of so many trials.
+
+    only   the ways to search, of experiments that have one of them
+    """
 
     seeds: int
     trials: int
     is_quick: bool = False
+    only: tuple[str, ...] = ()
 
     def variants(self, experiment: str) -> Sequence[str]:
         """The ways to search of an experiment."""
         found = EXPERIMENTS[experiment]
-        return found.quick[0] if self.is_quick else tuple(found.variants)
+        usual = found.quick[0] if self.is_quick else tuple(found.variants)
+        return tuple(name for name in usual if name in self.only) or usual
 
     def subjects(self, experiment: str) -> Sequence[str]:
         """The workloads of an experiment."""

@@ -55,6 +55,13 @@ def test_searches_are_ordered_seed_by_seed() -> None:
         assert half <= {plan.trials // 2}
 
 
+def test_some_ways_to_search_are_run_alone() -> None:
+    plan = EXPERIMENTS.Plan(1, 3, only=("mended", "vanilla"))
+    assert plan.variants("annealing") == ("vanilla", "mended")
+    assert len(plan.variants("features")) == 6  # it has neither
+    assert {job.variant for job in plan.jobs(["annealing"], 0)} == {"vanilla", "mended"}
+
+
 def test_the_twelfth_convolution_is_that_of_the_report() -> None:
     workloads = EXPERIMENTS.WORKLOADS
     assert workloads["R12"] == workloads["C12"]
