@@ -292,6 +292,12 @@ def test_each_operator_has_a_case() -> None:
         ("FusedConv", [normal(1, 3, 6, 6), normal(4, 3, 1, 1)], {"activation": "Cbrt"}, "Cbrt"),
         ("Attention", [normal(2, 5, 12), normal(12, 36)], {"num_heads": 5}, "5 heads"),
         ("QLinearSigmoid", [*of_codes((2, 3)), scale(), ZERO], {"channels_last": 1}, "channels_l"),
+        (
+            "MatMulNBits",
+            [normal(3, 32), codes(6, 2, 6), scale(12)],
+            {"N": 6, "K": 32, "bits": 3, "block_size": 16},
+            "3 bits",
+        ),
         ("NGramRepeatBlock", [normal(2)], {}, "we have no operator for it"),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
+from tensorwright.graph.onnx_import.converters.attention import joined_heads, split_heads
 
 _FILTER = -10000.0
 
@@ -20,15 +21,6 @@ class _Heads:
     q: str
     k: str
     v: str
-
-
-def _split_heads(call: Call, x: str, heads: int) -> str:
-    """(batch, length, heads * size) as (batch, heads, length, size)."""
-    batch, length, width = call.builder.shape_of(x)
-    if width % heads:
-        raise call.unsupported(f"{heads} heads do not divide {width}")
-    split = call.add("reshape", x, shape=(batch, length, heads, width // heads))
-    return call.add("transpose", split, perm=(0, 2, 1, 3))
 
 
 def _attend(call: Call, heads: _Heads, masks: Sequence[str]) -> str:
@@ -55,9 +47,7 @@ def _attend(call: Call, heads: _Heads, masks: Sequence[str]) -> str:
         scale=call.real("scale", 0.0),
         causal=is_causal and rows == keys,
     )
-    batch, count, length, size = call.builder.shape_of(y)
-    joined = call.add("transpose", y, perm=(0, 2, 1, 3))
-    return call.add("reshape", joined, shape=(batch, length, count * size))
+    return joined_heads(call, y)
 
 
 def _filter(call: Call) -> float:
@@ -109,7 +99,7 @@ def self_attention(
     width = call.builder.shape_of(projected)[2]
     sizes = call.integers("qkv_hidden_sizes", ()) or (width // 3,) * 3
     parts = call.apply("split", projected, sizes=sizes, axis=2)
-    q, k, v = (_split_heads(call, part, call.integer("num_heads")) for part in parts)
+    q, k, v = (split_heads(call, part, call.integer("num_heads")) for part in parts)
     if call.has(past):
         before = [call.take(call.tensor(past), each, 0) for each in (0, 1)]
         k, v = (call.add("concat", *each, axis=2) for each in zip(before, (k, v), strict=True))
@@ -139,8 +129,7 @@ def _multi_head(call: Call) -> Results:
     count = call.integer("num_heads")
     is_split = [len(call.builder.shape_of(x)) == 4 for x in inputs]
     q, k, v = (
-        x if done else _split_heads(call, x, count)
-        for x, done in zip(inputs, is_split, strict=True)
+        x if done else split_heads(call, x, count) for x, done in zip(inputs, is_split, strict=True)
     )
     if any(call.has(each) for each in range(8, len(call.operands))):
         raise call.unsupported("a past of shared memory is not supported")
@@ -160,7 +149,7 @@ def _rotary(call: Call) -> Results:
     turned = call.integer("rotary_embedding_dim", 0) or 2 * half
     if len(shape) == 3:
         size = shape[2] // call.integer("num_heads") if call.integer("num_heads", 0) else 2 * half
-        x = _split_heads(call, x, shape[2] // size)
+        x = split_heads(call, x, shape[2] // size)
     batch, heads, length, size = call.builder.shape_of(x)
     cosines, sines = (_at_positions(call, each, batch, length) for each in (2, 3))
     kept: tuple[str, ...] = ()
@@ -183,7 +172,7 @@ def _rotary(call: Call) -> Results:
     if kept:
         y = call.add("concat", y, *kept, axis=3)
     if len(shape) == 3:
-        y = call.add("reshape", call.add("transpose", y, perm=(0, 2, 1, 3)), shape=shape)
+        y = joined_heads(call, y)
     return (y,)
 
 

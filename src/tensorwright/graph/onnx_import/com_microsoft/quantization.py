@@ -111,12 +111,14 @@ def _attention(call: Call) -> Results:
 
 
 def _matmul_of_bits(call: Call) -> Results:
-    """A product with weights of two, four or eight bits, with a scale for each block of a column.
+    """A product with weights of four or eight bits, with a scale for each block of a column.
 
     They become numbers when the model is read.
     """
     columns, inner = call.integer("N"), call.integer("K")
     bits, block = call.integer("bits", 4), call.integer("block_size")
+    if bits not in (4, 8):
+        raise call.unsupported(f"weights of {bits} bits are not supported")
     if call.has(4) and call.array(4, "order of groups").size:
         raise call.unsupported("weights in another order, g_idx, are not supported")
     call.check_elements(columns * inner)

@@ -12,12 +12,24 @@ _SIMPLE = {"q_num_heads", "kv_num_heads", "scale", "is_causal", "softcap", "soft
 
 def _heads(call: Call, position: int, attribute: str) -> str:
     """(batch, length, heads * size) as (batch, heads, length, size); four dimensions stay."""
-    x, shape = call.tensor(position), call.shape(position)
-    if len(shape) == 4:
-        return x
-    heads = call.integer(attribute)
-    split = call.add("reshape", x, shape=(*shape[:2], heads, shape[2] // heads))
+    x = call.tensor(position)
+    return x if call.rank(position) == 4 else split_heads(call, x, call.integer(attribute))
+
+
+def split_heads(call: Call, x: str, heads: int) -> str:
+    """(batch, length, heads * size) as (batch, heads, length, size)."""
+    batch, length, width = call.builder.shape_of(x)
+    if width % heads:
+        raise call.unsupported(f"{heads} heads do not divide {width}")
+    split = call.add("reshape", x, shape=(batch, length, heads, width // heads))
     return call.add("transpose", split, perm=(0, 2, 1, 3))
+
+
+def joined_heads(call: Call, x: str) -> str:
+    """(batch, heads, length, size) as (batch, length, heads * size)."""
+    batch, heads, length, size = call.builder.shape_of(x)
+    joined = call.add("transpose", x, perm=(0, 2, 1, 3))
+    return call.add("reshape", joined, shape=(batch, length, heads * size))
 
 
 def _attention(call: Call) -> Results | None:
@@ -51,11 +63,7 @@ def _attention(call: Call) -> Results | None:
         causal=call.flag("is_causal", default=False),
         softcap=call.real("softcap", 0.0),
     )
-    if call.rank(0) == 4:
-        return (y,)
-    batch, heads, length, size = call.builder.shape_of(y)
-    joined = call.add("transpose", y, perm=(0, 2, 1, 3))
-    return (call.add("reshape", joined, shape=(batch, length, heads * size)),)
+    return (y if call.rank(0) == 4 else joined_heads(call, y),)
 
 
 ATTENTION: Table = (("Attention", _attention),)
