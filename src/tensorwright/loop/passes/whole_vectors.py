@@ -45,8 +45,8 @@ from tensorwright.loop.traversal import (
 from tensorwright.schedule import ForKind, Scope
 
 _TILE_BYTES = 8 << 10  # what is larger is not kept in registers
-_SHORTEST = 4  # elements of a vector
-_LONGEST = 16
+_SHORTEST = 4  # elements of a vector that rows end with
+_LONGEST = 16  # a row so long is whole vectors, or several
 
 
 def widen_local_buffers(program: LoopProgram) -> LoopProgram:
