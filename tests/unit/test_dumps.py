@@ -40,13 +40,14 @@ def test_every_stage_of_a_convolution(tmp_path: Path) -> None:
         "008-loop-conv2d_relu-lowered.txt",
         "009-loop-conv2d_relu-simplify.txt",
         "010-loop-conv2d_relu-hoist.txt",
-        "011-loop-conv2d_relu-version.txt",
-        "012-loop-conv2d_relu-partition.txt",
-        "013-loop-conv2d_relu-breakpoints.txt",
-        "014-loop-conv2d_relu-hoist.txt",
-        "015-loop-conv2d_relu-widen.txt",
-        "016-source-conv2d_relu.ll",
-        "017-asm-conv2d_relu.s",
+        "011-loop-conv2d_relu-unroll_guarded.txt",
+        "012-loop-conv2d_relu-version.txt",
+        "013-loop-conv2d_relu-partition.txt",
+        "014-loop-conv2d_relu-breakpoints.txt",
+        "015-loop-conv2d_relu-hoist.txt",
+        "016-loop-conv2d_relu-widen.txt",
+        "017-source-conv2d_relu.ll",
+        "018-asm-conv2d_relu.s",
     ]
     assert {name.split(".")[0].split("-")[1] for name in files} == set(DUMP_STAGES)
     assert dumps(tmp_path / "two") == files

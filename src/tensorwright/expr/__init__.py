@@ -123,6 +123,7 @@ from tensorwright.expr.traversal import (
     free_vars,
     has_element,
     map_elements,
+    replace_parts,
     substitute,
     substitute_condition,
 )
@@ -269,6 +270,7 @@ __all__ = [
     "rebuild",
     "reduce_axis",
     "relu",
+    "replace_parts",
     "residues",
     "round_",
     "rsqrt",

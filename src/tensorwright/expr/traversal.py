@@ -106,6 +106,17 @@ def _substituted(expression: IndexExpr, values: tuple[Index, ...]) -> Index:
     return _rebuilt(expression, lambda part: substitute(part, mapping))
 
 
+def replace_parts(expression: Index, mapping: Mapping[Index, Index]) -> Index:
+    """Replace whole quotients, remainders, minima and maxima, the outermost of several that are
+    nested; simplifies again on the way up.
+    """
+    if isinstance(expression, int) or expression in mapping:
+        return mapping.get(expression, expression)
+    if isinstance(expression, Var | Decision):
+        return expression
+    return _rebuilt(expression, lambda part: replace_parts(part, mapping))
+
+
 def map_elements(expression: Index, on_element: Callable[[Element], Index]) -> Index:
     """Replace every tensor element used as an index, innermost first."""
     if not has_element(expression) or isinstance(expression, int):

@@ -114,6 +114,23 @@ class PrefetchRequest:
     is_next_part: bool = False
 
 
+class Skipped(Enum):
+    """For what a term of a sum is left out."""
+
+    __hash__ = object.__hash__  # as Tail
+
+    TILES = "tiles"  # a tile, where the term is zero for all of its positions
+    POSITIONS = "positions"  # each position of a tile for which it is zero
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Where a condition over the axes of a stage fails, terms of its sum are zero, and left out."""
+
+    condition: Condition
+    of: Skipped
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """How one tensor is computed."""
@@ -126,7 +143,7 @@ class Stage:
     scope: Scope = Scope.GLOBAL
     init_at: str = ""  # the loop in which the reduction starts; "" is the outermost reduction loop
     prefetches: tuple[PrefetchRequest, ...] = ()
-    skips: tuple[Condition, ...] = ()  # over the axes: terms of the sum for which one fails are 0
+    skips: tuple[Skip, ...] = ()
     intrinsic: tuple[str, str] | None = (
         None  # (loop, name): the nest from that loop inwards is one intrinsic
     )

@@ -100,8 +100,8 @@ def test_inspect_shows_every_stage(invoke: Invoke, model: Path, tmp_path: Path) 
         "--- graph: layouts",
         "--- partition",
     ]
-    assert [line.split()[-1] for line in titles[4:11]] == (
-        "lowered simplify hoist version partition breakpoints hoist".split()
+    assert [line.split()[-1] for line in titles[4:12]] == (
+        "lowered simplify hoist unroll_guarded version partition breakpoints hoist".split()
     )
     assert invoke("compile", model, "-o", tmp_path / "tiny.tw").exit_code == 0
     assert "softmax:" in invoke("inspect", tmp_path / "tiny.tw").stdout

@@ -29,6 +29,7 @@ from tensorwright.expr import (
     maximum,
     minimum,
     negate,
+    replace_parts,
     simplify,
     simplify_condition,
     substitute,
@@ -262,3 +263,11 @@ def test_a_quotient_is_compared_by_its_dividend(relation: Relation, offset: int,
     assert ("//" in str(plain)) is not is_plain
     for env in assignments(NUMBERS):
         assert holds(plain, env, {}) == holds(compare(relation, left, right), env, {})
+
+
+def test_whole_parts_are_replaced() -> None:
+    part = i // 4
+    index = part * 3 + minimum(part, 5) + j
+    assert replace_parts(index, {part: 2}) == j + 8
+    assert replace_parts(index, {part: 2, minimum(part, 5): 7}) == j + 13
+    assert replace_parts(i % 4 + 1, {part: 2}) == i % 4 + 1

@@ -66,6 +66,7 @@ from tensorwright.loop import (
     run_passes,
     simplify_loops,
     total_size,
+    unroll_guarded,
     unroll_loops,
     verify,
     version_guards,
@@ -331,6 +332,27 @@ def test_tiles_that_all_have_a_border_get_no_version() -> None:
     kept(nest, version_guards(nest))
 
 
+def test_tiles_at_either_end_get_versions_of_their_own() -> None:
+    """A tile of three at each border of twelve, in blocks: what its border asks is decided."""
+    y, x = buffer("y", 12), buffer("x", 10)
+    place = i // 2 * 3 + j
+    body = Store(y, (place,), Select(all_of(place >= 1, place < 11), Load(x, (place - 1,)), ZERO))
+    nest = program(loop(i, 8, loop(j, 3, body), ForKind.PARALLEL), (y,), (x,))
+    assert rows_of(version_guards(nest)) == [
+        "for i in 0..8  @parallel:",
+        "if 1 <= i//2 and i//2 < 3:",
+        "for j in 0..3:",
+        "y[(i//2)*3 + j] = x[(i//2)*3 + j - 1]",
+        "if i//2 < 1:",
+        "for j_1 in 0..3:",
+        "y[j_1] = select(1 <= j_1, x[j_1 - 1], 0.0)",
+        "if 1 <= i//2 and 3 <= i//2:",
+        "for j_2 in 0..3:",
+        "y[j_2 + 9] = select(j_2 + 9 < 11, x[j_2 + 8], 0.0)",
+    ]
+    kept(nest, version_guards(nest))
+
+
 def test_the_last_tile_is_made_as_short_as_it_is() -> None:
     cut = run_passes(tiled_copy(14, 8, ForKind.PARALLEL))
     assert guards_of(cut) == 2  # which version
@@ -389,6 +411,21 @@ def test_unrolled_loops_are_written_out_with_names_of_their_own() -> None:
     kept(big, unroll_loops(big))
 
 
+def test_loops_that_an_unrolled_one_asks_for_are_written_out() -> None:
+    y, x = buffer("y", 4), buffer("x", 8, 8)
+    add = Store(y, (j,), Load(y, (j,)) + Load(x, (j + i, k)))
+    inner = loop(k, 8, loop(j, 4, If(all_of(j + i >= 1, j + i < 5), add), ForKind.UNROLLED))
+    start = loop(j, 4, Store(y, (j,), ZERO))
+    nest = program(block(start, loop(i, 3, inner)), (y,), (x,))
+    written = run_passes(nest)
+    assert guards_of(written) == 0
+    assert "for i" not in str(written)
+    kept(nest, written)
+    for other in (loop(i, 5, inner), loop(i, 3, inner, ForKind.UNROLLED), loop(i, 3, inner.body)):
+        same_one = program(other, (y,), (x,))
+        assert unroll_guarded(same_one) == same_one
+
+
 # the pipeline
 
 
@@ -403,6 +440,7 @@ def test_each_pass_writes_a_numbered_file(tmp_path: Path) -> None:
         "loop-test-lowered.txt",
         "loop-test-partition.txt",
         "loop-test-simplify.txt",
+        "loop-test-unroll_guarded.txt",
         "loop-test-version.txt",
         "loop-test-widen.txt",
     ]

@@ -45,6 +45,7 @@ from tensorwright.schedule import (
     ReverseComputeInline,
     Rfactor,
     Scope,
+    Skipped,
     SkipZeros,
     Split,
     Tail,
@@ -237,6 +238,18 @@ CASES: dict[str, tuple[Expression, Trace]] = {
             PackConstant("w", "y"),
             PrefetchNext("y", "w", "ic_o"),
             ComputeInline("pad"),
+        ),
+    ),
+    "skip_zeros_for_positions": (
+        conv(5, channels=4),
+        (
+            Split("relu", "ow", (2,), Tail.SHIFT),
+            Reorder("relu", ("oh", "ow_o", "oc", "ow_i")),
+            ComputeAt("y", "relu", "ow_o"),
+            SkipZeros("y", "pad", "kh"),
+            SkipZeros("y", "pad", "kw", Skipped.POSITIONS),
+            Reorder("y", ("kh", "kw", "ic", "oc", "oh", "ow")),
+            Unroll("y", "ow"),
         ),
     ),
     "prefetch_next_alone": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import cast
 
 import pytest
@@ -33,6 +34,7 @@ from tensorwright.schedule import (
     ReverseComputeInline,
     Rfactor,
     ScheduleState,
+    Skipped,
     SkipZeros,
     Split,
     Stage,
@@ -170,9 +172,12 @@ def _rare(kind: type, stage: Stage) -> list[Primitive]:
     name = stage.name
     if kind is UseAlgorithm:
         return [UseAlgorithm(name, "winograd2")]
-    if kind in (SkipZeros, PrefetchNext):
-        loops = stage.loops if kind is PrefetchNext else [a.name for a in stage.tensor.reduce_axes]
-        return [kind(name, read, loop) for read in reads_of(stage.tensor) for loop in loops]
+    if kind is SkipZeros:
+        taps = [axis.name for axis in stage.tensor.reduce_axes]
+        places = product(reads_of(stage.tensor), taps, Skipped)
+        return [SkipZeros(name, read, tap, of) for read, tap, of in places]
+    if kind is PrefetchNext:
+        return [kind(name, *place) for place in product(reads_of(stage.tensor), stage.loops)]
     return [kind(name)]
 
 

@@ -32,7 +32,7 @@ from tensorwright.expr import (
     substitute_condition,
 )
 from tensorwright.loop.lowering.buffers import StageBuffers
-from tensorwright.schedule import ForKind, Stage
+from tensorwright.schedule import ForKind, Skipped, Stage
 
 _IN_TILES = (ForKind.UNROLLED, ForKind.VECTOR)
 
@@ -57,8 +57,8 @@ class Guards:
 
     def of_terms(self, stage: Stage) -> Condition:
         """When a term of a stage's sum has to be added: for all of a tile where it counts for some
-        position of it, so that the loops of the tile need not ask.  Where padding was inlined, for
-        each position: what is read need not be selected then.
+        position of it, so that the loops of the tile need not ask, or for each position.  So it is
+        where padding was inlined, too: what is read need not be selected then.
         """
         nest, bounds = self.analysis.nests[stage.name], self.analysis.bounds
         is_selected = _selects(stage.tensor.body)
@@ -70,8 +70,11 @@ class Guards:
             and loop not in stage.reduce_loops
             and stage.kind(loop) in _IN_TILES
         }
-        moved = (substitute_condition(each, nest.axis_values) for each in stage.skips)
-        decided = (simplify_condition(_anywhere(each, tile), bounds) for each in moved)
+        asked: list[Condition] = []
+        for skip in stage.skips:
+            condition = substitute_condition(skip.condition, nest.axis_values)
+            asked.append(_anywhere(condition, tile) if skip.of is Skipped.TILES else condition)
+        decided = (simplify_condition(each, bounds) for each in asked)
         return all_of(*(substitute_condition(each, self.analysis.real) for each in decided))
 
     def _may_overhang(self, stage: Stage) -> bool:

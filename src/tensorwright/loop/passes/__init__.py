@@ -12,7 +12,7 @@ from tensorwright.loop.passes.breakpoints import cut_at_breakpoints
 from tensorwright.loop.passes.hoist import hoist_conditions
 from tensorwright.loop.passes.partition import partition_loops
 from tensorwright.loop.passes.simplify import simplify_loops
-from tensorwright.loop.passes.unroll import unroll_loops
+from tensorwright.loop.passes.unroll import unroll_guarded, unroll_loops
 from tensorwright.loop.passes.verify import verify
 from tensorwright.loop.passes.version import version_guards
 from tensorwright.loop.passes.whole_vectors import widen_local_buffers
@@ -27,6 +27,7 @@ __all__ = [
     "partition_loops",
     "run_passes",
     "simplify_loops",
+    "unroll_guarded",
     "unroll_loops",
     "verify",
     "version_guards",
@@ -48,11 +49,13 @@ VERSION = Pass("version", version_guards)
 PARTITION = Pass("partition", partition_loops)
 BREAKPOINTS = Pass("breakpoints", cut_at_breakpoints)
 UNROLL = Pass("unroll", unroll_loops)
+UNROLL_GUARDED = Pass("unroll_guarded", unroll_guarded)
 WIDEN = Pass("widen", widen_local_buffers)
 
-PASSES = (SIMPLIFY, HOIST, VERSION, PARTITION, BREAKPOINTS, UNROLL, WIDEN)
-DEFAULT_PIPELINE = (SIMPLIFY, HOIST, VERSION, PARTITION, BREAKPOINTS, HOIST, WIDEN)
-# HOIST again: what cuts uncover
+PASSES = (SIMPLIFY, HOIST, UNROLL_GUARDED, VERSION, PARTITION, BREAKPOINTS, UNROLL, WIDEN)
+_BEFORE_CUTS = (SIMPLIFY, HOIST, UNROLL_GUARDED)
+_CUTS = (VERSION, PARTITION, BREAKPOINTS)
+DEFAULT_PIPELINE = (*_BEFORE_CUTS, *_CUTS, HOIST, WIDEN)  # HOIST again: what cuts uncover
 
 
 def run_passes(program: LoopProgram, passes: Sequence[Pass] = DEFAULT_PIPELINE) -> LoopProgram:

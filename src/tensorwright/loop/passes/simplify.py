@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tensorwright.expr import (
     And,
     Bounds,
-    Compare,
     Condition,
+    FloorDiv,
     Index,
+    Max,
+    Min,
+    Mod,
     Not,
     Or,
     Range,
@@ -15,11 +20,13 @@ from tensorwright.expr import (
     all_of,
     any_of,
     conjuncts,
+    interval,
     is_nonnegative,
+    map_condition,
     negate,
+    replace_parts,
     simplify,
     simplify_condition,
-    terms_of,
 )
 from tensorwright.expr import condition_sides as _sides
 from tensorwright.loop.ir import (
@@ -38,13 +45,14 @@ from tensorwright.loop.ir import (
     block,
 )
 from tensorwright.loop.passes.fold import fold_value
-from tensorwright.loop.passes.guards import gap_of, is_contradictory
+from tensorwright.loop.passes.guards import is_contradictory, limits_of
 from tensorwright.loop.traversal import (
     buffers_of_index,
     buffers_read,
     buffers_used,
     children_of,
     is_empty,
+    map_statement,
     substitute_statement,
     walk,
     with_children,
@@ -62,6 +70,7 @@ def simplify_loops(program: LoopProgram) -> LoopProgram:
               if c: if c and d: S                            ->  if c and d: S
               if 1 <= i and i <= 0: S                        ->  nothing
               for i in 0..8: if 7 <= i: S                    ->  for i in 0..8: if 7 <= i: S[i := 7]
+              for i in 0..8: if i//4 < 1: S[i//4]            ->  for i in 0..8: if i//4 < 1: S[0]
               for i in 0..4: for j in 0..8: A[(i*8 + j)//8]  ->  for i in 0..4: for j in 0..8: A[i]
               local t: t[i] = x; A[i] = y   (t not read)     ->  A[i] = y
     Floats are folded only where the result is the same for every input: x*1, x/1, x-0, but not
@@ -127,6 +136,9 @@ def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[C
     fixed = {var: r.low for var, r in inside.items() if r.low == r.high and bounds[var] != r}
     if fixed:
         then = substitute_statement(then, fixed)
+    parts = _fixed_parts(bounds, conjuncts(decided))
+    if parts:
+        then = _replaced(then, parts)
     body = simplify_statement(then, inside, known | holds)
     if is_empty(body):
         return EMPTY
@@ -138,24 +150,37 @@ def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[C
 def _refined(bounds: Bounds, holding: tuple[Condition, ...]) -> Bounds:
     """The ranges where a conjunction holds, as far as its inequalities in one variable tell."""
     refined = dict(bounds)
-    for part in holding:
-        gap = gap_of(part) if isinstance(part, Compare) else None
-        terms = dict(terms_of(gap)) if gap is not None else {}
-        rest = terms.pop((), 0)
-        if len(terms) != 1:
-            continue
-        ((monomial, scale),) = terms.items()
-        var = monomial[0]
-        if len(monomial) > 1 or not isinstance(var, Var) or var not in refined:
-            continue
-        low, high = refined[var].low, refined[var].high
-        if isinstance(low, int) and isinstance(high, int):
-            if scale > 0:
-                low = max(low, -(rest // scale))
-            else:
-                high = min(high, rest // -scale)
-            refined[var] = Range(low, high)
+    for atom, scale, rest in limits_of(holding):
+        if isinstance(atom, Var) and atom in refined:
+            refined[atom] = _limited(refined[atom], scale, rest)
     return refined
+
+
+def _fixed_parts(bounds: Bounds, holding: tuple[Condition, ...]) -> dict[Index, Index]:
+    """The quotients, remainders, minima, maxima that have one value where a conjunction holds."""
+    ranges: dict[Index, Range] = {}
+    for atom, scale, rest in limits_of(holding):
+        reach = ranges.get(atom) or interval(atom, bounds)
+        if isinstance(atom, FloorDiv | Mod | Min | Max) and reach is not None:
+            ranges[atom] = _limited(reach, scale, rest)
+    return {atom: reach.low for atom, reach in ranges.items() if reach.low == reach.high}
+
+
+def _limited(reach: Range, scale: int, rest: int) -> Range:
+    """The part of a range of numbers a where scale*a + rest >= 0."""
+    low, high = reach.low, reach.high
+    if not isinstance(low, int) or not isinstance(high, int):
+        return reach
+    if scale > 0:
+        return Range(max(low, -(rest // scale)), high)
+    return Range(low, min(high, rest // -scale))
+
+
+def _replaced(statement: Stmt, parts: Mapping[Index, Index]) -> Stmt:
+    def on_index(index: Index) -> Index:
+        return replace_parts(index, parts)
+
+    return map_statement(statement, on_index, lambda each: map_condition(each, on_index))
 
 
 def _reads_memory(condition: Condition) -> bool:

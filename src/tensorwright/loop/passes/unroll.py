@@ -1,8 +1,11 @@
-"""Write out unrolled loops."""
+"""Write out unrolled loops: all of them, or those whose iterations differ in what is guarded."""
 
 from __future__ import annotations
 
-from tensorwright.loop.ir import For, LoopProgram, Stmt, block
+from collections.abc import Callable
+
+from tensorwright.expr import condition_sides, free_vars
+from tensorwright.loop.ir import For, If, LoopProgram, Stmt, block
 from tensorwright.loop.passes.simplify import simplify_loops
 from tensorwright.loop.traversal import (
     Namer,
@@ -10,9 +13,12 @@ from tensorwright.loop.traversal import (
     freshen,
     substitute_statement,
     total_size,
+    walk,
     with_children,
 )
 from tensorwright.schedule import ForKind
+
+_MOST_COPIES = 4  # of a loop that is not unrolled
 
 
 def unroll_loops(program: LoopProgram, max_statements: int = 4096) -> LoopProgram:
@@ -22,14 +28,29 @@ def unroll_loops(program: LoopProgram, max_statements: int = 4096) -> LoopProgra
     A loop whose copies would be more than `max_statements` statements stays, and one whose extent
     is not an int.  The LLVM emitter unrolls by itself; this pass shows what it makes.
     """
+    return _written_out(program, lambda loop: loop.kind is ForKind.UNROLLED, max_statements)
+
+
+def unroll_guarded(program: LoopProgram, max_statements: int = 256) -> LoopProgram:
+    """Replace short loops around others by copies, where an unrolled loop inside asks for them.
+
+    Rewrite:  for t in 0..3: for k in 0..n: for i in 0..4 @unroll: if 1 <= i + t: S
+                  ->  for k in 0..n: for i in 1..4 @unroll: S[t := 0];
+                      for k in 0..n: for i in 0..4 @unroll: S[t := 1]; ...
+    Each copy can be cut where its own guards change, and none asks in the innermost loops.
+    """
+    return _written_out(program, _is_asked_for, max_statements)
+
+
+def _written_out(
+    program: LoopProgram, is_wanted: Callable[[For], bool], max_statements: int
+) -> LoopProgram:
     namer = Namer(program)
 
     def unroll(statement: Stmt) -> Stmt:
         inner = tuple(unroll(child) for child in children_of(statement))
         moved = with_children(statement, inner) if inner else statement
-        if not isinstance(moved, For) or moved.kind is not ForKind.UNROLLED:
-            return moved
-        if not isinstance(moved.extent, int):
+        if not isinstance(moved, For) or not isinstance(moved.extent, int) or not is_wanted(moved):
             return moved
         if moved.extent * total_size((moved.body,)) > max_statements:
             return moved
@@ -41,4 +62,22 @@ def unroll_loops(program: LoopProgram, max_statements: int = 4096) -> LoopProgra
         ]
         return block(*copies)
 
-    return simplify_loops(LoopProgram(program.name, program.parameters, unroll(program.body)))
+    body = unroll(program.body)
+    if body == program.body:
+        return program
+    return simplify_loops(LoopProgram(program.name, program.parameters, body))
+
+
+def _is_asked_for(loop: For) -> bool:
+    """Whether a serial loop is short, and its variable is in a guard inside an unrolled loop, with
+    that one's; and whether there is a loop between that no guard asks for.
+    """
+    if loop.kind is not ForKind.SERIAL or loop.extent not in range(_MOST_COPIES + 1):
+        return False
+    inside = tuple(walk(loop.body))
+    loops = [each for each in inside if isinstance(each, For)]
+    asked = [free_vars(*condition_sides(each.condition)) for each in inside if isinstance(each, If)]
+    unrolled = {each.var for each in loops if each.kind is ForKind.UNROLLED}
+    between = {each.var for each in loops if each.kind is ForKind.SERIAL}
+    is_asked = any(loop.var in names and names & unrolled for names in asked)
+    return is_asked and bool(between.difference(*asked))

@@ -11,6 +11,7 @@ from tensorwright.expr import (
     Var,
     all_of,
     compare,
+    conjuncts,
     interval,
     map_comparisons,
     negate,
@@ -18,7 +19,7 @@ from tensorwright.expr import (
     terms_of,
 )
 from tensorwright.loop.ir import Allocate, Block, For, If, LoopProgram, Stmt, block
-from tensorwright.loop.passes.guards import gap_of, guards_of, is_contradictory
+from tensorwright.loop.passes.guards import gap_of, guards_of, is_contradictory, limits_of
 from tensorwright.loop.passes.simplify import simplify_loops
 from tensorwright.loop.traversal import (
     Namer,
@@ -43,9 +44,9 @@ def version_guards(program: LoopProgram, max_statements: int = 512) -> LoopProgr
                         if i_o < 62: for i_i in 0..16: S
                         if 62 <= i_o: for i_i_1 in 0..8: S[i_o := 62]
     Where several loops have tiles, one condition covers them all, so that a nest becomes two and
-    not four.  Neighbours in a block that ask the same are versioned together, others each by
-    itself.  The loop that is copied is the outermost one in which every guard that can be decided
-    is decided.
+    not four.  Tiles at the one end of a range and at the other have versions of their own.
+    Neighbours in a block that ask the same are versioned together, others each by itself.  The loop
+    that is copied is the outermost one in which every guard that can be decided is decided.
     Theorem:  a guard g >= 0 holds in all iterations of a nest if the low end of g's interval over
               the nest's own variables is >= 0; that end depends on the variables outside only.
     """
@@ -108,11 +109,22 @@ class _Version:
     def _two(self, whole: Condition, group: list[tuple[Stmt, Stmt]]) -> Stmt:
         """The versions for whole tiles and for others."""
         guarded = block(*(statement for statement, _ in group))
-        if total_size((guarded,)) > self._room:
+        growth = len(_otherwise(whole)) * total_size((guarded,))
+        if growth > self._room:
             return guarded
-        self._room -= total_size((guarded,))
+        self._room -= growth
         clean = block(*(statement for _, statement in group))
-        return block(If(whole, clean), If(negate(whole), freshen(guarded, self._namer)))
+        others = (If(each, freshen(guarded, self._namer)) for each in _otherwise(whole))
+        return block(If(whole, clean), *others)
+
+
+def _otherwise(whole: Condition) -> tuple[Condition, ...]:
+    """Conditions of which one holds exactly where another does not."""
+    limits = list(limits_of(conjuncts(whole)))
+    if len(conjuncts(whole)) == 2 and len(limits) == 2 and limits[0][0] == limits[1][0]:
+        one, other = conjuncts(whole)
+        return negate(one), all_of(one, negate(other))
+    return (negate(whole),)
 
 
 def _decided_here(loop: For, bounds: Bounds) -> dict[Condition, Condition]:

@@ -21,7 +21,7 @@ from tensorwright.expr import (
     substitute_condition,
 )
 from tensorwright.schedule.primitive import Primitive, need_stage, refuse
-from tensorwright.schedule.state import ScheduleState, Stage
+from tensorwright.schedule.state import ScheduleState, Skip, Skipped, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,11 @@ class SkipZeros(Primitive):
     """Leave out the terms along an axis of a sum for which a padded factor is zero.
 
     The rows above an image are skipped instead of multiplied, where the loops of the row and of
-    the tap are outside of the others.
+    the tap are outside of the others.  A tap may lie beside the image for some positions of a tile
+    only: of what is near the border, each position may be left out by itself, in code of its own.
 
     Rewrite:  P[i] = select(c(i), x[i], 0);  for r: C += P[h + r] * e(r)
-              ->  for r: if c(h + r): C += P[h + r] * e(r)
+              ->  for r: if c(h + r) [for some h of the tile]: C += P[h + r] * e(r)
     Requires: the stage is a sum of products of floats with one factor of the tensor; the tensor is
               a stage that is zero unless a condition on its indices holds; the condition depends
               on the axis.  (A skipped term is 0 for every finite factor.)
@@ -41,6 +42,7 @@ class SkipZeros(Primitive):
     stage: str
     tensor: str
     axis: str
+    of: Skipped = Skipped.TILES
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where there is nothing to skip."""
@@ -62,7 +64,8 @@ class SkipZeros(Primitive):
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the conditions noted."""
         stage = state.stage(self.stage)
-        return state.with_stage(replace(stage, skips=(*stage.skips, *self.conditions(state))))
+        skips = (Skip(condition, self.of) for condition in self.conditions(state))
+        return state.with_stage(replace(stage, skips=(*stage.skips, *skips)))
 
     def _factor(self, stage: Stage) -> Load | None:
         factors = list(_factors(stage.tensor.body))

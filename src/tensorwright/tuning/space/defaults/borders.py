@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -25,13 +26,15 @@ from tensorwright.expr import (
     has_element,
     loads_of,
 )
-from tensorwright.schedule import ComputeInline, ScheduleState, SkipZeros, Stage
+from tensorwright.schedule import ComputeInline, ScheduleState, Skipped, SkipZeros, Stage
 from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 LEAST_SAVED = 0.03  # of the terms of a sum
 _LEAST_IN_TILES = 0.1  # where tiles have several positions, or may have
+_LEAST_OF_POSITIONS = 0.04  # of which each that is near the border has code of its own
+_MOST_PARTLY = 3  # taps that are skipped for some positions of a tile
 _MOST_PAIRS = 1024  # an image so long has hardly any border
 
 
@@ -42,7 +45,8 @@ def skip_zeros(
     tile: Mapping[str, int],
     least: float = LEAST_SAVED,
 ) -> list[str]:
-    """Skip the taps of a sum that lie beside the image: for one position, or for a whole tile.
+    """Skip the taps of a sum that lie beside the image: for a whole tile, or, along the direction
+    in which that saves most, for each of its positions.
 
     lanes   the names of the axes along which vectors lie: nothing is skipped along them
     tile    how many positions a tile usually has along each other axis that is split into tiles
@@ -50,15 +54,56 @@ def skip_zeros(
     Returns the axes of the taps: their loops should be around all others of the sum.
     """
     skipped: list[str] = []
+    partly: list[tuple[float, SkipZeros]] = []
     for step in _possible(builder.state, builder.state.stage(name)):
         conditions = step.conditions(builder.state)
         axes = _axes_of(builder.state.stage(name), conditions)
         names = {axis.name for axis in axes}
-        needed = max(least, _LEAST_IN_TILES) if names & tile.keys() else least
-        if not names & lanes and _saved(conditions, axes, tile) >= needed:
+        if names & lanes:
+            continue
+        is_tiled = bool(names & tile.keys())
+        if _saved(conditions, axes, tile) >= (max(least, _LEAST_IN_TILES) if is_tiled else least):
             builder.do(step)
             skipped.append(step.axis)
+        elif is_tiled and _is_cut_cleanly(conditions, axes, tile):
+            partly.append((_saved(conditions, axes, {}), replace(step, of=Skipped.POSITIONS)))
+    best = _best_of_positions(builder.state.stage(name), partly, skipped)
+    if best is not None:
+        builder.do(best)
+        skipped.append(best.axis)
     return list(dict.fromkeys(skipped))  # two factors may be zero along one axis
+
+
+def _best_of_positions(
+    stage: Stage, steps: list[tuple[float, SkipZeros]], skipped: list[str]
+) -> SkipZeros | None:
+    """Of steps that skip terms for some positions, each with the part that it saves, the last of
+    the best; None where that is little, or would leave no loop of the sum but those of taps.
+    """
+    left = {axis.name for axis in stage.tensor.reduce_axes if axis.extent != 1} - set(skipped)
+    worth = [
+        (saved, step)
+        for saved, step in reversed(steps)
+        if saved >= _LEAST_OF_POSITIONS and step.axis in left and left - {step.axis}
+    ]
+    return max(worth, key=lambda each: each[0], default=(0.0, None))[1]
+
+
+def _is_cut_cleanly(
+    conditions: tuple[Condition, ...], axes: list[Axis], tile: Mapping[str, int]
+) -> bool:
+    """Whether code for few taps, and for the first and the last tile, has nothing to ask: taps are
+    few, and beside the image there is less than a tile.  A last tile that is shifted is like no
+    other, so that one position is all.
+    """
+    position, tap = axes if len(axes) == 2 else (None, None)
+    kept = _kept(conditions, axes)
+    if kept is None or position is None or tap is None or position.name not in tile:
+        return False
+    beside = kept.shape[0] - int(kept.sum(axis=0).min())
+    size = tile[position.name]
+    most = size if extent_of(position.extent) % size == 0 else 1
+    return extent_of(tap.extent) <= _MOST_PARTLY and beside <= most
 
 
 def inline_skipped(builder: SketchBuilder, name: str, tiled: frozenset[str]) -> list[str]:
@@ -124,21 +169,32 @@ def _axes_of(stage: Stage, conditions: tuple[Condition, ...]) -> list[Axis]:
 
 
 def _saved(conditions: tuple[Condition, ...], axes: list[Axis], tile: Mapping[str, int]) -> float:
-    """The part of the terms that is skipped; 0 for images so long that it is next to nothing, for
-    those without elements, and where what is read depends on what is in memory.
+    """The part of the terms that is skipped; 0 where `_kept` is None."""
+    kept = _kept(conditions, axes, tile)
+    return 1 - int(kept.sum()) / kept.size if kept is not None else 0.0
+
+
+def _kept(
+    conditions: tuple[Condition, ...], axes: list[Axis], tile: Mapping[str, int] | None = None
+) -> NDArray[np.bool_] | None:
+    """Which terms count for some position of their tile, along each axis; without a tile, for their
+    own position.
+
+    None for images so long that the border is next to nothing, for those without elements, and
+    where what is read depends on what is in memory.
     """
     extents = [extent_of(axis.extent) for axis in axes]
-    count = prod(extents)
     sides = [side for each in conditions for side in condition_sides(each)]
-    if not 0 < count <= _MOST_PAIRS or any(map(has_element, sides)):
-        return 0.0
+    if not 0 < prod(extents) <= _MOST_PAIRS or any(map(has_element, sides)):
+        return None
     places = dict(zip((axis.var for axis in axes), np.indices(extents, sparse=True), strict=True))
-    starts = [range(0, n, tile.get(axis.name, 1)) for axis, n in zip(axes, extents, strict=True)]
-    kept = np.ones(extents, np.int64)
+    sizes = [(tile or {}).get(axis.name, 1) for axis in axes]
+    starts = [range(0, n, size) for n, size in zip(extents, sizes, strict=True)]
+    kept = np.ones(extents, np.bool_)
     for condition in conditions:
         holds = evaluate_condition(condition, lambda side: evaluate_index(side, places.__getitem__))
-        kept *= _anywhere_in_tile(np.broadcast_to(holds, extents), starts)
-    return 1 - int(kept.sum()) / count
+        kept &= _anywhere_in_tile(np.broadcast_to(holds, extents), starts)
+    return kept
 
 
 def _anywhere_in_tile(holds: NDArray[np.bool_], starts: list[range]) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ from tensorwright.tuning.space.axes.accesses import (
     block_along,
     extent_of,
     points,
+    reads_along,
     reads_once,
     stride_along,
 )
@@ -21,6 +22,9 @@ FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
 _UNROLLED = 4  # terms of a longer one, at least
 _MOST_UNROLLED_TERMS = 8  # of a product
 _UNROLLED_ADDS = 96  # multiply-adds of a step of a product, more or less
+_LINE_TERMS = 16  # that lie in one line of the caches
+_FEW_USES = 64  # of an element: what is read for them comes from behind the second cache in part
+_MOST_LINE_ADDS = 192  # multiply-adds of a step of so many terms
 _MOST_TAPS = 16  # of a row of a window that is unrolled whole
 _MOST_UNROLLED = 49  # taps of a window
 
@@ -58,9 +62,10 @@ def split_reduction(
     block = block_along(stage.tensor, main)
     if block and extent % block:  # the channels of a group end inside a block
         block = 0
-    usual = max(divisors(block or extent, _usual_terms(stage.tensor, sums)))
+    usual = max(divisors(block or extent, _usual_terms(stage.tensor, main, sums)))
     # with fewer terms a step, what it costs beside its arithmetic is more: up to twice the time
-    steps = tuple(step for step in divisors(block or extent, 16) if step >= usual)
+    least = min(usual, _MOST_UNROLLED_TERMS)
+    steps = tuple(step for step in divisors(block or extent, 16) if step >= least)
     step = choose("unroll", steps, usual, Kind.UNROLL)
     if block and extent > block:
         inner = exact_div(block, step)
@@ -71,14 +76,29 @@ def split_reduction(
     return [*taps, *others, f"{main.name}_o"], [f"{main.name}_i"]
 
 
-def _usual_terms(tensor: Compute, sums: int) -> int:
+def _usual_terms(tensor: Compute, main: Axis, sums: int) -> int:
     """How many terms are unrolled, at most: what a step costs beside its arithmetic shall be small.
+
+    An operand that is read in order, for few results an element, is waited for: a step takes a line
+    of it whole, and the processor sees how the loads of the next steps go on.
 
     sums   of a tile: each takes a multiply-add for every term
     """
     if reads_once(tensor):
         return _UNROLLED
+    if sums * _LINE_TERMS <= _MOST_LINE_ADDS and _least_uses(tensor, main) <= _FEW_USES:
+        return _LINE_TERMS
     return min(_MOST_UNROLLED_TERMS, max(_UNROLLED, _UNROLLED_ADDS // sums))
+
+
+def _least_uses(tensor: Compute, main: Axis) -> int:
+    """For how many results each element of an operand that an axis reads in order is used."""
+    uses = [
+        prod(extent_of(axis.extent) for axis in tensor.axes if not reads_along(load, axis.var))
+        for load in loads_of(tensor.body)
+        if stride_along(load, main.var) == 1
+    ]
+    return min(uses, default=points(tensor))
 
 
 def _innermost(tensor: Compute, axes: Sequence[Axis]) -> Axis:

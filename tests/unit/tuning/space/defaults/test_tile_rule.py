@@ -13,14 +13,35 @@ from tests.unit.tuning.compiled import Case, check_network, check_schedule, weig
 from tests.unit.tuning.helpers import workload_of
 
 from tensorwright.base import ScheduleError, Target
-from tensorwright.expr import compute, index_tensors_of, placeholder, reduce_axis, sum_over
-from tensorwright.graph import Graph, GraphBuilder, Layout, choose_layouts, partition, simplify
+from tensorwright.expr import (
+    Var,
+    compute,
+    condition_sides,
+    free_vars,
+    index_tensors_of,
+    placeholder,
+    reduce_axis,
+    sum_over,
+)
+from tensorwright.graph import (
+    Graph,
+    GraphBuilder,
+    Layout,
+    choose_layouts,
+    partition,
+    program,
+    simplify,
+)
+from tensorwright.loop import For, If, Stmt, lower, run_passes
+from tensorwright.loop.traversal import children_of
 from tensorwright.schedule import (
     At,
+    ForKind,
     PackConstant,
     PrefetchNext,
     Reorder,
     ScheduleState,
+    Skipped,
     SkipZeros,
     Split,
     Tail,
@@ -404,9 +425,52 @@ def test_rows_of_taps_beside_a_small_image_are_skipped() -> None:
     case = padded("DIL", "DIL.1", 1, 7, 9, 32, 32, 3, 1, 1, 1)
     check_sketches(case, samples=1)
     found = skipped(case, AVX512)
-    assert found.pop("tile, columns outside, no rows beside") == {"kh"}
-    assert found.pop("tile, rows outside, no rows beside") == {"kh"}
-    assert set().union(*found.values()) == set()
+    assert found.pop("tile, columns outside, no rows beside") == {"kh", "kw"}
+    assert found.pop("tile, rows outside, no rows beside") == {"kh", "kw"}
+    assert set().union(*found.values()) == {"kh"}  # along the columns more is saved
+
+
+@pytest.mark.parametrize("target", [AVX2, AVX512])
+@pytest.mark.parametrize(("width", "axes"), [(12, {"kw"}), (40, set())])
+def test_taps_beside_a_short_row_are_skipped_for_each_position(
+    width: int, axes: set[str], target: Target
+) -> None:
+    case = padded("DIL", "DIL.1", 1, 40, width, 32, 32, 3, 1, 1, 1)
+    sketch = rule_sketches(state_of(case[0]), target)[0]
+    steps = [step for step in sketch.trace if isinstance(step, SkipZeros)]
+    assert {step.axis for step in steps} == axes
+    assert {step.of for step in steps} <= {Skipped.POSITIONS}
+    program = run_passes(lower(replay(state_of(case[0]), sketch.bound(sketch.defaults))))
+    assert not asked_in_tiles(program.body, ())
+
+
+def asked_in_tiles(statement: Stmt, unrolled: tuple[Var, ...]) -> bool:
+    """Whether an unrolled loop asks for what its own variables do not decide."""
+    if isinstance(statement, If) and unrolled:
+        known = {*unrolled}
+        if not free_vars(*condition_sides(statement.condition)) <= known:
+            return True
+    if isinstance(statement, For) and statement.kind is ForKind.UNROLLED:
+        unrolled = (*unrolled, statement.var)
+    return any(asked_in_tiles(child, unrolled) for child in children_of(statement))
+
+
+@pytest.mark.parametrize("tile", [(6, Tail.GUARD), (4, Tail.GUARD), (5, Tail.SHIFT)])
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
+def test_values_with_taps_skipped_for_each_position(
+    tile: tuple[int, Tail], stride: int, dilation: int
+) -> None:
+    """Whatever the tiles are, and whether code of its own can be had for each border."""
+    case = padded("DIL", "DIL.1", 1, 9, 12, 24, 32, 3, stride, dilation, dilation)
+    sketch = rule_sketches(state_of(case[0]), TARGET)[0]
+    steps = [
+        replace(step, factors=(tile[0],), tail=tile[1])
+        if isinstance(step, Split) and step.loop == "w" and step.stage == "conv"
+        else step
+        for step in sketch.bound(sketch.defaults)
+    ]
+    assert any(isinstance(step, SkipZeros) for step in steps)
+    check_schedule(case, format_trace(tuple(steps)), TARGET)
 
 
 @pytest.mark.parametrize("target", [AVX2, AVX512])
@@ -522,6 +586,19 @@ def test_steps_of_products_are_about_as_long(target: Target, terms: int) -> None
     assert sketch.defaults["unroll"] == terms
     (unroll,) = (choice for choice in sketch.choices if choice.names == ("unroll",))
     assert min(unroll.values) == (terms,)
+
+
+@pytest.mark.parametrize(
+    ("target", "columns", "terms"), [(AVX2, 32, 16), (AVX2, 96, 8), (AVX512, 32, 4)]
+)
+def test_a_line_is_taken_at_a_step_where_few_columns_read_it(
+    target: Target, columns: int, terms: int
+) -> None:
+    x, w = placeholder("x", (96, 128)), placeholder("w", (128, columns))
+    k = reduce_axis("k", 128)
+    y = compute("y", (96, columns), lambda i, j: sum_over(x[i, k] * w[k, j], k))
+    sketch = rule_sketches(state_of(program(y)), target)[0]
+    assert sketch.defaults["unroll"] == terms
 
 
 @pytest.mark.parametrize(("outer", "is_asked"), [("columns", True), ("rows", False)])
