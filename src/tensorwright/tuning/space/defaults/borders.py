@@ -94,7 +94,8 @@ def _is_cut_cleanly(
 ) -> bool:
     """Whether code for few taps, and for the first and the last tile, has nothing to ask: taps are
     few, and beside the image there is less than a tile.  A last tile that is shifted is like no
-    other, so that one position is all.
+    other, so that one position is all.  Taps lie beside both ends: with strides where they lie
+    beside one only, more is lost by reading each row for each tap than is saved.
     """
     position, tap = axes if len(axes) == 2 else (None, None)
     kept = _kept(conditions, axes)
@@ -103,7 +104,8 @@ def _is_cut_cleanly(
     beside = kept.shape[0] - int(kept.sum(axis=0).min())
     size = tile[position.name]
     most = size if extent_of(position.extent) % size == 0 else 1
-    return extent_of(tap.extent) <= _MOST_PARTLY and beside <= most
+    has_both_ends = not kept[0].all() and not kept[-1].all()
+    return has_both_ends and extent_of(tap.extent) <= _MOST_PARTLY and beside <= most
 
 
 def inline_skipped(builder: SketchBuilder, name: str, tiled: frozenset[str]) -> list[str]:
