@@ -15,10 +15,15 @@ from tensorwright.rewriting.library import read_library
 
 
 def stopped(start: dict[str, Any], verdicts: Path) -> tuple[subprocess.Popen[Any], Any]:
-    """A run that is interrupted as soon as there is a verdict, and what it said of it."""
+    """A run that is interrupted as soon as there is a verdict, and what it said of it.
+
+    What was started in the background ignores interrupts, and so would what it starts.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         **start, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     ) as process:
+        signal.signal(signal.SIGINT, before)
         while process.poll() is None and not verdicts.exists():
             time.sleep(0.002)
         if process.poll() is None:
