@@ -53,9 +53,8 @@ UNROLL_GUARDED = Pass("unroll_guarded", unroll_guarded)
 WIDEN = Pass("widen", widen_local_buffers)
 
 PASSES = (SIMPLIFY, HOIST, UNROLL_GUARDED, VERSION, PARTITION, BREAKPOINTS, UNROLL, WIDEN)
-_BEFORE_CUTS = (SIMPLIFY, HOIST, UNROLL_GUARDED)
-_CUTS = (VERSION, PARTITION, BREAKPOINTS)
-DEFAULT_PIPELINE = (*_BEFORE_CUTS, *_CUTS, HOIST, WIDEN)  # HOIST again: what cuts uncover
+DEFAULT_PIPELINE = (SIMPLIFY, HOIST, UNROLL_GUARDED, VERSION, PARTITION, BREAKPOINTS, HOIST, WIDEN)
+# HOIST again: what cuts uncover
 
 
 def run_passes(program: LoopProgram, passes: Sequence[Pass] = DEFAULT_PIPELINE) -> LoopProgram:

@@ -163,7 +163,11 @@ def _fixed_parts(bounds: Bounds, holding: tuple[Condition, ...]) -> dict[Index, 
         reach = ranges.get(atom) or interval(atom, bounds)
         if isinstance(atom, FloorDiv | Mod | Min | Max) and reach is not None:
             ranges[atom] = _limited(reach, scale, rest)
-    return {atom: reach.low for atom, reach in ranges.items() if reach.low == reach.high}
+    return {
+        atom: reach.low
+        for atom, reach in ranges.items()
+        if isinstance(reach.low, int) and reach.low == reach.high
+    }
 
 
 def _limited(reach: Range, scale: int, rest: int) -> Range:

@@ -1,4 +1,4 @@
-"""Write out unrolled loops: all of them, or those whose iterations differ in what is guarded."""
+"""Write out loops: those that are unrolled, and short ones whose iterations differ in guards."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _written_out(
         return block(*copies)
 
     body = unroll(program.body)
-    if body == program.body:
+    if body == program.body:  # as most often
         return program
     return simplify_loops(LoopProgram(program.name, program.parameters, body))
 

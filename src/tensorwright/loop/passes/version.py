@@ -96,7 +96,7 @@ class _Version:
             if is_contradictory(whole):  # every tile has a border: those inside may not
                 whole = False
             if group and whole != asked:
-                done.append(self._two(asked, group))
+                done.append(self._versions(asked, group))
                 group = []
             if isinstance(whole, bool):
                 deeper = isinstance(statement, For)
@@ -104,25 +104,29 @@ class _Version:
             else:
                 asked = whole
                 group.append((statement, _without(statement, frozenset(decided))))
-        return block(*done, *([self._two(asked, group)] if group else []))
+        return block(*done, *([self._versions(asked, group)] if group else []))
 
-    def _two(self, whole: Condition, group: list[tuple[Stmt, Stmt]]) -> Stmt:
+    def _versions(self, whole: Condition, group: list[tuple[Stmt, Stmt]]) -> Stmt:
         """The versions for whole tiles and for others."""
         guarded = block(*(statement for statement, _ in group))
-        growth = len(_otherwise(whole)) * total_size((guarded,))
+        otherwise = _otherwise(whole)
+        growth = len(otherwise) * total_size((guarded,))
         if growth > self._room:
             return guarded
         self._room -= growth
         clean = block(*(statement for _, statement in group))
-        others = (If(each, freshen(guarded, self._namer)) for each in _otherwise(whole))
+        others = (If(each, freshen(guarded, self._namer)) for each in otherwise)
         return block(If(whole, clean), *others)
 
 
 def _otherwise(whole: Condition) -> tuple[Condition, ...]:
-    """Conditions of which one holds exactly where another does not."""
-    limits = list(limits_of(conjuncts(whole)))
-    if len(conjuncts(whole)) == 2 and len(limits) == 2 and limits[0][0] == limits[1][0]:
-        one, other = conjuncts(whole)
+    """Conditions of which just one holds where another does not, and none where it does: beyond
+    the one end of a range and beyond the other are two.
+    """
+    parts = conjuncts(whole)
+    atoms = [atom for atom, _, _ in limits_of(parts)]
+    if len(parts) == len(atoms) == 2 and atoms[0] == atoms[1]:
+        one, other = parts
         return negate(one), all_of(one, negate(other))
     return (negate(whole),)
 

@@ -97,10 +97,10 @@ def _is_cut_cleanly(
     other, so that one position is all.  Taps lie beside both ends: with strides where they lie
     beside one only, more is lost by reading each row for each tap than is saved.
     """
-    position, tap = axes if len(axes) == 2 else (None, None)
-    kept = _kept(conditions, axes)
-    if kept is None or position is None or tap is None or position.name not in tile:
+    kept = _kept(conditions, axes, {})
+    if kept is None or len(axes) != 2 or axes[0].name not in tile:
         return False
+    position, tap = axes
     beside = kept.shape[0] - int(kept.sum(axis=0).min())
     size = tile[position.name]
     most = size if extent_of(position.extent) % size == 0 else 1
@@ -177,10 +177,10 @@ def _saved(conditions: tuple[Condition, ...], axes: list[Axis], tile: Mapping[st
 
 
 def _kept(
-    conditions: tuple[Condition, ...], axes: list[Axis], tile: Mapping[str, int] | None = None
+    conditions: tuple[Condition, ...], axes: list[Axis], tile: Mapping[str, int]
 ) -> NDArray[np.bool_] | None:
-    """Which terms count for some position of their tile, along each axis; without a tile, for their
-    own position.
+    """Which terms count for some position of their tile, along each axis; along an axis without
+    one, for their own position.
 
     None for images so long that the border is next to nothing, for those without elements, and
     where what is read depends on what is in memory.
@@ -190,8 +190,7 @@ def _kept(
     if not 0 < prod(extents) <= _MOST_PAIRS or any(map(has_element, sides)):
         return None
     places = dict(zip((axis.var for axis in axes), np.indices(extents, sparse=True), strict=True))
-    sizes = [(tile or {}).get(axis.name, 1) for axis in axes]
-    starts = [range(0, n, size) for n, size in zip(extents, sizes, strict=True)]
+    starts = [range(0, n, tile.get(axis.name, 1)) for axis, n in zip(axes, extents, strict=True)]
     kept = np.ones(extents, np.bool_)
     for condition in conditions:
         holds = evaluate_condition(condition, lambda side: evaluate_index(side, places.__getitem__))
