@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from tensorwright.peers.comparison.network_rows import BenchRow, PeerTime, summarise_ratios
-from tensorwright.peers.comparison.tables import print_line, print_table
-
-UNHELD = "*"
+from tensorwright.peers.comparison.tables import UNHELD, print_line, print_table
 
 
 def print_rows(rows: Sequence[BenchRow], console: Console | None = None, target: str = "") -> None:

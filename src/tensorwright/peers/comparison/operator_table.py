@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean
@@ -15,7 +15,7 @@ from rich.console import Console
 
 from tensorwright.base import InputError
 from tensorwright.peers.comparison.operators import METASCHEDULE, OURS, OpTime
-from tensorwright.peers.comparison.tables import print_line, print_table, write_objects
+from tensorwright.peers.comparison.tables import UNHELD, print_line, print_table, write_objects
 
 NEAR_PEAK = 0.65
 """From this share of the machine's peak on, the best peer leaves little to gain."""
@@ -75,16 +75,38 @@ class OpRow:
     @property
     def best(self) -> OpTime | None:
         """The fastest form of the fastest peer, None without one."""
-        tuners = (OURS, METASCHEDULE)
-        others = [t for t in self.times if t.peer not in tuners and t.time_s is not None]
-        return min(others, key=lambda time: time.time_s or math.inf, default=None)
+        return min(self._peers, key=lambda time: time.time_s or math.inf, default=None)
+
+    @property
+    def best_held(self) -> OpTime | None:
+        """The fastest of those that keep to the target's vectors, None without one."""
+        held = (time for time in self._peers if time.is_held is not False)
+        return min(held, key=lambda time: time.time_s or math.inf, default=None)
 
     @property
     def ratio(self) -> float | None:
         """How many times as fast as the best peer we are."""
-        if self.ours is None or self.best is None:
+        return self._times_as_fast_as(self.best)
+
+    @property
+    def held_ratio(self) -> float | None:
+        """How many times as fast as the best peer that keeps to the target's vectors we are."""
+        return self._times_as_fast_as(self.best_held)
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether some peer does not keep to the target's vectors."""
+        return any(time.is_held is False for time in self.times)
+
+    @property
+    def _peers(self) -> list[OpTime]:
+        tuners = (OURS, METASCHEDULE)
+        return [t for t in self.times if t.peer not in tuners and t.time_s is not None]
+
+    def _times_as_fast_as(self, other: OpTime | None) -> float | None:
+        if self.ours is None or other is None:
             return None
-        return (self.best.time_s or math.nan) / (self.ours.time_s or math.nan)
+        return (other.time_s or math.nan) / (self.ours.time_s or math.nan)
 
     @property
     def rival_ratio(self) -> float | None:
@@ -116,6 +138,7 @@ class OpRow:
             "best_us": _microseconds(self.best),
             "best_share": self.share(self.best),
             "ratio": self.ratio,
+            "held_ratio": self.held_ratio,
             "rival_ratio": self.rival_ratio,
         }
         return {**derived, **asdict(self)}
@@ -133,7 +156,9 @@ class OpMean:
 
 
 def summarise_rows(rows: Sequence[OpRow]) -> tuple[OpMean, ...]:
-    """Operators whose best peer is near the peak, the others, and subgraphs."""
+    """Operators whose best peer is near the peak, the others, and subgraphs; where some peers do
+    not keep to the target's vectors, all cases again, against those that do.
+    """
     near, far, subgraphs = [], [], []
     for row in rows:
         if row.ratio is None:
@@ -144,15 +169,23 @@ def summarise_rows(rows: Sequence[OpRow]) -> tuple[OpMean, ...]:
             near.append(row)
         else:
             far.append(row)
-    return (
+    means = [
         _mean(f"operators, best peer at {NEAR_PEAK:.0%} of peak or more", near),
         _mean("other operators", far),
         _mean("subgraphs", subgraphs),
-    )
+    ]
+    if any(row.is_loose for row in rows):
+        name = "all, against peers held to the target"
+        means.append(_mean(name, rows, lambda row: row.held_ratio))
+    return tuple(means)
 
 
-def _mean(name: str, rows: Sequence[OpRow]) -> OpMean:
-    pairs = [(row.ratio, f"{row.case} batch {row.batch}") for row in rows]
+def _mean(
+    name: str,
+    rows: Sequence[OpRow],
+    ratio_of: Callable[[OpRow], float | None] = lambda row: row.ratio,
+) -> OpMean:
+    pairs = [(ratio_of(row), f"{row.case} batch {row.batch}") for row in rows]
     known = [(ratio, case) for ratio, case in pairs if ratio is not None]
     if not known:
         return OpMean(name, 0, None, None, "")
@@ -183,12 +216,14 @@ def print_op_rows(rows: Sequence[OpRow], console: Console | None = None) -> None
     loose = [time.peer for row in rows for time in row.times if time.is_held is False]
     if loose:
         who = ", ".join(dict.fromkeys(loose))
-        print_line(f"not held to the target, for lack of a setting: {who}", console)
+        print_line(f"{UNHELD} not held to the target, for lack of a setting: {who}", console)
 
 
 def _cells(row: OpRow) -> tuple[str, ...]:
     best = row.best
     form = f"{best.peer} {best.form}".strip() if best is not None else "-"
+    if best is not None and best.is_held is False:
+        form += UNHELD
     return (
         row.case,
         "x".join(map(str, row.shape)),

@@ -14,6 +14,9 @@ from rich.text import Text
 
 from tensorwright.base import write_atomically
 
+UNHELD = "*"
+"""Behind what belongs to a competitor that does not keep to the target's vectors."""
+
 
 def write_objects(
     path: str | os.PathLike[str], head: Mapping[str, object], rows: Sequence[Mapping[str, object]]

@@ -59,6 +59,22 @@ def test_means_are_split_by_how_near_the_best_peer_is_to_the_peak() -> None:
     assert summarise_rows(())[0].mean is None
 
 
+def test_peers_that_are_not_held_to_the_target_are_marked_and_left_out_of_a_mean() -> None:
+    ours, fast, slow = ROWS[0].times
+    times = (ours, replace(fast, time_s=500e-6, is_held=False), replace(slow, is_held=True))
+    loose = replace(ROWS[0], times=times)
+    assert (loose.ratio, loose.held_ratio) == (pytest.approx(0.5), pytest.approx(1.25))
+    *_, held = summarise_rows((loose, *ROWS[1:]))
+    assert (held.name, held.count) == ("all, against peers held to the target", 4)
+    assert (held.least, held.least_case) == (pytest.approx(0.9), "C2D.2 batch 1")
+    console = Console(file=io.StringIO(), width=200)
+    print_op_rows((loose,), console)
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert lines[1].split()[6:8] == ["onnxruntime", "plain*"]
+    assert lines[-1] == "* not held to the target, for lack of a setting: onnxruntime"
+
+
 def test_a_tuner_is_no_peer_and_counts_by_its_turns_or_else_by_its_own_time() -> None:
     tuned = OpTime("metaschedule", "", 800e-6, 800e-6, 0.0, "3")
     row = replace(ROWS[0], times=(*ROWS[0].times, tuned))
