@@ -6,9 +6,16 @@ from dataclasses import dataclass
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Axis, loads_of
+from tensorwright.expr import Axis, Load, Var, loads_of
 from tensorwright.schedule import ScheduleState
-from tensorwright.tuning.space.axes.accesses import extent_of, folds_in_order, has_reuse
+from tensorwright.tuning.space.axes.accesses import (
+    extent_of,
+    folds_in_order,
+    has_reuse,
+    operands,
+    reads_once,
+    stride_along,
+)
 from tensorwright.tuning.space.axes.cache_sets import most_rows
 from tensorwright.tuning.space.axes.links import block_in, shares_axis
 from tensorwright.tuning.space.axes.roles import AxisRoles
@@ -19,9 +26,12 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
     default_tile,
     fold_tile,
     has_awkward_rest,
+    rows_apart_tile,
     window_tile,
 )
 from tensorwright.tuning.space.sketch import divisors
+
+_LONG_ROW = 4  # vectors: of shorter rows, a fold reads as many as fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +112,10 @@ class TileChoice:
             tile = window_tile(wide, axis_extent(row), self.target, self.block(row))
         elif self._folds_in_order() and not self.blocks[1]:
             tile = fold_tile(min(columns, most_columns), axis_extent(self.roles.row), self.target)
+        elif lanes >= _LONG_ROW * self.width and self._reads_once() and not any(self.blocks):
+            rows = axis_extent(self.roles.row)
+            apart, width = self._apart_bytes(), self.width
+            tile = rows_apart_tile(lanes, rows, most_columns, apart, width, self.target)
         else:
             tile = default_tile(
                 columns,
@@ -126,6 +140,18 @@ class TileChoice:
         terms = prod(extent_of(axis.extent) for axis in anchor.reduce_axes)
         return terms <= FULL_UNROLL and not self.shares_operands and self.is_fed
 
+    def _reads_once(self) -> bool:
+        return reads_once(self.state.stage(self.anchor).tensor)
+
+    def _apart_bytes(self) -> tuple[int, int]:
+        """How far apart rows are where the reduction reads them, and its steps."""
+        stage, row = self.state.stage(self.anchor), self.roles.row
+        read = operands(self.state, stage, self.state.stage(self.stored))
+        folded = [axis.var for axis in stage.tensor.reduce_axes if axis.extent != 1]
+        rows = [_bytes_along(each.load, row.var) for each in read] if row is not None else []
+        steps = [_bytes_along(each.load, var) for each in read for var in folded]
+        return max(rows, default=0), min(steps, default=0)
+
     def _folds_in_order(self) -> bool:
         return folds_in_order(self.state.stage(self.anchor).tensor, self.width)
 
@@ -145,3 +171,7 @@ class TileChoice:
 def axis_extent(axis: Axis | None) -> int:
     """The extent of an axis; 1 where there is none."""
     return extent_of(axis.extent) if axis is not None else 1
+
+
+def _bytes_along(load: Load, var: Var) -> int:
+    return abs(stride_along(load, var) or 0) * load.dtype.size_bytes

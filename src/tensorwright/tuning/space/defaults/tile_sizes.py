@@ -123,6 +123,48 @@ def fold_tile(columns: int, rows: int, target: Target) -> tuple[int, int, int]:
     return best
 
 
+_VISIT_BYTES = 256  # to begin in another page takes as long as so many bytes of the second cache
+_PAGE_BYTES = 4096
+_LINE_BYTES = 64
+_LONGEST_RUN = 8  # vectors
+_FEWEST_TILES = 2  # for threads to share
+
+
+def rows_apart_tile(
+    lanes: int, rows: int, longest: int, apart: tuple[int, int], width: int, target: Target
+) -> tuple[int, int, int]:
+    """The register tile (vectors, rows, second rows) of a fold that reads every element once, the
+    terms of a sum further apart than neighbouring sums.
+
+    A step reads a run of vectors of each row, in a page of its own, or in that of the row or step
+    before.  To begin in a page costs more than a vector, so runs are long.  The last tile of lanes
+    that are not whole tiles is shifted back: vectors that fill a line lie in two each.
+
+    lanes, width   elements of a row, of a vector
+    longest        so many vectors of a row at most
+    apart          bytes from a row to the next, and from a step of the reduction to the next
+    """
+    row_pages, step_pages = (min(1.0, each / _PAGE_BYTES) for each in apart)
+    visit = _VISIT_BYTES / target.vector_bytes * step_pages
+    many = target.vector_registers * 3 // 4
+    best, best_cost = (1, 1, 1), float("inf")
+    for c in range(1, min(-(-lanes // width), longest, _LONGEST_RUN) + 1):
+        across = -(-lanes // (c * width))
+        is_torn = across > 1 and lanes % (c * width) > 0 and target.vector_bytes == _LINE_BYTES
+        vectors = c * (across + is_torn)
+        for r in range(1, min(rows, 28) + 1):
+            held = c * r
+            if held + 2 > target.vector_registers:
+                break
+            down = -(-rows // r)
+            pages = 1.0 + (r - 1) * row_pages
+            cycles = max(1.0, many / held) + visit * pages / held
+            cycles *= vectors * down * r / min(1.0, across * down / _FEWEST_TILES)
+            if cycles < best_cost:
+                best, best_cost = (c, r, 1), cycles
+    return best
+
+
 _WINDOW_ROWS = 7
 
 

@@ -23,7 +23,7 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.space import default_trace
 from tensorwright.tuning.space.axes.accesses import folds_in_order, reads_once
-from tensorwright.tuning.space.defaults.tile_sizes import default_tile, fold_tile
+from tensorwright.tuning.space.defaults.tile_sizes import default_tile, fold_tile, rows_apart_tile
 
 pytestmark = pytest.mark.target
 
@@ -58,7 +58,13 @@ def turned() -> Graph:
     return b.finish([b.add("transpose", x, perm=(0, 2, 3, 1))])
 
 
-@pytest.mark.parametrize("make", [pooled, over_channels, gated, turned])
+def over_rows(columns: int = 200) -> Graph:
+    """The sum of each column of a matrix."""
+    b = GraphBuilder("over_rows")
+    return b.finish([b.add("reduce_sum", b.input("x", (96, columns)), axes=(0,), keepdims=False)])
+
+
+@pytest.mark.parametrize("make", [pooled, over_channels, gated, turned, over_rows])
 def test_values(make: Callable[[], Graph]) -> None:
     check_network(make())
 
@@ -100,6 +106,31 @@ def test_few_rows_are_read_at_once(
     columns: int, rows: int, target: Target, tile: tuple[int, int, int]
 ) -> None:
     assert fold_tile(columns, rows, target) == tile
+
+
+@pytest.mark.parametrize(
+    ("lanes", "rows", "apart", "target", "tile"),
+    [
+        (1024, 1, (0, 4096), AVX2, (8, 1, 1)),  # a page for each step: long runs
+        (512, 8, (512_000, 2048), AVX512, (8, 3, 1)),
+        (64, 1, (0, 256), AVX2, (4, 1, 1)),  # two tiles, for two threads
+        (200, 64, (800, 51_200), AVX512, (2, 13, 1)),  # few vectors lie in two lines
+        (48, 32, (24_576, 192), AVX2, (6, 2, 1)),
+    ],
+)
+def test_long_runs_are_read_of_rows_that_lie_apart(
+    lanes: int, rows: int, apart: tuple[int, int], target: Target, tile: tuple[int, int, int]
+) -> None:
+    assert rows_apart_tile(lanes, rows, 8, apart, target.vector_bytes // 4, target) == tile
+
+
+@pytest.mark.parametrize(("vectors", "run"), [(24, 8), (3, 3)])
+@pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
+def test_a_long_row_is_read_in_long_runs(target: Target, vectors: int, run: int) -> None:
+    width = target.vector_bytes // 4
+    _, trace = last_of(over_rows(vectors * width), target)
+    tiles = [s.factors for s in trace if isinstance(s, Split) and s.stage == "reduce_sum"]
+    assert (run, width) in tiles
 
 
 def test_gates_are_computed_once() -> None:
