@@ -133,6 +133,18 @@ class Candidates:
         features = (self._features.of_trace(trace) for trace in traces)
         return _joined([self._model.predict(each, self._machine) for each in features])
 
+    def price_exactly(self, *traces: Trace) -> Prediction | None:
+        """The prices of traces without open decisions; None where one does not replay, every step
+        checked, or does not lower.
+
+        Of a candidate of a sketch, some numbers are bounds: how many blocks a tile touches is known
+        where the tile is.
+        """
+        try:
+            return self.price_traces(traces)
+        except TensorwrightError:
+            return None
+
     def is_sound(self, trace: Trace) -> bool:
         """Whether a trace replays, every step checked, and lowers."""
         try:

@@ -172,15 +172,19 @@ class Predictor:
         if ranked is None:
             return Chosen(rule, None, None, is_by_rule=True, decisions=usual)
         usual_estimate = _estimate(ranked.prices, 0)
-        better = ranked.better_than_rule(self._model.policy.margin)
+        policy = self._model.policy
+        better = ranked.better_than_rule(policy.margin)
         for number in islice(better, self._effort.tried):
             trace = ranked.trace(number)
-            if candidates.is_sound(trace):
-                estimate = _estimate(ranked.prices, number)
+            exact = candidates.price_exactly(rule, trace)
+            if exact is None:
+                continue
+            of_rule, of_this = exact.scores(policy.caution).tolist()
+            if of_this < of_rule - policy.margin:
                 return Chosen(
                     trace,
-                    estimate,
-                    usual_estimate,
+                    _estimate(exact, 1),
+                    _estimate(exact, 0),
                     is_by_rule=False,
                     decisions=ranked.decisions(number),
                 )

@@ -8,7 +8,7 @@ import pickle
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,14 @@ from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.loop import lower
 from tensorwright.pipeline import Source, choose, choose_untuned, compile, prepare
 from tensorwright.records import MemoryStore
-from tensorwright.schedule import format_trace, parse_trace, replay, state_of, uses_algorithm
+from tensorwright.schedule import (
+    Trace,
+    format_trace,
+    parse_trace,
+    replay,
+    state_of,
+    uses_algorithm,
+)
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.models import machine_of
 from tensorwright.tuning.selection import Effort, Estimate, Predictor, open_predictor
@@ -313,15 +320,37 @@ def test_without_features_of_the_rule_the_rule_stays(monkeypatch: pytest.MonkeyP
 def test_candidates_that_do_not_replay_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     workload, _ = case_of("depthwise", AVX512)
     best = predictor_of(wild_model(4), AVX512, effort=replace(SMALL, tried=3))
-    refused: list[str] = []
+    refused: list[Trace] = []
 
-    def is_sound(self: object, trace: tuple[object, ...]) -> bool:
-        refused.append(str(trace))
-        return False
+    def price_traces(self: Candidates, traces: Sequence[Trace]) -> Prediction:
+        refused.extend(traces[1:])
+        raise MachineError(stage="test", where="here", reason="none", remedy="none")
 
-    monkeypatch.setattr("tensorwright.tuning.selection.candidates.Candidates.is_sound", is_sound)
+    monkeypatch.setattr(Candidates, "price_traces", price_traces)
     assert best.best(workload).is_by_rule
     assert len(refused) == 3
+
+
+def test_a_choice_is_priced_again_as_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its exact price is no better than the rule's, another is chosen."""
+    workload, _ = case_of("depthwise", AVX512)
+    first = predictor_of(wild_model(4), AVX512).best(workload)
+    assert not first.is_by_rule
+    usual = Candidates.price_traces
+    asked: list[Trace] = []
+
+    def price_traces(self: Candidates, traces: Sequence[Trace]) -> Prediction:
+        found = usual(self, traces)
+        asked.extend(traces[1:])
+        if first.trace not in traces:
+            return found
+        return replace(found, median=found.median[[0, 0]], upper=found.upper[[0, 0]])
+
+    monkeypatch.setattr(Candidates, "price_traces", price_traces)
+    with override(kernel_cache=False):
+        again = predictor_of(wild_model(4), AVX512).best(workload)
+    assert asked[0] == first.trace
+    assert again.trace != first.trace
 
 
 def test_the_best_few_are_sound_and_differ() -> None:
