@@ -14,6 +14,7 @@ from tensorwright.tuning.space.axes.accesses import (
     has_reuse,
     operands,
     reads_once,
+    slides_along,
     stride_along,
 )
 from tensorwright.tuning.space.axes.cache_sets import most_rows
@@ -31,6 +32,7 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
 )
 from tensorwright.tuning.space.sketch import divisors
 
+_LONG_VECTOR_BYTES = 64
 _LONG_ROW = 4  # vectors: of shorter rows, a fold reads as many as fit
 
 
@@ -107,7 +109,7 @@ class TileChoice:
         # where one masked tile is all, and its rest is a vector
         most_columns = lanes // self.width if is_shifted else 8
         if self.is_inlined or self._unrolls_window():
-            wide = max(1, min(columns, most_columns))
+            wide = 1 if self._has_border_lanes() else max(1, min(columns, most_columns))
             row = self.roles.row
             tile = window_tile(wide, axis_extent(row), self.target, self.block(row))
         elif self._folds_in_order() and not self.blocks[1]:
@@ -139,6 +141,21 @@ class TileChoice:
         anchor = self.state.stage(self.anchor).tensor
         terms = prod(extent_of(axis.extent) for axis in anchor.reduce_axes)
         return terms <= FULL_UNROLL and not self.shares_operands and self.is_fed
+
+    def _has_border_lanes(self) -> bool:
+        """Whether an image is read without a padded copy, the window moves along the lanes, and
+        tiles of two vectors would be asked what lies inside: all but those between two others.
+
+        Not so one tile of whole vectors, nor two where they are long: what their vectors ask is
+        known beforehand.
+        """
+        if not (self.is_inlined and self.is_wide):
+            return False
+        anchor, lanes = self.state.stage(self.anchor), self.roles.lanes
+        loads = [each.load for each in operands(self.state, anchor, self.state.stage(self.stored))]
+        tiles, rest = divmod(extent_of(lanes.extent), 2 * self.width)
+        known = 2 if self.target.vector_bytes >= _LONG_VECTOR_BYTES else 1
+        return (rest > 0 or tiles > known) and slides_along(loads, anchor.tensor, lanes.var)
 
     def _reads_once(self) -> bool:
         return reads_once(self.state.stage(self.anchor).tensor)

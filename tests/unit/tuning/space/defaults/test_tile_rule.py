@@ -334,6 +334,27 @@ def test_tiles_of_windows_leave_registers_for_what_neighbours_share() -> None:
     assert window_tile(1, 112, AVX2) == (1, 7, 1)
 
 
+@pytest.mark.parametrize(
+    ("size", "target", "tile"),
+    [
+        (20, AVX512, (1, 16)),
+        (56, AVX512, (1, 16)),  # four vectors, two of which lie between others
+        (32, AVX512, (2, 16)),  # one tile, whose place is known
+        (64, AVX512, (2, 16)),
+        (16, AVX2, (2, 8)),
+        (28, AVX2, (1, 8)),
+        (32, AVX2, (1, 8)),
+    ],
+)
+def test_tiles_between_others_read_an_image_without_asking(
+    size: int, target: Target, tile: tuple[int, int]
+) -> None:
+    state = state_of(partition(simplify(windows(size, 48, 3))).workloads[0])
+    trace = default_trace(state, target)
+    stored = state.stages[-1].name
+    assert tile in {s.factors for s in trace if isinstance(s, Split) and s.stage == stored}
+
+
 def window(
     size: tuple[int, ...], kernel: tuple[int, ...], stride: int = 1, dilation: int = 1
 ) -> Graph:
