@@ -426,6 +426,27 @@ def test_loops_that_an_unrolled_one_asks_for_are_written_out() -> None:
         assert unroll_guarded(same_one) == same_one
 
 
+def test_tiles_of_lanes_are_written_out_where_their_place_decides_guards() -> None:
+    """Of a row of twenty, padded by one: the lanes of the second tile are shifted back."""
+    y, x = buffer("y", 20), buffer("x", 20)
+    place = minimum(i * 16, 4) + j
+    inside = all_of(place + k >= 1, place + k < 21)
+    read = Select(inside, Load(x, (place + k - 1,)), ZERO)
+    tap = loop(j, 16, Store(y, (place,), Load(y, (place,)) + read), ForKind.VECTOR)
+    nest = loop(i, 2, loop(k, 3, tap, ForKind.UNROLLED))
+    start = loop(j, 20, Store(y, (j,), ZERO))
+    first = program(block(start, nest), (y,), (x,))
+    written = run_passes(first)
+    assert "for i" not in str(written)
+    assert "min(" not in str(written)
+    assert str(written).count("select") == 2  # of the first tap in one tile, of the last in another
+    kept(first, written)
+    many = loop(k, 600, tap, ForKind.UNROLLED)
+    for other in (loop(i, 5, nest.body), loop(i, 2, many), loop(i, 2, loop(j, 16, tap.body))):
+        same_one = program(other, (y,), (x,))
+        assert unroll_guarded(same_one) == same_one
+
+
 # the pipeline
 
 

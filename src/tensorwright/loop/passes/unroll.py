@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tensorwright.expr import condition_sides, free_vars
 from tensorwright.loop.ir import For, If, LoopProgram, Stmt, block
+from tensorwright.loop.passes.guards import guards_of
 from tensorwright.loop.passes.simplify import simplify_loops
 from tensorwright.loop.traversal import (
     Namer,
@@ -19,6 +20,7 @@ from tensorwright.loop.traversal import (
 from tensorwright.schedule import ForKind
 
 _MOST_COPIES = 4  # of a loop that is not unrolled
+_MOST_STATEMENTS = 1024  # of copies, when what is unrolled inside is written out as well
 
 
 def unroll_loops(program: LoopProgram, max_statements: int = 4096) -> LoopProgram:
@@ -32,14 +34,23 @@ def unroll_loops(program: LoopProgram, max_statements: int = 4096) -> LoopProgra
 
 
 def unroll_guarded(program: LoopProgram, max_statements: int = 256) -> LoopProgram:
-    """Replace short loops around others by copies, where an unrolled loop inside asks for them.
+    """Replace short loops by copies, where guards inside ask for them.
 
     Rewrite:  for t in 0..3: for k in 0..n: for i in 0..4 @unroll: if 1 <= i + t: S
                   ->  for k in 0..n: for i in 1..4 @unroll: S[t := 0];
                       for k in 0..n: for i in 0..4 @unroll: S[t := 1]; ...
     Each copy can be cut where its own guards change, and none asks in the innermost loops.
+
+    Likewise a few tiles of lanes: most are at an end, and what their lanes ask is known once their
+    places are.
     """
-    return _written_out(program, _is_asked_for, max_statements)
+
+    def is_wanted(loop: For) -> bool:
+        if loop.kind is not ForKind.SERIAL or loop.extent not in range(_MOST_COPIES + 1):
+            return False
+        return _is_asked_for(loop) or (_guards_lanes(loop) and _is_small(loop))
+
+    return _written_out(program, is_wanted, max_statements)
 
 
 def _written_out(
@@ -69,11 +80,9 @@ def _written_out(
 
 
 def _is_asked_for(loop: For) -> bool:
-    """Whether a serial loop is short, and its variable is in a guard inside an unrolled loop, with
-    that one's; and whether there is a loop between that no guard asks for.
+    """Whether the variable of a loop is in a guard inside an unrolled loop, with that one's; and
+    whether there is a loop between that no guard asks for.
     """
-    if loop.kind is not ForKind.SERIAL or loop.extent not in range(_MOST_COPIES + 1):
-        return False
     inside = tuple(walk(loop.body))
     loops = [each for each in inside if isinstance(each, For)]
     asked = [free_vars(*condition_sides(each.condition)) for each in inside if isinstance(each, If)]
@@ -81,3 +90,32 @@ def _is_asked_for(loop: For) -> bool:
     between = {each.var for each in loops if each.kind is ForKind.SERIAL}
     is_asked = any(loop.var in names and names & unrolled for names in asked)
     return is_asked and bool(between.difference(*asked))
+
+
+def _guards_lanes(loop: For) -> bool:
+    """Whether the variable of a loop is in a guard with that of a vectorised loop inside and that
+    of an unrolled one: lanes of a window.
+    """
+    loops = [each for each in walk(loop.body) if isinstance(each, For)]
+    lanes, taps = (
+        {each.var for each in loops if each.kind is kind}
+        for kind in (ForKind.VECTOR, ForKind.UNROLLED)
+    )
+    if not (lanes and taps):
+        return False
+    asked = (free_vars(guard.left, guard.right) for guard, _ in guards_of(loop.body, {}))
+    return any(loop.var in names and names & lanes and names & taps for names in asked)
+
+
+def _is_small(loop: For) -> bool:
+    """Whether copies of the body are few statements, with what is unrolled inside."""
+    return isinstance(loop.extent, int) and (
+        loop.extent * _written_size(loop.body) <= _MOST_STATEMENTS
+    )
+
+
+def _written_size(statement: Stmt) -> int:
+    inner = sum(_written_size(child) for child in children_of(statement)) or 1
+    if not isinstance(statement, For) or statement.kind is not ForKind.UNROLLED:
+        return inner
+    return inner * statement.extent if isinstance(statement.extent, int) else inner
