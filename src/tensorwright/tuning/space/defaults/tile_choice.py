@@ -24,6 +24,7 @@ from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.defaults.tile_sizes import (
     DELAYED_CYCLES,
     LATENCY_CYCLES,
+    PAGE_BYTES,
     default_tile,
     fold_tile,
     has_awkward_rest,
@@ -161,13 +162,15 @@ class TileChoice:
         return reads_once(self.state.stage(self.anchor).tensor)
 
     def _apart_bytes(self) -> tuple[int, int]:
-        """How far apart rows are where the reduction reads them, and its steps."""
+        """How far apart rows are where the reduction reads them, and its steps; of a fold of one
+        term each tile is a step.
+        """
         stage, row = self.state.stage(self.anchor), self.roles.row
         read = operands(self.state, stage, self.state.stage(self.stored))
         folded = [axis.var for axis in stage.tensor.reduce_axes if axis.extent != 1]
         rows = [_bytes_along(each.load, row.var) for each in read] if row is not None else []
         steps = [_bytes_along(each.load, var) for each in read for var in folded]
-        return max(rows, default=0), min(steps, default=0)
+        return max(rows, default=0), min(steps, default=PAGE_BYTES)
 
     def _folds_in_order(self) -> bool:
         return folds_in_order(self.state.stage(self.anchor).tensor, self.width)

@@ -124,7 +124,7 @@ def fold_tile(columns: int, rows: int, target: Target) -> tuple[int, int, int]:
 
 
 _VISIT_BYTES = 256  # to begin in another page takes as long as so many bytes of the second cache
-_PAGE_BYTES = 4096
+PAGE_BYTES = 4096
 _LINE_BYTES = 64
 _LONGEST_RUN = 8  # vectors
 _FEWEST_TILES = 2  # for threads to share
@@ -144,7 +144,7 @@ def rows_apart_tile(
     longest        so many vectors of a row at most
     apart          bytes from a row to the next, and from a step of the reduction to the next
     """
-    row_pages, step_pages = (min(1.0, each / _PAGE_BYTES) for each in apart)
+    row_pages, step_pages = (min(1.0, each / PAGE_BYTES) for each in apart)
     visit = _VISIT_BYTES / target.vector_bytes * step_pages
     many = target.vector_registers * 3 // 4
     best, best_cost = (1, 1, 1), float("inf")

@@ -133,6 +133,14 @@ def test_a_long_row_is_read_in_long_runs(target: Target, vectors: int, run: int)
     assert (run, width) in tiles
 
 
+def test_a_fold_of_one_term_reads_long_runs() -> None:
+    b = GraphBuilder("one_term")
+    x = b.input("x", (1, 8, 24, 256))
+    graph = b.finish([b.add("reduce_sum", x, axes=(0,), keepdims=False)])
+    _, trace = last_of(graph, AVX512)
+    assert any(isinstance(s, Split) and s.factors[:1] == (8,) and 16 in s.factors for s in trace)
+
+
 def test_gates_are_computed_once() -> None:
     _, trace = last_of(gated(), AVX512)
     assert "mul" not in {step.stage for step in trace if isinstance(step, ComputeAt)}
