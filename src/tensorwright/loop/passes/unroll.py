@@ -46,9 +46,11 @@ def unroll_guarded(program: LoopProgram, max_statements: int = 256) -> LoopProgr
     """
 
     def is_wanted(loop: For) -> bool:
-        if loop.kind is not ForKind.SERIAL or loop.extent not in range(_MOST_COPIES + 1):
+        copies = loop.extent
+        if loop.kind is not ForKind.SERIAL or not isinstance(copies, int) or copies > _MOST_COPIES:
             return False
-        return _is_asked_for(loop) or (_guards_lanes(loop) and _is_small(loop))
+        is_small = copies * _written_size(loop.body) <= _MOST_STATEMENTS
+        return _is_asked_for(loop) or (is_small and _guards_lanes(loop))
 
     return _written_out(program, is_wanted, max_statements)
 
@@ -107,14 +109,8 @@ def _guards_lanes(loop: For) -> bool:
     return any(loop.var in names and names & lanes and names & taps for names in asked)
 
 
-def _is_small(loop: For) -> bool:
-    """Whether copies of the body are few statements, with what is unrolled inside."""
-    return isinstance(loop.extent, int) and (
-        loop.extent * _written_size(loop.body) <= _MOST_STATEMENTS
-    )
-
-
 def _written_size(statement: Stmt) -> int:
+    """How many statements there are when what is unrolled is written out."""
     inner = sum(_written_size(child) for child in children_of(statement)) or 1
     if not isinstance(statement, For) or statement.kind is not ForKind.UNROLLED:
         return inner

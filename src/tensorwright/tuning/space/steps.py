@@ -45,6 +45,7 @@ from tensorwright.tuning.space.axes.accesses import (
     stride_along,
     stride_of_run,
 )
+from tensorwright.tuning.space.axes.cache_sets import LINE_BYTES
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 _CHEAP = frozenset((Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG))
@@ -157,7 +158,6 @@ def tile_registers(target: Target) -> int:
 
 
 _ENOUGH_ROWS = 16  # of squares: then a row is read as a whole
-_LINE_BYTES = 64
 _FAR_BYTES = 2048  # what is written so far apart shares no page, and few sets of the caches
 _ENOUGH_LINES = 3  # of which a part may be read twice
 _FEW_LANES = 4  # elements that single loads and stores move sooner than a gather does
@@ -298,7 +298,7 @@ def _part_of_row(stage: Stage, along: Axis, length: int, lanes: int) -> int:
     behind = axes[axes.index(along) + 1 :]
     size = stage.tensor.dtype.size_bytes
     apart = size * math.prod(extent_of(axis.extent) for axis in behind)
-    line = max(lanes, _LINE_BYTES // size)
+    line = max(lanes, LINE_BYTES // size)
     if apart >= _FAR_BYTES and (length % line == 0 or length >= _ENOUGH_LINES * line):
         return line
     work = points(stage.tensor)

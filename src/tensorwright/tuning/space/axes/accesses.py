@@ -69,6 +69,11 @@ def stride_along(load: Load, var: Var, block: int = 0) -> int | None:
     return stride
 
 
+def bytes_along(load: Load, var: Var) -> int:
+    """How far apart in memory neighbours along a variable are read; 0 where that is not known."""
+    return abs(stride_along(load, var) or 0) * load.dtype.size_bytes
+
+
 @lru_cache(maxsize=1 << 12)
 def stride_of_run(load: Load, axes: tuple[Axis, ...]) -> int | None:
     """How many elements apart reads are that follow each other along adjacent axes, the last of

@@ -15,10 +15,10 @@ from math import gcd
 from tensorwright.base import Target
 from tensorwright.expr import Axis
 from tensorwright.schedule import ScheduleState
-from tensorwright.tuning.space.axes.accesses import operands, stride_along
+from tensorwright.tuning.space.axes.accesses import bytes_along, operands
 
-_PAGE_BYTES = 4096
-_LINE_BYTES = 64
+PAGE_BYTES = 4096
+LINE_BYTES = 64
 _OTHER_WAYS = 1  # for the vectors that stream by
 
 
@@ -31,17 +31,14 @@ def most_rows(
     """
     limits: list[int] = []
     for operand in operands(state, state.stage(anchor), state.stage(stored)):
-        stride = stride_along(operand.load, axis.var)
-        if operand.is_constant or not stride:
-            continue
-        apart = abs(stride) * operand.load.dtype.size_bytes
-        if apart > _LINE_BYTES:
+        apart = bytes_along(operand.load, axis.var)
+        if apart > LINE_BYTES and not operand.is_constant:
             limits.append(lines_held(apart, target))
     return min(limits, default=None)
 
 
 def lines_held(apart_bytes: int, target: Target) -> int:
     """How many lines so far apart the first cache holds at once."""
-    ways = max(2, target.l1_bytes // _PAGE_BYTES - _OTHER_WAYS)
-    sets = max(1, _PAGE_BYTES // max(gcd(apart_bytes, _PAGE_BYTES), _LINE_BYTES))
+    ways = max(2, target.l1_bytes // PAGE_BYTES - _OTHER_WAYS)
+    sets = max(1, PAGE_BYTES // max(gcd(apart_bytes, PAGE_BYTES), LINE_BYTES))
     return ways * sets

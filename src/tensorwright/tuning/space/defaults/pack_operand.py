@@ -33,6 +33,7 @@ from tensorwright.schedule import (
     Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import (
+    bytes_along,
     extent_of,
     group_size,
     has_reuse,
@@ -78,7 +79,7 @@ def pack_operand(
             continue
         if stride_along(operand.load, lanes.var) != 1 or reads_along(operand.load, rows.var):
             continue
-        apart_bytes = (stride_along(operand.load, folded.var) or 0) * load.dtype.size_bytes
+        apart_bytes = bytes_along(operand.load, folded.var)
         lines = extent_of(folded.extent)
         is_crowded = target.vector_bytes < _WIDE and (
             _TIMES * lines_held(apart_bytes, target) < lines

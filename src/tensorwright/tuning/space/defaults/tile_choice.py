@@ -6,25 +6,24 @@ from dataclasses import dataclass
 from math import prod
 
 from tensorwright.base import Target
-from tensorwright.expr import Axis, Load, Var, loads_of
+from tensorwright.expr import Axis, loads_of
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import (
+    bytes_along,
     extent_of,
     folds_in_order,
     has_reuse,
     operands,
     reads_once,
     slides_along,
-    stride_along,
 )
-from tensorwright.tuning.space.axes.cache_sets import most_rows
+from tensorwright.tuning.space.axes.cache_sets import LINE_BYTES, PAGE_BYTES, most_rows
 from tensorwright.tuning.space.axes.links import block_in, shares_axis
 from tensorwright.tuning.space.axes.roles import AxisRoles
 from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.defaults.tile_sizes import (
     DELAYED_CYCLES,
     LATENCY_CYCLES,
-    PAGE_BYTES,
     default_tile,
     fold_tile,
     has_awkward_rest,
@@ -33,7 +32,6 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
 )
 from tensorwright.tuning.space.sketch import divisors
 
-_LONG_VECTOR_BYTES = 64
 _LONG_ROW = 4  # vectors: of shorter rows, a fold reads as many as fit
 
 
@@ -147,15 +145,15 @@ class TileChoice:
         """Whether an image is read without a padded copy, the window moves along the lanes, and
         tiles of two vectors would be asked what lies inside: all but those between two others.
 
-        Not so one tile of whole vectors, nor two where they are long: what their vectors ask is
-        known beforehand.
+        Not so one tile of whole vectors, nor two where a vector fills a line: what their vectors
+        ask is known beforehand.
         """
         if not (self.is_inlined and self.is_wide):
             return False
         anchor, lanes = self.state.stage(self.anchor), self.roles.lanes
         loads = [each.load for each in operands(self.state, anchor, self.state.stage(self.stored))]
         tiles, rest = divmod(extent_of(lanes.extent), 2 * self.width)
-        known = 2 if self.target.vector_bytes >= _LONG_VECTOR_BYTES else 1
+        known = 2 if self.target.vector_bytes >= LINE_BYTES else 1
         return (rest > 0 or tiles > known) and slides_along(loads, anchor.tensor, lanes.var)
 
     def _reads_once(self) -> bool:
@@ -168,8 +166,8 @@ class TileChoice:
         stage, row = self.state.stage(self.anchor), self.roles.row
         read = operands(self.state, stage, self.state.stage(self.stored))
         folded = [axis.var for axis in stage.tensor.reduce_axes if axis.extent != 1]
-        rows = [_bytes_along(each.load, row.var) for each in read] if row is not None else []
-        steps = [_bytes_along(each.load, var) for each in read for var in folded]
+        rows = [bytes_along(each.load, row.var) for each in read] if row is not None else []
+        steps = [bytes_along(each.load, var) for each in read for var in folded]
         return max(rows, default=0), min(steps, default=PAGE_BYTES)
 
     def _folds_in_order(self) -> bool:
@@ -191,7 +189,3 @@ class TileChoice:
 def axis_extent(axis: Axis | None) -> int:
     """The extent of an axis; 1 where there is none."""
     return extent_of(axis.extent) if axis is not None else 1
-
-
-def _bytes_along(load: Load, var: Var) -> int:
-    return abs(stride_along(load, var) or 0) * load.dtype.size_bytes

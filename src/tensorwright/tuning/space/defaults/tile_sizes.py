@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from tensorwright.base import Target
+from tensorwright.tuning.space.axes.cache_sets import LINE_BYTES, PAGE_BYTES
 from tensorwright.tuning.space.axes.links import is_aligned
 from tensorwright.tuning.space.sketch import divisors
 
@@ -124,8 +125,6 @@ def fold_tile(columns: int, rows: int, target: Target) -> tuple[int, int, int]:
 
 
 _VISIT_BYTES = 256  # to begin in another page takes as long as so many bytes of the second cache
-PAGE_BYTES = 4096
-_LINE_BYTES = 64
 _LONGEST_RUN = 8  # vectors
 _FEWEST_TILES = 2  # for threads to share
 
@@ -150,7 +149,7 @@ def rows_apart_tile(
     best, best_cost = (1, 1, 1), float("inf")
     for c in range(1, min(-(-lanes // width), longest, _LONGEST_RUN) + 1):
         across = -(-lanes // (c * width))
-        is_torn = across > 1 and lanes % (c * width) > 0 and target.vector_bytes == _LINE_BYTES
+        is_torn = across > 1 and lanes % (c * width) > 0 and target.vector_bytes >= LINE_BYTES
         vectors = c * (across + is_torn)
         for r in range(1, min(rows, 28) + 1):
             held = c * r
