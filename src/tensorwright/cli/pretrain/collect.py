@@ -27,13 +27,8 @@ from tensorwright.pipeline import prepare
 from tensorwright.records import Record
 from tensorwright.schedule import state_of
 from tensorwright.tuning.datasets import Shares
-from tensorwright.tuning.models import CostModel
-from tensorwright.tuning.pretraining import (
-    Collector,
-    Conditions,
-    draw_conditions,
-    roofline_of,
-)
+from tensorwright.tuning.models import CostModel, Machine, RooflineModel
+from tensorwright.tuning.pretraining import Collector, draw_conditions
 from tensorwright.tuning.space import algorithm_sketches
 from tensorwright.tuning.time_model import PredictedTime, load_time_model
 from tensorwright.zoo.plausible import FAMILIES, draw_network
@@ -87,7 +82,7 @@ def command(
     """Measure programs of random plausible networks into FOLDER, and go on where it was left.
 
     Each network is drawn from its seed, with a target, a number of threads, and constants in
-    memory or in the caches. The machine should do nothing else.
+    memory or in the caches. The machine should do nothing else; a folder is of one machine.
 
     Example: tensorwright pretrain collect measured --minutes 240
     """
@@ -137,11 +132,11 @@ def _with_algorithms(workloads: tuple[Workload, ...], target: Target) -> tuple[W
     return tuple(each for each in workloads if any(algorithm_sketches(state_of(each), target)))
 
 
-def _maker(path: Path | None) -> Callable[[Conditions], CostModel]:
+def _maker(path: Path | None) -> Callable[[Machine], CostModel]:
     if path is None:
-        return roofline_of
+        return RooflineModel
     model = load_time_model(path)
-    return lambda conditions: PredictedTime(model, conditions.machine)
+    return lambda machine: PredictedTime(model, machine)
 
 
 def _note(counts: Counter[str], records: list[Record]) -> None:

@@ -14,7 +14,7 @@ from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.pretrain.networks import records_by_network, workloads_of
 from tensorwright.schedule import state_of
-from tensorwright.tuning.pretraining import HELD_OUT, Conditions
+from tensorwright.tuning.pretraining import HELD_OUT, Conditions, MeasuringMachine
 from tensorwright.tuning.proposing import (
     DecisionTables,
     Examples,
@@ -81,9 +81,10 @@ def command(
 def _examples(folder: Path, most: int | None) -> Iterator[tuple[int, Examples]]:
     """The seed of a network, and what each of its workloads teaches."""
     progress = ProgressLines("networks")
+    measuring = MeasuringMachine.of(folder)
     for path in sorted(folder.glob("*.jsonl")):
         conditions = Conditions.parse(path.stem)
-        machine = conditions.machine
+        machine = measuring.under(conditions)
         networks = list(records_by_network(path).items())[:most]
         for number, (seed, records) in enumerate(networks):
             progress.show(number, len(networks), remark=f" of {conditions}")

@@ -30,6 +30,7 @@ from tensorwright.tuning.pretraining import (
     Conditions,
     Measured,
     MeasuredWorkload,
+    MeasuringMachine,
     TimeTreeSettings,
     Trained,
     read_features,
@@ -43,7 +44,13 @@ _FEATURES = "features"
 
 
 @click.command("train")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument(
+    "folders",
+    metavar="FOLDER...",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+)
 @click.option("-o", "--output", required=True, metavar="MODEL", help="The file to write.")
 @seed_option
 @click.option("--rounds", type=click.IntRange(min=1), default=500, show_default=True, help="Trees.")
@@ -51,12 +58,12 @@ _FEATURES = "features"
 @click.option(
     "--without",
     multiple=True,
-    metavar="FAMILY|TARGET",
+    metavar="FAMILY|TARGET|MACHINE",
     help="Leave it out, and judge the model on it; may be repeated.",
 )
 @click.option("--json", "json_path", metavar="FILE", help="Write the accuracies to a file, too.")
 def command(
-    folder: Path,
+    folders: tuple[Path, ...],
     output: str,
     seed: int,
     rounds: int,
@@ -64,24 +71,26 @@ def command(
     without: tuple[str, ...],
     json_path: str | None,
 ) -> None:
-    """Fit the model that chooses schedules without measurement to what FOLDER holds.
+    """Fit the model that chooses schedules without measurement to what FOLDERs hold.
 
     One network in five judges and is not learned from. Beside that, the accuracy on families and on
     targets that were left out is printed. The features of the programs are kept in FOLDER/features.
+    Each folder was measured on one machine.
 
     Example: tensorwright pretrain train measured -o time_model.npz --json accuracy.json
     """
     for path in filter(None, (output, json_path)):
         check_writable(path)
-    measured = tuple(_measured(folder))
+    measured = tuple(one for folder in folders for one in _measured(folder))
     _check_names(without, measured)
-    kept = {one.is_held_out for one in measured if not one.is_of(without)}
+    hidden = frozenset(without)
+    kept = {one.is_held_out for one in measured if not one.is_of(hidden)}
     if kept != {True, False}:
         raise RecordError(
             stage="pretrain",
-            where=f"folder {folder}",
+            where=f"folder {folders[-1]}",
             reason="it holds too little to train and to judge",
-            remedy=f"tensorwright pretrain collect {folder}",
+            remedy=f"tensorwright pretrain collect {folders[-1]}",
         )
     settings = TimeTreeSettings(rounds=rounds, seed=seed, threads=threads)
     trained = train(measured, settings, lambda text: click.echo(text, err=True), without)
@@ -92,15 +101,16 @@ def command(
 
 
 def _check_names(names: tuple[str, ...], measured: tuple[Measured, ...]) -> None:
-    """Refuse a family or a target of which nothing was measured."""
+    """Refuse a family, a target or a machine of which nothing was measured."""
     known = {one.workload.family for one in measured}
     known |= {one.conditions.target_name for one in measured}
+    known |= {one.measuring.fingerprint for one in measured}
     for name in names:
         if name not in known:
             raise UsageError(
                 stage="pretrain",
                 where=f"--without {name}",
-                reason="nothing of such a family or target was measured",
+                reason="nothing of such a family or target, or on such a machine, was measured",
                 remedy=did_you_mean(name, known, "one of " + ", ".join(sorted(known))),
             )
 
@@ -109,12 +119,13 @@ def _measured(folder: Path) -> Iterator[Measured]:
     """Everything in a folder; features that are not kept yet are worked out."""
     make_folder(folder / _FEATURES)
     progress = ProgressLines("networks")
+    measuring = MeasuringMachine.of(folder)
     for path in sorted(folder.glob("*.jsonl")):
         conditions = Conditions.parse(path.stem)
         by_seed = records_by_network(path)
         for number, (seed, records) in enumerate(by_seed.items()):
             for workload in _of_network(folder, conditions, seed, records):
-                yield Measured(seed, conditions, workload)
+                yield Measured(seed, conditions, measuring, workload)
             progress.show(number + 1, len(by_seed), remark=f" of {conditions}")
 
 

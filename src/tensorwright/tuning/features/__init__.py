@@ -14,16 +14,18 @@ from tensorwright.tuning.features.feature_set import (
 )
 from tensorwright.tuning.features.featurizer import Featurizer, Plan, features_of, lower_sketch
 from tensorwright.tuning.features.loops.loop_kernel import LOOPS
-from tensorwright.tuning.features.names import FEATURE_NAMES
+from tensorwright.tuning.features.names import CACHE_BYTES, FEATURE_NAMES, REGISTER_BYTES
 from tensorwright.tuning.features.sets import LEAF_FIELDS, TREE_FIELDS
 from tensorwright.tuning.features.source import FeatureSource
 
 __all__ = [
+    "CACHE_BYTES",
     "FEATURE_NAMES",
     "FEATURE_SETS",
     "LEAF_FIELDS",
     "LOOPS",
     "LOOP_TREE",
+    "REGISTER_BYTES",
     "STATEMENT",
     "TREE_FIELDS",
     "ColumnGraph",

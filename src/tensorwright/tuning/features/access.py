@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tensorwright.expr import Index, Var, free_vars
 from tensorwright.loop import Buffer
@@ -61,7 +61,7 @@ class BufferUse:
                   average
     period_of     of a loop: after how many iterations an index begins again, at most its extent
     elements      for each number of loops n: different elements touched inside the first n loops
-    unique_lines  cache lines touched by the whole nest
+    lines_of      of a number of loops: different cache lines touched inside these
     dimensions_moved  per loop, the number of dimensions that move with it
     """
 
@@ -73,7 +73,7 @@ class BufferUse:
     stride_of: Callable[[int], Cell]
     period_of: Callable[[int], Cell]
     elements: tuple[Cell, ...]
-    unique_lines: Cell
+    lines_of: Callable[[int], Cell]
     dimensions_moved: tuple[Cell, ...]
 
     @property
@@ -145,7 +145,7 @@ def _use(
         stride_of=lambda n: _stride(dimensions, n, loops.extents[n]),
         period_of=lambda n: _period(indices, loops.variables[n], variables),
         elements=_elements(weight, footprints, len(loops) + 1),
-        unique_lines=weight * _lines(dimensions, footprints, buffer.dtype.size_bytes),
+        lines_of=_Lines(weight, buffer.dtype.size_bytes, dimensions, footprints).of,
     )
 
 
@@ -251,21 +251,37 @@ def _period(indices: tuple[Index, ...], var: Var, variables: Variables) -> Cell:
     return found
 
 
-def _lines(dimensions: list[_Dimension], footprints: list[_Footprint], element_bytes: int) -> Cell:
-    """Cache lines touched by the whole nest, if every run of memory begins with a line.
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Different cache lines that are touched, if every run of memory begins with a line.
 
     Runs of memory join where the dimensions inside are touched whole.
     """
-    run: Cell = 1
-    inner: Cell = 1  # elements in the dimensions inside
-    count: Cell = 1
-    outer: Cell = 1
-    is_open: Cell = 1
-    for dimension, footprint in zip(reversed(dimensions), reversed(footprints), strict=True):
-        box, different = footprint.boxes[0], footprint.counts[0]
-        run = choose(is_open, box * inner, run)
-        count = choose(is_open, count * different, count)
-        outer = choose(is_open, outer, outer * different)
-        is_open = is_open * same(box, dimension.extent)
-        inner = inner * dimension.extent
-    return outer * smaller(count, rounded_up(run * element_bytes, LINE_BYTES))
+
+    weight: Cell
+    element_bytes: int
+    dimensions: list[_Dimension]
+    footprints: list[_Footprint]
+    _found: dict[tuple[tuple[Cell, Cell], ...], Cell] = field(default_factory=dict)
+
+    def of(self, level: int) -> Cell:
+        """The lines touched inside the first so many loops; many loops add none."""
+        touched = tuple([(each.boxes[level], each.counts[level]) for each in self.footprints])
+        if touched not in self._found:
+            self._found[touched] = self.weight * self._count(touched)
+        return self._found[touched]
+
+    def _count(self, touched: tuple[tuple[Cell, Cell], ...]) -> Cell:
+        run: Cell = 1
+        inner: Cell = 1  # elements in the dimensions inside
+        count: Cell = 1
+        outer: Cell = 1
+        is_open: Cell = 1
+        pairs = zip(reversed(self.dimensions), reversed(touched), strict=True)
+        for dimension, (box, different) in pairs:
+            run = choose(is_open, box * inner, run)
+            count = choose(is_open, count * different, count)
+            outer = choose(is_open, outer, outer * different)
+            is_open = is_open * same(box, dimension.extent)
+            inner = inner * dimension.extent
+        return outer * smaller(count, rounded_up(run * self.element_bytes, LINE_BYTES))

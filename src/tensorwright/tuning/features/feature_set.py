@@ -1,6 +1,6 @@
 """The feature sets by name: how programs are described to a cost model.
 
-    statement     164 numbers of each statement, Ansor's (`names.py`)
+    statement     173 numbers of each statement, Ansor's and more (`names.py`)
     knob          the raw configuration (`sets/knob.py`)
     itervar       the loops one after the other (`sets/itervar.py`)
     curve         relations of quantities of the loops, as published in code

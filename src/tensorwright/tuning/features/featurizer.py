@@ -20,9 +20,16 @@ from tensorwright.schedule import ScheduleState, Trace, replay
 from tensorwright.tuning.features.cell_tables import CellTable, Features, ResultNumbers
 from tensorwright.tuning.features.column_program import ColumnProgram
 from tensorwright.tuning.features.columns import ColumnGraph
-from tensorwright.tuning.features.curve import intensity_curves
-from tensorwright.tuning.features.formulas import StatementFormulas, formulas_of
-from tensorwright.tuning.features.names import BUFFER_FIELDS, BUFFERS, CURVE_POINTS, FEATURE_NAMES
+from tensorwright.tuning.features.formulas import Level, StatementFormulas, formulas_of
+from tensorwright.tuning.features.levels import intensity_curves, moved_beyond
+from tensorwright.tuning.features.names import (
+    BUFFER_FIELDS,
+    BUFFERS,
+    CACHE_BYTES,
+    CURVE_POINTS,
+    FEATURE_NAMES,
+    REGISTER_BYTES,
+)
 from tensorwright.tuning.features.source import PlansBySketch
 from tensorwright.tuning.space.sketch import Sketch
 
@@ -30,6 +37,7 @@ _PLACES = {name: n for n, name in enumerate(FEATURE_NAMES)}
 _FIRST_BUFFER = _PLACES[f"buffer0_{BUFFER_FIELDS[0]}"]
 _FIELDS = {name: n for n, name in enumerate(BUFFER_FIELDS)}
 _CURVE = slice(_PLACES["intensity_0"], _PLACES["intensity_0"] + CURVE_POINTS)
+_BEYOND = slice(-len(REGISTER_BYTES) - len(CACHE_BYTES), None)
 
 
 class Plan:
@@ -47,8 +55,8 @@ class Plan:
         results = ResultNumbers()
         self._scalars = CellTable((self.statements, len(FEATURE_NAMES)))
         self._buffers = [CellTable((len(each.buffers), len(BUFFER_FIELDS))) for each in found]
-        levels = max((len(each.curve) for each in found), default=0)
-        self._curves = CellTable((2, levels, self.statements))
+        levels = max((len(each.levels) for each in found), default=0)
+        self._levels = CellTable((len(Level._fields), levels, self.statements))
         for n, each in enumerate(found):
             self._place(n, each, levels, results)
         self._program: ColumnProgram = own.program(list(results))
@@ -63,24 +71,26 @@ class Plan:
             first = row * len(BUFFER_FIELDS)
             for name, cell in fields.items():
                 self._buffers[n].put(first + _FIELDS[name], cell, results)
-        points = [found.curve[0]] * (levels - len(found.curve)) + list(found.curve)
-        for level, (operations, nbytes) in enumerate(points):
-            place = level * self.statements + n
-            self._curves.put(place, operations, results)
-            self._curves.put(place + levels * self.statements, nbytes, results)
+        points = [found.levels[0]] * (levels - len(found.levels)) + list(found.levels)
+        for level, cells in enumerate(points):
+            for field, cell in enumerate(cells):
+                place = (field * levels + level) * self.statements + n
+                self._levels.put(place, cell, results)
 
     def __len__(self) -> int:
         return len(self._program)
 
     def run(self, columns: Mapping[str, NDArray[Any]], count: int) -> Features:
-        """The features of `count` candidates.  Shapes:  (count, statements, 164) f32."""
+        """The features of `count` candidates.  Shapes:  (count, statements, 173) f32."""
         results = self._program.run(columns, count)
         found = self._scalars.filled(results, count)
         for n, table in enumerate(self._buffers):
             rows = _ordered(table, results, count)
             found[n, _FIRST_BUFFER : _FIRST_BUFFER + rows.size // count] = rows.reshape(-1, count)
         np.log2(np.add(found, 1, out=found), out=found)
-        found[:, _CURVE] = intensity_curves(self._curves.filled(results, count))
+        levels = self._levels.filled(results, count)
+        found[:, _CURVE] = intensity_curves(levels)
+        found[:, _BEYOND] = moved_beyond(levels)
         return np.ascontiguousarray(np.moveaxis(found, -1, 0))
 
 
@@ -104,7 +114,7 @@ def features_of(
     """The features of a program's statements, for columns of the decisions that it leaves open.
 
     Shapes:  columns (candidates,) for each decision; without any, there is one candidate
-             -> (candidates, statements, 164)
+             -> (candidates, statements, 173)
     Raises:  KeyError for a decision without a column.
     """
     given = columns or {}
@@ -154,10 +164,10 @@ class Featurizer:
     def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> Features:
         """The features of candidates of a sketch.
 
-        Shapes:  genes (candidates, choices) -> (candidates, statements, 164)
+        Shapes:  genes (candidates, choices) -> (candidates, statements, 173)
         """
         return self.plan(sketch).run(sketch.columns(genes), len(genes))
 
     def of_trace(self, trace: Trace) -> Features:
-        """The features of a trace without open decisions.  Shapes:  (1, statements, 164)."""
+        """The features of a trace without open decisions.  Shapes:  (1, statements, 173)."""
         return features_of(lower(replay(self.state, trace)))

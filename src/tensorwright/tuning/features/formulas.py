@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import mul
+from typing import NamedTuple
 
-from tensorwright.expr import free_vars
+from tensorwright.expr import Load, free_vars
 from tensorwright.loop import Buffer, LoopProgram
 from tensorwright.schedule import ForKind
 from tensorwright.tuning.features.access import LINE_BYTES, BufferUse, LoopBox, buffer_uses
@@ -19,6 +20,7 @@ from tensorwright.tuning.features.columns import (
     either,
     larger,
     product_of,
+    same,
     smaller,
     total_of,
 )
@@ -31,6 +33,9 @@ from tensorwright.tuning.features.loop_dependence import Variables
 from tensorwright.tuning.features.operations import Operations, operations_of
 from tensorwright.tuning.features.statements import Statement, statements_of
 
+_SCALAR_LOAD = 0.5  # in loads of 64 bytes
+_TURNED_LOAD = 0.25  # of an element of a copy whose squares are turned in registers
+
 
 @dataclass(frozen=True, slots=True)
 class StatementFormulas:
@@ -38,21 +43,37 @@ class StatementFormulas:
 
     scalars    of features that are not of a buffer, by name; the others are zero
     buffers    for each buffer: its fields by name, the stored one first
-    curve      (operations, bytes) that the innermost loops run and touch, for each number of loops
+    levels     what the loops inside do, for each number of loops
     """
 
     scalars: Mapping[str, Cell]
     buffers: tuple[Mapping[str, Cell], ...]
-    curve: tuple[tuple[Cell, Cell], ...]
+    levels: tuple[Level, ...]
+
+
+class Level(NamedTuple):
+    """A level of a nest: the loops inside some of its outermost ones.
+
+    operations, touched_bytes, touched_lines   of one run of these loops
+    moved_loads, moved_lines   of the whole nest, if there is no room in registers, or in a cache,
+                               for what these loops touch, and room for what the loops from the next
+                               on touch; 64 bytes that lie together are one load
+    """
+
+    operations: Cell
+    touched_bytes: Cell
+    touched_lines: Cell
+    moved_loads: Cell
+    moved_lines: Cell
 
 
 def formulas_of(program: LoopProgram, graph: ColumnGraph) -> tuple[StatementFormulas, ...]:
     """The formulas of all statements of a program, in order."""
-    touching: dict[Buffer, list[Statement]] = {}
+    touching: dict[Buffer, list[Nest]] = {}
     nests = nests_of(program, graph)
     for nest in nests:
         for use in nest.uses:
-            touching.setdefault(use.buffer, []).append(nest.statement)
+            touching.setdefault(use.buffer, []).append(nest)
     return tuple(nest.formulas(touching) for nest in nests)
 
 
@@ -139,6 +160,12 @@ class Nest:
         return self.operations.counts
 
     @property
+    def jobs(self) -> Cell:
+        """Iterations of the parallel loops, which threads share out."""
+        pairs = zip(self.kinds.kinds, self.loops.extents, strict=True)
+        return product_of([extent for kind, extent in pairs if kind is ForKind.PARALLEL])
+
+    @property
     def depth(self) -> int:
         """So many loops are outside of the life of the stored buffer."""
         return self.statement.outside(self.statement.store.buffer)
@@ -149,7 +176,7 @@ class Nest:
             return self.shapes[buffer]
         return tuple(self.variables.first(extent) for extent in buffer.shape)
 
-    def formulas(self, touching: Mapping[Buffer, list[Statement]]) -> StatementFormulas:
+    def formulas(self, touching: Mapping[Buffer, list[Nest]]) -> StatementFormulas:
         """All features of the statement."""
         runs = self.loops.inside[0]
         scalars = {name: count * runs for name, count in self._counts().items()}
@@ -159,8 +186,9 @@ class Nest:
         scalars["outer_prod"] = runs
         scalars["num_loops"] = total_of(self.kinds.present)
         scalars["auto_unroll_max_step"] = self._straight_line()
+        scalars["lines_of_other_threads"] = self._lines_of_other_threads(touching)
         buffers = tuple(self._buffer(use, touching[use.buffer]) for use in self.uses)
-        return StatementFormulas(scalars, buffers, self._curve())
+        return StatementFormulas(scalars, buffers, self._levels(touching))
 
     def _annotations(self) -> Mapping[str, Cell]:
         """How the loops run; the graph remembers it for statements in like loops."""
@@ -213,15 +241,69 @@ class Nest:
                 length = choose(present, 1, length)
         return length
 
-    def _curve(self) -> tuple[tuple[Cell, Cell], ...]:
+    def _levels(self, touching: Mapping[Buffer, list[Nest]]) -> tuple[Level, ...]:
+        """The levels of the nest, all its loops first.
+
+        What another statement touches, too, inside loops around both is at hand there: it moves
+        only where there is no room for what these loops touch.
+        """
         operations = total_of(list(self.operations.counts.values()))
         each = larger(operations, 1)
-        return tuple(
-            (each * inside, larger(touched, 1))
-            for inside, touched in zip(self.loops.inside, self.touched, strict=True)
-        )
+        shared = [self._shared_loops(touching[use.buffer]) for use in self.uses]
+        costs = [self._loads_of_an_element(use) for use in self.uses]
+        found: list[Level] = []
+        outside: Cell = 1
+        for n, (inside, touched) in enumerate(zip(self.loops.inside, self.touched, strict=True)):
+            far = [b for b, serial in enumerate(shared) if n >= serial]
+            lines = [use.lines_of(n) for use in self.uses]
+            loads = total_of([self.uses[b].elements[n] * costs[b] for b in far])
+            found.append(
+                Level(
+                    operations=each * inside,
+                    touched_bytes=larger(touched, 1),
+                    touched_lines=total_of(lines),
+                    moved_loads=outside * loads,
+                    moved_lines=outside * total_of([lines[b] for b in far]),
+                )
+            )
+            if n < len(self.loops):
+                outside = outside * self.loops.extents[n]
+        return tuple(found)
 
-    def _buffer(self, use: BufferUse, touching: list[Statement]) -> dict[str, Cell]:
+    def _loads_of_an_element(self, use: BufferUse) -> Cell:
+        """What an element of a buffer costs, in loads of 64 bytes that lie together."""
+        vectors = [n for n, kind in enumerate(self.kinds.kinds) if kind is ForKind.VECTOR]
+        if not vectors:
+            return _SCALAR_LOAD
+        lanes = vectors[-1]
+        share = smaller(1, divided(use.stride_of(lanes) * use.element_bytes, LINE_BYTES))
+        share = larger(share, use.element_bytes / LINE_BYTES)
+        if lanes and isinstance(self.statement.store.value, Load):
+            is_turned = use.moves[lanes - 1] * same(use.stride_of(lanes - 1), 1)
+            share = choose(is_turned, smaller(share, _TURNED_LOAD), share)
+        return choose(use.moves[lanes], share, _SCALAR_LOAD)
+
+    def _shared_loops(self, touching: list[Nest]) -> int:
+        """How many loops are around this and another statement that touches a buffer, too."""
+        others = [other.statement for other in touching if other is not self]
+        return max(map(self.statement.shared_loops, others), default=0)
+
+    def _lines_of_other_threads(self, touching: Mapping[Buffer, list[Nest]]) -> Cell:
+        """Lines that another statement touches, too, its iterations shared out in another way."""
+        found: Cell = 0
+        for use in self.uses:
+            is_moved: Cell = 0
+            outermost = len(self.loops)
+            for other in touching[use.buffer]:
+                shared = self.statement.shared_loops(other.statement)
+                if other is not self and ForKind.PARALLEL not in self.kinds.kinds[:shared]:
+                    is_moved = either(is_moved, 1 - same(self.jobs, other.jobs))
+                    outermost = min(outermost, shared)
+            runs = product_of(self.loops.extents[:outermost])
+            found = found + is_moved * runs * use.lines_of(outermost)
+        return found
+
+    def _buffer(self, use: BufferUse, touching: list[Nest]) -> dict[str, Cell]:
         runs = self.loops.inside[0]
         size = use.element_bytes
         stride, again = self._innermost_move(use)
@@ -232,7 +314,7 @@ class Nest:
             "read_write": read * written,
             "bytes": use.count * runs * size,
             "unique_bytes": use.elements[0] * size,
-            "unique_lines": use.unique_lines,
+            "unique_lines": use.lines_of(0),
             "stride": stride,
         }
         share = smaller(1, divided(stride * size, LINE_BYTES))
@@ -260,19 +342,17 @@ class Nest:
             stride, inside = choose(flag, own, stride), choose(flag, within, inside)
         return stride, inside
 
-    def _reuse(self, use: BufferUse, touching: list[Statement]) -> dict[str, Cell]:
+    def _reuse(self, use: BufferUse, touching: list[Nest]) -> dict[str, Cell]:
         """When an element is touched again: by the next iteration of the innermost loop, in the
         life of the buffer, that does not move the accesses; or by another statement; or never.
         """
-        depths = [
-            self.statement.shared_loops(other) for other in touching if other is not self.statement
-        ]
-        serial = max(depths, default=0)
-        some = int(bool(depths))
+        serial = self._shared_loops(touching)
+        others = len(touching) - 1
+        some = int(others > 0)
         is_loop: Cell = 0
         distance: Cell = some * self.loops.inside[serial]
         nbytes: Cell = some * self.touched[serial]
-        count: Cell = len(depths)
+        count: Cell = others
         for n in range(self.statement.outside(use.buffer), len(self.loops)):  # innermost last
             again = self.kinds.present[n] * (1 - use.moves[n])
             is_loop = either(is_loop, again)

@@ -1,4 +1,5 @@
-"""The names of the features of one statement, in order: 164, whatever the operator.
+"""The names of the features of one statement, in order: 173, whatever the operator: Ansor's
+164, and what comes from beyond registers and caches, and from other cores.
 
 Source:   Zheng et al., Ansor, OSDI 2020, section 5.2 and appendix B.
 """
@@ -7,6 +8,9 @@ from __future__ import annotations
 
 BUFFERS = 5  # so many of the buffers of a statement are described
 CURVE_POINTS = 10
+REGISTER_BYTES = (512, 2048)
+CACHE_BYTES = tuple(2**15 * 4**n for n in range(6))
+"""Sizes, of caches 32 KiB to 32 MiB, of which is said what comes from beyond."""
 
 OPERATION_CLASSES = ("mad", "addsub", "mul", "divmod", "cmp", "mathfunc", "otherfunc")
 POSITIONS = (
@@ -63,5 +67,8 @@ FEATURE_NAMES: tuple[str, ...] = (
     "outer_prod",
     "num_loops",
     "auto_unroll_max_step",
+    "lines_of_other_threads",
+    *(f"loads_beyond_{nbytes}" for nbytes in REGISTER_BYTES),
+    *(f"lines_beyond_{nbytes}" for nbytes in CACHE_BYTES),
 )
 """Counts are log2(x + 1), flags 0 or 1, the intensities log2 of operations per byte."""

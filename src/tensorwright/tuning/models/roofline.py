@@ -5,10 +5,11 @@ what trained trees correct (`time_model/`).  It is rough, and only meant to keep
 hopeless programs.
 
     time of a statement = max(arithmetic, memory) / threads at work + starting them
+                          + lines from other cores
     arithmetic          = operations / vector length, slowed where nothing is unrolled (latency of
                           chains)
-    memory              = for the registers and each cache, lines that come from beyond it / its
-                          rate; what is touched again before it is thrown out comes once
+    memory              = the loads that come from beyond the registers, or the lines from beyond a
+                          cache, over its rate
 
 Source:   Williams et al., Roofline, CACM 52(4), 2009.
 """
@@ -21,12 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.tuning.features import FEATURE_NAMES
+from tensorwright.tuning.features import CACHE_BYTES, FEATURE_NAMES, REGISTER_BYTES
 from tensorwright.tuning.models.machine import CLOCK_HZ, Machine
 from tensorwright.tuning.models.protocol import Features, Sample, Scores
 
 LEVELS = ("registers", "l1", "l2", "l3")
-_BUFFERS = 5
 _LINE_BYTES = 64.0
 _COSTS = {  # cycles of one vector operation, where two multiply-adds are done in one
     "float_mad": 0.5,
@@ -41,29 +41,23 @@ _COSTS = {  # cycles of one vector operation, where two multiply-adds are done i
     "int_divmod": 4.0,
     "select_op": 0.5,
 }
+_CACHE_RATES = (32.0, 12.0)  # bytes a cycle from the second cache, and from the third
+_LOAD_CYCLES = 1.5  # of 64 bytes that lie together
 _LEAST_CHAINS = 8.0  # so many independent operations hide their latency
-_REGION_CYCLES = 6000.0  # to start the threads of a parallel loop, and to wait for them
-_LOOP_CYCLES = 4.0  # of an iteration of the innermost loop that stays a loop
+_OTHER_CORE_CYCLES = 20.0  # of a line that another core has written or read
+_REGION_CYCLES = 1500.0  # to start the threads of a parallel loop, and to wait for them; of each
+# of its statements
+_LOOP_CYCLES = 6.0  # of an iteration of the innermost loop that stays a loop
 
 _LOOPS = ("vector_len", "auto_unroll_max_step", "outer_prod", "parallel_prod")
-_FIELDS = ("lines", "unique_lines", "reuse_count", "reuse_distance_bytes", "unique_bytes")
-_USED = (
-    *_COSTS,
-    *_LOOPS,
-    *(f"buffer{buffer}_{field}" for field in _FIELDS for buffer in range(_BUFFERS)),
-)
+_OTHER = "lines_of_other_threads"
+_LOADS = tuple(f"loads_beyond_{nbytes}" for nbytes in REGISTER_BYTES)
+_LINES = tuple(f"lines_beyond_{nbytes}" for nbytes in CACHE_BYTES)
+_USED = (*_COSTS, *_LOOPS, _OTHER, *_LOADS, *_LINES)
 _PLACES = np.array([FEATURE_NAMES.index(name) for name in _USED])
 _CYCLES = np.array(list(_COSTS.values()), np.float32)
 
 _Column = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class _Level:
-    """Registers or a cache: its size, and the bytes per cycle that come from beyond it."""
-
-    size_bytes: float
-    rate: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,15 +79,13 @@ class RooflineModel:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._levels = (
-            _Level(
-                machine.vector_registers * machine.vector_bytes,
-                min(64.0, 2.0 * machine.vector_bytes),
-            ),
-            _Level(machine.l1_bytes, 32.0),
-            _Level(machine.l2_bytes, 12.0),
-            _Level(machine.l3_bytes, machine.rates.bandwidth_bytes_per_s / CLOCK_HZ),
-        )
+        sizes = (machine.vector_registers * machine.vector_bytes,)
+        caches = (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes)
+        rates = (*_CACHE_RATES, machine.rates.bandwidth_bytes_per_s / CLOCK_HZ)
+        self._cycles = np.zeros((len(LEVELS), len(_LOADS) + len(_LINES)), np.float32)
+        self._cycles[:1, : len(_LOADS)] = _LOAD_CYCLES * _shares(REGISTER_BYTES, sizes)
+        costs = np.array([[_LINE_BYTES / rate] for rate in rates])
+        self._cycles[1:, len(_LOADS) :] = costs * _shares(CACHE_BYTES, caches)
 
     def predict(self, features: Features) -> Scores:
         """As `CostModel.predict`."""
@@ -117,16 +109,18 @@ class RooflineModel:
         plain = features.reshape(-1, features.shape[2]).T[_PLACES].astype(np.float32, copy=False)
         np.exp2(plain, out=plain)
         plain -= 1.0
-        operations, loops = plain[: len(_COSTS)], plain[len(_COSTS) : len(_COSTS) + len(_LOOPS)]
-        buffers = plain[len(_COSTS) + len(_LOOPS) :].reshape(len(_FIELDS), _BUFFERS, -1)
+        first = len(_COSTS) + len(_LOOPS) + 1
+        operations, loops = plain[: len(_COSTS)], plain[len(_COSTS) : first - 1]
+        others, beyond = plain[first - 1], plain[first:]
         np.maximum(loops, 1.0, out=loops)
         arithmetic = self._arithmetic(operations, loops)
-        memory = self._memory(buffers)
+        memory = self._cycles @ beyond
         jobs = loops[_LOOPS.index("parallel_prod")]
         is_parallel = jobs > 1.0
         share = np.where(is_parallel, np.ceil(jobs / self._machine.threads) / jobs, 1.0)
         cycles = np.maximum(arithmetic, memory.max(axis=0)) * share
         cycles += np.where(is_parallel, _REGION_CYCLES, 0.0) + 1.0
+        cycles += _OTHER_CORE_CYCLES * (1.0 - 1.0 / self._machine.threads) * others
         return Estimate(
             cycles.astype(np.float32).reshape(shape),
             arithmetic.reshape(shape),
@@ -144,15 +138,13 @@ class RooflineModel:
         found: _Column = slowed + np.float32(_LOOP_CYCLES) * turns
         return found
 
-    def _memory(self, buffers: _Column) -> _Column:
-        """(fields, buffers, statements) -> (levels, statements): what comes from beyond each level,
-        over its rate.
-        """
-        lines, unique_lines, again, distance, unique_bytes = buffers
-        once = np.maximum(lines / np.maximum(again, 1.0), unique_lines)
-        found = np.empty((len(self._levels), lines.shape[1]), np.float32)
-        for number, level in enumerate(self._levels):
-            moved = np.where(distance <= level.size_bytes, once, lines)
-            moved[unique_bytes <= 0.5 * level.size_bytes] = 0.0
-            found[number] = moved.sum(axis=0) * np.float32(_LINE_BYTES / level.rate)
-        return found
+
+def _shares(sizes: tuple[int, ...], wanted: tuple[int, ...]) -> NDArray[np.float32]:
+    """How much each of some ascending sizes counts for each wanted one, between the two beside it:
+    (wanted, sizes), rows of sum 1.
+    """
+    logs = np.log2(sizes)
+    at = np.log2(np.maximum(wanted, 1))  # there are machines without a third cache
+    own = [np.interp(at, logs, each) for each in np.eye(len(sizes))]
+    found: NDArray[np.float32] = np.array(own, np.float32).T
+    return found

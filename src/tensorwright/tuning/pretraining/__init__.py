@@ -1,6 +1,7 @@
 """Train the time model: measure random programs, turn them into features, fit trees, judge them.
 
 conditions.py      under what programs are measured: target, threads, constants cold or warm
+measuring_machine.py  on what machine
 collecting.py      programs of all sorts for each workload of a network, measured and kept
 feature_files.py   their features and times as plain arrays
 programs.py        what trees are fitted to, from those files
@@ -10,7 +11,7 @@ fitting.py         the time model from measured programs, and what is known of i
 """
 
 from tensorwright.tuning.pretraining.accuracy import ChoiceAccuracy, accuracy_of
-from tensorwright.tuning.pretraining.collecting import Collector, roofline_of
+from tensorwright.tuning.pretraining.collecting import Collector
 from tensorwright.tuning.pretraining.conditions import CONDITIONS, Conditions, draw_conditions
 from tensorwright.tuning.pretraining.feature_files import (
     MeasuredWorkload,
@@ -18,6 +19,7 @@ from tensorwright.tuning.pretraining.feature_files import (
     write_features,
 )
 from tensorwright.tuning.pretraining.fitting import HELD_OUT, WITHOUT, Measured, Trained, train
+from tensorwright.tuning.pretraining.measuring_machine import MeasuringMachine
 from tensorwright.tuning.pretraining.settings import TimeTreeSettings
 
 __all__ = [
@@ -29,12 +31,12 @@ __all__ = [
     "Conditions",
     "Measured",
     "MeasuredWorkload",
+    "MeasuringMachine",
     "TimeTreeSettings",
     "Trained",
     "accuracy_of",
     "draw_conditions",
     "read_features",
-    "roofline_of",
     "train",
     "write_features",
 ]

@@ -20,8 +20,9 @@ from tensorwright.tuning.datasets import (
 )
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
-from tensorwright.tuning.models import CostModel, RooflineModel
+from tensorwright.tuning.models import CostModel, Machine, RooflineModel
 from tensorwright.tuning.pretraining.conditions import Conditions
+from tensorwright.tuning.pretraining.measuring_machine import MeasuringMachine
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies.model_guide import ModelGuides
 from tensorwright.tuning.task import Task
@@ -29,29 +30,26 @@ from tensorwright.tuning.task import Task
 _WORKLOADS = 3  # of a network; the others are left out
 _BUILD_LIMIT_S = 30.0
 
-MakeModel = Callable[[Conditions], CostModel]
-
-
-def roofline_of(conditions: Conditions) -> CostModel:
-    """The model that knows nothing of measurements."""
-    return RooflineModel(conditions.machine)
+MakeModel = Callable[[Machine], CostModel]
 
 
 class Collector:
     """Measures, and keeps a record store for each of the conditions in a folder.
 
-    programs     of each workload           make_model   whose belief the programs follow in part
-    shares       what the programs consist of
+    programs     of each workload           shares   what the programs consist of
+    make_model   for a machine: whose belief the programs follow in part
     """
 
     def __init__(
         self,
         folder: Path,
         programs: int = 24,
-        make_model: MakeModel = roofline_of,
+        make_model: MakeModel = RooflineModel,
         shares: Shares | None = None,
     ) -> None:
         self._folder = folder
+        self._machine = MeasuringMachine.this()
+        self._machine.write(folder)
         self._programs = programs
         self._make_model = make_model
         self._shares = shares or Shares()
@@ -73,7 +71,7 @@ class Collector:
         for workload in chosen[:_WORKLOADS]:
             if known_records(store, setting, workload):
                 continue
-            model = self._make_model(conditions)
+            model = self._make_model(self._machine.under(conditions))
             measured = self._measure(workload, target, setting, model, conditions)
             store.append(measured)
             records += measured

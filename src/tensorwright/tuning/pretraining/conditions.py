@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from tensorwright.base import RecordError, Target
-from tensorwright.tuning.models import Machine
-from tensorwright.tuning.time_model import this_machine
 
 _COLD_BYTES = 64 << 20
 
@@ -53,11 +51,6 @@ class Conditions:
     def cold_bytes(self) -> int:
         """How much memory the places of constants take, see `MeasureOptions`."""
         return _COLD_BYTES if self.is_cold else 0
-
-    @property
-    def machine(self) -> Machine:
-        """This machine under these conditions."""
-        return this_machine(self.target, self.threads, is_cold=self.is_cold)
 
 
 CONDITIONS: tuple[tuple[Conditions, float], ...] = (

@@ -1,9 +1,9 @@
 """The time model from measured programs, and how good it is where it has seen nothing.
 
 What judges is never what trains: one network in five is held out of the model that is judged.
-Beside that, families of networks and whole targets are left out in turn, to see what is learned of
-operators and machines that were not measured.  These models are thrown away; the one that is kept
-is fitted to all networks, as the one that was judged to four fifths of them.
+Beside that, families of networks, whole targets and machines are left out in turn, to see what is
+learned of operators and machines that were not measured.  These models are thrown away; the one
+that is kept is fitted to all networks, as the one that was judged to four fifths of them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tensorwright.tuning.models import Forest, Machine
 from tensorwright.tuning.pretraining.accuracy import ChoiceAccuracy, accuracy_of
 from tensorwright.tuning.pretraining.conditions import Conditions
 from tensorwright.tuning.pretraining.feature_files import MeasuredWorkload
+from tensorwright.tuning.pretraining.measuring_machine import MeasuringMachine
 from tensorwright.tuning.pretraining.programs import Column, Programs, least_of, programs_of
 from tensorwright.tuning.pretraining.settings import TimeTreeSettings
 from tensorwright.tuning.pretraining.time_loss import MedianLoss, TimeLoss, UpperLoss
@@ -29,19 +30,20 @@ TREES_MODULE = "tensorwright.tuning.pretraining.lightgbm_rows"
 HELD_OUT = 5
 """Every so manieth network judges."""
 WITHOUT = "without"
-"""Key of a model's statistics: the families and targets that its training left out."""
+"""Key of a model's statistics: the families, targets and machines that its training left out."""
 
 _FAMILY_GROUPS = 4  # families are left out in so many groups
 _UPPER_SHARE = 0.9
-_NEVER = 1e3  # log2 of seconds: a program that is not chosen
+_NEVER = 1e3  # log2 of seconds: a program that is not chosen; minus this, one that is
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """A workload, the network's seed, and the conditions under which it was measured."""
+    """A workload, the network's seed, and where and under what conditions it was measured."""
 
     seed: int
     conditions: Conditions
+    measuring: MeasuringMachine
     workload: MeasuredWorkload
 
     @property
@@ -49,9 +51,10 @@ class Measured:
         """Whether it judges."""
         return self.seed % HELD_OUT == 0
 
-    def is_of(self, names: Collection[str]) -> bool:
-        """Whether its family or its target is among some names."""
-        return self.workload.family in names or self.conditions.target_name in names
+    def is_of(self, names: frozenset[str]) -> bool:
+        """Whether its family, target or machine is among some names."""
+        own = self.workload.family, self.conditions.target_name, self.measuring.fingerprint
+        return not names.isdisjoint(own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Trained:
     """A time model, and how good its choices are among programs that it has not seen.
 
     accuracies   what of: accuracy of the roofline, of the rule, of the model, of models that never
-                 saw a family or a target
+                 saw a family, a target or a machine
     """
 
     model: TimeModel
@@ -75,11 +78,12 @@ def train(
     """Fit two forests to all but the held-out networks and judge them; then fit them to all.
 
     tell      told in a sentence what is done next
-    without   families and targets that are left out; the model is judged on them, too
+    without   families, targets and machines that are left out; the model is judged on them, too
     Raises:  MachineError where LightGBM cannot be loaded.
     """
-    left_out = [one for one in measured if one.is_of(without)]
-    measured = [one for one in measured if not one.is_of(without)]
+    hidden = frozenset(without)
+    left_out = [one for one in measured if one.is_of(hidden)]
+    measured = [one for one in measured if not one.is_of(hidden)]
     learned = _programs(one for one in measured if not one.is_held_out)
     judged = _programs(one for one in measured if one.is_held_out)
     tell(f"fitting to {len(learned)} programs of {learned.workloads} workloads, to judge")
@@ -87,9 +91,10 @@ def train(
     policy = Policy()
     likely, most = _values(median, judged), _values(upper, judged)
     scores = likely + policy.caution * np.maximum(most - likely, 0.0)
+    ruled = _programs(one for one in measured if one.is_held_out and one.workload.default >= 0)
     accuracies = [
         ("roofline", accuracy_of(judged, judged.total(np.zeros(len(judged.base)))[0])),
-        ("rule", accuracy_of(judged, np.where(judged.is_default, -1e3, judged.log2_s))),
+        ("rule", accuracy_of(ruled, np.where(ruled.is_default, -_NEVER, ruled.log2_s))),
         ("model", accuracy_of(judged, likely, _with_margin(judged, scores, policy.margin))),
     ]
     if left_out:
@@ -120,15 +125,16 @@ def _with_margin(programs: Programs, scores: Column, margin: float) -> Column:
 def _left_out(
     measured: Sequence[Measured], settings: TimeTreeSettings, tell: Callable[[str], None]
 ) -> list[tuple[str, ChoiceAccuracy]]:
-    """The accuracy on families, and on targets, of models that saw none of them."""
+    """The accuracy on families, targets and machines of models that saw none of them."""
     families = sorted({one.workload.family for one in measured})
     targets = sorted({one.conditions.target_name for one in measured})
+    machines = sorted({one.measuring.fingerprint for one in measured})
     parts: list[frozenset[str]] = []
     for number in range(_FAMILY_GROUPS if len(families) >= _FAMILY_GROUPS else 0):
         group = frozenset(families[number::_FAMILY_GROUPS])
         parts.append(group)
-    if len(targets) > 1:
-        parts += [frozenset({target}) for target in targets]
+    for known in (targets, machines):
+        parts += [frozenset({name}) for name in known if len(known) > 1]
     found: list[tuple[str, ChoiceAccuracy]] = []
     for names in parts:
         tell(f"fitting {_without(names)}")
@@ -144,11 +150,13 @@ def _without(names: Collection[str]) -> str:
 
 
 def _programs(measured: Iterable[Measured]) -> Programs:
-    machines: dict[Conditions, Machine] = {}
+    machines: dict[tuple[Conditions, str], Machine] = {}
     pairs: list[tuple[MeasuredWorkload, Machine]] = []
     for one in measured:
-        machine = machines.setdefault(one.conditions, one.conditions.machine)
-        pairs.append((one.workload, machine))
+        place = one.conditions, one.measuring.fingerprint
+        if place not in machines:
+            machines[place] = one.measuring.under(one.conditions)
+        pairs.append((one.workload, machines[place]))
     return programs_of(pairs)
 
 

@@ -46,7 +46,7 @@ class Effort:
     children     of each parent                  tried     so many of the best are checked in turn
     """
 
-    plan_steps: int = 2000
+    plan_steps: int = 2800
     algorithms: int = 3
     draws: int = 256
     parents: int = 12

@@ -140,8 +140,8 @@ def test_features_do_not_depend_on_the_company() -> None:
         assert np.array_equal(featurizer.of_sketch(sketch, genes[n : n + 1])[0], together[n])
 
 
-def test_there_are_164() -> None:
-    assert len(FEATURE_NAMES) == len(set(FEATURE_NAMES)) == 164
+def test_there_are_173() -> None:
+    assert len(FEATURE_NAMES) == len(set(FEATURE_NAMES)) == 173
 
 
 LOOP_SETS = (

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -248,15 +249,24 @@ def program(**counts: float) -> np.ndarray:
         ({"float_mad": 1e8}, {"float_mad": 1e8, "vector_len": 16}),
         ({"float_mad": 1e8}, {"float_mad": 1e8, "parallel_prod": 2}),
         ({"float_mad": 1e8, "parallel_prod": 3}, {"float_mad": 1e8, "parallel_prod": 4}),
-        (
-            {"buffer1_lines": 1e7, "buffer1_reuse_distance_bytes": 1e9},
-            {"buffer1_lines": 1e7, "buffer1_reuse_distance_bytes": 100, "buffer1_reuse_count": 64},
-        ),
+        ({"loads_beyond_2048": 1e7}, {"loads_beyond_2048": 1e5}),
+        ({"lines_beyond_32768": 1e7}, {"loads_beyond_2048": 1e7}),
+        ({"lines_beyond_524288": 1e7}, {"lines_beyond_32768": 1e7}),
+        ({"lines_of_other_threads": 1e5}, {"lines_beyond_32768": 1e5}),
     ],
 )
 def test_the_roofline_knows_what_costs_time(
     slower: dict[str, float], faster: dict[str, float]
 ) -> None:
-    big = {"buffer1_unique_bytes": 1e9}
     model = RooflineModel(machine_of(TARGET, 2))
-    assert model.predict(program(**slower, **big)) < model.predict(program(**faster, **big))
+    assert model.predict(program(**slower)) < model.predict(program(**faster))
+
+
+def test_between_two_sizes_a_cache_is_both() -> None:
+    """A cache of 1 MiB, where it is said what comes from beyond 512 KiB and 2 MiB."""
+    machine = replace(machine_of(TARGET, 1), l2_bytes=1 << 20)
+    less, more = {"lines_beyond_524288": 1e6}, {"lines_beyond_2097152": 1e6}
+    model = RooflineModel(machine)
+    _, _, from_l2, _ = model.estimate(program(**less, **more)).memory.ravel()
+    _, _, of_less, _ = model.estimate(program(**less)).memory.ravel()
+    assert of_less == pytest.approx(from_l2 / 2, rel=1e-3)

@@ -14,7 +14,7 @@ from tests.unit.tuning.strategies.evolving import SPACE
 from tensorwright.base import ScheduleError
 from tensorwright.records import Record, Status
 from tensorwright.schedule import state_of
-from tensorwright.tuning.features import STATEMENT
+from tensorwright.tuning.features import FEATURE_NAMES, STATEMENT
 from tensorwright.tuning.models import RandomModel, RooflineModel, Sample, machine_of
 from tensorwright.tuning.space import Sketch, space_of
 from tensorwright.tuning.strategies import (
@@ -39,7 +39,7 @@ class FakeFeatures:
         if sketch.name == "plain":
             raise ScheduleError(stage="test", where="plain", reason="it cannot be", step="split")
         assert genes.shape[1] == len(sketch.choices)
-        found = np.zeros((len(genes), 1, 164), np.float32)
+        found = np.zeros((len(genes), 1, len(FEATURE_NAMES)), np.float32)
         found[:, 0, 0] = genes.sum(axis=1)
         found[:, 0, 1] = len(sketch.choices)
         return found

@@ -15,13 +15,14 @@ from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.datasets import Shares, varied_candidates
 from tensorwright.tuning.features import FEATURE_NAMES, STATEMENT
-from tensorwright.tuning.models import RooflineModel, machine_of
+from tensorwright.tuning.models import Rates, RooflineModel, machine_of
 from tensorwright.tuning.pretraining import (
     CONDITIONS,
     Collector,
     Conditions,
     Measured,
     MeasuredWorkload,
+    MeasuringMachine,
     TimeTreeSettings,
     accuracy_of,
     draw_conditions,
@@ -37,17 +38,22 @@ from tensorwright.zoo.plausible import draw_network
 
 TARGET = Target.parse("x86-64-avx2")
 MACHINE = machine_of(TARGET, 2)
+MEASURING = MeasuringMachine.this()
 LANES = FEATURE_NAMES.index("vector_len")
+MOVED = [n for n, name in enumerate(FEATURE_NAMES) if "_beyond_" in name]
 
 
 def _workload(seed: int, programs: int = 12, family: str = "made up") -> MeasuredWorkload:
-    """Programs whose time falls with the length of their vectors, and with nothing else."""
+    """Programs whose time falls with the length of their vectors, and with nothing else; they move
+    nothing, or the roofline would not believe it.
+    """
     source = np.random.default_rng(seed)
     counts = source.integers(1, 4, programs)
     features = source.uniform(0.0, 8.0, (int(counts.sum()), len(FEATURE_NAMES)))
     features = features.astype(np.float32)
+    features[:, MOVED] = 0.0
     first = np.cumsum(counts) - counts
-    lanes = source.integers(0, 5, programs)
+    lanes = source.permutation(np.arange(programs) % 5)
     features[:, LANES] = np.repeat(lanes, counts)
     times_s = 1e-5 * (1 + seed % 3) * 2.0 ** -lanes.astype(float)
     assert len(first) == programs
@@ -144,7 +150,7 @@ def test_accuracy_counts_what_choices_cost() -> None:
 def test_training_learns_what_programs_have_in_common(tmp_path: Path) -> None:
     conditions = [Conditions("x86-64-avx2", 2, is_cold=True), Conditions("native", 2, is_cold=True)]
     measured = [
-        Measured(seed, conditions[seed % 2], _workload(seed, 20, f"family {seed % 5}"))
+        Measured(seed, conditions[seed % 2], MEASURING, _workload(seed, 20, f"family {seed % 5}"))
         for seed in range(40)
     ]
     settings = TimeTreeSettings(
@@ -152,13 +158,13 @@ def test_training_learns_what_programs_have_in_common(tmp_path: Path) -> None:
     )
     trained = train(measured, settings)
     found = dict(trained.accuracies)
-    assert found["model"].mean < 1.2 < found["roofline"].mean
-    assert found["model"].pairs > 0.95
+    assert found["model"].mean < 1.5 < found["roofline"].mean
+    assert found["model"].pairs > 0.95 > found["roofline"].pairs
     unseen = [name for name, _ in trained.accuracies if name.startswith("without")]
     assert len(unseen) == 6
     again = train(measured, settings)
     features = measured[0].workload.features[None, :2]
-    machine = conditions[0].machine
+    machine = MEASURING.under(conditions[0])
     one = trained.model.predict(features, machine)
     assert one.median == pytest.approx(again.model.predict(features, machine).median)
     assert trained.model.statistics["programs"] == 800
@@ -175,7 +181,7 @@ def test_what_is_chosen_and_what_is_predicted_are_judged_apart() -> None:
 def test_a_family_and_a_target_can_be_left_out() -> None:
     conditions = [Conditions("x86-64-avx2", 2, is_cold=True), Conditions("native", 2, is_cold=True)]
     measured = [
-        Measured(seed, conditions[seed % 2], _workload(seed, 20, f"family {seed % 3}"))
+        Measured(seed, conditions[seed % 2], MEASURING, _workload(seed, 20, f"family {seed % 3}"))
         for seed in range(40)
     ]
     settings = TimeTreeSettings(rounds=20, least_rows=5, learning_rate=0.3)
@@ -220,3 +226,37 @@ def test_collected_programs_train_a_model(tmp_path: Path) -> None:
         train_command, [str(tmp_path), "-o", str(tmp_path / "m"), "--rounds", "3"]
     )
     assert isinstance(run.exception, RecordError)  # these are not the networks of their seeds
+
+
+def test_a_folder_remembers_the_machine_that_measured_it(tmp_path: Path) -> None:
+    native = Conditions("native", 2, is_cold=True)
+    assert MeasuringMachine.of(tmp_path).fingerprint == MEASURING.fingerprint  # it says nothing
+    half = Rates(1e11, 2e10)
+    other = MeasuringMachine("another", {"native": half})
+    other.write(tmp_path)
+    assert MeasuringMachine.of(tmp_path) == other
+    assert other.under(native).rates == half
+    assert other.under(native).is_cold
+    with pytest.raises(RecordError, match="another machine has measured it"):
+        MEASURING.write(tmp_path)
+    with pytest.raises(RecordError, match="another machine"):
+        Collector(tmp_path)
+    for text in ("", "[]", '{"fingerprint": "x", "rates": {"native": {"flops_per_s": 0}}}'):
+        (tmp_path / "machine.json").write_text(text)
+        with pytest.raises(RecordError, match="does not describe a machine"):
+            MeasuringMachine.of(tmp_path)
+
+
+def test_machines_are_left_out_in_turn() -> None:
+    """The same programs, twice as slow on a machine that does half as much."""
+    conditions = Conditions("x86-64-avx2", 2, is_cold=True)
+    slow = MeasuringMachine("slow", {"x86-64-avx2": Rates(5e10, 3e10)})
+    measured = [
+        Measured(seed, conditions, (MEASURING, slow)[seed % 2], _workload(seed, 20))
+        for seed in range(20)
+    ]
+    settings = TimeTreeSettings(rounds=10, least_rows=5, learning_rate=0.3)
+    names = [name for name, _ in train(measured, settings).accuracies]
+    assert {f"without {MEASURING.fingerprint}", "without slow"} < set(names)
+    trained = train(measured, settings, without=("slow",))
+    assert dict(trained.accuracies)["without slow"].workloads == 10

@@ -126,7 +126,7 @@ def _score(estimate: Estimate) -> float:
 
 
 def test_some_choices_are_not_the_rule() -> None:
-    chosen = [predictor_of(wild_model(4), AVX512).best(case_of(name, AVX512)[0]) for name in GRAPHS]
+    chosen = [predictor_of(wild_model(16), AVX512).best(case_of(name, AVX512)[0]) for name in GRAPHS]
     assert sum(not each.is_by_rule for each in chosen) >= 3
 
 
@@ -319,7 +319,7 @@ def test_without_features_of_the_rule_the_rule_stays(monkeypatch: pytest.MonkeyP
 
 def test_candidates_that_do_not_replay_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     workload, _ = case_of("depthwise", AVX512)
-    best = predictor_of(wild_model(4), AVX512, effort=replace(SMALL, tried=3))
+    best = predictor_of(wild_model(16), AVX512, effort=replace(SMALL, tried=3))
     refused: list[Trace] = []
 
     def price_traces(self: Candidates, traces: Sequence[Trace]) -> Prediction:
@@ -334,7 +334,7 @@ def test_candidates_that_do_not_replay_are_passed_over(monkeypatch: pytest.Monke
 def test_a_choice_is_priced_again_as_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where its exact price is no better than the rule's, another is chosen."""
     workload, _ = case_of("depthwise", AVX512)
-    first = predictor_of(wild_model(4), AVX512).best(workload)
+    first = predictor_of(wild_model(16), AVX512).best(workload)
     assert not first.is_by_rule
     usual = Candidates.price_traces
     asked: list[Trace] = []
@@ -348,13 +348,13 @@ def test_a_choice_is_priced_again_as_what_it_is(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Candidates, "price_traces", price_traces)
     with override(kernel_cache=False):
-        again = predictor_of(wild_model(4), AVX512).best(workload)
+        again = predictor_of(wild_model(16), AVX512).best(workload)
     assert asked[0] == first.trace
     assert again.trace != first.trace
 
 
 def test_the_best_few_are_sound_and_differ() -> None:
-    workload, _ = case_of("conv")
+    workload, _ = case_of("depthwise")
     predictor = predictor_of(wild_model())
     favourites = predictor.top(workload, 8)
     traces = [one.candidate.trace for one in favourites]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tensorwright.base import TARGETS, CpuTarget, Target, override
-from tensorwright.tuning.features import FEATURE_NAMES
+from tensorwright.tuning.features import CACHE_BYTES, FEATURE_NAMES
 from tensorwright.tuning.models import Machine, RooflineModel, machine_of, nominal_rates
 from tensorwright.tuning.time_model import ROW_NAMES, program_scores, rates_of, rows_of
 from tensorwright.tuning.time_model.rates import stepped, steps_of
@@ -31,7 +31,7 @@ def features_of(*statements: dict[str, float]) -> np.ndarray:
 
 
 PRODUCT = {"float_mad": 1e8, "vector_len": 8, "auto_unroll_max_step": 8}
-COPY = {"buffer0_lines": 1e6, "buffer0_unique_lines": 1e6, "buffer0_unique_bytes": 64e6}
+COPY = {"buffer0_unique_bytes": 64e6, **{f"lines_beyond_{size}": 1e6 for size in CACHE_BYTES}}
 
 
 def column(rows: np.ndarray, name: str) -> np.ndarray:
