@@ -1,13 +1,13 @@
 """Train the time model: measure random programs, turn them into features, fit trees, judge them.
 
-conditions.py      under what programs are measured: target, threads, constants cold or warm
+conditions.py         under what programs are measured: target, threads, constants cold or warm
 measuring_machine.py  on what machine
-collecting.py      programs of all sorts for each workload of a network, measured and kept
-feature_files.py   their features and times as plain arrays
-programs.py        what trees are fitted to, from those files
-time_loss.py       what the trees make small
-accuracy.py        how good a choice by predictions is
-fitting.py         the time model from measured programs, and what is known of its accuracy
+collecting.py         programs of all sorts for each workload of a network, measured and kept
+feature_files.py      their features and times as plain arrays
+programs.py           what trees are fitted to, from those files
+time_loss.py          what the trees make small
+accuracy.py           how good a choice by predictions is
+fitting.py            the time model from measured programs, and what is known of its accuracy
 """
 
 from tensorwright.tuning.pretraining.accuracy import ChoiceAccuracy, accuracy_of
