@@ -31,7 +31,7 @@ from tensorwright.base.knobs import (
     find_knob,
     override,
 )
-from tensorwright.base.machine import Cache, read_caches, read_text
+from tensorwright.base.machine import LINE_BYTES, Cache, read_caches, read_text
 from tensorwright.base.memory import check_fits, peak_memory_bytes, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
 from tensorwright.base.printer import HERE, Printer
@@ -51,6 +51,7 @@ __all__ = [
     "DUMP_STAGES",
     "HERE",
     "KNOBS",
+    "LINE_BYTES",
     "TARGETS",
     "Cache",
     "CpuTarget",

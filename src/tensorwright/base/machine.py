@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+LINE_BYTES = 64
+"""Of a cache: so long on all processors that code is made for."""
+
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -34,7 +37,7 @@ def read_caches(folder: Path) -> tuple[Cache, ...]:
         size_bytes = _parse_size(read_text(index / "size"))
         level, line = read_text(index / "level"), read_text(index / "coherency_line_size")
         if kind in ("data", "unified") and size_bytes and level.isdecimal():
-            line_bytes = int(line) if line.isdecimal() else 64
+            line_bytes = int(line) if line.isdecimal() else LINE_BYTES
             shared_by = max(1, len(parse_cores(read_text(index / "shared_cpu_list"))))
             caches.append(Cache(int(level), kind, size_bytes, line_bytes, shared_by))
     return tuple(sorted(caches, key=lambda cache: (cache.level, cache.kind)))

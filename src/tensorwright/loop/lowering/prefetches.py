@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from tensorwright.base import LINE_BYTES
 from tensorwright.expr import (
     Index,
     Range,
@@ -18,8 +19,6 @@ from tensorwright.loop.ir import Buffer, For, Prefetch, Stmt, block
 from tensorwright.loop.lowering.buffers import StageBuffers
 from tensorwright.loop.lowering.loop_order import host_variables
 from tensorwright.schedule import ForKind, Stage
-
-_LINE_BYTES = 64
 
 
 def prefetches_in(buffers: StageBuffers, stage: Stage, loop: str) -> list[Stmt]:
@@ -101,4 +100,4 @@ def _vectors_per_line(buffer: Buffer) -> int:
     width = buffer.shape[-1]
     if not isinstance(width, int) or width < 1:
         return 1
-    return max(1, _LINE_BYTES // (width * buffer.dtype.size_bytes))
+    return max(1, LINE_BYTES // (width * buffer.dtype.size_bytes))

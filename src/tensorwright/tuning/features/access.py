@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tensorwright.base import LINE_BYTES
 from tensorwright.expr import Index, Var, free_vars
 from tensorwright.loop import Buffer
 from tensorwright.tuning.features.columns import (
@@ -22,8 +23,6 @@ from tensorwright.tuning.features.columns import (
 )
 from tensorwright.tuning.features.loop_dependence import LoopDependence, Variables
 from tensorwright.tuning.features.operations import Access
-
-LINE_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)

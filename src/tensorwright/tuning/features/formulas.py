@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from operator import mul
 from typing import NamedTuple
 
+from tensorwright.base import LINE_BYTES
 from tensorwright.expr import Load, free_vars
 from tensorwright.loop import Buffer, LoopProgram
 from tensorwright.schedule import ForKind
-from tensorwright.tuning.features.access import LINE_BYTES, BufferUse, LoopBox, buffer_uses
+from tensorwright.tuning.features.access import BufferUse, LoopBox, buffer_uses
 from tensorwright.tuning.features.columns import (
     Cell,
     ColumnGraph,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.tuning.features.access import LINE_BYTES
+from tensorwright.base import LINE_BYTES
 from tensorwright.tuning.features.names import CACHE_BYTES, CURVE_POINTS, REGISTER_BYTES
 
 

@@ -22,7 +22,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import DType, InternalError, physical_memory_bytes
+from tensorwright.base import LINE_BYTES, DType, InternalError, physical_memory_bytes
 from tensorwright.build import Kernel
 from tensorwright.expr import Array
 from tensorwright.loop import Parameter, Role, pack
@@ -281,7 +281,6 @@ class _Run:
         return int(array.ctypes.data)
 
 
-_LINE_BYTES = 64
 _LEAST_BYTES = 4096  # smaller constants stay where they are
 _MOST_BYTES = 256 << 20
 _MOST_PLACES = 4096
@@ -323,7 +322,7 @@ def cold_table(
 
 
 def _room(dtype: DType, shape: tuple[int, ...]) -> int:
-    return -(-math.prod(shape) * dtype.size_bytes // _LINE_BYTES) * _LINE_BYTES
+    return -(-math.prod(shape) * dtype.size_bytes // LINE_BYTES) * LINE_BYTES
 
 
 @lru_cache(maxsize=2)

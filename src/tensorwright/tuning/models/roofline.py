@@ -22,12 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.base import LINE_BYTES
 from tensorwright.tuning.features import CACHE_BYTES, FEATURE_NAMES, REGISTER_BYTES
 from tensorwright.tuning.models.machine import CLOCK_HZ, Machine
 from tensorwright.tuning.models.protocol import Features, Sample, Scores
 
 LEVELS = ("registers", "l1", "l2", "l3")
-_LINE_BYTES = 64.0
 _COSTS = {  # cycles of one vector operation, where two multiply-adds are done in one
     "float_mad": 0.5,
     "float_addsub": 0.5,
@@ -45,8 +45,7 @@ _CACHE_RATES = (32.0, 12.0)  # bytes a cycle from the second cache, and from the
 _LOAD_CYCLES = 1.5  # of 64 bytes that lie together
 _LEAST_CHAINS = 8.0  # so many independent operations hide their latency
 _OTHER_CORE_CYCLES = 20.0  # of a line that another core has written or read
-_REGION_CYCLES = 1500.0  # to start the threads of a parallel loop, and to wait for them; of each
-# of its statements
+_REGION_CYCLES = 1500.0  # a statement's share of starting threads, and of waiting for them
 _LOOP_CYCLES = 6.0  # of an iteration of the innermost loop that stays a loop
 
 _LOOPS = ("vector_len", "auto_unroll_max_step", "outer_prod", "parallel_prod")
@@ -84,7 +83,7 @@ class RooflineModel:
         rates = (*_CACHE_RATES, machine.rates.bandwidth_bytes_per_s / CLOCK_HZ)
         self._cycles = np.zeros((len(LEVELS), len(_LOADS) + len(_LINES)), np.float32)
         self._cycles[:1, : len(_LOADS)] = _LOAD_CYCLES * _shares(REGISTER_BYTES, sizes)
-        costs = np.array([[_LINE_BYTES / rate] for rate in rates])
+        costs = np.array([[LINE_BYTES / rate] for rate in rates])
         self._cycles[1:, len(_LOADS) :] = costs * _shares(CACHE_BYTES, caches)
 
     def predict(self, features: Features) -> Scores:

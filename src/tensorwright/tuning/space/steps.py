@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from tensorwright.base import Target
+from tensorwright.base import LINE_BYTES, Target
 from tensorwright.expr import (
     Apply,
     Axis,
@@ -45,7 +45,6 @@ from tensorwright.tuning.space.axes.accesses import (
     stride_along,
     stride_of_run,
 )
-from tensorwright.tuning.space.axes.cache_sets import LINE_BYTES
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 _CHEAP = frozenset((Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG))

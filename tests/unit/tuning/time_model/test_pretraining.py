@@ -38,7 +38,7 @@ from tensorwright.zoo.plausible import draw_network
 
 TARGET = Target.parse("x86-64-avx2")
 MACHINE = machine_of(TARGET, 2)
-MEASURING = MeasuringMachine.this()
+MEASURING = MeasuringMachine("here", {})  # with the rates that are assumed
 LANES = FEATURE_NAMES.index("vector_len")
 MOVED = [n for n, name in enumerate(FEATURE_NAMES) if "_beyond_" in name]
 
@@ -230,7 +230,8 @@ def test_collected_programs_train_a_model(tmp_path: Path) -> None:
 
 def test_a_folder_remembers_the_machine_that_measured_it(tmp_path: Path) -> None:
     native = Conditions("native", 2, is_cold=True)
-    assert MeasuringMachine.of(tmp_path).fingerprint == MEASURING.fingerprint  # it says nothing
+    this = MeasuringMachine.this()
+    assert MeasuringMachine.of(tmp_path).fingerprint == this.fingerprint  # it says nothing
     half = Rates(1e11, 2e10)
     other = MeasuringMachine("another", {"native": half})
     other.write(tmp_path)
@@ -238,7 +239,7 @@ def test_a_folder_remembers_the_machine_that_measured_it(tmp_path: Path) -> None
     assert other.under(native).rates == half
     assert other.under(native).is_cold
     with pytest.raises(RecordError, match="another machine has measured it"):
-        MEASURING.write(tmp_path)
+        this.write(tmp_path)
     with pytest.raises(RecordError, match="another machine"):
         Collector(tmp_path)
     for text in ("", "[]", '{"fingerprint": "x", "rates": {"native": {"flops_per_s": 0}}}'):

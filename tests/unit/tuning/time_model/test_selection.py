@@ -355,6 +355,7 @@ def test_a_choice_is_priced_again_as_what_it_is(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_best_few_are_sound_and_differ() -> None:
+    """Depthwise: no tile holds blocks of channels, whose open prices are of bounds."""
     workload, _ = case_of("depthwise")
     predictor = predictor_of(wild_model())
     favourites = predictor.top(workload, 8)

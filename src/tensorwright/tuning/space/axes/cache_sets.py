@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from math import gcd
 
-from tensorwright.base import Target
+from tensorwright.base import LINE_BYTES, Target
 from tensorwright.expr import Axis
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import bytes_along, operands
 
 PAGE_BYTES = 4096
-LINE_BYTES = 64
 _OTHER_WAYS = 1  # for the vectors that stream by
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tensorwright.base import Target
+from tensorwright.base import LINE_BYTES, Target
 from tensorwright.expr import Axis, loads_of
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import (
@@ -17,7 +17,7 @@ from tensorwright.tuning.space.axes.accesses import (
     reads_once,
     slides_along,
 )
-from tensorwright.tuning.space.axes.cache_sets import LINE_BYTES, PAGE_BYTES, most_rows
+from tensorwright.tuning.space.axes.cache_sets import PAGE_BYTES, most_rows
 from tensorwright.tuning.space.axes.links import block_in, shares_axis
 from tensorwright.tuning.space.axes.roles import AxisRoles
 from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL

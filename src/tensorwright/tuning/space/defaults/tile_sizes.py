@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tensorwright.base import Target
-from tensorwright.tuning.space.axes.cache_sets import LINE_BYTES, PAGE_BYTES
+from tensorwright.base import LINE_BYTES, Target
+from tensorwright.tuning.space.axes.cache_sets import PAGE_BYTES
 from tensorwright.tuning.space.axes.links import is_aligned
 from tensorwright.tuning.space.sketch import divisors
 
