@@ -28,7 +28,7 @@ from tests.unit.codegen.kernels import (
 from tensorwright.base import DType, Target
 from tensorwright.build import BACKENDS, LLVM, Backend
 from tensorwright.codegen.llvm import emit
-from tensorwright.expr import Fn, Index, Load, Select, all_of, apply, constant
+from tensorwright.expr import Fn, Index, Load, Select, Value, all_of, apply, constant
 from tensorwright.loop import Allocate, LoopProgram, Stmt, Store, block, widen_local_buffers
 
 
@@ -48,8 +48,15 @@ def test_a_rest_is_computed_as_one_vector(extent: int) -> None:
         assert (found[:, extent:] == 77).all()  # what no lane writes
 
 
+def leaky(value: Value) -> Value:
+    return Select(apply(Fn.LT, value, constant(0, F32)), value * constant(0.1, F32), value)
+
+
 @pytest.mark.parametrize("columns", [3, 6, 7])
-def test_a_tile_narrower_than_a_vector_lives_in_registers(columns: int) -> None:
+@pytest.mark.parametrize("stored", [lambda value: value, leaky], ids=["plain", "chosen by value"])
+def test_a_tile_narrower_than_a_vector_lives_in_registers(
+    columns: int, stored: Callable[[Value], Value]
+) -> None:
     a, b = buffer("a", 4, 9), buffer("b", 9, columns)
     y, acc = buffer("y", 4, columns), local("acc", 4, columns)
     heads = (i, 4, UNROLLED), (m, columns, VECTOR)
@@ -57,7 +64,7 @@ def test_a_tile_narrower_than_a_vector_lives_in_registers(columns: int) -> None:
     body = block(
         loops(*heads, body=Store(acc, (i, m), constant(0, F32))),
         loops((k, 9, SERIAL), *heads, body=Store(acc, (i, m), Load(acc, (i, m)) + product)),
-        loops(*heads, body=Store(y, (i, m), Load(acc, (i, m)))),
+        loops(*heads, body=Store(y, (i, m), stored(Load(acc, (i, m))))),
     )
     source = program(Allocate(acc, body), (a, b), y)
     assert "alloca [" not in emit(source, AVX2).text  # nor memory of its own

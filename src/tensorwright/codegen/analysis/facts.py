@@ -6,7 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tensorwright.base import DType, InternalError, Target, UnsupportedError
-from tensorwright.expr import Apply, Cast, Fn, Load, Select, Value, children, loads_of
+from tensorwright.expr import (
+    Apply,
+    Cast,
+    Fn,
+    Load,
+    Select,
+    Value,
+    ValueExpr,
+    children,
+    loads_of,
+)
 from tensorwright.loop import (
     Allocate,
     Barrier,
@@ -241,10 +251,17 @@ def _fits_rows(body: Stmt, lanes: int) -> bool:
 
 
 def _is_unguarded(statement: Stmt) -> bool:
-    """Whether all lanes of a statement run, so that those of a rest are the first ones."""
+    """Whether all lanes of a statement run and load, so that those of a rest are the first ones.
+
+    A choice by value reads both sides.
+    """
     if isinstance(statement, Store):
-        return not any(isinstance(each, Select) for each in values_below(statement.value))
+        return not any(_guards_loads(each) for each in values_below(statement.value))
     return not isinstance(statement, (If, Call))
+
+
+def _guards_loads(value: Value) -> bool:
+    return isinstance(value, Select) and not isinstance(value.condition, ValueExpr)
 
 
 def values_below(value: Value) -> Iterator[Value]:

@@ -55,6 +55,7 @@ _LINES = tuple(f"lines_beyond_{nbytes}" for nbytes in CACHE_BYTES)
 _USED = (*_COSTS, *_LOOPS, _OTHER, *_LOADS, *_LINES)
 _PLACES = np.array([FEATURE_NAMES.index(name) for name in _USED])
 _CYCLES = np.array(list(_COSTS.values()), np.float32)
+_MULTIPLY_ADD = list(_COSTS).index("float_mad")
 
 _Column = NDArray[np.float32]
 
@@ -66,11 +67,13 @@ class Estimate:
     cycles       all in all
     arithmetic   of one thread alone, nothing waiting for memory
     memory       the same for what comes from beyond the registers and each cache (levels, ...)
+    peak         of all threads, multiply-adds alone, as many at once as the machine can
     """
 
     cycles: _Column
     arithmetic: _Column
     memory: _Column
+    peak: _Column
 
 
 class RooflineModel:
@@ -120,21 +123,27 @@ class RooflineModel:
         cycles = np.maximum(arithmetic, memory.max(axis=0)) * share
         cycles += np.where(is_parallel, _REGION_CYCLES, 0.0) + 1.0
         cycles += _OTHER_CORE_CYCLES * (1.0 - 1.0 / self._machine.threads) * others
+        adds = operations[_MULTIPLY_ADD] / self._at_once(loops[0])
         return Estimate(
             cycles.astype(np.float32).reshape(shape),
             arithmetic.reshape(shape),
             memory.reshape(len(LEVELS), *shape),
+            (adds / self._machine.vectors_per_cycle * share).astype(np.float32).reshape(shape),
         )
 
     def _arithmetic(self, operations: _Column, loops: _Column) -> _Column:
         """Shapes:  operations (kinds, statements), loops (4, statements) -> (statements,)."""
         lanes, copies, runs, _ = loops
-        at_once = np.minimum(lanes, np.float32(self._machine.vector_bytes / 4))
+        at_once = self._at_once(lanes)
         chains = np.minimum(copies, np.float32(_LEAST_CHAINS)) / np.float32(_LEAST_CHAINS)
         slowness = np.float32(2.0 / self._machine.vectors_per_cycle)
         slowed = slowness * (_CYCLES @ operations) / at_once / np.sqrt(chains)
         turns = runs / (lanes * copies)
         found: _Column = slowed + np.float32(_LOOP_CYCLES) * turns
+        return found
+
+    def _at_once(self, lanes: _Column) -> _Column:
+        found: _Column = np.minimum(lanes, np.float32(self._machine.vector_bytes / 4))
         return found
 
 

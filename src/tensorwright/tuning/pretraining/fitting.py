@@ -95,7 +95,7 @@ def train(
     accuracies = [
         ("roofline", accuracy_of(judged, judged.total(np.zeros(len(judged.base)))[0])),
         ("rule", accuracy_of(ruled, np.where(ruled.is_default, -_NEVER, ruled.log2_s))),
-        ("model", accuracy_of(judged, likely, _with_margin(judged, scores, policy.margin))),
+        ("model", accuracy_of(judged, likely, _with_margins(judged, scores, policy))),
     ]
     if left_out:
         unseen = _programs(left_out)
@@ -112,14 +112,14 @@ def train(
     return Trained(model, tuple(accuracies))
 
 
-def _with_margin(programs: Programs, scores: Column, margin: float) -> Column:
+def _with_margins(programs: Programs, scores: Column, policy: Policy) -> Column:
     """The schedule by rule is left only for one that is better by so much, and that the roofline
-    takes to be no slower.
+    takes to be hardly slower.
     """
     roofline = programs.total(np.zeros(len(programs.base)))[0]
     by_rule = np.where(programs.is_default, roofline, np.inf)
-    is_slower = roofline > least_of(programs.groups, by_rule)[programs.groups]
-    return np.where(is_slower, _NEVER, scores - margin * programs.is_default)
+    most = least_of(programs.groups, by_rule)[programs.groups] + policy.roofline_margin
+    return np.where(roofline > most, _NEVER, scores - policy.margin * programs.is_default)
 
 
 def _left_out(

@@ -31,7 +31,7 @@ from tensorwright.tuning.strategies import (
 from tensorwright.tuning.strategies.population import Population, by_sketch
 from tensorwright.tuning.strategies.selection import find_new, pick_diverse
 from tensorwright.tuning.strategies.space_tables import SpaceTables
-from tensorwright.tuning.time_model import Prediction, TimeModel
+from tensorwright.tuning.time_model import Policy, Prediction, TimeModel
 
 _VARIETY = 0.1  # see `pick_diverse`
 
@@ -181,12 +181,13 @@ class Ranked:
         """The numbers of the candidates; of equals, the one that was tried first."""
         yield from np.argsort(self.scores, kind="stable").tolist()
 
-    def better_than_rule(self, margin: float) -> Iterator[int]:
+    def better_than_rule(self, policy: Policy) -> Iterator[int]:
         """The numbers of the candidates whose score is lower than the rule's by more than a margin,
-        and whose roofline is no higher: the trees and what they correct must agree.
+        and whose roofline is not much higher: the trees and what they correct must not contradict.
         """
         scores, roofline = self.scores, self.prices.roofline
-        is_better = (scores < scores[0] - margin) & (roofline <= roofline[0])
+        is_better = scores < scores[0] - policy.margin
+        is_better &= roofline <= roofline[0] + policy.roofline_margin
         yield from (number for number in self.best_first() if is_better[number])
 
     def unlike(self, count: int) -> Iterator[int]:

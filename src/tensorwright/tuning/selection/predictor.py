@@ -173,7 +173,7 @@ class Predictor:
             return Chosen(rule, None, None, is_by_rule=True, decisions=usual)
         usual_estimate = _estimate(ranked.prices, 0)
         policy = self._model.policy
-        better = ranked.better_than_rule(policy.margin)
+        better = ranked.better_than_rule(policy)
         for number in islice(better, self._effort.tried):
             trace = ranked.trace(number)
             exact = candidates.price_exactly(rule, trace)

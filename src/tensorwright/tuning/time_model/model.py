@@ -1,6 +1,7 @@
 """The time model: how long a program takes, and how long it may take, before it was measured.
 
-    log2 seconds of a statement = that of the roofline + the trees' values for its row
+    log2 seconds of a statement = that of the roofline + the trees' values for its row,
+                                  or what its multiply-adds take at the peak, if that is more
     seconds of a program        = the sum over its statements
 
 Two forests look at the same rows.  One says what is as likely too much as too little (the median),
@@ -32,12 +33,13 @@ Seconds = NDArray[np.float64]
 class Policy:
     """How a schedule is chosen by what is predicted.
 
-    caution   how much uncertainty counts against a program
-    margin    the schedule by rule is left for one whose score is lower by more than so much (log2)
+    caution            how much uncertainty counts against a program
+    margin             the schedule by rule is left for one whose score is lower by more than so
+                       much (log2)
     algorithm_margin   likewise for a schedule by rule that computes by another algorithm
-
-    Nor is the rule left for what the roofline takes to be slower: trees that have seen few programs
-    of a sort are wrong where the roofline sees that all comes from memory.
+    roofline_margin    nor is it left for one that the roofline takes to be slower by more than so
+                       much (log2): trees that have seen few programs of a sort are wrong where
+                       all comes from memory; the roofline is, where loops share what it counts
 
     What is chosen among hundreds is overrated more often than what was measured to train: the
     numbers are from choices for fresh random networks (benchmarks/choice_margin.py).
@@ -49,9 +51,10 @@ class Policy:
     caution: float = 0.5
     margin: float = 0.3
     algorithm_margin: float = 0.1
+    roofline_margin: float = 0.5
 
     def __post_init__(self) -> None:
-        for name in ("caution", "margin", "algorithm_margin"):
+        for name in ("caution", "margin", "algorithm_margin", "roofline_margin"):
             if not 0.0 <= getattr(self, name) <= 10.0:
                 raise RecordError(
                     stage="time model",
@@ -106,5 +109,7 @@ class TimeModel:
     def predict(self, features: Features, machine: Machine) -> Prediction:
         """The times of programs.  Shapes:  features (programs, statements, features)."""
         given = rows_of(features, machine)
-        median, upper = (program_scores(given.base, walk.sums(given.rows)) for walk in self._walks)
+        median, upper = (
+            program_scores(given.base, walk.sums(given.rows), given.least) for walk in self._walks
+        )
         return Prediction(median, np.maximum(upper, median), log2_sum(given.base))

@@ -43,6 +43,7 @@ ROW_DIGEST = hashlib.sha256("\n".join(ROW_NAMES).encode()).hexdigest()[:16]
 """Of the names in order: trees that were trained on other rows are refused."""
 
 _LEAST = np.float32(-20.0)
+_SURE = np.float32(0.8)  # of the time at the peak: terms that are skipped may have been counted
 _FLOPS = np.array([n for n, name in enumerate(FEATURE_NAMES) if name.startswith("float_")])
 _BYTES = np.array([n for n, name in enumerate(FEATURE_NAMES) if name.endswith("_unique_bytes")])
 
@@ -53,11 +54,13 @@ _Matrix = NDArray[np.float32]
 class Rows:
     """The statements of programs of equal numbers of statements.
 
-    base   log2 of the seconds that the roofline gives each statement (programs, statements)
-    rows   what trees see (programs * statements, columns), the statements of a program in order
+    base    log2 of the seconds that the roofline gives each statement (programs, statements)
+    least   log2 of the seconds that no statement falls short of (programs, statements)
+    rows    what trees see (programs * statements, columns), the statements of a program in order
     """
 
     base: _Matrix
+    least: _Matrix
     rows: Features
 
 
@@ -72,15 +75,19 @@ def rows_of(features: Features, machine: Machine) -> Rows:
     found[..., own:first] = _machine_row(machine)
     for column, part in enumerate((*_roofline(base, estimate), *_context(base, features)), first):
         found[..., column] = part
-    return Rows(base, found.reshape(programs * statements, -1))
+    with np.errstate(divide="ignore"):
+        least = np.log2(_SURE * estimate.peak) - np.float32(np.log2(CLOCK_HZ))
+    return Rows(base, least, found.reshape(programs * statements, -1))
 
 
-def program_scores(base: NDArray[np.floating], tree_values: NDArray[np.floating]) -> _Scores:
-    """log2 of the seconds of programs: the sum of what their statements take.
+def program_scores(base: _Matrix, tree_values: NDArray[np.floating], least: _Matrix) -> _Scores:
+    """log2 of the seconds of programs: the sum of what their statements take, each at least what
+    its multiply-adds take at the machine's peak, whatever the trees take it for.
 
-    Shapes:  base (programs, statements), log2 of seconds; tree_values of as many -> (programs,)
+    Shapes:  base, least (programs, statements), log2 of seconds; tree_values of as many
+             -> (programs,)
     """
-    return log2_sum(base + tree_values.reshape(base.shape))
+    return log2_sum(np.maximum(base + tree_values.reshape(base.shape), least))
 
 
 def log2_sum(terms: NDArray[np.floating]) -> _Scores:

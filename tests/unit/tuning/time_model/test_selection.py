@@ -146,7 +146,8 @@ def test_the_rule_stays_where_the_roofline_disagrees() -> None:
     roofline = np.array([1.0, 1.5, 1.0, 0.0, 0.5])
     nothing: Any = None
     ranked = Ranked(nothing, nothing, Prediction(median, median, roofline), caution=0.5)
-    assert list(ranked.better_than_rule(0.3)) == [4, 2]
+    assert list(ranked.better_than_rule(Policy(0.5, 0.3, roofline_margin=0.0))) == [4, 2]
+    assert list(ranked.better_than_rule(Policy(0.5, 0.3, roofline_margin=0.6))) == [1, 4, 2]
 
 
 def test_another_algorithm_is_chosen_by_its_own_margin() -> None:
