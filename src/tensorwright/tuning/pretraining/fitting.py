@@ -184,8 +184,9 @@ def _fit(programs: Programs, loss: TimeLoss, settings: TimeTreeSettings) -> Fore
 
 
 def _values(forest: Forest, programs: Programs) -> Column:
-    """log2 of the seconds that trees predict (programs,)."""
-    return programs.total(forest.values(programs.rows))[0]
+    """log2 of the seconds that trees predict, as `program_scores` (programs,)."""
+    values = forest.values(programs.rows)
+    return programs.total(np.maximum(values, programs.floor - programs.base))[0]
 
 
 def _statistics(

@@ -22,6 +22,7 @@ class Programs:
 
     rows         (rows, columns), a row for each statement, those of a program in order
     base         (rows,): log2 of the seconds that the roofline gives the statement
+    floor        (rows,): log2 of the seconds that it is never expected to fall short of
     counts       (programs,): how many statements each has
     groups       (programs,): the number of its workload, ascending
     log2_s       (programs,): log2 of the measured seconds
@@ -31,6 +32,7 @@ class Programs:
 
     rows: Features
     base: Column
+    floor: Column
     counts: Ints
     groups: Ints
     log2_s: Column
@@ -87,10 +89,12 @@ def programs_of(measured: Iterable[tuple[MeasuredWorkload, Machine]]) -> Program
         none = np.empty(0, np.int64)
         rows = np.empty((0, len(ROW_NAMES)), np.float32)
         flags = np.empty(0, np.bool_)
-        return Programs(rows, np.empty(0), none, none, np.empty(0), flags, flags)
+        nothing = np.empty(0)
+        return Programs(rows, nothing, nothing, none, none, nothing, flags, flags)
     return Programs(
         np.concatenate([part.rows for part in parts]),
         np.concatenate([part.base for part in parts]),
+        np.concatenate([part.floor for part in parts]),
         np.concatenate([part.counts for part in parts]),
         np.concatenate([part.groups for part in parts]),
         np.log2(np.concatenate([part.times_s for part in parts])),
@@ -103,6 +107,7 @@ def programs_of(measured: Iterable[tuple[MeasuredWorkload, Machine]]) -> Program
 class _Part:
     rows: Features
     base: Column
+    floor: Column
     counts: Ints
     groups: Ints
     times_s: Column
@@ -116,16 +121,19 @@ def _part(number: int, workload: MeasuredWorkload, machine: Machine) -> _Part:
     order: list[Ints] = []
     rows: list[Features] = []
     base: list[Column] = []
+    floor: list[Column] = []
     for count in np.unique(workload.counts):
         places = np.flatnonzero(workload.counts == count)
         found = rows_of(workload.features[starts[places][:, None] + np.arange(count)], machine)
         order.append(places)
         rows.append(found.rows)
         base.append(found.base.ravel().astype(np.float64))
+        floor.append(found.floor.ravel().astype(np.float64))
     placed = np.concatenate(order)
     return _Part(
         np.concatenate(rows),
         np.concatenate(base),
+        np.concatenate(floor),
         workload.counts[placed],
         np.full(len(placed), number, np.int64),
         workload.times_s[placed],

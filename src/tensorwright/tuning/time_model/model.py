@@ -112,6 +112,6 @@ class TimeModel:
         """The times of programs.  Shapes:  features (programs, statements, features)."""
         given = rows_of(features, machine)
         median, upper = (
-            program_scores(given.base, walk.sums(given.rows), given.least) for walk in self._walks
+            program_scores(given.base, walk.sums(given.rows), given.floor) for walk in self._walks
         )
         return Prediction(median, np.maximum(upper, median), log2_sum(given.base))

@@ -55,12 +55,12 @@ class Rows:
     """The statements of programs of equal numbers of statements.
 
     base    log2 of the seconds that the roofline gives each statement (programs, statements)
-    least   log2 of the seconds that no statement falls short of (programs, statements)
+    floor   log2 of the seconds that it is never expected to fall short of (programs, statements)
     rows    what trees see (programs * statements, columns), the statements of a program in order
     """
 
     base: _Matrix
-    least: _Matrix
+    floor: _Matrix
     rows: Features
 
 
@@ -76,18 +76,18 @@ def rows_of(features: Features, machine: Machine) -> Rows:
     for column, part in enumerate((*_roofline(base, estimate), *_context(base, features)), first):
         found[..., column] = part
     with np.errstate(divide="ignore"):
-        least = np.log2(_SURE * estimate.peak) - np.float32(np.log2(CLOCK_HZ))
-    return Rows(base, least, found.reshape(programs * statements, -1))
+        floor = np.log2(_SURE * estimate.peak) - np.float32(np.log2(CLOCK_HZ))
+    return Rows(base, floor, found.reshape(programs * statements, -1))
 
 
-def program_scores(base: _Matrix, tree_values: NDArray[np.floating], least: _Matrix) -> _Scores:
+def program_scores(base: _Matrix, tree_values: NDArray[np.floating], floor: _Matrix) -> _Scores:
     """log2 of the seconds of programs: the sum of what their statements take, each at least what
     its multiply-adds take at the machine's peak, whatever the trees take it for.
 
-    Shapes:  base, least (programs, statements), log2 of seconds; tree_values of as many
+    Shapes:  base, floor (programs, statements), log2 of seconds; tree_values of as many
              -> (programs,)
     """
-    return log2_sum(np.maximum(base + tree_values.reshape(base.shape), least))
+    return log2_sum(np.maximum(base + tree_values.reshape(base.shape), floor))
 
 
 def log2_sum(terms: NDArray[np.floating]) -> _Scores:

@@ -58,7 +58,7 @@ def test_without_trees_the_roofline_predicts() -> None:
     machine = machine_of(AVX2, 1)
     features = np.concatenate([features_of(PRODUCT, COPY), features_of(COPY, COPY)])
     found = rows_of(features, machine)
-    scores = program_scores(found.base, np.zeros(len(found.rows)), found.least)
+    scores = program_scores(found.base, np.zeros(len(found.rows)), found.floor)
     by_roofline = RooflineModel(machine).predict(features)
     assert np.diff(scores) == pytest.approx(-np.diff(by_roofline) / np.log(2), rel=1e-5)
     assert scores[0] == pytest.approx(np.log2(np.exp2(found.base[0].astype(float)).sum()))
@@ -71,9 +71,9 @@ def test_no_trees_predict_more_than_the_peak(jobs: int) -> None:
     machine = machine_of(AVX2, 2)
     found = rows_of(features_of(PRODUCT | {"parallel_prod": jobs}, COPY), machine)
     flops_per_s = max(1, jobs) * machine.rates.flops_per_s
-    least = 2.0 ** program_scores(found.base, np.full(2, -30.0), found.least)[0]
+    least = 2.0 ** program_scores(found.base, np.full(2, -30.0), found.floor)[0]
     assert 0.7 < least * flops_per_s / 2e8 < 1.0
-    assert found.least[0, 1] == -np.inf
+    assert found.floor[0, 1] == -np.inf
 
 
 @pytest.mark.parametrize("target", [*TARGETS, ODD], ids=lambda t: f"{t.name}-{t.vector_bytes}")
@@ -84,7 +84,8 @@ def test_rows_are_finite_on_any_machine(target: Target, threads: int) -> None:
     features[0] = 0.0
     found = rows_of(features, machine_of(target, threads))
     assert np.isfinite(found.rows).all()
-    assert np.isfinite(program_scores(found.base, np.zeros(15), found.least)).all()
+    assert np.isfinite(program_scores(found.base, np.zeros(15), found.floor)).all()
+    assert (found.floor < found.base).all()  # without trees it changes nothing
 
 
 def test_a_machine_of_half_the_speed_takes_twice_as_long() -> None:
