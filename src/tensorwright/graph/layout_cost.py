@@ -96,7 +96,7 @@ def _cost(data: _Node, lanes: int) -> float:
         return _convolution(data, lanes)
     if operator.movement is Movement.JOIN:
         return _concat(data)
-    if operator.pattern is Pattern.ELEMENTWISE:
+    if operator.pattern is Pattern.ELEMENTWISE or operator.layout is LayoutWish.ANY:
         return data.moved(_OTHER_ORDER, _FUSED)
     if operator.layout is not LayoutWish.PLAIN:
         return _pooling(data)

@@ -59,7 +59,7 @@ class Pattern(Enum):
 class LayoutWish(Enum):
     """The layout of its data that makes an operator fast; every layout is correct."""
 
-    ANY = "any"  # follows its neighbours: element-wise
+    ANY = "any"  # follows its neighbours: element-wise, or each channel by itself
     CHANNELS = "channels"  # dimension 1 is channels, blocked if it can be: convolution, pooling
     PLAIN = "plain"  # row-major only
 

@@ -295,6 +295,7 @@ NORMALIZATION_OPERATORS = (
         _infer_instance_norm,
         _instance_norm,
         Pattern.COMPOSITE,
+        LayoutWish.ANY,
         fold=Fold.OTHER,
     ),
     tensor_operator(
