@@ -20,6 +20,7 @@ from tensorwright.loop import lower
 from tensorwright.schedule import ScheduleState, Trace, format_trace, replay
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.models import Machine
+from tensorwright.tuning.selection.shared_lines import threads_share_lines
 from tensorwright.tuning.space import Sketch, Space
 from tensorwright.tuning.strategies import (
     Candidate,
@@ -144,6 +145,10 @@ class Candidates:
             return self.price_traces(traces)
         except TensorwrightError:
             return None
+
+    def shares_lines(self, trace: Trace) -> bool:
+        """Whether the threads of a trace that lowers write pieces of the same lines."""
+        return threads_share_lines(lower(replay(self.state, trace)), self._machine.threads)
 
     def is_sound(self, trace: Trace) -> bool:
         """Whether a trace replays, every step checked, and lowers."""

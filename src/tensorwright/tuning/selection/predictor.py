@@ -180,7 +180,7 @@ class Predictor:
             if exact is None:
                 continue
             of_rule, of_this = exact.scores(policy.caution).tolist()
-            if of_this < of_rule - policy.margin:
+            if of_this < of_rule - policy.margin and not candidates.shares_lines(trace):
                 return Chosen(
                     trace,
                     _estimate(exact, 1),
