@@ -117,13 +117,14 @@ def test_depthwise_convolutions_are_blocked_with_their_neighbours() -> None:
     assert conversions(chosen) == ()
 
 
-def test_channels_that_are_normalised_one_by_one_stay_blocked() -> None:
+@pytest.mark.parametrize(("target", "block"), [(AVX2, 8), (AVX512, 16)], ids=str)
+def test_channels_that_are_normalised_one_by_one_stay_blocked(target: Target, block: int) -> None:
     m = Maker("instance_norm")
     x = m.conv(m.image(3), 16)
     x = m.add("instance_norm", x, m.weight(16), m.weight(16))
     x = m.conv(m.add("relu", m.norm(x)), 16)
-    chosen = choose_layouts(m.finish(m.add("global_average_pool", x)), AVX512)
-    assert {layout.block for layout in chosen.layouts.values()} == {16}
+    chosen = choose_layouts(m.finish(m.add("global_average_pool", x)), target)
+    assert {layout.block for layout in chosen.layouts.values()} == {block}
     assert len(chosen.layouts) == len(chosen.nodes) - 1
     assert conversions(chosen) == ()
     check_partition(partition(chosen))
