@@ -56,7 +56,8 @@ def _next_part(buffers: StageBuffers, stage: Stage, tensor: str, loop: str) -> S
 
     The constant is counted in vectors of its last packed axis; those inside the loop are shared out
     among the host's positions that read the same part.  Of short vectors, several lie in one line
-    of the caches, which is asked for once.
+    of the caches, which is asked for once.  Where one position alone reads a part, nothing is
+    asked for.
     """
     variables = buffers.analysis.nests[stage.name].variables
     bounds = buffers.analysis.bounds
@@ -75,6 +76,8 @@ def _next_part(buffers: StageBuffers, stage: Stage, tensor: str, loop: str) -> S
         extent = bounds[var].high + 1
         tile = tile * extent + var
         tiles = tiles * extent
+    if tiles == 1:
+        return block()
     count: Index = prod((bounds[var].high + 1 for var in vectors), start=1)
     per_line = _vectors_per_line(buffers[tensor].buffer)
     each = (count + tiles * per_line - 1) // (tiles * per_line)

@@ -30,6 +30,7 @@ ENOUGH_PIECES = 16  # of work, where what feeds a piece is worth not doing again
 
 _DEAR = 8  # so many multiply-adds take as long as an element of what is not cheap
 _ACROSS = 2  # and so many as one that is read across its rows
+_GATHERED = 32  # and so many as one whose place is computed, with divisions
 _FEW_AGAIN = 4  # times what is computed again may be all that a product takes
 _ENOUGH_BANDS = 8  # so many pieces keep the threads busy, where a band costs nothing
 
@@ -79,5 +80,7 @@ def _cost(feeding: Compute) -> int:
     if not is_cheap(feeding.body):
         return _DEAR
     loads = loads_of(feeding.body) if feeding.axes else ()
-    is_across = any(stride_along(load, feeding.axes[-1].var) not in (0, 1) for load in loads)
-    return _ACROSS if is_across else 1
+    strides = {stride_along(load, feeding.axes[-1].var) for load in loads}
+    if None in strides:
+        return _GATHERED
+    return 1 if strides <= {0, 1} else _ACROSS

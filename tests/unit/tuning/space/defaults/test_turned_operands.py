@@ -146,6 +146,22 @@ def test_what_feeds_rows_of_channels_is_not_copied_for_each_of_their_tiles() -> 
     assert "c" not in fed.loop.split("_")
 
 
+def flattened() -> Graph:
+    """Blocks of channels, put in the order of a plain image for a classifier."""
+    b = GraphBuilder("flattened")
+    x = b.add("conv", b.input("x", (1, 16, 12, 12)), b.constant(weights(64, 16, 1, 1)))
+    x = b.add("max_pool", x, kernel=(2, 2), strides=(2, 2))
+    x = b.add("reshape", x, shape=(1, 64 * 36))
+    return b.finish([b.add("relu", b.add("matmul", x, b.constant(weights(64 * 36, 256))))])
+
+
+@each_target
+def test_what_is_gathered_is_gathered_once_for_all_columns(target: Target) -> None:
+    trace = by_rule(flattened(), target)[-1]
+    assert any(isinstance(step, ComputeAt) for step in trace)  # the product, in a tile
+    assert not any(isinstance(step, ComputeAt) and step.stage == "reshape" for step in trace)
+
+
 @each_target
 def test_reflections_are_copied_once(target: Target) -> None:
     names = [
