@@ -4,7 +4,13 @@ Read protocol.py first (what a competitor must do), then rotation.py (how times 
 competitor is one module with a class that keeps `Peer`, and one line in kinds.py.
 """
 
-from tensorwright.peers.comparison.accuracy import max_rel_error
+from tensorwright.peers.comparison.accuracy import (
+    choose_reference,
+    is_wrong,
+    max_rel_error,
+    wrong_text,
+)
+from tensorwright.peers.comparison.builds import AGAIN, build_columns, print_builds, this_build
 from tensorwright.peers.comparison.network_rows import (
     BenchRow,
     Compiled,
@@ -56,6 +62,7 @@ from tensorwright.peers.process.process import PeerProcess
 from tensorwright.peers.process.protocol import Arrays, FailureKind, Peer, PeerFailed, PeerInfo
 
 __all__ = [
+    "AGAIN",
     "KINDS",
     "METASCHEDULE",
     "Arrays",
@@ -82,14 +89,18 @@ __all__ = [
     "RivalPlan",
     "Timing",
     "Versions",
+    "build_columns",
     "choose_copies",
+    "choose_reference",
     "compare_case",
     "compare_model",
     "compare_versions",
     "find_kind",
+    "is_wrong",
     "make_row",
     "max_rel_error",
     "needed_flops",
+    "print_builds",
     "print_line",
     "print_op_rows",
     "print_rows",
@@ -102,7 +113,9 @@ __all__ = [
     "rotate",
     "seconds_to_reach",
     "summarise_rows",
+    "this_build",
     "write_objects",
     "write_op_rows",
     "write_rows",
+    "wrong_text",
 ]

@@ -24,7 +24,7 @@ from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.peers import peers_option
 from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright.cli.bench.network_runs import Plan, bench_model
-from tensorwright.cli.bench.same_run import check_same_run
+from tensorwright.cli.bench.same_run import check_same_run, of_builds, same_build_option
 from tensorwright.peers import BenchRow, print_rows, read_rows, write_rows
 from tensorwright.pipeline import opened
 from tensorwright.records import MemoryStore
@@ -55,6 +55,7 @@ _SAME_RUN = ("target", "threads", "fingerprint", "peers", "rounds", "seed", "tun
 @peers_option("onnxruntime if not given, for the suite paper also openvino and inductor")
 @click.option("--json", "json_path", metavar="FILE", help="Write the rows to a file, too.")
 @click.option("--resume", is_flag=True, help="Keep the finished models of that file.")
+@same_build_option
 def command(
     models: tuple[str, ...],
     suites: tuple[str, ...],
@@ -70,6 +71,7 @@ def command(
     peers: tuple[str, ...],
     json_path: str | None,
     resume: bool,
+    same_build: bool,
 ) -> None:
     """Compile networks, check their answers against a peer's, and time all in turn.
 
@@ -77,7 +79,8 @@ def command(
     largest number of that output. The ratio is the time of the fastest peer over ours; where there
     are schedules on record, our time without them has columns, too. With --minutes a model that has
     not been tuned so long is tuned first; the same command goes on where it stopped, with --resume
-    after the models that are done.
+    after the models that are done; rows of other builds are marked. Exits with 1 where an answer of
+    ours is wrong: it has no time then, no more than a peer that is wrong.
 
     Example: tensorwright bench models --suite light --suite wild --json rows.json
     """
@@ -105,7 +108,7 @@ def command(
         "tuned": tuned,
         "minutes": minutes,
     }
-    rows = _kept_rows(json_path, head) if resume and json_path is not None else []
+    rows = _kept_rows(json_path, head, same_build) if resume and json_path is not None else []
     done = {row.model for row in rows}
     left = [name for name in names if row_name(name) not in done]
     start = time.monotonic()
@@ -118,18 +121,18 @@ def command(
             if json_path is not None:
                 write_rows(json_path, rows, {**head, "peak_gflops": plan.peak / 1e9})
     print_rows(rows, target=target.name)
-    if check and not all(passes(row) for row in rows):
+    if any(row.is_wrong for row in rows) or (check and not all(passes(row) for row in rows)):
         sys.exit(1)
 
 
-def _kept_rows(path: str, head: Mapping[str, object]) -> list[BenchRow]:
-    """The rows of an earlier run without a failure.
+def _kept_rows(path: str, head: Mapping[str, object], same_build: bool) -> list[BenchRow]:
+    """The rows of an earlier run without a failure, of this build alone if so asked.
 
     Raises:  UsageError if that was not this machine, target and way of measuring.
     """
     before, rows = read_rows(path)
     check_same_run(path, before, head, _SAME_RUN)
-    return [row for row in rows if not row.failure]
+    return of_builds([row for row in rows if not row.failure and not row.is_wrong], same_build)
 
 
 def _measure_peak_again(rows: list[BenchRow], plan: Plan) -> tuple[list[BenchRow], Plan]:

@@ -72,7 +72,7 @@ def _compare(model: str, plan: Plan, store: RecordStore, folder: Path) -> BenchR
     checked = _run(model, graph, theirs, inputs, check, store)
     if checked.max_rel_error is None:
         return replace(row, failure=row.failure or checked.failure)
-    return replace(row, max_rel_error=max(row.max_rel_error, checked.max_rel_error))
+    return row.with_error(checked.max_rel_error, checked.failure)
 
 
 def _run(

@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+import click
 
 from tensorwright.base import UsageError
+from tensorwright.peers import this_build
+
+same_build_option = click.option(
+    "--same-build", is_flag=True, help="With --resume: drop rows that another build measured."
+)
+
+
+class BuiltRow(Protocol):
+    """A row that knows the digest of the sources that measured it."""
+
+    @property
+    def build(self) -> str:
+        """Of `this_build`; "" where it is not known."""
+
+
+Row = TypeVar("Row", bound=BuiltRow)
+
+
+def of_builds(rows: Sequence[Row], same_build: bool) -> list[Row]:
+    """The rows, or those of this build alone."""
+    return [row for row in rows if not same_build or row.build == this_build()]
 
 
 def check_same_run(

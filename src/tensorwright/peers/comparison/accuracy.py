@@ -1,12 +1,44 @@
-"""How far the answers of two runtimes are apart."""
+"""How far the answers of runtimes are apart, and which of them are wrong."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from tensorwright.peers.process.protocol import Arrays
+
+WRONG = 1e-3
+"""An answer further from the reference is wrong: its runtime is in no race and no figure."""
+
+
+def is_wrong(error: float | None) -> bool:
+    """Whether an error, as of `max_rel_error`, is too large; None is that of no answer."""
+    return error is not None and not error <= WRONG
+
+
+def choose_reference(answers: Mapping[str, Arrays]) -> str:
+    """Whose answer the others are compared with: the first that another one agrees with.
+
+    So one runtime alone never decides that all others are wrong; where no two agree, the first
+    does. `answers` is in the order of trust, and not empty.
+    """
+    for name, answer in answers.items():
+        others = (each for other, each in answers.items() if other != name)
+        if any(not is_wrong(max_rel_error(each, answer)) for each in others):
+            return name
+    return next(iter(answers))
+
+
+def wrong_text(name: str, error: float, errors: Mapping[str, float]) -> str:
+    """What is said of a wrong answer.
+
+    errors   those of all runtimes; that of the reference, the first with an error of 0, among them
+    """
+    right = [other for other, each in errors.items() if not is_wrong(each)]
+    who = f"{', '.join(right)} agree" if len(right) > 1 else f"that of {right[0]} counts"
+    return f"{name} answers wrongly: off by {error:.1e} of the largest number; {who}"
 
 
 def max_rel_error(ours: Arrays, theirs: Arrays) -> float:

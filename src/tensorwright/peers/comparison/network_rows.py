@@ -12,6 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from tensorwright.base import InputError
+from tensorwright.peers.comparison.accuracy import is_wrong
+from tensorwright.peers.comparison.builds import this_build
 from tensorwright.peers.comparison.tables import write_objects
 
 
@@ -19,7 +21,7 @@ from tensorwright.peers.comparison.tables import write_objects
 class PeerTime:
     """One peer on one model; None for what was not measured, "" for what there is not.
 
-    max_rel_error   largest difference of its outputs from those of the first peer that ran
+    max_rel_error   largest difference of its outputs from the reference's, see `compare_model`
     is_held         whether it kept to the vectors of a target that has narrower ones than the
                     machine; None where the target has the machine's
     """
@@ -41,7 +43,8 @@ class PeerTime:
 class BenchRow:
     """One model against the best of its peers; None for what was not measured.
 
-    max_rel_error   largest difference of an output from the first peer's, over the largest output
+    max_rel_error   largest difference of an output from the reference's, over the largest output;
+                    where it is wrong there is no time of ours, and `failure` says so
     ours_ms         milliseconds per inference, with the schedules that are on record
     peer, peer_ms   the fastest peer, and its time
     ratio           peer_ms / ours_ms: above 1 we are faster
@@ -55,6 +58,7 @@ class BenchRow:
     untuned_share   ours_ms / untuned_ms: what part of the tuned speed there is untuned; None where
                     nothing is on record
     held_ms         of the fastest peer that is held to the target; None where none is, or need be
+    build           digest of the sources that measured it; "" where that is not known
     """
 
     model: str
@@ -73,6 +77,30 @@ class BenchRow:
     untuned_ratio: float | None = None
     untuned_share: float | None = None
     held_ms: float | None = None
+    build: str = ""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether our answer is."""
+        return is_wrong(self.max_rel_error)
+
+    def with_error(self, error: float, failure: str) -> BenchRow:
+        """The same with the error of a further output, and what is said of it if it is wrong."""
+        worst = error if self.max_rel_error is None else max(error, self.max_rel_error)
+        row = replace(self, max_rel_error=worst, failure=self.failure or failure)
+        return row.without_times() if row.is_wrong else row
+
+    def without_times(self) -> BenchRow:
+        """The same without our times, and without what follows from them."""
+        return replace(
+            self,
+            ours_ms=None,
+            ratio=None,
+            peak_share=None,
+            untuned_ms=None,
+            untuned_ratio=None,
+            untuned_share=None,
+        )
 
     @property
     def suite(self) -> str:
@@ -111,6 +139,8 @@ def make_row(
 ) -> BenchRow:
     """Build a row from seconds; the ratios, the share of peak, and the best of `peers`, follow.
 
+    This build has measured it. Times of a wrong answer count nowhere: they are left out.
+
     peer   whom to name where none has a time      untuned_s   None where nothing is on record
     """
     timed = [(each.time_ms, each.peer) for each in peers if each.time_ms is not None]
@@ -122,7 +152,7 @@ def make_row(
         peer = peers[0].peer
     ours_ms, untuned_ms = _milliseconds(ours_s), _milliseconds(untuned_s or ours_s)
     reached = compiled.flops / ours_s if ours_s and compiled.flops else None
-    return BenchRow(
+    row = BenchRow(
         model=model,
         max_rel_error=max_rel_error,
         ours_ms=ours_ms,
@@ -139,7 +169,11 @@ def make_row(
         untuned_ratio=_over(peer_ms, untuned_ms),
         untuned_share=_over(ours_ms, untuned_ms) if untuned_s else None,
         held_ms=min(held, default=None),
+        build=this_build(),
     )
+    if not row.is_wrong:
+        return row
+    return replace(row.without_times(), failure=failure or "ours answers wrongly")
 
 
 def _milliseconds(time_s: float | None) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from tensorwright.peers.comparison.builds import AGAIN, build_columns, print_builds
 from tensorwright.peers.comparison.network_rows import BenchRow, PeerTime, summarise_ratios
 from tensorwright.peers.comparison.tables import UNHELD, print_line, print_table
 
@@ -14,7 +15,8 @@ def print_rows(rows: Sequence[BenchRow], console: Console | None = None, target:
     """Print the rows; framed and coloured on a terminal, plain lines elsewhere.
 
     Where there are several peers, each has a column, and the best one is named; where a model was
-    tuned, so has each of its times. `target` is named where a peer is not held to it.
+    tuned, so has each of its times. `target` is named where a peer is not held to it. Rows of other
+    builds are marked and counted.
     """
     console = console or Console()
     names = tuple(dict.fromkeys(each.peer for row in rows for each in row.peers))
@@ -28,7 +30,11 @@ def print_rows(rows: Sequence[BenchRow], console: Console | None = None, target:
         *(("untuned/best", "tuned/best", "untuned/tuned") if is_tuned else ("ratio",)),
         *("of peak", "on host"),
     )
-    print_table(columns, [_format_row(row, several, is_tuned) for row in rows], console)
+    titles, marks = build_columns([row.build for row in rows])
+    cells = [
+        (*_format_row(row, several, is_tuned), *mark) for row, mark in zip(rows, marks, strict=True)
+    ]
+    print_table((*columns, *titles), cells, console)
     for row in rows:
         told = dict.fromkeys((row.failure, *(each.failure for each in row.peers)))
         for failure in filter(None, told):
@@ -44,6 +50,8 @@ def print_rows(rows: Sequence[BenchRow], console: Console | None = None, target:
     for summary in summarise_ratios(rows):
         if summary.rows > 1:
             print_line(str(summary), console)
+    versions = [(each.peer, each.version) for row in rows for each in row.peers]
+    print_builds([row.build for row in rows], versions, AGAIN, console)
 
 
 def _format_row(row: BenchRow, several: Sequence[str], is_tuned: bool) -> tuple[str, ...]:

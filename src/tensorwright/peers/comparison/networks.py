@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 from tensorwright.base import Target, TensorwrightError
-from tensorwright.peers.comparison.accuracy import max_rel_error
+from tensorwright.peers.comparison.accuracy import (
+    choose_reference,
+    is_wrong,
+    max_rel_error,
+    wrong_text,
+)
 from tensorwright.peers.comparison.network_rows import (
     UNKNOWN,
     BenchRow,
@@ -22,21 +28,19 @@ from tensorwright.peers.process.protocol import Arrays, PeerFailed, PeerInfo
 
 OURS = "ours"
 UNTUNED = "ours untuned"
-WRONG = 1e-3
-"""A peer whose answers are further from the first peer's is not in the race."""
 
 
 class _Contest:
     """Who takes part in one comparison, while it runs.
 
-    racing   processes that answered rightly      answers  of the first peer that ran
+    racing   processes that answered       answers  what each peer answered
     found    what is known of each peer
     """
 
     def __init__(self, inputs: Arrays, threads: int, target: Target | None) -> None:
         self.inputs, self.threads, self.target = inputs, threads, target
         self.racing: dict[str, PeerProcess] = {}
-        self.answers: Arrays | None = None
+        self.answers: dict[str, Arrays] = {}
         self.found: dict[str, PeerTime] = {}
 
     def start(self, stack: ExitStack, name: str, kind: str, path: str) -> tuple[PeerInfo, Arrays]:
@@ -51,26 +55,34 @@ class _Contest:
         return info, outputs
 
     def add_peer(self, stack: ExitStack, kind: str, path: str) -> None:
-        """Start a peer; one that fails, or answers unlike the first one, is told and left out."""
+        """Start a peer; one that fails is told and left out."""
         try:
-            info, outputs = self.start(stack, kind, kind, path)
+            info, self.answers[kind] = self.start(stack, kind, kind, path)
         except TensorwrightError as problem:
             self.found[kind] = PeerTime(kind, failure=describe(problem))
             return
-        if self.answers is None:
-            self.answers = outputs
-        error = max_rel_error(outputs, self.answers)
-        failure = ""
-        if not error <= WRONG:
-            self.racing.pop(kind)
-            failure = f"peer {kind} answers differently: by {error:.1e} of the largest number"
-        self.found[kind] = PeerTime(
-            kind,
-            info.version,
-            max_rel_error=error,
-            failure=failure,
-            is_held=is_held(info, self.target),
-        )
+        held = is_held(info, self.target)
+        self.found[kind] = PeerTime(kind, info.version, is_held=held)
+
+    def judge(self, ours: Sequence[Arrays]) -> tuple[float | None, str]:
+        """Compare all answers with the reference, see `choose_reference`: the error of ours, the
+        worst of several, and what is said of it if it is wrong.  Peers that are wrong are told and
+        left out; without an answer of a peer there is no error.
+        """
+        if not self.answers:
+            return None, ""
+        reference = self.answers[choose_reference({**self.answers, OURS: ours[0]})]
+        errors = {kind: max_rel_error(each, reference) for kind, each in self.answers.items()}
+        errors[OURS] = max(max_rel_error(each, reference) for each in ours)
+        for kind in self.answers:
+            failure = ""
+            if is_wrong(errors[kind]):
+                self.racing.pop(kind)
+                failure = wrong_text(f"peer {kind}", errors[kind], errors)
+            found = self.found[kind]
+            self.found[kind] = replace(found, max_rel_error=errors[kind], failure=failure)
+        own = errors[OURS]
+        return own, wrong_text(OURS, own, errors) if is_wrong(own) else ""
 
 
 def compare_model(
@@ -88,21 +100,21 @@ def compare_model(
     limit_s: float | None = None,
     compiled: Compiled = UNKNOWN,
 ) -> BenchRow:
-    """Check our executable's outputs against the first peer that runs, then time all in rotation.
+    """Check everybody's outputs against a reference, then time those that are right in rotation.
+
+    The reference is the first peer that another runtime agrees with, or else the first that runs.
 
     model   its name in the row               ours      file of our executable
     theirs  file that the peers read          rounds    of the rotation; 0 to check only
     peers   their kinds                       untuned   a second file of ours, without records
     target  that peers are held to            runtime   kind of our competitors
     limit_s see `rotate`                      compiled  what is known of our executable
-    A crash, a hang or a refusal of ours, or of every peer, is the row's `failure`; that of one peer
-    is its own, and the others go on.
+    A wrong answer, a crash, a hang or a refusal of ours, or of every peer, is the row's `failure`;
+    that of one peer is its own, and the others go on. What is wrong has no time.
     """
     contest = _Contest(inputs, threads, target)
     own = {OURS: ours} if untuned is None else {OURS: ours, UNTUNED: untuned}
-    error: float | None = None
     times_s: dict[str, float | None] = {}
-    failure = ""
     with ExitStack() as stack:
         try:
             outputs = [
@@ -113,9 +125,8 @@ def compare_model(
             return make_row(model, failure=describe(problem), compiled=compiled)
         for kind in peers:
             contest.add_peer(stack, kind, os.fspath(theirs))
-        if contest.answers is not None:
-            error = max(max_rel_error(each, contest.answers) for each in outputs)
-        if rounds:
+        error, failure = contest.judge(outputs)
+        if rounds and not failure:
             times_s, failure = _race(contest, tuple(own), rounds, limit_s)
     found = tuple(contest.found.values())
     if not failure and all(each.failure for each in found):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from tensorwright.peers import (
     make_row,
     print_rows,
     read_rows,
+    this_build,
     write_rows,
 )
 
@@ -48,7 +50,13 @@ def test_rows_as_json(tmp_path: Path) -> None:
     (mean,) = found.pop("means")
     assert (mean["suite"], mean["ratio"], mean["rows"]) == ("", "ours/best", 1)
     first = {"peer": "onnxruntime", "version": "", "time_ms": 1.0, "max_rel_error": None}
-    nothing = {"tuned": 0, "workloads": 0, "untuned_share": None, "held_ms": None}
+    nothing = {
+        "tuned": 0,
+        "workloads": 0,
+        "untuned_share": None,
+        "held_ms": None,
+        "build": this_build(),
+    }
     assert found.pop("rows") == [
         {
             "model": "squeezenet",
@@ -167,6 +175,31 @@ def print_lines(rows: Sequence[BenchRow], target: str = "") -> list[str]:
     text = io.StringIO()
     print_rows(rows, Console(file=text, width=20), target)
     return text.getvalue().splitlines()
+
+
+def test_rows_of_other_builds_are_marked_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    peers = [PeerTime("p", version="1.0", time_ms=4.0)]
+    newer = [PeerTime("p", version="1.1", time_ms=4.0)]
+    own = make_row("own", "", 0.0, 0.001, peers=newer)
+    old = replace(own, peers=tuple(peers), build="")
+    rows = (old, replace(old, build="abc"), own)
+    write_rows(path, rows)
+    found = json.loads(path.read_text())["rows"]
+    assert [row["build"] for row in found] == ["", "abc", this_build()]
+    for row in found:
+        row.pop("build")  # as files have it that are older than builds
+    path.write_text(json.dumps({"rows": found}))
+    assert [row.build for row in read_rows(path)[1]] == ["", "", ""]
+    header, *lines = print_lines(rows)
+    assert header.endswith("build")
+    assert [line.split()[-1] for line in lines[:3]] == ["unknown", "abc", "this"]
+    told, versions = lines[-2:]
+    assert told == (
+        f"2 of 3 rows were measured by other builds than this, {this_build()}: 1 of an unknown "
+        "build, 1 of abc; --resume --same-build measures them again"
+    )
+    assert versions == "p was measured in several versions: 1.0 (2), 1.1 (1)"
 
 
 def test_a_framed_table_on_a_terminal() -> None:

@@ -12,6 +12,7 @@ import pytest
 from tensorwright.base import MachineError, Target
 from tensorwright.peers import Arrays, Compiled, PeerFailed, PeerInfo, compare_model
 from tensorwright.peers.comparison import networks as comparison
+from tensorwright.peers.comparison.network_rows import summarise_ratios
 from tensorwright.peers.process import instructions
 from tensorwright.peers.process.instructions import holding_variables
 
@@ -48,6 +49,9 @@ def test_a_refusal_or_a_crash_is_told_in_the_row(tmp_path: Path) -> None:
     assert (row.max_rel_error, row.ours_ms, row.peer_ms, row.ratio) == (None, None, None, None)
 
 
+WRONG = "peer wrong answers wrongly: off by 1.0e-01 of the largest number; "
+
+
 @dataclass
 class FakeProcess:
     """A competitor that answers and takes times by its name, without a process."""
@@ -70,7 +74,8 @@ class FakeProcess:
     def check(self, inputs: Arrays) -> Arrays:
         if self.kind == "refusing":
             raise PeerFailed(where="peer refusing", reason="too new", kind="refused")
-        return {"y": np.float32([1, 1.1 if self.kind == "wrong" else 1 + 1e-6])}
+        last = {"wrong": 1.1, "worse": 1.3}.get(self.kind, 1 + 1e-6)
+        return {"y": np.float32([1, last])}
 
     def turn(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -96,10 +101,38 @@ def test_the_best_counts_and_what_fails_is_left_out(monkeypatch: pytest.MonkeyPa
         ("refusing", None, "peer refusing refused: too new"),
         ("missing", None, "peer missing: not installed"),
         ("slow", 4.0, ""),
-        ("wrong", None, "peer wrong answers differently: by 1.0e-01 of the largest number"),
+        ("wrong", None, WRONG + "slow, dying, fast, ours agree"),
         ("dying", None, "dying crashed: gone"),
         ("fast", 2.0, ""),
     ]
+
+
+def test_what_is_wrong_counts_nowhere_ours_no_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "PeerProcess", FakeProcess)
+    about = Compiled(flops=2e6, peak=4e9)
+    row = compare_model(
+        "m", "a", "b", X, 1, ["fast", "slow", "wrong"], untuned="c", runtime="worse", compiled=about
+    )
+    assert row.is_wrong
+    assert row.max_rel_error == pytest.approx(0.3, rel=1e-4)
+    assert row.failure == (
+        "ours answers wrongly: off by 3.0e-01 of the largest number; fast, slow agree"
+    )
+    assert [each.failure for each in row.peers] == ["", "", WRONG + "fast, slow agree"]
+    figures = (row.ours_ms, row.untuned_ms, row.ratio, row.untuned_ratio, row.peak_share)
+    assert figures == (None,) * 5
+    assert summarise_ratios([row]) == ()
+
+
+def test_one_wrong_peer_does_not_make_all_others_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "PeerProcess", FakeProcess)
+    row = compare_model("m", "a", "b", X, 1, ["wrong", "fast"], rounds=3)
+    assert (row.failure, row.peer, row.ratio) == ("", "fast", pytest.approx(2.0))
+    assert row.peers[0].failure.endswith("; fast, ours agree")
+    row = compare_model("m", "a", "b", X, 1, ["wrong"], rounds=3)
+    assert row.failure.startswith("ours answers wrongly: off by 9.1e-02")
+    assert row.failure.endswith("; that of wrong counts")
+    assert (row.ours_ms, row.ratio) == (None, None)
 
 
 def test_without_any_peer_that_runs_the_row_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
