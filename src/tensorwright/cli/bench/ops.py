@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,7 +23,9 @@ from tensorwright.cli.arguments.options import (
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
+from tensorwright.cli.bench.same_run import of_builds, same_build_option
 from tensorwright.peers import (
+    METASCHEDULE,
     OpPlan,
     OpRow,
     Rival,
@@ -35,6 +38,7 @@ from tensorwright.peers import (
     read_op_rows,
     require_peer,
     seconds_to_reach,
+    this_build,
     write_op_rows,
 )
 from tensorwright.pipeline import choose, opened
@@ -87,12 +91,12 @@ class TuneBudget:
     "--metaschedule-trials",
     "rival_trials",
     type=click.IntRange(min=1),
-    default=200,
-    help="Most trials of MetaSchedule.",
+    help="Most trials of MetaSchedule; as many as of ours if not given.",
 )
 @click.option("--rounds", type=click.IntRange(min=1), default=7, help="Turns of each runtime.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the rows to a file, too.")
 @click.option("--resume", is_flag=True, help="Keep the finished cases of that file.")
+@same_build_option
 @records_option
 @machine_options
 @seed_option
@@ -104,10 +108,11 @@ def command(
     should_tune: bool,
     peers: tuple[str, ...],
     rivals: tuple[str, ...],
-    rival_trials: int,
+    rival_trials: int | None,
     rounds: int,
     json_path: str | None,
     resume: bool,
+    same_build: bool,
     records: Path | None,
     target: Target,
     threads: int | None,
@@ -117,6 +122,7 @@ def command(
 
     Peers have constant weights and every form of an operator that may be their fastest. Short cases
     run as independent copies that last a millisecond. Of batch 16, cases up to 6 GFLOP are run.
+    What answers wrongly has no time; exits with 1 where that, or any other failure, is ours.
 
     Example: tensorwright bench ops --suite ansor --cases C2D,GMM.3 --trials 100 --json ops.json
     """
@@ -134,10 +140,11 @@ def command(
     if rivals:
         require_peer("tvm")
     done = list(read_op_rows(json_path)) if resume and json_path is not None else []
-    rows = [row for row in done if not row.failure]
+    rows = of_builds([row for row in done if not row.our_failure], same_build)
     ceiling = Ceiling(count, max((row.peak * 1e9 for row in rows), default=0.0), 0.0)
     started = now_utc()
-    budget = TuneBudget(trials if should_tune else 0, plan.seed, rivals, rival_trials)
+    theirs = trials if rival_trials is None else rival_trials
+    budget = TuneBudget(trials if should_tune else 0, plan.seed, rivals, theirs)
     with opened(records, create=should_tune) as store:
         for case in chosen:
             if any((row.case, row.batch) == (case.name, case.batch) for row in rows):
@@ -150,6 +157,8 @@ def command(
                 about = describe_machine(target, ceiling) | {"started": started}
                 write_op_rows(json_path, {**about, **describe_plan(suite, plan, budget)}, rows)
     print_op_rows(rows)
+    if any(row.our_failure for row in rows):
+        sys.exit(1)
 
 
 def available_peers() -> tuple[str, ...]:
@@ -169,6 +178,7 @@ def describe_plan(suite: str, plan: OpPlan, budget: TuneBudget) -> dict[str, obj
         "peers": list(plan.peers),
         "rounds": plan.rounds,
         "trials": budget.trials,
+        "metaschedule_trials": budget.rival_trials,
         "seed": plan.seed,
     }
 
@@ -188,6 +198,7 @@ def bench_case(
         peak=ceiling.peak / 1e9,
         threads=plan.threads,
         copies=choose_copies(program, ceiling.peak, ceiling.bandwidth),
+        build=this_build(),
     )
     started = now_utc()
     try:
@@ -205,7 +216,9 @@ def bench_case(
     except TensorwrightError as error:
         return replace(row, failure=f"{type(error).__name__}: {error}")
     row = replace(row, times=times)
-    curve = read_curve(rival.folder) if rival is not None else ()
+    if rival is None or any(time.peer == METASCHEDULE and time.failure for time in times):
+        return row
+    curve = read_curve(rival.folder)
     best_s = min((point.best_s for point in curve), default=math.inf)
     if math.isinf(best_s):
         return row

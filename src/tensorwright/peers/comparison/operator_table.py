@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from tensorwright.base import InputError
+from tensorwright.peers.comparison.builds import AGAIN, build_columns, print_builds
 from tensorwright.peers.comparison.operators import METASCHEDULE, OURS, OpTime
 from tensorwright.peers.comparison.tables import UNHELD, print_line, print_table, write_objects
 
@@ -45,8 +46,10 @@ class OpRow:
     peak      10^9 operations per second of the machine, on `threads`
     times     ours first, then every form of every peer
     trials    on record when it was timed        tune_s   spent on them by this benchmark
-    rival     what MetaSchedule spent, and when we were as fast; None where it was not asked
+    rival     what MetaSchedule spent, and when we were as fast; None where it was not asked, or
+              failed
     failure   why the case was not compared; "" where it was
+    build     digest of the sources that measured it; "" where that is not known
     """
 
     case: str
@@ -65,6 +68,13 @@ class OpRow:
     trace: str = ""
     failure: str = ""
     rival: Rival | None = None
+    build: str = ""
+
+    @property
+    def our_failure(self) -> str:
+        """Why there is no time of ours, a wrong answer among the reasons; "" where there is one."""
+        own = (time.failure for time in self.times if time.peer == OURS)
+        return self.failure or next((text for text in own if text), "")
 
     @property
     def ours(self) -> OpTime | None:
@@ -110,14 +120,9 @@ class OpRow:
 
     @property
     def rival_ratio(self) -> float | None:
-        """How many times as fast as MetaSchedule we are, called in turn.
-
-        Where that failed, by the time that it measured itself: of one copy, in warm caches.
-        """
-        if self.rival is None or self.ours is None or self.ours.time_s is None:
-            return None
-        found = [t.time_s for t in self.times if t.peer == METASCHEDULE and t.time_s]
-        return min(found, default=self.rival.best_s) / self.ours.time_s
+        """How many times as fast as MetaSchedule we are, called in turn; None where that failed."""
+        found = [time for time in self.times if time.peer == METASCHEDULE and time.time_s]
+        return self._times_as_fast_as(found[0]) if found else None
 
     def gflops(self, time: OpTime | None) -> float | None:
         """10^9 needed operations per second."""
@@ -194,10 +199,12 @@ def _mean(
 
 
 def print_op_rows(rows: Sequence[OpRow], console: Console | None = None) -> None:
-    """Print the rows, then the means, then what failed."""
+    """Print the rows, those of other builds marked, then the means, then what failed."""
     console = console or Console()
     columns = "case shape copies µs GFLOP/s peak best-peer µs peak ratio trials tune-s".split()
-    print_table(columns, [_cells(row) for row in rows], console)
+    titles, marks = build_columns([row.build for row in rows])
+    cells = [(*_cells(row), *mark) for row, mark in zip(rows, marks, strict=True)]
+    print_table((*columns, *titles), cells, console)
     console.print()
     means = [
         (each.name, str(each.count), _text(each.mean), _text(each.least), each.least_case or "-")
@@ -217,6 +224,8 @@ def print_op_rows(rows: Sequence[OpRow], console: Console | None = None) -> None
     if loose:
         who = ", ".join(dict.fromkeys(loose))
         print_line(f"{UNHELD} not held to the target, for lack of a setting: {who}", console)
+    versions = [each for row in rows for each in {(t.peer, t.version) for t in row.times}]
+    print_builds([row.build for row in rows], sorted(versions), AGAIN, console)
 
 
 def _cells(row: OpRow) -> tuple[str, ...]:
@@ -246,7 +255,8 @@ def _rival_cells(row: OpRow, rival: Rival) -> tuple[str, ...]:
 
 
 def _failure(time: OpTime) -> str:
-    return f"{time.peer} {time.form}: {time.failure}" if time.failure else ""
+    name = f"{time.peer} {time.form}".strip()
+    return f"{name}: {time.failure}" if time.failure else ""
 
 
 def _microseconds(time: OpTime | None) -> float | None:
@@ -293,9 +303,9 @@ def read_op_rows(path: str | os.PathLike[str]) -> tuple[OpRow, ...]:
 
 
 def _read_row(values: dict[str, Any]) -> OpRow:
-    fields = {name: values[name] for name in OpRow.__dataclass_fields__}
+    fields = {name: values[name] for name in OpRow.__dataclass_fields__ if name != "build"}
     times = tuple(OpTime(**time) for time in fields.pop("times"))
     shape = tuple(fields.pop("shape"))
     rival = fields.pop("rival")
-    row = OpRow(**fields, shape=shape)
+    row = OpRow(**fields, shape=shape, build=values.get("build", ""))
     return replace(row, times=times, rival=Rival(**rival) if rival is not None else None)

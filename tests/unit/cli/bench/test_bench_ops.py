@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from tests.targets import native_target
 from tests.unit.cli.conftest import Invoke
+from tests.unit.peers.tampered import wrong_answers
 from tests.unit.zoo.operator_cases import small_case
 
 from tensorwright.cli.bench.ops import TuneBudget, plan_rival, reach_time
-from tensorwright.peers import OpPlan
+from tensorwright.peers import OpPlan, PeerProcess
+from tensorwright.peers.comparison import operators
 from tensorwright.records import MemoryStore, Record, Status, detect_hardware
 from tensorwright.zoo import OperatorCase, operator_program
 
@@ -51,6 +53,29 @@ def test_two_cases_are_tuned_compared_and_kept(invoke: Invoke, tmp_path: Path) -
     assert "GMM.1 batch 1" not in result.stderr
     assert "NRM.1 batch 1" in result.stderr
     assert "geometric mean" in result.stdout
+
+
+def test_what_answers_wrongly_has_no_part_in_a_figure(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = wrong_answers("ours", "onnxruntime channels_first", "onnxruntime matmul")
+    monkeypatch.setattr(operators, "PeerProcess", wrong)
+    path = tmp_path / "ops.json"
+    words = ("--no-tune", "--peers", "onnxruntime", "--rounds", 1, "--threads", 1, "--json", path)
+    result = invoke("bench", "ops", *words, "--cases", "GMM.1")
+    assert result.exit_code == 1
+    content = json.loads(path.read_text())
+    (row,) = content["rows"]
+    assert [time["failure"].split(":")[0] for time in row["times"]] == ["wrong answer"] * 2
+    assert [time["time_s"] for time in row["times"]] == [None, None]
+    assert (row["ours_us"], row["best_us"], row["ratio"]) == (None, None, None)
+    assert {mean["count"] for mean in content["means"]} == {0}
+    assert "GMM.1: ours: wrong answer: off by" in result.stdout
+
+    monkeypatch.setattr(operators, "PeerProcess", PeerProcess)
+    again = invoke("bench", "ops", *words, "--cases", "GMM.1", "--resume")
+    assert again.exit_code == 0, again.output
+    assert json.loads(path.read_text())["rows"][0]["ratio"] > 0
 
 
 def test_trials_on_record_count(invoke: Invoke, tmp_path: Path) -> None:
