@@ -27,6 +27,7 @@ from tensorwright.cli.bench.rewriting.rows import (
     write_rewrite,
 )
 from tensorwright.graph import GraphBuilder, Partition, save_onnx, simplify
+from tensorwright.peers import Arrays, Versions, compare_versions, this_build
 from tensorwright.records import RecordStore
 from tensorwright.tuning.session import Search, Setting
 from tensorwright.zoo import repeated_blocks
@@ -34,7 +35,8 @@ from tensorwright.zoo import repeated_blocks
 COMMAND = importlib.import_module("tensorwright.cli.bench.rewriting.command")
 RUNS = importlib.import_module("tensorwright.cli.bench.rewriting.runs")
 FOUND = Searched(10, 8, {"merge": 2}, 1.5, 1.2, 1000, 2000, 99, "rounds", 4.0, 2.0, 6.0, 4.0, True)
-ROW = RewriteRow("one", FOUND, Measured(8.0, 2.0), {"onnxruntime": Measured(3.0, 6.0)}, 0, 1e-6)
+PEERS = {"onnxruntime": Measured(3.0, 6.0)}
+ROW = RewriteRow("one", FOUND, Measured(8.0, 2.0), PEERS, 0, 1e-6, build=this_build())
 
 
 @pytest.fixture
@@ -95,7 +97,6 @@ def test_without_the_peer_our_times_stay(
             raise MachineError(stage="peers", where="peer onnxruntime", reason="not installed")
         return compare_versions(kind, *arguments, **options)
 
-    compare_versions = RUNS.compare_versions
     monkeypatch.setattr(RUNS, "compare_versions", compare)
     path = tmp_path / "rows.json"
     words = ("--exact", "--rounds", 1, "--threads", 1, "--json", path)
@@ -107,6 +108,57 @@ def test_without_the_peer_our_times_stay(
     assert not row["searched"]["is_changed"]
     assert row["ours"]["gain"] == 1.0
     assert row["peers"]["onnxruntime"]["before_ms"] is None
+
+
+def _answer(number: float) -> Arrays:
+    return {"y": np.float32([1.0, number])}
+
+
+def test_who_is_wrong_has_no_times() -> None:
+    times, right, off = Measured(4.0, 2.0, version="1"), _answer(1.0), _answer(1.5)
+    runs = {"a": (times, (off, off)), "b": (times, (right, right)), "ours": (times, (right, right))}
+    measured, error = RUNS.judge(runs)
+    assert error == 0.0
+    assert measured["a"].failure.startswith("a answers wrongly: off by 5.0e-01")
+    assert measured["a"].failure.endswith("; b, ours agree")
+    assert (measured["a"].gain, measured["b"], measured["ours"]) == (None, times, times)
+
+    runs["ours"] = (times, (right, off))
+    measured, error = RUNS.judge(runs)
+    assert error == pytest.approx(0.5)
+    assert measured["ours"].gain is None
+    assert measured["ours"].failure.startswith("ours, rewritten, answers wrongly")
+
+    runs |= {"ours": (times, (right, right)), "b": (times, (right, off))}
+    measured, error = RUNS.judge(runs)
+    assert error == pytest.approx(0.5)  # what we have rewritten is ours
+    assert (measured["b"].gain, measured["ours"]) == (None, times)
+
+    assert RUNS.judge({"a": (Measured(failure="not installed"), ())})[1] is None
+
+
+@pytest.mark.target
+def test_a_peer_and_ours_that_are_wrong_count_nowhere(
+    invoke: Invoke, products: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compare(kind: str, *arguments: object, **options: object) -> Versions:
+        found: Versions = compare_versions(kind, *arguments, **options)  # type: ignore[arg-type]
+        shift = {"onnxruntime": 0.0, "pytorch": 1.0, "ours": 2.0}[kind]
+        outputs = tuple({n: np.asarray(a + shift) for n, a in o.items()} for o in found.outputs)
+        return replace(found, outputs=outputs)
+
+    monkeypatch.setattr(RUNS, "compare_versions", compare)
+    path = tmp_path / "rows.json"
+    words = ("--rounds", 1, "--threads", 1, "--no-measure", "--peers", "onnxruntime,pytorch")
+    result = invoke("bench", "rewrite", products, *words, "--json", path)
+    assert result.exit_code == 1
+    found = json.loads(path.read_text())
+    (row,) = found["rows"]
+    assert (row["ours"]["gain"], row["peers"]["pytorch"]["gain"]) == (None, None)
+    assert row["peers"]["onnxruntime"]["gain"] > 0
+    assert {"ours", "pytorch"}.isdisjoint(found["means"])
+    for name in ("ours", "pytorch"):
+        assert f"products: {name} answers wrongly: off by" in result.stdout
 
 
 def test_both_networks_are_tuned_with_one_budget(
@@ -159,6 +211,11 @@ def test_rows_come_back_from_their_file(tmp_path: Path) -> None:
         {"operators": 2, "programs": 1.5, "ours": 4, "onnxruntime": 0.5}
     )
     assert read_rewrite(str(tmp_path / "none.json")) == ({}, ())
+    content = json.loads(Path(path).read_text())
+    for row in content["rows"]:
+        row.pop("build")  # as files have it that are older than builds
+    Path(path).write_text(json.dumps(content))
+    assert {row.build for row in read_rewrite(path)[1]} == {""}
     (tmp_path / "other.json").write_text('{"rows": [{"model": 1}]}')
     with pytest.raises(InputError, match="no rows of bench rewrite"):
         read_rewrite(str(tmp_path / "other.json"))
@@ -173,7 +230,7 @@ def test_means_are_of_networks_that_changed() -> None:
 
 def test_the_table() -> None:
     console = Console(file=io.StringIO(), width=300)
-    print_rewrite([ROW, RewriteRow("two", failure="it crashed")], console)
+    print_rewrite([ROW, RewriteRow("two", failure="it crashed", build=this_build())], console)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     lines = [line.split() for line in text.splitlines()]
     assert lines[1] == (

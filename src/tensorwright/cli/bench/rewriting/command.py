@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -48,7 +49,7 @@ from tensorwright.cli.bench.rewriting.runs import (
     bench_rewriting,
     in_own_process,
 )
-from tensorwright.cli.bench.same_run import check_same_run
+from tensorwright.cli.bench.same_run import check_same_run, of_builds, same_build_option
 from tensorwright.peers import write_objects
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 
@@ -120,6 +121,7 @@ _MOST_SECONDS = 86_400
 @shapes_option
 @click.option("--json", "json_path", metavar="FILE", help="Write the rows to a file, too.")
 @click.option("--resume", is_flag=True, help="Keep the finished models of that file.")
+@same_build_option
 def command(
     models: tuple[str, ...],
     suites: tuple[str, ...],
@@ -142,13 +144,15 @@ def command(
     input_shapes: Shapes | None,
     json_path: str | None,
     resume: bool,
+    same_build: bool,
 ) -> None:
     """Rewrite networks, and compare each with what it was: by both cost models and measured.
 
     Without MODEL: the networks of TASO and TENSAT. Each search has a process of its own, whose
     memory is told. Both networks are then compiled and timed in turns in one process, and so are
     they in each peer, the first as it came. With --growth networks of repeated blocks are
-    searched, ever larger ones, and nothing is run.
+    searched, ever larger ones, and nothing is run. What computes a wrong answer has no time; exits
+    with 1 where the answer is ours, or that of a network as we have rewritten it.
 
     Example: tensorwright bench rewrite zoo:squeezenet --rounds 5 --json rows.json
     """
@@ -187,7 +191,7 @@ def command(
     names = tuple(dict.fromkeys((*models, *(each for name in chosen for each in suite(name)))))
     for name in names:
         check_model(name)
-    _compare(names, plan, json_path, resume)
+    _compare(names, plan, json_path, resume, same_build)
 
 
 def _head(plan: Plan) -> dict[str, object]:
@@ -207,10 +211,12 @@ def _head(plan: Plan) -> dict[str, object]:
     }
 
 
-def _compare(names: tuple[str, ...], plan: Plan, path: str | None, resume: bool) -> None:
+def _compare(
+    names: tuple[str, ...], plan: Plan, path: str | None, resume: bool, same_build: bool
+) -> None:
     """A row for each network, kept as soon as it is there."""
     head = _head(plan) if path is not None else {}
-    rows = _kept_rows(path, head) if resume and path is not None else []
+    rows = _kept_rows(path, head, same_build) if resume and path is not None else []
     done = {row.model for row in rows}
     left = [name for name in names if row_name(name) not in done]
     start = time.monotonic()
@@ -220,16 +226,19 @@ def _compare(names: tuple[str, ...], plan: Plan, path: str | None, resume: bool)
         if path is not None:
             write_rewrite(path, rows, head)
     print_rewrite(rows)
+    if any(row.is_wrong for row in rows):
+        sys.exit(1)
 
 
-def _kept_rows(path: str, head: Mapping[str, object]) -> list[RewriteRow]:
-    """The rows of an earlier run without a failure.
+def _kept_rows(path: str, head: Mapping[str, object], same_build: bool) -> list[RewriteRow]:
+    """The rows of an earlier run without a failure, of this build alone if so asked.
 
     Raises:  UsageError if that was not this machine and way of measuring.
     """
     before, rows = read_rewrite(path)
     check_same_run(path, before, head, _SAME_RUN)
-    return [row for row in rows if not (row.failure or row.ours.failure)]
+    good = [row for row in rows if not (row.failure or row.ours.failure or row.is_wrong)]
+    return of_builds(good, same_build)
 
 
 def _note(row: RewriteRow, left: int, each_s: float) -> None:

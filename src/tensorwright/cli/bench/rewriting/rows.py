@@ -13,7 +13,15 @@ from typing import Any
 from rich.console import Console
 
 from tensorwright.base import InputError
-from tensorwright.peers import print_line, print_table, write_objects
+from tensorwright.peers import (
+    AGAIN,
+    build_columns,
+    is_wrong,
+    print_builds,
+    print_line,
+    print_table,
+    write_objects,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +59,16 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Milliseconds of a network before and after in one runtime; None for what was not measured."""
+    """Milliseconds of a network before and after in one runtime; None for what was not measured,
+    or computes a wrong answer.
+
+    version   of the runtime; "" where it is not known
+    """
 
     before_ms: float | None = None
     after_ms: float | None = None
     failure: str = ""
+    version: str = ""
 
     @property
     def gain(self) -> float | None:
@@ -81,8 +94,10 @@ class RewriteRow:
 
     peers           what other runtimes took of the same two networks, by name
     tuned           candidates tried for both together, where they were tuned first
-    max_rel_error   largest difference of an output after from the same before, in any runtime, over
-                    the largest number of that output
+    max_rel_error   largest difference of an output of ours, before and after, from the reference,
+                    and of what the rewritten network computes in peers that have the first one
+                    right; over the largest number of that output
+    build           digest of the sources that measured it; "" where that is not known
     """
 
     model: str
@@ -92,6 +107,12 @@ class RewriteRow:
     tuned: int = 0
     max_rel_error: float | None = None
     failure: str = ""
+    build: str = ""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether an answer of ours is, or one of the network that we have rewritten."""
+        return is_wrong(self.max_rel_error)
 
     def to_data(self) -> dict[str, object]:
         """The row for JSON, with the gains."""
@@ -103,6 +124,7 @@ class RewriteRow:
             "tuned": self.tuned,
             "max_rel_error": self.max_rel_error,
             "failure": self.failure,
+            "build": self.build,
         }
 
 
@@ -191,7 +213,9 @@ def print_rewrite(rows: Sequence[RewriteRow], console: Console | None = None) ->
     console = console or Console()
     peers = tuple(dict.fromkeys(name for row in rows for name in row.peers))
     theirs = (word for name in peers for word in (f"{name} ms", name))
-    print_table((*COLUMNS, *theirs), [_cells(row, peers) for row in rows], console)
+    titles, marks = build_columns([row.build for row in rows])
+    cells = [(*_cells(row, peers), *mark) for row, mark in zip(rows, marks, strict=True)]
+    print_table((*COLUMNS, *theirs, *titles), cells, console)
     for row in rows:
         used = {} if row.searched is None else row.searched.rules
         if used:
@@ -207,6 +231,8 @@ def print_rewrite(rows: Sequence[RewriteRow], console: Console | None = None) ->
             name, f"measured in {name}"
         )
         print_line(f"{what}: {mean:.2f} times as fast, the mean of {count} that changed", console)
+    versions = [(name, each.version) for row in rows for name, each in row.peers.items()]
+    print_builds([row.build for row in rows], versions, AGAIN, console)
 
 
 def _cells(row: RewriteRow, peers: Sequence[str]) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,7 +26,16 @@ from tensorwright.cli.bench.network_runs import save_proto
 from tensorwright.cli.bench.rewriting.rows import Measured, RewriteRow, Searched
 from tensorwright.graph import Graph, load_onnx, save_onnx
 from tensorwright.graph_search import Rewritten, rewrite
-from tensorwright.peers import Arrays, Versions, compare_versions, max_rel_error
+from tensorwright.peers import (
+    Arrays,
+    Versions,
+    choose_reference,
+    compare_versions,
+    is_wrong,
+    max_rel_error,
+    this_build,
+    wrong_text,
+)
 from tensorwright.pipeline import finish, open_pricing, opened, prepare
 from tensorwright.processes import Child, Done, Job, Raised
 from tensorwright.records import MemoryStore
@@ -40,6 +49,7 @@ DEFAULT_PEERS = ("onnxruntime",)
 _SEARCH_LIMIT_S = 4 * 3600.0
 _RUN_LIMIT_S = 120.0
 _BEFORE, _AFTER = "before", "after"
+OURS = "ours"
 
 T = TypeVar("T")
 
@@ -73,6 +83,10 @@ class Plan:
 
 def bench_rewriting(model: str, plan: Plan) -> RewriteRow:
     """The row of a network; whatever goes wrong with it is in the row."""
+    return replace(_row_or_failure(model, plan), build=this_build())
+
+
+def _row_or_failure(model: str, plan: Plan) -> RewriteRow:
     name = row_name(model)
     try:
         with tempfile.TemporaryDirectory(prefix="tensorwright-bench-") as folder:
@@ -91,16 +105,41 @@ def _row(name: str, model: str, plan: Plan, folder: Path) -> RewriteRow:
     except TensorwrightError as error:
         return RewriteRow(name, found, failure=f"{type(error).__name__}: {error.message()}")
     words = (_BEFORE, _AFTER) if found.is_changed else (_BEFORE,)
-    ours, our_outputs = _compare("ours", [folder / f"{each}.tw" for each in words], inputs, plan)
     models = [folder / f"{each}.onnx" for each in words]
-    peers: dict[str, Measured] = {}
-    every: list[Arrays] = []
-    for peer in plan.peers:
-        peers[peer], outputs = _compare(peer, models, inputs, plan)
-        every.extend(outputs)
-    every.extend(our_outputs)
-    apart = max((max_rel_error(each, every[0]) for each in every), default=None)
-    return RewriteRow(name, found, ours, peers, trials, apart)
+    runs = {peer: _compare(peer, models, inputs, plan) for peer in plan.peers}
+    runs[OURS] = _compare(OURS, [folder / f"{each}.tw" for each in words], inputs, plan)
+    measured, apart = judge(runs)
+    ours = measured.pop(OURS)
+    return RewriteRow(name, found, ours, measured, trials, apart)
+
+
+def judge(
+    runs: Mapping[str, tuple[Measured, tuple[Arrays, ...]]],
+) -> tuple[dict[str, Measured], float | None]:
+    """Take the times from runtimes whose answers are wrong: theirs, and the largest error of ours.
+
+    runs   of each runtime the times, and the answers of the network before and after; ours last
+
+    The reference is that of `choose_reference`, among the answers before. What the network that we
+    have rewritten computes in a peer that has the first one right is an answer of ours.
+    """
+    measured = {name: each for name, (each, _) in runs.items()}
+    answers = {name: outputs for name, (_, outputs) in runs.items() if outputs}
+    if not answers:
+        return measured, None
+    first = {name: outputs[0] for name, outputs in answers.items()}
+    reference = first[choose_reference(first)]
+    before = {name: max_rel_error(each, reference) for name, each in first.items()}
+    worst = 0.0
+    for name, outputs in answers.items():
+        error = max(max_rel_error(each, reference) for each in outputs)
+        if name == OURS or not is_wrong(before[name]):
+            worst = max(worst, error)
+        if is_wrong(error):
+            what = name if is_wrong(before[name]) else f"{name}, rewritten,"
+            failure = wrong_text(what, error, before)
+            measured[name] = Measured(failure=failure, version=measured[name].version)
+    return measured, worst
 
 
 def _tune(name: str, model: str, plan: Plan, folder: Path) -> int:
@@ -143,9 +182,11 @@ def _compare(
         )
     except MachineError as error:  # it is not installed, or failed
         return Measured(failure=error.message().splitlines()[0]), ()
+    version = found.runtime
     if not found.times_s:
-        return Measured(), found.outputs
-    return Measured(found.times_s[0] * 1e3, found.times_s[-1] * 1e3), found.outputs
+        return Measured(version=version), found.outputs
+    before_ms, after_ms = found.times_s[0] * 1e3, found.times_s[-1] * 1e3
+    return Measured(before_ms, after_ms, version=version), found.outputs
 
 
 def in_own_process(function: Callable[..., T], *arguments: object) -> T:
