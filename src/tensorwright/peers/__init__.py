@@ -4,7 +4,12 @@ Read protocol.py first (what a competitor must do), then rotation.py (how times 
 competitor is one module with a class that keeps `Peer`, and one line in kinds.py.
 """
 
-from tensorwright.peers.comparison.accuracy import max_rel_error
+from tensorwright.peers.comparison.accuracy import (
+    Steps,
+    describe_error,
+    max_rel_error,
+    max_steps,
+)
 from tensorwright.peers.comparison.network_rows import (
     BenchRow,
     Compiled,
@@ -80,15 +85,18 @@ __all__ = [
     "Result",
     "Rival",
     "RivalPlan",
+    "Steps",
     "Timing",
     "Versions",
     "choose_copies",
     "compare_case",
     "compare_model",
     "compare_versions",
+    "describe_error",
     "find_kind",
     "make_row",
     "max_rel_error",
+    "max_steps",
     "needed_flops",
     "print_line",
     "print_op_rows",

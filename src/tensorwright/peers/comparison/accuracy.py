@@ -3,22 +3,52 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 
 from tensorwright.peers.process.protocol import Arrays
 
+Steps: TypeAlias = Mapping[str, float]
+NO_STEPS: Steps = MappingProxyType({})
 
-def max_rel_error(ours: Arrays, theirs: Arrays) -> float:
+
+def max_rel_error(ours: Arrays, theirs: Arrays, steps: Steps = NO_STEPS) -> float:
     """The largest difference of an element, over the largest element of that output of theirs.
 
+    steps   outputs that `max_steps` judges; the others count here
     The worst output counts. Infinite where a name or shape differs, where whole numbers differ, or
     where one holds a number that is not finite and the other does not hold the same.
     """
     if set(ours) != set(theirs):
         return math.inf
-    errors = [_compare(ours[name], theirs[name]) for name in theirs]
+    errors = [_compare(ours[name], theirs[name]) for name in theirs if name not in steps]
     return max(errors, default=0.0)
+
+
+def max_steps(ours: Arrays, theirs: Arrays, steps: Steps) -> float | None:
+    """The largest difference of an element of a quantised output, in its steps.
+
+    steps   how far two neighbouring numbers of such an output are apart, by its name
+    None where there is no such output; infinite where a shape differs.
+    """
+    errors = []
+    for name, step in steps.items():
+        a, b = (np.asarray(each.get(name, np.nan), np.float64) for each in (ours, theirs))
+        is_near = a.shape == b.shape and np.isfinite(a).all() and np.isfinite(b).all()
+        difference = float(np.max(np.abs(a - b), initial=0.0)) if is_near else math.inf
+        errors.append(difference / step)
+    return max(errors, default=None)
+
+
+def describe_error(relative: float | None, steps: float | None) -> str:
+    """Errors as tables have them: that of quantised outputs in steps, that of others relative."""
+    parts = [] if relative is None or (not relative and steps is not None) else [f"{relative:.1e}"]
+    if steps is not None:
+        parts.append(f"{steps:.2g} step{'s' * (round(steps, 2) != 1)}")
+    return ", ".join(parts) or "-"
 
 
 def _compare(ours: np.ndarray, theirs: np.ndarray) -> float:

@@ -55,6 +55,7 @@ class BenchRow:
     untuned_share   ours_ms / untuned_ms: what part of the tuned speed there is untuned; None where
                     nothing is on record
     held_ms         of the fastest peer that is held to the target; None where none is, or need be
+    max_steps       largest difference of a quantised output, in its steps; None where there is none
     """
 
     model: str
@@ -73,6 +74,7 @@ class BenchRow:
     untuned_ratio: float | None = None
     untuned_share: float | None = None
     held_ms: float | None = None
+    max_steps: float | None = None
 
     @property
     def suite(self) -> str:
@@ -108,6 +110,7 @@ def make_row(
     failure: str = "",
     peers: Sequence[PeerTime] = (),
     compiled: Compiled = UNKNOWN,
+    max_steps: float | None = None,
 ) -> BenchRow:
     """Build a row from seconds; the ratios, the share of peak, and the best of `peers`, follow.
 
@@ -139,6 +142,7 @@ def make_row(
         untuned_ratio=_over(peer_ms, untuned_ms),
         untuned_share=_over(ours_ms, untuned_ms) if untuned_s else None,
         held_ms=min(held, default=None),
+        max_steps=max_steps,
     )
 
 

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from tensorwright.base import Target, TensorwrightError
-from tensorwright.peers.comparison.accuracy import max_rel_error
+from tensorwright.peers.comparison.accuracy import (
+    NO_STEPS,
+    Steps,
+    describe_error,
+    max_rel_error,
+    max_steps,
+)
 from tensorwright.peers.comparison.network_rows import (
     UNKNOWN,
     BenchRow,
@@ -23,7 +29,9 @@ from tensorwright.peers.process.protocol import Arrays, PeerFailed, PeerInfo
 OURS = "ours"
 UNTUNED = "ours untuned"
 WRONG = 1e-3
-"""A peer whose answers are further from the first peer's is not in the race."""
+WRONG_STEPS = 2.0
+"""A peer whose answers are further from the first peer's is not in the race: by so much of the
+largest number, or by so many steps of a quantised output."""
 
 
 class _Contest:
@@ -33,8 +41,10 @@ class _Contest:
     found    what is known of each peer
     """
 
-    def __init__(self, inputs: Arrays, threads: int, target: Target | None) -> None:
-        self.inputs, self.threads, self.target = inputs, threads, target
+    def __init__(
+        self, inputs: Arrays, threads: int, target: Target | None, steps: Steps = NO_STEPS
+    ) -> None:
+        self.inputs, self.threads, self.target, self.steps = inputs, threads, target, steps
         self.racing: dict[str, PeerProcess] = {}
         self.answers: Arrays | None = None
         self.found: dict[str, PeerTime] = {}
@@ -59,11 +69,12 @@ class _Contest:
             return
         if self.answers is None:
             self.answers = outputs
-        error = max_rel_error(outputs, self.answers)
+        error = max_rel_error(outputs, self.answers, self.steps)
+        apart = max_steps(outputs, self.answers, self.steps)
         failure = ""
-        if not error <= WRONG:
+        if not (error <= WRONG and (apart or 0.0) <= WRONG_STEPS):
             self.racing.pop(kind)
-            failure = f"peer {kind} answers differently: by {error:.1e} of the largest number"
+            failure = f"peer {kind} answers differently: by {describe_error(error, apart)}"
         self.found[kind] = PeerTime(
             kind,
             info.version,
@@ -87,6 +98,7 @@ def compare_model(
     rounds: int = 11,
     limit_s: float | None = None,
     compiled: Compiled = UNKNOWN,
+    steps: Steps = NO_STEPS,
 ) -> BenchRow:
     """Check our executable's outputs against the first peer that runs, then time all in rotation.
 
@@ -95,12 +107,14 @@ def compare_model(
     peers   their kinds                       untuned   a second file of ours, without records
     target  that peers are held to            runtime   kind of our competitors
     limit_s see `rotate`                      compiled  what is known of our executable
+    steps   of the quantised outputs, by name
     A crash, a hang or a refusal of ours, or of every peer, is the row's `failure`; that of one peer
     is its own, and the others go on.
     """
-    contest = _Contest(inputs, threads, target)
+    contest = _Contest(inputs, threads, target, steps)
     own = {OURS: ours} if untuned is None else {OURS: ours, UNTUNED: untuned}
     error: float | None = None
+    apart: float | None = None
     times_s: dict[str, float | None] = {}
     failure = ""
     with ExitStack() as stack:
@@ -114,7 +128,9 @@ def compare_model(
         for kind in peers:
             contest.add_peer(stack, kind, os.fspath(theirs))
         if contest.answers is not None:
-            error = max(max_rel_error(each, contest.answers) for each in outputs)
+            error = max(max_rel_error(each, contest.answers, steps) for each in outputs)
+        if contest.answers is not None and steps:
+            apart = max(max_steps(each, contest.answers, steps) or 0.0 for each in outputs)
         if rounds:
             times_s, failure = _race(contest, tuple(own), rounds, limit_s)
     found = tuple(contest.found.values())
@@ -128,6 +144,7 @@ def compare_model(
         failure=failure,
         peers=found,
         compiled=compiled,
+        max_steps=apart,
     )
 
 

@@ -21,8 +21,8 @@ from tensorwright.base import (
     TensorwrightError,
     peak_memory_bytes,
 )
-from tensorwright.cli.arguments.models import Shapes, read_graph, read_proto, row_name
-from tensorwright.cli.bench.network_runs import save_proto
+from tensorwright.cli.arguments.models import read_graph, read_proto, row_name, save_proto
+from tensorwright.cli.arguments.options import Shapes
 from tensorwright.cli.bench.rewriting.rows import Measured, RewriteRow, Searched
 from tensorwright.graph import Graph, load_onnx, save_onnx
 from tensorwright.graph_search import Rewritten, rewrite
