@@ -78,7 +78,7 @@ from tensorwright.records import (
     save_rewriting,
 )
 from tensorwright.runtime import Executable, usable_threads
-from tensorwright.schedule import Trace, format_trace, state_of, uses_algorithm
+from tensorwright.schedule import Trace, format_trace, parse_trace, state_of, uses_algorithm
 from tensorwright.tuning.selection import PredictedPrices, open_predictor
 from tensorwright.tuning.space import default_trace
 
@@ -115,6 +115,9 @@ class Scheduled:
         return self.source in (Source.NETWORK, Source.RECORD)
 
 
+OnKernel: TypeAlias = Callable[[Scheduled, int, int], None]
+
+
 def compile(
     model: Model | Program,
     *,
@@ -122,9 +125,9 @@ def compile(
     threads: int | None = None,
     records: Records | None = None,
     input_shapes: Shapes | None = None,
-    trace: Trace | None = None,
+    trace: Trace | str | None = None,
     constants: Constants | None = None,
-    on_kernel: Callable[[Scheduled, int, int], None] | None = None,
+    on_kernel: OnKernel | None = None,
 ) -> Executable:
     """Compile a model, or a tensor expression of one's own.
 
@@ -134,7 +137,7 @@ def compile(
     threads       how many the kernels use; the knob `threads` where None
     records       where measured schedules are looked up; the default store where None
     input_shapes  shapes of the inputs that the model leaves open
-    trace         the schedule of a tensor expression; `choose` where None
+    trace         the schedule of a tensor expression, parsed or as text; `choose` where None
     constants     values of inputs of a tensor expression that stay the same from call to call
     on_kernel     told (schedule, number, count) before each kernel is built
 
@@ -145,10 +148,14 @@ def compile(
     """
     machine = parse_target(target)
     workload = as_program(model, constants)
+    if workload is None:
+        _refuse_for_models(trace, constants)
+    else:
+        _refuse_for_programs(input_shapes)
     with opened(records) as store:
         if workload is not None:
-            return compile_program(workload, machine, threads, store, constants, trace)
-        _refuse_for_models(trace, constants)
+            steps = parse_trace(trace) if isinstance(trace, str) else trace
+            return compile_program(workload, machine, threads, store, constants, steps, on_kernel)
         graph = import_graph(cast(Model, model), input_shapes)
         graph = kept_graph(store, graph, machine, threads) or graph
         return finish(cut(graph, machine, threads), machine, threads, store, on_kernel)
@@ -221,7 +228,7 @@ def finish(
     target: Target,
     threads: int | None,
     store: RecordStore,
-    on_kernel: Callable[[Scheduled, int, int], None] | None = None,
+    on_kernel: OnKernel | None = None,
 ) -> Executable:
     """Choose a schedule for each workload, build the kernels and put them together."""
     kernels: dict[str, Kernel] = {}
@@ -243,6 +250,7 @@ def compile_program(
     store: RecordStore,
     constants: Constants | None,
     trace: Trace | None = None,
+    on_kernel: OnKernel | None = None,
 ) -> Executable:
     """As `finish`, for a tensor expression.
 
@@ -254,6 +262,8 @@ def compile_program(
         chosen = choose(workload, target, usable_threads(threads), store)
     else:
         chosen = Scheduled(workload, trace, Source.GIVEN)
+    if on_kernel is not None:
+        on_kernel(chosen, 0, 1)
     kernel = build_cached(workload, chosen.trace, target)
     sources = (("schedules", _schedules_text((chosen,))),)
     return assemble_workload(workload, kernel, target, threads, values, sources)
@@ -361,7 +371,17 @@ def opened(records: Records | None, *, create: bool = False) -> Iterator[RecordS
         yield records
 
 
-def _refuse_for_models(trace: Trace | None, constants: Constants | None) -> None:
+def _refuse_for_programs(input_shapes: Shapes | None) -> None:
+    if input_shapes is not None:
+        raise UsageError(
+            stage="compile",
+            where="argument input_shapes",
+            reason="the shapes of a tensor expression are all known",
+            remedy="leave it out",
+        )
+
+
+def _refuse_for_models(trace: Trace | str | None, constants: Constants | None) -> None:
     if trace is not None:
         raise UsageError(
             stage="compile",

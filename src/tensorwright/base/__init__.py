@@ -20,6 +20,14 @@ from tensorwright.base.errors import (
     UserError,
     did_you_mean,
 )
+from tensorwright.base.file_kinds import (
+    EXECUTABLE,
+    EXECUTABLE_MAGIC,
+    HEAD_BYTES,
+    FileKind,
+    kind_of_bytes,
+    kind_of_file,
+)
 from tensorwright.base.file_lock import hold_lock, is_same_file
 from tensorwright.base.files import atomic_writer, make_folder, output_error, write_atomically
 from tensorwright.base.garbage import without_collection
@@ -49,6 +57,9 @@ __all__ = [
     "BYTE_LANES",
     "BYTE_TERMS",
     "DUMP_STAGES",
+    "EXECUTABLE",
+    "EXECUTABLE_MAGIC",
+    "HEAD_BYTES",
     "HERE",
     "KNOBS",
     "LINE_BYTES",
@@ -57,6 +68,7 @@ __all__ = [
     "CpuTarget",
     "DType",
     "Dump",
+    "FileKind",
     "InputError",
     "InternalError",
     "Kinds",
@@ -85,6 +97,8 @@ __all__ = [
     "hold_lock",
     "is_dumped",
     "is_same_file",
+    "kind_of_bytes",
+    "kind_of_file",
     "kinds_of",
     "knobs",
     "make_folder",

@@ -54,7 +54,8 @@ class TensorwrightError(Exception):
     def message(self) -> str:
         """The text without the kind of error in front."""
         text = f"{self.where}: {self.reason}"
-        return f"{text}\n  try: {self.remedy}" if self.remedy else text
+        remedy = self.remedy.replace("\n", "\n  ")  # what is to be copied stands below "try:"
+        return f"{text}\n  try: {remedy}" if remedy else text
 
     def __str__(self) -> str:
         return self.message()

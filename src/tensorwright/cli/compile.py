@@ -1,23 +1,32 @@
-"""`tensorwright compile`: a model to an executable, by records and the time model."""
+"""`tensorwright compile`: a program to an executable, by records and the time model."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.models import short_name
-from tensorwright.cli.arguments.options import model_argument, output_option
-from tensorwright.cli.arguments.output import check_writable
-from tensorwright.ops import work
-from tensorwright.pipeline import Scheduled, Source, export_c, finish, opened
+from tensorwright.cli.arguments.options import (
+    constants_option,
+    output_option,
+    program_argument,
+    refuse_given,
+)
+from tensorwright.cli.arguments.output import check_output
+from tensorwright.cli.arguments.programs import compile_any, prepare, refuse_constants
+from tensorwright.pipeline import Scheduled, Source, export_c, opened
+from tensorwright.runtime import Executable, KernelStep
 from tensorwright.zoo import random_inputs
 
 
 @click.command()
-@model_argument
+@program_argument
 @output_option
 @click.option(
     "--emit",
@@ -25,40 +34,61 @@ from tensorwright.zoo import random_inputs
     default="executable",
     help="What to write: an executable, or a folder with a C library that needs no Python.",
 )
+@constants_option
 @compile_options
 def command(
-    model: str,
+    program: str,
     output: str,
     emit: str,
+    constants: Path | None,
     how: Compilation,
 ) -> None:
-    """Compile a model with the schedules on record; the others are chosen by the time model.
+    """Compile with the schedules on record; the others are chosen by the time model.
 
     Example: tensorwright compile model.onnx -o model.tw
              tensorwright compile model.onnx --emit c -o library && make -C library
     """
-    if emit == "executable":
-        check_writable(output)
+    if emit == "c":
+        _write_library(program, output, how)
+        return
+    check_output(output, program, is_executable=True)
     chosen: list[Scheduled] = []
-    with opened(how.records) as store:
-        parts = how.prepare(model, store)
-        if emit == "c":
-            example, name = random_inputs(parts.graph, how.seed), short_name(model)
-            folder = Path(output)
-            files = export_c(parts, how.target, how.threads, store, folder, name, example)
-            click.echo(f"{output}: {len(files)} files; make -C {output} && {output}/example")
-            return
-        executable = finish(parts, how.target, how.threads, store, lambda it, *_: chosen.append(it))
+    executable = compile_any(program, how, constants, on_kernel=lambda it, *_: chosen.append(it))
     executable.save(output)
-    untuned = [each.workload for each in chosen if not each.is_tuned]
+    _report(output, chosen, executable)
+
+
+def _report(output: str, chosen: Sequence[Scheduled], executable: Executable) -> None:
+    """How many schedules come from where, and which workloads were never tuned."""
+    untuned = [number for number, each in enumerate(chosen) if not each.is_tuned]
     sources = Counter(each.source for each in chosen)
     counts = [f"{sources[each]} {each.value}" for each in Source if sources[each]]
     told = f": {', '.join(counts)}" if counts else ""
     click.echo(f"{output}: {len(chosen)} workloads, {len(untuned)} of them untuned{told}")
-    shares = {w.key: parts.count(w) * work(w.outputs) for w in parts.workloads}
-    total = sum(shares.values()) or 1
-    for workload in sorted(untuned, key=lambda w: -shares[w.key]):
-        share = f"{shares[workload.key] / total:.1%} of the operations"
+    flops = [0] * len(chosen)
+    for step in executable.plan.steps:
+        if isinstance(step, KernelStep) and step.kernel < len(chosen):
+            flops[step.kernel] += step.flops
+    total = sum(flops) or 1
+    for number in sorted(untuned, key=lambda number: -flops[number]):
+        workload = chosen[number].workload
+        share = f"{flops[number] / total:.1%} of the operations"
         click.echo(f"  untuned {workload.key} {workload.name}: {share}")
     if executable.host_operators:
         click.echo("  on the host: " + ", ".join(executable.host_operators))
+
+
+def _write_library(model: str, output: str, how: Compilation) -> None:
+    """Write the C library of a model.
+
+    Raises:  UsageError for a tensor expression.
+    """
+    if kind_of(model) is ProgramKind.EXPRESSION:
+        refuse_given(("emit",), because=f"{model} is {ProgramKind.EXPRESSION}, and no model")
+    refuse_constants(model)
+    with opened(how.records) as store:
+        parts = prepare(model, how, store)
+        example, name = random_inputs(parts.graph, how.seed), short_name(model)
+        files = export_c(parts, how.target, how.threads, store, Path(output), name, example)
+    click.echo(f"{output}: {len(files)} files; to build them and run the example:")
+    click.echo(f"  make -C {shlex.quote(output)} && {shlex.quote(output)}/example")

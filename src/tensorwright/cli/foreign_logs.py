@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tensorwright.base import Target
-from tensorwright.cli.arguments.references import is_reference, read_program
+from tensorwright.cli.arguments.kinds import is_reference
+from tensorwright.cli.arguments.models import read_graph
+from tensorwright.cli.arguments.references import read_program
 from tensorwright.cli.summary import format_ms
 from tensorwright.graph import Graph, Workload
 from tensorwright.pipeline import prepare
@@ -29,7 +31,7 @@ def workloads_of(programs: Sequence[str], target: Target) -> tuple[Workload, ...
             workload = read_program(text)
             found.setdefault(workload.key, workload)
             continue
-        for workload in prepare(text, target).workloads:
+        for workload in prepare(read_graph(text), target).workloads:
             found.setdefault(workload.key, workload)
     return tuple(found.values())
 

@@ -15,22 +15,24 @@ from tensorwright.base import (
 )
 from tensorwright.build import backend_of, emit_source, loop_program
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
-from tensorwright.cli.arguments.options import model_argument
+from tensorwright.cli.arguments.kinds import ProgramKind, is_reference, kind_of
+from tensorwright.cli.arguments.options import refuse_given
+from tensorwright.cli.arguments.programs import prepare, read_expression
 from tensorwright.graph import Workload
 from tensorwright.pipeline import choose, opened
-from tensorwright.runtime import is_executable, load, usable_threads
+from tensorwright.runtime import read_container, usable_threads
 
 STAGES = (*DUMP_STAGES[:4], "workloads", *DUMP_STAGES[4:])
 _CODE = {"schedule", "loop", "source", "asm"}
+_OF_WORKLOADS = {"workloads", *_CODE}
 _OLD_NAMES = {"loops": "loop", "llvm": "source"}
 _DEFAULT = "graph,layouts,workloads"
 
 
 @click.command()
-@model_argument
+@click.argument("program", metavar="MODEL|MODULE:EXPR|EXECUTABLE")
 @click.option(
     "--what",
-    default=_DEFAULT,
     metavar="STAGES",
     help=f"Some of {', '.join(STAGES)}, with commas between; {_DEFAULT} if not given.",
 )
@@ -38,13 +40,13 @@ _DEFAULT = "graph,layouts,workloads"
 @click.option("--passes", is_flag=True, help="Show what each pass makes, not only the last one.")
 @compile_options
 def command(
-    model: str,
-    what: str,
+    program: str,
+    what: str | None,
     wanted: str | None,
     passes: bool,
     how: Compilation,
 ) -> None:
-    """Show what becomes of a model; of an executable, its steps.
+    """Show what becomes of a model or a tensor expression; of an executable, its steps.
 
     These are the texts that TENSORWRIGHT_DUMP writes. The graph is shown simplified, layouts lists
     the conversions that remain; schedule, loop, source and asm are those of each workload, with the
@@ -52,23 +54,75 @@ def command(
 
     Example: tensorwright inspect light:squeezenet --what loop --workload softmax
     """
-    stages = read_stages(what)
-    if is_executable(model):
-        click.echo(str(load(model, how.threads)))
+    if kind_of(program) is ProgramKind.EXECUTABLE:
+        _show_plan(program)
         return
-    with collect_dumps(stages) as dumps:
-        parts = how.prepare(model)
-    workloads = select(parts.workloads, wanted)
+    is_expression = is_reference(program)
+    stages = read_stages(_DEFAULT if what is None else what)
+    if is_expression:
+        stages = _stages_of_expression(program, stages, is_given=what is not None)
+        parts, workloads = None, select((read_expression(program),), wanted)
+    else:
+        if wanted is not None and not _OF_WORKLOADS.intersection(stages):
+            shown = ", ".join(sorted(_OF_WORKLOADS))
+            refuse_given(("wanted",), because=f"--what names none of {shown}")
+        with collect_dumps(stages) as dumps:
+            parts = prepare(program, how)
+        workloads = select(parts.workloads, wanted)
+        _show(dumps, passes)
+    if "workloads" in stages:
+        texts = map(str, workloads) if parts is None else [parts.describe_workloads(workloads)]
+        click.echo("\n".join(texts))
+    if _CODE.intersection(stages):
+        _show_code(workloads, stages, passes, how, is_cold=not is_expression)
+
+
+def _show_plan(path: str) -> None:
+    """The steps of an executable, which may be for another processor."""
+    refuse_given(
+        ("what", "wanted", "passes", "target", "threads", "records", "input_shapes", "seed"),
+        because=f"{path} is {ProgramKind.EXECUTABLE}: its steps are shown, as they are",
+    )
+    click.echo(str(read_container(path, check_constants=False).plan))
+
+
+def _stages_of_expression(text: str, stages: Sequence[str], is_given: bool) -> tuple[str, ...]:
+    """Those of the stages that a tensor expression goes through.
+
+    Raises:  UsageError where others were asked for.
+    """
+    possible = tuple(name for name in stages if name in _OF_WORKLOADS)
+    others = ", ".join(name for name in stages if name not in _OF_WORKLOADS)
+    if is_given and others:
+        raise UsageError(
+            stage="cli",
+            where=f"--what {others}",
+            reason=f"{text} is {ProgramKind.EXPRESSION}, and has no graph",
+            remedy="some of " + ", ".join(name for name in STAGES if name in _OF_WORKLOADS),
+        )
+    return possible
+
+
+def _show(dumps: Sequence[Dump], passes: bool) -> None:
     for each in dumps if passes else last_of_each(dumps):
         if passes:
             click.echo(f"--- {each.stage}: {each.name}".rstrip(": "))
         click.echo(each.text)
-    if "workloads" in stages:
-        click.echo(parts.describe_workloads(workloads))
+
+
+def _show_code(
+    workloads: Sequence[Workload],
+    stages: Sequence[str],
+    passes: bool,
+    how: Compilation,
+    *,
+    is_cold: bool,
+) -> None:
+    """What becomes of each workload with its schedule; `is_cold` as of `choose`."""
     count = usable_threads(how.threads)
     with opened(how.records) as store:
-        for workload in workloads if _CODE.intersection(stages) else ():
-            chosen = choose(workload, how.target, count, store, is_cold=True)
+        for workload in workloads:
+            chosen = choose(workload, how.target, count, store, is_cold=is_cold)
             with collect_dumps(stages) as dumps:
                 program = loop_program(workload, chosen.trace)
                 if "source" in stages or "asm" in stages:

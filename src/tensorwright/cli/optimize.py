@@ -1,33 +1,56 @@
-"""`tensorwright optimize`: tune a model on this machine and save the executable."""
+"""`tensorwright optimize`: tune a program on this machine and save the executable."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from tensorwright.base import OutputError
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
-from tensorwright.cli.arguments.options import budget_options, model_argument, output_option
-from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.arguments.kinds import ProgramKind, is_reference
+from tensorwright.cli.arguments.options import (
+    budget_options,
+    constants_option,
+    output_option,
+    program_argument,
+    refuse_given,
+)
+from tensorwright.cli.arguments.output import check_output
+from tensorwright.cli.arguments.programs import (
+    read_constants,
+    read_expression,
+    read_network,
+    refuse_constants,
+)
 from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
 from tensorwright.cli.summary import ending, print_untuned, print_workloads
 from tensorwright.joint_search import search_jointly
-from tensorwright.pipeline import opened
+from tensorwright.pipeline import compile_program, opened
 from tensorwright.records import default_path
 from tensorwright.runtime import Executable
-from tensorwright.tuning.session import Budget, Search, TuneOptions, choose_callbacks
+from tensorwright.search import search_tasks, setting_of
+from tensorwright.tuning import Task
+from tensorwright.tuning.session import (
+    Budget,
+    Search,
+    TuneOptions,
+    TuneResult,
+    choose_callbacks,
+)
 from tensorwright.tuning.space import SpaceKind
 
 
 @click.command()
-@model_argument
+@program_argument
 @output_option
+@constants_option
 @compile_options
 @budget_options
 @searching_options
@@ -41,8 +64,9 @@ from tensorwright.tuning.space import SpaceKind
 @click.pass_context
 def command(
     ctx: click.Context,
-    model: str,
+    program: str,
     output: str,
+    constants: Path | None,
     how: Compilation,
     minutes: float | None,
     trials: int | None,
@@ -51,7 +75,7 @@ def command(
     rewrite: bool,
     quiet: bool,
 ) -> None:
-    """Tune a model on this machine, compile it with the best graph and schedules found, save it.
+    """Tune on this machine, compile with the best graph and schedules found, save.
 
     At most a tenth of the time goes into the search for a graph, which `rewrite` shows by itself;
     what is found is kept beside the records, where it was the faster in the end.
@@ -60,44 +84,89 @@ def command(
 
     Example: tensorwright optimize model.onnx -o model.tw --minutes 10
     """
-    check_writable(output)
-    source = how.read(model)
+    check_output(output, program, is_executable=True)
     again = resume_command(ctx.meta.get(ARGUMENTS, ()))
-    with opened(how.records, create=True) as store:
-        try:
-            wanted = Search(
-                Budget(minutes, trials),
-                how.seed,
-                choose_callbacks(quiet),
-                TuneOptions(strategy=strategy),
-                space=space,
-            )
-            found = search_jointly(
-                source,
-                how.target,
-                how.threads,
-                store,
-                wanted,
-                rewrite=rewrite,
-                on_interrupt=lambda: click.echo(
-                    f"stopped; writing {output} from the best so far ...", err=True
-                ),
-            )
-        except KeyboardInterrupt:
-            click.echo(f"{output} is not written; to go on:\n  {again}", err=True)
-            raise
+    wanted = Search(
+        Budget(minutes, trials),
+        how.seed,
+        choose_callbacks(quiet),
+        TuneOptions(strategy=strategy),
+        space=space,
+    )
+
+    def say_stopped() -> None:
+        click.echo(f"stopped; writing {output} from the best so far ...", err=True)
+
+    try:
+        if is_reference(program):
+            found = _optimize_expression(program, how, constants, wanted, say_stopped)
+        else:
+            found = _optimize_model(program, how, wanted, rewrite, say_stopped)
+    except KeyboardInterrupt:
+        click.echo(f"{output} is not written; to go on:\n  {again}", err=True)
+        raise
     result = found.result
-    _save(found.executable, output, model, how.records)
+    _save(found.executable, output, program, how.records)
     if not quiet:
         print_workloads(result.tasks)
     click.echo(f"{output}: {ending(result)}")
-    if found.graph is not source:
-        counts = f"{len(source.nodes)} operators became {len(found.graph.nodes)}"
-        click.echo(f"  rewritten: {counts}; --no-rewrite leaves them as they are")
+    if found.rewritten:
+        click.echo(f"  rewritten: {found.rewritten}; --no-rewrite leaves them as they are")
     print_untuned(result)
     if result.is_interrupted:
         click.echo(f"{result.resume_text}\n  {again}", err=True)
         ctx.exit(INTERRUPTED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Optimized:
+    """What is saved, what the tuning said; how the graph changed, "" where it did not."""
+
+    executable: Executable
+    result: TuneResult
+    rewritten: str = ""
+
+
+def _optimize_model(
+    model: str, how: Compilation, wanted: Search, rewrite: bool, on_interrupt: Callable[[], None]
+) -> _Optimized:
+    """Search for a graph and for schedules, within one budget."""
+    refuse_constants(model)
+    source = read_network(model, how)
+    with opened(how.records, create=True) as store:
+        found = search_jointly(
+            source,
+            how.target,
+            how.threads,
+            store,
+            wanted,
+            rewrite=rewrite,
+            on_interrupt=on_interrupt,
+        )
+    if found.graph is source:
+        return _Optimized(found.executable, found.result)
+    counts = f"{len(source.nodes)} operators became {len(found.graph.nodes)}"
+    return _Optimized(found.executable, found.result, counts)
+
+
+def _optimize_expression(
+    text: str,
+    how: Compilation,
+    constants: Path | None,
+    wanted: Search,
+    on_interrupt: Callable[[], None],
+) -> _Optimized:
+    """Search for a schedule of a tensor expression; there is no graph to search for."""
+    refuse_given(("rewrite",), because=f"{text} is {ProgramKind.EXPRESSION}, and has no graph")
+    workload = read_expression(text)
+    values = read_constants(workload, text, constants)
+    with opened(how.records, create=True) as store:
+        tasks, setting = [Task(workload, network=text)], setting_of(how.target, how.threads)
+        result = search_tasks(tasks, setting, store, wanted, name=text)
+        if result.is_interrupted:
+            on_interrupt()
+        executable = compile_program(workload, how.target, how.threads, store, values)
+    return _Optimized(executable, result)
 
 
 def resume_command(arguments: Sequence[str]) -> str:
@@ -108,17 +177,17 @@ def resume_command(arguments: Sequence[str]) -> str:
     return shlex.join(["tensorwright", *arguments])
 
 
-def _save(executable: Executable, output: str, model: str, records: Path | None) -> None:
+def _save(executable: Executable, output: str, program: str, records: Path | None) -> None:
     """Save; if that fails, say that the measurements are kept, and how to go on from them."""
     try:
         executable.save(output)
     except OutputError as error:
         kept = records or default_path()
         option = f" --records {shlex.quote(str(records))}" if records else ""
-        again = f"tensorwright compile {shlex.quote(model)} -o FILE{option}"
+        again = f"tensorwright compile {shlex.quote(program)} -o FILE{option}"
         raise OutputError(
             stage=error.stage,
             where=error.where,
             reason=f"{error.reason} (no measurement is lost: all are in {kept})",
-            remedy=f"{error.remedy}, then `{again}`",
+            remedy=f"{error.remedy}, then\n  {again}",
         ) from error

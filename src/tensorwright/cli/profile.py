@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from tensorwright.base import write_atomically
-from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
+from tensorwright.cli.arguments.options import constants_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.peers import print_table
 from tensorwright.profiling import Profile, StepKind, StepProfile, chrome_trace, profile_values
 from tensorwright.profiling import profile as profile_executable
-from tensorwright.runtime import is_executable, load
 
 _COLUMNS = (
     *("step", "writes"),
@@ -28,7 +29,7 @@ _GROUPS = ("step", "workload")
 
 
 @click.command()
-@click.argument("program", metavar="MODEL|EXECUTABLE")
+@click.argument("program", metavar="EXECUTABLE|MODEL|MODULE:EXPR")
 @click.option(
     "--order",
     type=click.Choice(_ORDERS),
@@ -55,6 +56,7 @@ _GROUPS = ("step", "workload")
     metavar="FILE",
     help="Write a trace for chrome://tracing and ui.perfetto.dev.",
 )
+@constants_option
 @compile_options
 def command(
     program: str,
@@ -64,9 +66,11 @@ def command(
     repeats: int | None,
     json_path: str | None,
     trace_path: str | None,
+    constants: Path | None,
     how: Compilation,
 ) -> None:
-    """Time every step of a network as it runs among the others; a model is compiled first.
+    """Time every step of a network as it runs among the others; a model or a tensor expression is
+    compiled first.
 
     share is of the time of the whole network. GFLOP/s and GB/s count what a step must do at least.
     roofline is the least time that this machine allows, by its measured peak and bandwidths, over
@@ -78,7 +82,7 @@ def command(
     for path in (json_path, trace_path):
         if path is not None:
             check_writable(path)
-    executable = load(program, how.threads) if is_executable(program) else how.finish(program)
+    executable = open_program(program, how, constants, draws=True)
     report = profile_executable(executable, repeats=repeats, seed=how.seed)
     print_profile(report, order, group, top)
     if json_path is not None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from tensorwright.base import Target, UsageError, write_atomically
-from tensorwright.cli.arguments.models import Shapes, read_graph
+from tensorwright.cli.arguments.models import read_graph
 from tensorwright.cli.arguments.options import (
+    Shapes,
     machine_options,
     model_argument,
     seed_option,

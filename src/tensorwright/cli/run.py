@@ -1,26 +1,38 @@
-"""`tensorwright run`: call an executable or a model once, arrays from and to files."""
+"""`tensorwright run`: call an executable, a model or a tensor expression, arrays from files."""
 
 from __future__ import annotations
 
-import io
-import zipfile
-from collections.abc import Sequence
+import importlib
+import statistics
+import sys
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
-import numpy as np
 
-from tensorwright.base import InputError, UsageError, write_atomically
-from tensorwright.cli.arguments.compilation import Compilation, compile_options
-from tensorwright.cli.arguments.output import check_writable
+from tensorwright.base import UsageError
+from tensorwright.cli.arguments.arrays import (
+    check_arrays_path,
+    describe,
+    read_inputs,
+    write_arrays,
+)
+from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
+from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
+from tensorwright.cli.arguments.options import constants_option, refuse_given
+from tensorwright.cli.arguments.output import check_output
 from tensorwright.ops import Array
-from tensorwright.runtime import Executable, is_executable, load, random_array
+from tensorwright.runtime import Executable
 
-RANDOM = "random"
+_CHECKING = "tensorwright.cli.arguments.peer_check"  # by name: few runs are compared
+_MODELS = "tensorwright.cli.arguments.models"
+_LEAST_FOR_TENTHS = 10
+_PEERS = ("onnxruntime", "openvino", "pytorch")
 
 
 @click.command()
-@click.argument("program", metavar="EXECUTABLE|MODEL")
+@click.argument("program", metavar="EXECUTABLE|MODEL|MODULE:EXPR")
 @click.option(
     "--input",
     "given",
@@ -29,112 +41,116 @@ RANDOM = "random"
     help="An array for an input: NAME=FILE.npy, NAME=FILE.npz or NAME=random; FILE.npz for all "
     "that it holds; random for all inputs that are not given otherwise.",
 )
-@click.option("-o", "--output", metavar="OUT.npz", help="Where the outputs go, by name.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT.npy|OUT.npz",
+    help="Where the output goes (.npy), or all outputs by name (.npz).",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Run N times after the first, and say how long a run takes.",
+)
+@click.option(
+    "--check-against",
+    "peer",
+    type=click.Choice(_PEERS),
+    help="Run the model there, too, and compare; exits with 1 where the answers differ.",
+)
+@click.option(
+    "--model", metavar="MODEL", help="What the EXECUTABLE was compiled from, to check it against."
+)
+@constants_option
 @compile_options
 def command(
     program: str,
     given: tuple[str, ...],
     output: str | None,
+    repeat: int | None,
+    peer: str | None,
+    model: str | None,
+    constants: Path | None,
     how: Compilation,
 ) -> None:
-    """Run an executable once; a model is compiled first.
+    """Run an executable; a model or a tensor expression is compiled first.
 
     Example: tensorwright run model.tw --input x=x.npy -o out.npz
     """
     if output is not None:
-        check_writable(output)
-    executable = load(program, how.threads) if is_executable(program) else how.finish(program)
-    results = executable.run(read_inputs(given, executable, how.seed))
+        check_output(output, program)
+    source = _model_to_check(program, model) if peer is not None else None
+    if peer is None:
+        refuse_given(("model",), because="it names what --check-against runs")
+    executable = open_program(program, how, constants, draws=False)
+    if output is not None:
+        check_arrays_path(output, [spec.name for spec in executable.outputs])
+    inputs = read_inputs(given, executable.inputs, how.seed)
+    results = executable.run(inputs)
     for name, array in results.items():
         click.echo(f"{name}: {describe(array)}")
     if output is not None:
         write_arrays(output, results)
+    if repeat is not None:
+        click.echo(describe_times(executable, time_runs(executable, inputs, repeat)))
+    if peer is not None and not importlib.import_module(_CHECKING).agrees(
+        peer, source, how, executable.threads, inputs, results
+    ):
+        sys.exit(1)
 
 
-def read_inputs(given: Sequence[str], executable: Executable, seed: int) -> dict[str, Array]:
-    """The arrays that the options name; what is missing is for the executable to refuse.
+def _model_to_check(program: str, model: str | None) -> str:
+    """What another runtime runs in comparison; all that is wrong with it shows before the work.
 
-    Raises:  InputError for a file that holds no array.
+    Raises:  UsageError where there is no model to run.
     """
-    arrays: dict[str, Array] = {}
-    drawn: set[str] = set()
-    for text in given:
-        name, equals, source = text.partition("=")
-        if text == RANDOM:
-            drawn |= {spec.name for spec in executable.inputs}
-        elif equals and source == RANDOM:
-            drawn.add(name)
-        elif equals:
-            arrays[name] = _one(read_arrays(source), name, source)
-        elif text.endswith(".npz"):
-            arrays |= read_arrays(text)
-        else:
+    kind = kind_of(program)
+    if kind is ProgramKind.EXECUTABLE:
+        if model is None:
             raise UsageError(
                 stage="cli",
-                where=f"--input {text}",
-                reason="it names no input",
-                remedy="NAME=FILE.npy, FILE.npz or random",
+                where="option --check-against",
+                reason=f"{program} is {kind}: another runtime cannot run it",
+                remedy="name the model that it was compiled from: --model MODEL",
             )
-    generator = np.random.default_rng(seed)
-    for spec in executable.inputs:
-        if spec.name in drawn and spec.name not in arrays:
-            arrays[spec.name] = random_array(spec, generator)
-    return arrays
+    elif model is not None:
+        refuse_given(("model",), because=f"{program} is {kind}, and no executable")
+    elif kind is ProgramKind.EXPRESSION:
+        refuse_given(("peer",), because=f"{program} is {kind}: another runtime cannot run it")
+    source = model or program
+    importlib.import_module(_MODELS).check_model(source)
+    return source
 
 
-def read_arrays(path: str) -> dict[str, Array]:
-    """The arrays of a file: by name from .npz, as "" from .npy.
-
-    Raises:  InputError.
-    """
-    where = f"file {path}"
-    try:
-        with Path(path).open("rb") as file:
-            found = np.load(file, allow_pickle=False)
-            if isinstance(found, np.ndarray):
-                return {"": found}
-            return {name: found[name] for name in found.files}
-    except FileNotFoundError:
-        raise _refusal(where, "there is no such file", "check the path") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = f"it holds no arrays of numbers ({error})"
-        raise _refusal(where, reason, "write it with numpy.save or numpy.savez") from None
+def time_runs(
+    executable: Executable, inputs: Mapping[str, Array], repeat: int
+) -> tuple[float, ...]:
+    """Seconds of so many calls, each with what a caller waits for: inputs checked, outputs made."""
+    times_s = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        executable.run(inputs)
+        times_s.append(time.perf_counter() - start)
+    return tuple(times_s)
 
 
-def write_arrays(path: str, arrays: dict[str, Array]) -> None:
-    """Write arrays by name, the whole file or nothing.
-
-    Raises:  OutputError.
-    """
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for name, array in arrays.items():
-            member = io.BytesIO()
-            np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
-            archive.writestr(f"{name}.npy", member.getvalue())
-    write_atomically(path, content.getvalue())
-
-
-def describe(array: Array) -> str:
-    """Type, and what the numbers are about."""
-    extents = ", ".join(map(str, array.shape))
-    text = f"{array.dtype}({extents})"
-    if array.size == 0:
-        return text
-    if array.dtype.kind == "b":
-        return f"{text} {np.count_nonzero(array)} true"
-    numbers = array.astype(np.float64)
-    return f"{text} least {numbers.min():.6g}, mean {numbers.mean():.6g}, most {numbers.max():.6g}"
+def describe_times(executable: Executable, times_s: Sequence[float]) -> str:
+    """The median and the spread, with what they are of."""
+    ordered = sorted(times_s)
+    threads = f"{executable.threads} thread{'s' * (executable.threads != 1)}"
+    median = _ms(statistics.median(ordered))
+    if len(ordered) == 1:
+        return f"time of a run: {median} ms, one sample, {threads}"
+    low, high, spread = ordered[0], ordered[-1], "fastest to slowest"
+    if len(ordered) >= _LEAST_FOR_TENTHS:
+        tenths = statistics.quantiles(ordered, n=10)
+        low, high, spread = tenths[0], tenths[-1], "10th to 90th percentile"
+    return (
+        f"time of a run: {median} ms, median of {len(ordered)}; "
+        f"{_ms(low)} to {_ms(high)} ms ({spread}), {threads}"
+    )
 
 
-def _one(arrays: dict[str, Array], name: str, source: str) -> Array:
-    if name in arrays:
-        return arrays[name]
-    if len(arrays) == 1:
-        return next(iter(arrays.values()))
-    reason = f"it holds no array {name}, but " + (", ".join(arrays) or "nothing")
-    raise _refusal(f"file {source}", reason, "name one of them, or give the file without a name")
-
-
-def _refusal(where: str, reason: str, remedy: str) -> InputError:
-    return InputError(stage="cli", where=where, reason=reason, remedy=remedy)
+def _ms(time_s: float) -> str:
+    return f"{time_s * 1e3:.4g}"

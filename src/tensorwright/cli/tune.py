@@ -10,10 +10,12 @@ import click
 
 from tensorwright.base import Target, UsageError, did_you_mean
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.kinds import is_reference
 from tensorwright.cli.arguments.learning import learning_options
 from tensorwright.cli.arguments.models import short_name
-from tensorwright.cli.arguments.options import budget_options
-from tensorwright.cli.arguments.references import is_reference, read_function, read_program
+from tensorwright.cli.arguments.options import budget_options, refuse_given
+from tensorwright.cli.arguments.programs import prepare
+from tensorwright.cli.arguments.references import read_function, read_program
 from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
 from tensorwright.cli.optimize import resume_command
@@ -145,11 +147,13 @@ def read_tasks(
     """
     tasks: list[Task] = []
     networks: list[Partition] = []
+    if all(map(is_reference, programs)):
+        refuse_given(("input_shapes",), because="tensor expressions have known shapes")
     for text in programs:
         if is_reference(text):
             tasks.append(Task(read_program(text), network=text))
             continue
-        parts = how.prepare(text)
+        parts = prepare(text, how)
         networks.append(parts)
         tasks += tasks_of(parts, short_name(text))
     return tuple(tasks), tuple(networks)

@@ -26,7 +26,15 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.base import InternalError, ModelError, atomic_writer
+from tensorwright.base import (
+    EXECUTABLE,
+    EXECUTABLE_MAGIC,
+    InternalError,
+    ModelError,
+    atomic_writer,
+    kind_of_bytes,
+    kind_of_file,
+)
 from tensorwright.ops import Array
 from tensorwright.runtime.buffers import ALIGNMENT, byte_view
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
@@ -34,12 +42,12 @@ from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
 from tensorwright.runtime.plan.plan_verify import verify_plan
 from tensorwright.version import __version__
 
-MAGIC = b"TWEXEC\r\n"
+MAGIC = EXECUTABLE_MAGIC
 FORMAT_VERSION = 3
 _READABLE_VERSIONS = range(1, FORMAT_VERSION + 1)
 _PREFIX = struct.Struct("<8sIQ32s")
 _PAGE = 4096
-_REMEDY = "make it again: tensorwright compile MODEL -o FILE"
+_REMEDY = "make it of the model:\n  tensorwright compile MODEL -o FILE"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,11 +99,7 @@ def write_container(path: str | os.PathLike[str], contents: Contents) -> None:
 
 def is_executable(path: str | os.PathLike[str]) -> bool:
     """Whether a file is one that `write_container` wrote, by its first bytes."""
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
+    return kind_of_file(path) is EXECUTABLE
 
 
 def read_container(path: str | os.PathLike[str], check_constants: bool = True) -> Contents:
@@ -174,9 +178,13 @@ def _map(path: Path) -> Array:
 def _read_header(path: str | os.PathLike[str], memory: Array) -> tuple[dict[str, Any], int]:
     """The header, checked, and where the sections start."""
     prefix = memory[: _PREFIX.size].tobytes()
-    if not prefix or prefix[: len(MAGIC)] != MAGIC[: len(prefix)]:
-        reason = "it is no executable of tensorwright" if prefix else "it is empty"
-        raise _refusal(path, reason, _REMEDY)
+    if not prefix:
+        raise _refusal(path, "it is empty", _REMEDY)
+    if prefix[: len(MAGIC)] != MAGIC[: len(prefix)]:
+        kind = kind_of_bytes(prefix)
+        told = f", but {kind.name}" if kind else ""
+        remedy = f"if it is a model, compile it:\n  tensorwright compile {path} -o FILE.tw"
+        raise _refusal(path, f"it is no executable of tensorwright{told}", remedy)
     if len(prefix) < _PREFIX.size:
         raise _damaged(path, f"it is cut short: {len(memory)} bytes")
     _, version, size, digest = _PREFIX.unpack(prefix)

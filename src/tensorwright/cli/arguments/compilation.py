@@ -1,28 +1,31 @@
-"""The options that all commands share which compile models."""
+"""The options that all commands share which compile models.
+
+What a program becomes with them is in `programs.py`, which imports the compiler: it is loaded by
+name, so that an executable runs without it.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import importlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tensorwright.base import Target
-from tensorwright.cli.arguments.models import Shapes, read_graph
+from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.options import (
     Command,
+    Shapes,
     machine_options,
     records_option,
+    refuse_given,
     seed_option,
     shapes_option,
 )
-from tensorwright.graph import Graph, Partition
-from tensorwright.pipeline import Scheduled, cut, finish, import_graph, kept_graph, opened
-from tensorwright.records import RecordStore
-from tensorwright.runtime import Executable
+from tensorwright.runtime import Executable, load
 
-OnKernel = Callable[[Scheduled, int, int], None]
+_COMPILING = "tensorwright.cli.arguments.programs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +37,6 @@ class Compilation:
     records: Path | None
     shapes: Shapes | None
     seed: int
-
-    def read(self, model: str) -> Graph:
-        """Import a MODEL argument and simplify it."""
-        return import_graph(read_graph(model, self.shapes, self.seed))
-
-    def prepare(self, model: str, store: RecordStore | None = None) -> Partition:
-        """Import a MODEL argument, simplify it and cut it into workloads.
-
-        store   where a faster graph may have been kept for it
-        """
-        graph = self.read(model)
-        if store is not None:
-            graph = kept_graph(store, graph, self.target, self.threads) or graph
-        return cut(graph, self.target, self.threads)
-
-    def finish(self, model: str, on_kernel: OnKernel | None = None) -> Executable:
-        """Compile a MODEL argument with the schedules on record."""
-        with opened(self.records) as store:
-            parts = self.prepare(model, store)
-            return finish(parts, self.target, self.threads, store, on_kernel)
 
 
 def compile_options(function: Command) -> Command:
@@ -76,3 +59,22 @@ def compile_options(function: Command) -> Command:
     for option in (seed_option, shapes_option, records_option, machine_options):
         command = option(command)
     return command
+
+
+def open_program(text: str, how: Compilation, constants: Path | None, *, draws: bool) -> Executable:
+    """Load an executable; compile a model or a tensor expression with the schedules on record.
+
+    constants   the file with those of an expression
+    draws       whether those that it lacks are random
+    Raises:     UsageError for options that say nothing about a program of its kind.
+    """
+    if kind_of(text) is ProgramKind.EXECUTABLE:
+        refuse_given(
+            ("target", "records", "input_shapes", "constants"),
+            because=f"{text} is {ProgramKind.EXECUTABLE}, compiled already",
+        )
+        return load(text, how.threads)
+    compiled: Executable = importlib.import_module(_COMPILING).compile_any(
+        text, how, constants, draws=draws
+    )
+    return compiled

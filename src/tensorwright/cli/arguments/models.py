@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import onnx
 from onnx import ModelProto
 
+from tensorwright.base import UsageError
+from tensorwright.cli.arguments.kinds import SUITE_KINDS, refuse_other_than_model, split
+from tensorwright.cli.arguments.options import Shapes
 from tensorwright.graph import Graph, load_onnx, to_onnx
 from tensorwright.zoo import LIGHT_MODELS, TASO, WILD, ZOO, build, load_light, load_wild
 
-Shapes = Mapping[str, Sequence[int] | int]
-
-_NAMES = {"light": LIGHT_MODELS, "zoo": (*ZOO, *TASO), "wild": WILD}
-KINDS = tuple(_NAMES)
+_NAMES = dict(zip(SUITE_KINDS, (LIGHT_MODELS, (*ZOO, *TASO), WILD), strict=True))
 PAPER = "paper"
 _OF_PAPER = ("resnet50", "mobilenet_v2", "resnet3d_18", "dcgan", "bert_base")
 REWRITING = "rewriting"
@@ -23,7 +22,7 @@ _OF_REWRITING = (
     *("bert_base", "resnet50", "resnext50", "inception_v3", "squeezenet", "vgg19", "mobilenet_v2"),
 )
 _OF_ZOO = {"zoo": ZOO, PAPER: _OF_PAPER, "taso": TASO, REWRITING: _OF_REWRITING}
-SUITES = tuple(dict.fromkeys((*KINDS, *_OF_ZOO)))
+SUITES = tuple(dict.fromkeys((*SUITE_KINDS, *_OF_ZOO)))
 
 
 def suite(name: str) -> tuple[str, ...]:
@@ -39,10 +38,13 @@ def suite(name: str) -> tuple[str, ...]:
 def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph:
     """The graph of a MODEL argument.
 
-    Raises:  ModelError, UnsupportedError, InputError as importing; UsageError for an unknown NAME.
+    Raises:  ModelError, UnsupportedError, InputError as importing; UsageError for an unknown NAME,
+             and for what is no model.
     """
+    refuse_other_than_model(model)
     kind, name = split(model)
     if kind == "zoo":
+        _refuse_shapes(model, shapes)
         return build(name, seed)
     if kind == "light":
         return load_onnx(load_light(name, seed), shapes)
@@ -52,7 +54,8 @@ def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph
 
 
 def check_model(model: str) -> None:
-    """Refuse now a MODEL argument that names nothing, with the error of `read_graph`."""
+    """Refuse now a MODEL argument that names no model, with the error of `read_graph`."""
+    refuse_other_than_model(model)
     kind, name = split(model)
     if not (name in _NAMES[kind] if kind else Path(name).exists()):
         read_graph(model)
@@ -70,12 +73,15 @@ def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> Model
     return to_onnx(read_graph(model, shapes, seed))
 
 
-def split(model: str) -> tuple[str, str]:
-    """Suite and name of a MODEL argument; the suite is "" for a file."""
-    kind, _, name = model.partition(":")
-    if kind in KINDS and not Path(model).exists():
-        return kind, name
-    return "", model
+def save_proto(proto: ModelProto, path: Path) -> None:
+    """Write a model; one above 2 GiB with its weights beside it."""
+    onnx.save(proto, path, save_as_external_data=proto.ByteSize() > 1 << 30)
+
+
+def short_name(model: str) -> str:
+    """The name for people: without folder, suffix and kind."""
+    kind, name = split(model)
+    return name if kind else Path(model).stem
 
 
 def row_name(model: str) -> str:
@@ -84,7 +90,11 @@ def row_name(model: str) -> str:
     return f"{kind}:{name}" if kind else Path(name).stem
 
 
-def short_name(model: str) -> str:
-    """The name for people: without folder, suffix and kind."""
-    kind, name = split(model)
-    return name if kind else Path(model).stem
+def _refuse_shapes(model: str, shapes: Shapes | None) -> None:
+    if shapes:
+        raise UsageError(
+            stage="cli",
+            where="option --input-shapes",
+            reason=f"{model} leaves no shape open",
+            remedy="leave the option out",
+        )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from tensorwright.base import Target, knobs
+from tensorwright.base import Target, UsageError, knobs
 
 Command = Callable[..., Any]
+Shapes = Mapping[str, Sequence[int] | int]
 
 THREADS = click.IntRange(min=1, max=1024)
 _LARGEST_EXTENT = (1 << 31) - 1
@@ -67,9 +69,36 @@ class Minutes(click.FloatRange):
         return number
 
 
+def refuse_given(names: Iterable[str], because: str) -> None:
+    """Refuse options of the running command that say nothing about what it was given.
+
+    names     of parameters, as the function of the command has them
+    because   why they say nothing: "m.tw is an executable, which is compiled already"
+    Raises:   UsageError where one of them stands on the command line; not for usual values.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        if parameter.name not in names:
+            continue
+        if context.get_parameter_source(parameter.name) is not ParameterSource.COMMANDLINE:
+            continue
+        option = max((*parameter.opts, *parameter.secondary_opts), key=len)
+        raise UsageError(
+            stage="cli",
+            where=f"option {option}",
+            reason=f"it says nothing here: {because}",
+            remedy="leave it out",
+        )
+
+
 def model_argument(function: Command) -> Command:
     """MODEL: a path, light:NAME, zoo:NAME or wild:NAME."""
     return click.argument("model", metavar="MODEL")(function)
+
+
+def program_argument(function: Command) -> Command:
+    """PROGRAM: a MODEL, or a tensor expression of the user's."""
+    return click.argument("program", metavar="MODEL|MODULE:EXPR")(function)
 
 
 def output_option(function: Command) -> Command:
@@ -106,6 +135,16 @@ def shapes_option(function: Command) -> Command:
         callback=read_shapes,
         metavar='"x:[1,3,224,224]"',
         help="Shapes of inputs, or extents of dimensions, that the model leaves open.",
+    )(function)
+
+
+def constants_option(function: Command) -> Command:
+    """--constants, as a Path."""
+    return click.option(
+        "--constants",
+        type=click.Path(path_type=Path),
+        metavar="FILE.npz",
+        help="Values of the constants of a tensor expression, by name.",
     )(function)
 
 

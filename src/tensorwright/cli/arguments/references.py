@@ -11,19 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from tensorwright.base import TensorwrightError, UsageError, did_you_mean
-from tensorwright.cli.arguments.models import split
 from tensorwright.expr import Compute
 from tensorwright.graph import Workload, program
-
-
-def is_reference(text: str) -> bool:
-    """Whether an argument is MODULE:NAME, and not a file or a network of a suite."""
-    kind, name = split(text)
-    module, colon, attribute = name.rpartition(":")
-    is_drive = len(module) == 1  # C:\\model.onnx
-    return (
-        not kind and bool(colon and module and attribute) and not (is_drive or Path(text).exists())
-    )
 
 
 def read_program(reference: str) -> Workload:

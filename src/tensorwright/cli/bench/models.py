@@ -11,9 +11,11 @@ from pathlib import Path
 import click
 
 from tensorwright.base import Target
-from tensorwright.cli.arguments.models import PAPER, SUITES, Shapes, check_model, row_name, suite
+from tensorwright.cli.arguments.check_model import TOLERANCE, TOLERANCE_STEPS
+from tensorwright.cli.arguments.models import PAPER, SUITES, check_model, row_name, suite
 from tensorwright.cli.arguments.options import (
     Minutes,
+    Shapes,
     machine_options,
     records_option,
     seed_option,
@@ -25,11 +27,10 @@ from tensorwright.cli.arguments.peers import peers_option
 from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright.cli.bench.network_runs import Plan, bench_model
 from tensorwright.cli.bench.same_run import check_same_run, of_builds, same_build_option
-from tensorwright.peers import BenchRow, print_rows, read_rows, write_rows
+from tensorwright.peers import BenchRow, describe_error, print_rows, read_rows, write_rows
 from tensorwright.pipeline import opened
 from tensorwright.records import MemoryStore
 
-TOLERANCE = 1e-4
 DEFAULT_PEERS = ("onnxruntime",)
 PAPER_PEERS = ("onnxruntime", "openvino", "inductor")
 _SAME_RUN = ("target", "threads", "fingerprint", "peers", "rounds", "seed", "tuned", "minutes")
@@ -150,12 +151,13 @@ def _measure_peak_again(rows: list[BenchRow], plan: Plan) -> tuple[list[BenchRow
 
 def passes(row: BenchRow) -> bool:
     """Whether the model ran, with the right answers."""
-    return not row.failure and row.max_rel_error is not None and row.max_rel_error <= TOLERANCE
+    is_near = row.max_rel_error is not None and row.max_rel_error <= TOLERANCE
+    return not row.failure and is_near and (row.max_steps or 0.0) <= TOLERANCE_STEPS
 
 
 def _note(row: BenchRow, left: int, each_s: float) -> None:
     """Say at once how a model did, and how long the rest takes if it is like those before it."""
-    error = "-" if row.max_rel_error is None else f"{row.max_rel_error:.1e}"
+    error = describe_error(row.max_rel_error, row.max_steps)
     ratio = ""
     if row.ratio is not None:
         ratio = f", {row.ours_ms:.2f} ms, ratio {row.ratio:.2f} to {row.peer}"

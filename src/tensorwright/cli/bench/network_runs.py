@@ -7,13 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
-import onnx
 
 from tensorwright.base import Target, TensorwrightError
-from tensorwright.cli.arguments.check_model import show_logits
-from tensorwright.cli.arguments.models import Shapes, read_graph, read_proto, row_name, short_name
+from tensorwright.cli.arguments.check_model import quantised_steps, show_logits
+from tensorwright.cli.arguments.models import (
+    read_graph,
+    read_proto,
+    row_name,
+    save_proto,
+    short_name,
+)
+from tensorwright.cli.arguments.options import Shapes
 from tensorwright.graph import Graph, Partition, load_onnx
-from tensorwright.peers import Arrays, BenchRow, Compiled, compare_model, make_row
+from tensorwright.peers import Arrays, BenchRow, Compiled, Steps, compare_model, make_row
 from tensorwright.pipeline import Scheduled, finish, prepare
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import Executable, KernelStep
@@ -61,7 +67,7 @@ def _compare(model: str, plan: Plan, store: RecordStore, folder: Path) -> BenchR
     shown = show_logits(proto)
     theirs = folder / "model.onnx"
     save_proto(proto, theirs)
-    row = _run(model, graph, theirs, inputs, plan, store)
+    row = _run(model, graph, theirs, inputs, plan, store, quantised_steps(proto))
     if shown is None or row.max_rel_error is None:
         return row
     del graph, proto
@@ -69,14 +75,20 @@ def _compare(model: str, plan: Plan, store: RecordStore, folder: Path) -> BenchR
     graph = load_onnx(shown.model, plan.shapes)
     first = next((each.peer for each in row.peers if not each.failure), plan.peers[0])
     check = replace(plan, rounds=0, peers=(first,), minutes=None)
-    checked = _run(model, graph, theirs, inputs, check, store)
+    checked = _run(model, graph, theirs, inputs, check, store, quantised_steps(shown.model))
     if checked.max_rel_error is None:
         return replace(row, failure=row.failure or checked.failure)
-    return row.with_error(checked.max_rel_error, checked.failure)
+    return row.with_error(checked.error, checked.failure)
 
 
 def _run(
-    model: str, graph: Graph, theirs: Path, inputs: Arrays, plan: Plan, store: RecordStore
+    model: str,
+    graph: Graph,
+    theirs: Path,
+    inputs: Arrays,
+    plan: Plan,
+    store: RecordStore,
+    steps: Steps,
 ) -> BenchRow:
     name = short_name(model)
     parts = prepare(graph, plan.target, threads=plan.threads)
@@ -111,6 +123,7 @@ def _run(
         rounds=plan.rounds,
         limit_s=_LIMIT_S * (1 + len(plan.peers) + bool(tuned)),
         compiled=compiled,
+        steps=steps,
     )
 
 
@@ -132,8 +145,3 @@ def _tune(name: str, parts: Partition, plan: Plan, store: RecordStore) -> None:
     if result.is_interrupted:
         click.echo(result.resume_text, err=True)
         raise KeyboardInterrupt
-
-
-def save_proto(proto: onnx.ModelProto, path: Path) -> None:
-    """Write a model; one above 2 GiB with its weights beside it."""
-    onnx.save(proto, path, save_as_external_data=proto.ByteSize() > 1 << 30)

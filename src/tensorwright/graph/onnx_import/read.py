@@ -11,8 +11,8 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import GraphProto, ModelProto
 
-from tensorwright.base import UnsupportedError
-from tensorwright.graph.onnx_import.refusals import model_error
+from tensorwright.base import HEAD_BYTES, UnsupportedError, kind_of_bytes
+from tensorwright.graph.onnx_import.refusals import model_error, wrong_type
 
 OLDEST_OPSET = 7
 NEWEST_OPSET = onnx.defs.onnx_opset_version()
@@ -52,6 +52,9 @@ def _read_bytes(path: Path) -> bytes:
 def _decode(data: bytes, where: str) -> ModelProto:
     if not data:
         raise model_error(where, "it is empty", "export or download the model again")
+    kind = kind_of_bytes(data[:HEAD_BYTES])
+    if kind is not None:
+        raise model_error(where, f"it is not an ONNX model, but {kind.name}", kind.remedy)
     model = ModelProto()
     try:
         model.ParseFromString(data)
@@ -133,12 +136,14 @@ def opset_of(model: ModelProto, where: str) -> int:
 def read_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Source:
     """Read and check a model; external data stays where it is.
 
-    Raises:  ModelError for what is no ONNX model.
+    Raises:  ModelError for what is no ONNX model; UsageError for an object of another type.
     """
     if isinstance(source, ModelProto):
         loaded = Source(source, None, f"model {source.graph.name or 'without a name'}")
     elif isinstance(source, bytes):
         loaded = Source(_decode(source, "model bytes"), None, "model bytes")
+    elif not isinstance(source, str | os.PathLike):
+        raise wrong_type(source)
     else:
         path = Path(source)
         loaded = Source(_decode(_read_bytes(path), f"file {path}"), path.parent, f"file {path}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tensorwright.base import ModelError
+from tensorwright.base import ModelError, UsageError
+from tensorwright.expr import Compute
 
 _SEQUENCE = "sequences are not tensors of a static shape"
 _OPTIONAL = "optional values are not tensors of a static shape"
@@ -36,7 +37,32 @@ REFUSED: dict[str, str] = {
     "ImageDecoder": "it reads compressed pictures",
 }
 
+_EXPORT = """export the module as ONNX, and give the file:
+  torch.onnx.export(module, (example,), "model.onnx", dynamo=True)
+  tensorwright.compile("model.onnx")"""
+_OTHER_TYPES = {
+    "torch.nn.modules.module.Module": _EXPORT,
+    "torch.export.exported_program.ExportedProgram": _EXPORT,
+    "torch.onnx._internal.exporter._onnx_program.ONNXProgram": "give program.model_proto",
+    "onnx.onnx_ml_pb2.GraphProto": "make a model of the graph: onnx.helper.make_model(graph)",
+}
+"""Class of what is given -> what to do with it."""
+
 
 def model_error(where: str, reason: str, remedy: str = "") -> ModelError:
     """What import raises for what is no valid model."""
     return ModelError(stage="import", where=where, reason=reason, remedy=remedy)
+
+
+def wrong_type(source: object) -> UsageError:
+    """What import raises for an object that is no model at all."""
+    names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(source).__mro__]
+    remedy = next((_OTHER_TYPES[name] for name in names if name in _OTHER_TYPES), "")
+    if isinstance(source, Compute):
+        remedy = "tensorwright.tune tunes a tensor expression, tensorwright.compile compiles it"
+    return UsageError(
+        stage="import",
+        where=f"argument of type {names[0]}",
+        reason="it is no model",
+        remedy=remedy or "give an ONNX file, its bytes or its ModelProto, or a Graph",
+    )

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tensorwright.base import InputError
-from tensorwright.peers.comparison.accuracy import is_wrong
+from tensorwright.peers.comparison.accuracy import Apart, worst_of
 from tensorwright.peers.comparison.builds import this_build
 from tensorwright.peers.comparison.tables import write_objects
 
@@ -59,6 +59,7 @@ class BenchRow:
                     nothing is on record
     held_ms         of the fastest peer that is held to the target; None where none is, or need be
     build           digest of the sources that measured it; "" where that is not known
+    max_steps       largest difference of a quantised output, in its steps; None where there is none
     """
 
     model: str
@@ -77,17 +78,24 @@ class BenchRow:
     untuned_ratio: float | None = None
     untuned_share: float | None = None
     held_ms: float | None = None
+    max_steps: float | None = None
     build: str = ""
+
+    @property
+    def error(self) -> Apart:
+        """How far our answer is from the reference."""
+        return Apart(self.max_rel_error, self.max_steps)
 
     @property
     def is_wrong(self) -> bool:
         """Whether our answer is."""
-        return is_wrong(self.max_rel_error)
+        return self.error.is_wrong
 
-    def with_error(self, error: float, failure: str) -> BenchRow:
+    def with_error(self, error: Apart, failure: str) -> BenchRow:
         """The same with the error of a further output, and what is said of it if it is wrong."""
-        worst = error if self.max_rel_error is None else max(error, self.max_rel_error)
-        row = replace(self, max_rel_error=worst, failure=self.failure or failure)
+        worst = worst_of([self.error, error])
+        failure = self.failure or failure
+        row = replace(self, max_rel_error=worst.relative, max_steps=worst.steps, failure=failure)
         return row.without_times() if row.is_wrong else row
 
     def without_times(self) -> BenchRow:
@@ -136,6 +144,7 @@ def make_row(
     failure: str = "",
     peers: Sequence[PeerTime] = (),
     compiled: Compiled = UNKNOWN,
+    max_steps: float | None = None,
 ) -> BenchRow:
     """Build a row from seconds; the ratios, the share of peak, and the best of `peers`, follow.
 
@@ -170,6 +179,7 @@ def make_row(
         untuned_share=_over(ours_ms, untuned_ms) if untuned_s else None,
         held_ms=min(held, default=None),
         build=this_build(),
+        max_steps=max_steps,
     )
     if not row.is_wrong:
         return row

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from tensorwright.peers.comparison.accuracy import describe_error
 from tensorwright.peers.comparison.builds import AGAIN, build_columns, print_builds
 from tensorwright.peers.comparison.network_rows import BenchRow, PeerTime, summarise_ratios
 from tensorwright.peers.comparison.tables import UNHELD, print_line, print_table
@@ -63,7 +64,7 @@ def _format_row(row: BenchRow, several: Sequence[str], is_tuned: bool) -> tuple[
         ratios = (row.untuned_ratio, row.ratio if row.tuned else None, row.untuned_share)
     return (
         row.model,
-        "-" if row.max_rel_error is None else f"{row.max_rel_error:.1e}",
+        describe_error(row.max_rel_error, row.max_steps),
         *map(_format_ms, ours),
         *(_format_peer(times.get(name)) for name in several),
         row.peer or "-",

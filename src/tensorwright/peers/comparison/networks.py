@@ -9,9 +9,12 @@ from dataclasses import replace
 
 from tensorwright.base import Target, TensorwrightError
 from tensorwright.peers.comparison.accuracy import (
+    NO_STEPS,
+    Apart,
+    Steps,
+    apart,
     choose_reference,
-    is_wrong,
-    max_rel_error,
+    worst_of,
     wrong_text,
 )
 from tensorwright.peers.comparison.network_rows import (
@@ -37,8 +40,10 @@ class _Contest:
     found    what is known of each peer
     """
 
-    def __init__(self, inputs: Arrays, threads: int, target: Target | None) -> None:
-        self.inputs, self.threads, self.target = inputs, threads, target
+    def __init__(
+        self, inputs: Arrays, threads: int, target: Target | None, steps: Steps = NO_STEPS
+    ) -> None:
+        self.inputs, self.threads, self.target, self.steps = inputs, threads, target, steps
         self.racing: dict[str, PeerProcess] = {}
         self.answers: dict[str, Arrays] = {}
         self.found: dict[str, PeerTime] = {}
@@ -64,25 +69,25 @@ class _Contest:
         held = is_held(info, self.target)
         self.found[kind] = PeerTime(kind, info.version, is_held=held)
 
-    def judge(self, ours: Sequence[Arrays]) -> tuple[float | None, str]:
+    def judge(self, ours: Sequence[Arrays]) -> tuple[Apart, str]:
         """Compare all answers with the reference, see `choose_reference`: the error of ours, the
         worst of several, and what is said of it if it is wrong.  Peers that are wrong are told and
         left out; without an answer of a peer there is no error.
         """
         if not self.answers:
-            return None, ""
-        reference = self.answers[choose_reference({**self.answers, OURS: ours[0]})]
-        errors = {kind: max_rel_error(each, reference) for kind, each in self.answers.items()}
-        errors[OURS] = max(max_rel_error(each, reference) for each in ours)
+            return Apart(None), ""
+        name = choose_reference({**self.answers, OURS: ours[0]}, self.steps)
+        reference, steps = self.answers[name], self.steps
+        errors = {kind: apart(each, reference, steps) for kind, each in self.answers.items()}
+        own = errors[OURS] = worst_of([apart(each, reference, steps) for each in ours])
         for kind in self.answers:
-            failure = ""
-            if is_wrong(errors[kind]):
+            error, failure = errors[kind], ""
+            if error.is_wrong:
                 self.racing.pop(kind)
-                failure = wrong_text(f"peer {kind}", errors[kind], errors)
+                failure = wrong_text(f"peer {kind}", error, errors)
             found = self.found[kind]
-            self.found[kind] = replace(found, max_rel_error=errors[kind], failure=failure)
-        own = errors[OURS]
-        return own, wrong_text(OURS, own, errors) if is_wrong(own) else ""
+            self.found[kind] = replace(found, max_rel_error=error.relative, failure=failure)
+        return own, wrong_text(OURS, own, errors) if own.is_wrong else ""
 
 
 def compare_model(
@@ -99,6 +104,7 @@ def compare_model(
     rounds: int = 11,
     limit_s: float | None = None,
     compiled: Compiled = UNKNOWN,
+    steps: Steps = NO_STEPS,
 ) -> BenchRow:
     """Check everybody's outputs against a reference, then time those that are right in rotation.
 
@@ -109,10 +115,11 @@ def compare_model(
     peers   their kinds                       untuned   a second file of ours, without records
     target  that peers are held to            runtime   kind of our competitors
     limit_s see `rotate`                      compiled  what is known of our executable
+    steps   of the quantised outputs, by name
     A wrong answer, a crash, a hang or a refusal of ours, or of every peer, is the row's `failure`;
     that of one peer is its own, and the others go on. What is wrong has no time.
     """
-    contest = _Contest(inputs, threads, target)
+    contest = _Contest(inputs, threads, target, steps)
     own = {OURS: ours} if untuned is None else {OURS: ours, UNTUNED: untuned}
     times_s: dict[str, float | None] = {}
     with ExitStack() as stack:
@@ -133,12 +140,13 @@ def compare_model(
         failure = next((each.failure for each in found), "there is no peer")
     return make_row(
         model,
-        max_rel_error=error,
+        max_rel_error=error.relative,
         ours_s=times_s.get(OURS),
         untuned_s=times_s.get(UNTUNED),
         failure=failure,
         peers=found,
         compiled=compiled,
+        max_steps=error.steps,
     )
 
 

@@ -55,6 +55,7 @@ def test_rows_as_json(tmp_path: Path) -> None:
         "workloads": 0,
         "untuned_share": None,
         "held_ms": None,
+        "max_steps": None,
         "build": this_build(),
     }
     assert found.pop("rows") == [

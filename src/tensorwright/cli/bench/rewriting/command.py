@@ -14,13 +14,13 @@ from tensorwright.base import Target
 from tensorwright.cli.arguments.models import (
     REWRITING,
     SUITES,
-    Shapes,
     check_model,
     row_name,
     suite,
 )
 from tensorwright.cli.arguments.options import (
     Minutes,
+    Shapes,
     machine_options,
     records_option,
     seed_option,

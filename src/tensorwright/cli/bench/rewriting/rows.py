@@ -15,8 +15,8 @@ from rich.console import Console
 from tensorwright.base import InputError
 from tensorwright.peers import (
     AGAIN,
+    Apart,
     build_columns,
-    is_wrong,
     print_builds,
     print_line,
     print_table,
@@ -112,7 +112,7 @@ class RewriteRow:
     @property
     def is_wrong(self) -> bool:
         """Whether an answer of ours is, or one of the network that we have rewritten."""
-        return is_wrong(self.max_rel_error)
+        return Apart(self.max_rel_error).is_wrong
 
     def to_data(self) -> dict[str, object]:
         """The row for JSON, with the gains."""

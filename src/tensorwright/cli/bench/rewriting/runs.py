@@ -21,19 +21,19 @@ from tensorwright.base import (
     TensorwrightError,
     peak_memory_bytes,
 )
-from tensorwright.cli.arguments.models import Shapes, read_graph, read_proto, row_name
-from tensorwright.cli.bench.network_runs import save_proto
+from tensorwright.cli.arguments.models import read_graph, read_proto, row_name, save_proto
+from tensorwright.cli.arguments.options import Shapes
 from tensorwright.cli.bench.rewriting.rows import Measured, RewriteRow, Searched
 from tensorwright.graph import Graph, load_onnx, save_onnx
 from tensorwright.graph_search import Rewritten, rewrite
 from tensorwright.peers import (
     Arrays,
     Versions,
+    apart,
     choose_reference,
     compare_versions,
-    is_wrong,
-    max_rel_error,
     this_build,
+    worst_of,
     wrong_text,
 )
 from tensorwright.pipeline import finish, open_pricing, opened, prepare
@@ -108,9 +108,9 @@ def _row(name: str, model: str, plan: Plan, folder: Path) -> RewriteRow:
     models = [folder / f"{each}.onnx" for each in words]
     runs = {peer: _compare(peer, models, inputs, plan) for peer in plan.peers}
     runs[OURS] = _compare(OURS, [folder / f"{each}.tw" for each in words], inputs, plan)
-    measured, apart = judge(runs)
+    measured, error = judge(runs)
     ours = measured.pop(OURS)
-    return RewriteRow(name, found, ours, measured, trials, apart)
+    return RewriteRow(name, found, ours, measured, trials, error)
 
 
 def judge(
@@ -129,17 +129,17 @@ def judge(
         return measured, None
     first = {name: outputs[0] for name, outputs in answers.items()}
     reference = first[choose_reference(first)]
-    before = {name: max_rel_error(each, reference) for name, each in first.items()}
-    worst = 0.0
+    before = {name: apart(each, reference) for name, each in first.items()}
+    ours = []
     for name, outputs in answers.items():
-        error = max(max_rel_error(each, reference) for each in outputs)
-        if name == OURS or not is_wrong(before[name]):
-            worst = max(worst, error)
-        if is_wrong(error):
-            what = name if is_wrong(before[name]) else f"{name}, rewritten,"
+        error = worst_of([apart(each, reference) for each in outputs])
+        if name == OURS or not before[name].is_wrong:
+            ours.append(error)
+        if error.is_wrong:
+            what = name if before[name].is_wrong else f"{name}, rewritten,"
             failure = wrong_text(what, error, before)
             measured[name] = Measured(failure=failure, version=measured[name].version)
-    return measured, worst
+    return measured, worst_of(ours).relative
 
 
 def _tune(name: str, model: str, plan: Plan, folder: Path) -> int:

@@ -1,0 +1,133 @@
+"""Arrays from and to files: inputs, constants, outputs."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tensorwright.base import InputError, OutputError, UsageError, write_atomically
+from tensorwright.ops import Array
+from tensorwright.runtime import TensorSpec, random_array
+
+RANDOM = "random"
+
+
+def read_inputs(given: Sequence[str], specs: Sequence[TensorSpec], seed: int) -> dict[str, Array]:
+    """The arrays that the options name; what is missing is for the executable to refuse.
+
+    specs   the inputs that there are
+
+    Raises:  InputError for a file that holds no array.
+    """
+    arrays: dict[str, Array] = {}
+    drawn: set[str] = set()
+    for text in given:
+        name, equals, source = text.partition("=")
+        if text == RANDOM:
+            drawn |= {spec.name for spec in specs}
+        elif equals and source == RANDOM:
+            drawn.add(name)
+        elif equals:
+            arrays[name] = _one(read_arrays(source), name, source)
+        elif text.endswith(".npz"):
+            arrays |= read_arrays(text)
+        else:
+            raise UsageError(
+                stage="cli",
+                where=f"--input {text}",
+                reason="it names no input",
+                remedy="NAME=FILE.npy, FILE.npz or random",
+            )
+    generator = np.random.default_rng(seed)
+    for spec in specs:
+        if spec.name in drawn and spec.name not in arrays:
+            arrays[spec.name] = random_array(spec, generator)
+    return arrays
+
+
+def read_arrays(path: str) -> dict[str, Array]:
+    """The arrays of a file: by name from .npz, as "" from .npy.
+
+    Raises:  InputError.
+    """
+    where = f"file {path}"
+    try:
+        with Path(path).open("rb") as file:
+            found = np.load(file, allow_pickle=False)
+            if isinstance(found, np.ndarray):
+                return {"": found}
+            return {name: found[name] for name in found.files}
+    except FileNotFoundError:
+        raise _refusal(where, "there is no such file", "check the path") from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        reason = f"it holds no arrays of numbers ({error})"
+        raise _refusal(where, reason, "write it with numpy.save or numpy.savez") from None
+
+
+def check_arrays_path(path: str, names: Sequence[str]) -> None:
+    """Refuse the name of a file that could not hold these arrays as its name says.
+
+    Raises:  OutputError for another suffix than .npy and .npz, and for .npy and several arrays.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix == ".npz" or (suffix == ".npy" and len(names) == 1):
+        return
+    archive = str(Path(path).with_suffix(".npz"))
+    reason = "its name says neither .npy (one array) nor .npz (arrays by name)"
+    if suffix == ".npy":
+        reason = f"a .npy file holds one array, and there are {len(names)}: {', '.join(names)}"
+    raise OutputError(
+        stage="cli", where=f"file {path}", reason=reason, remedy=f"name an archive:\n  -o {archive}"
+    )
+
+
+def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
+    """Write what the name says, the whole file or nothing: .npy one array, .npz arrays by name.
+
+    Raises:  OutputError.
+    """
+    check_arrays_path(path, tuple(arrays))
+    content = io.BytesIO()
+    if Path(path).suffix.lower() == ".npy":
+        (array,) = arrays.values()
+        _write_array(content, array)
+    else:
+        with zipfile.ZipFile(content, "w") as archive:
+            for name, array in arrays.items():
+                member = io.BytesIO()
+                _write_array(member, array)
+                archive.writestr(f"{name}.npy", member.getvalue())
+    write_atomically(path, content.getvalue())
+
+
+def _write_array(file: io.BytesIO, array: Array) -> None:
+    np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
+
+
+def describe(array: Array) -> str:
+    """Type, and what the numbers are about."""
+    extents = ", ".join(map(str, array.shape))
+    text = f"{array.dtype}({extents})"
+    if array.size == 0:
+        return text
+    if array.dtype.kind == "b":
+        return f"{text} {np.count_nonzero(array)} true"
+    numbers = array.astype(np.float64)
+    return f"{text} least {numbers.min():.6g}, mean {numbers.mean():.6g}, most {numbers.max():.6g}"
+
+
+def _one(arrays: dict[str, Array], name: str, source: str) -> Array:
+    if name in arrays:
+        return arrays[name]
+    if len(arrays) == 1:
+        return next(iter(arrays.values()))
+    reason = f"it holds no array {name}, but " + (", ".join(arrays) or "nothing")
+    raise _refusal(f"file {source}", reason, "name one of them, or give the file without a name")
+
+
+def _refusal(where: str, reason: str, remedy: str) -> InputError:
+    return InputError(stage="cli", where=where, reason=reason, remedy=remedy)

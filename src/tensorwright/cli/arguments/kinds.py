@@ -1,0 +1,84 @@
+"""What an argument names: an executable, a model, a network of a suite, a tensor expression.
+
+This is found out without reading a model, so that a command which only runs an executable starts
+at once: nothing here imports onnx.
+"""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from pathlib import Path
+
+from tensorwright.base import EXECUTABLE, UsageError, kind_of_file
+
+SUITE_KINDS = ("light", "zoo", "wild")
+
+
+class ProgramKind(StrEnum):
+    """What can be run, as messages call it."""
+
+    EXECUTABLE = "an executable of tensorwright"
+    EXPRESSION = "a tensor expression"
+    MODEL = "a model"
+
+
+def kind_of(text: str) -> ProgramKind:
+    """What an argument names: files are told by what they hold, not by their suffix."""
+    if kind_of_file(text) is EXECUTABLE:
+        return ProgramKind.EXECUTABLE
+    return ProgramKind.EXPRESSION if is_reference(text) else ProgramKind.MODEL
+
+
+def is_reference(text: str) -> bool:
+    """Whether an argument is MODULE:NAME, and not a file or a network of a suite."""
+    kind, name = split(text)
+    module, colon, attribute = name.rpartition(":")
+    is_drive = len(module) == 1  # C:\\model.onnx
+    return (
+        not kind and bool(colon and module and attribute) and not (is_drive or Path(text).exists())
+    )
+
+
+def split(model: str) -> tuple[str, str]:
+    """Suite and name of a MODEL argument; the suite is "" for a file."""
+    kind, _, name = model.partition(":")
+    if kind in SUITE_KINDS and not Path(model).exists():
+        return kind, name
+    return "", model
+
+
+def refuse_other_than_model(text: str) -> None:
+    """Refuse what is no model where only a model makes sense.
+
+    Raises:  UsageError for an executable, a tensor expression or a Python file, with the commands
+             that take it.
+    """
+    name = shlex.quote(text)
+    kind = kind_of(text)
+    if kind is ProgramKind.EXECUTABLE:
+        raise _refusal(
+            f"file {text}",
+            f"it is {kind}, compiled already; a model is wanted",
+            "give the model that it was made from, or use it as it is:\n"
+            f"  tensorwright run {name} --input random\n"
+            f"  tensorwright profile {name}",
+        )
+    if kind is ProgramKind.EXPRESSION:
+        raise _refusal(
+            text,
+            f"it names {kind}; a model is wanted, a network of operators",
+            "give a model, or use the expression with another command:\n"
+            f"  tensorwright tune {name}\n"
+            f"  tensorwright run {name} --input random",
+        )
+    if Path(text).suffix == ".py" and Path(text).is_file():
+        raise _refusal(
+            f"file {text}",
+            "it is a Python file, and no model",
+            f"name a tensor expression in it:\n  {text}:NAME",
+        )
+
+
+def _refusal(where: str, reason: str, remedy: str) -> UsageError:
+    return UsageError(stage="cli", where=where, reason=reason, remedy=remedy)
