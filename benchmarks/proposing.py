@@ -30,6 +30,7 @@ from tensorwright.tuning.comparison import (
     Bench,
     best_after,
     build_all,
+    fastest_s,
     measure_in_turns,
     race,
     search_trials,
@@ -97,7 +98,7 @@ class Subject:
         built |= build_all(workload, missing, bench)
         kernels = {trace: built[trace] for trace in dict.fromkeys(best.values()) if trace}
         good = {trace: one for trace, one in kernels.items() if isinstance(one, Kernel)}
-        times_s = measure_in_turns(workload, good, bench, most_times=3, enough=1.0)
+        times_s = fastest_s(measure_in_turns(workload, good, bench, rounds=3))
         found = {way: times_s[trace] for way, trace in best.items() if trace in times_s}
         return found | {"best": min(found.values())}
 

@@ -20,6 +20,7 @@ from tensorwright.base import (
     write_atomically,
 )
 from tensorwright.cli.bench.plausible_workloads import DrawnWorkload
+from tensorwright.peers import this_build
 from tensorwright.tuning.comparison import RandomComparison
 
 
@@ -32,6 +33,8 @@ class RandomRow:
     measured         how many random ones ran    best            trace of the fastest
     wrong            pairs (trace, what is wrong), the default included
     failure          why the default did not run; "" otherwise
+    passed           keys of workloads drawn before it that the time model was trained on
+    build            digest of the sources that measured it; "" where that is not known
     """
 
     seed: int
@@ -47,6 +50,8 @@ class RandomRow:
     best: str = ""
     wrong: tuple[tuple[str, str], ...] = ()
     failure: str = ""
+    passed: tuple[str, ...] = ()
+    build: str = ""
 
     @classmethod
     def of(cls, drawn: DrawnWorkload, source: str, chosen: str, found: RandomComparison) -> Self:
@@ -65,6 +70,8 @@ class RandomRow:
             found.best,
             found.wrong,
             found.failure,
+            drawn.passed,
+            this_build(),
         )
 
     @property
@@ -121,7 +128,8 @@ def _row(path: Path, line: bytes, *, is_last: bool) -> RandomRow | None:
     try:
         fields = json.loads(line)
         wrong = tuple((str(trace), str(what)) for trace, what in fields.pop("wrong"))
-        return RandomRow(wrong=wrong, **fields)
+        passed = tuple(map(str, fields.pop("passed", ())))
+        return RandomRow(wrong=wrong, passed=passed, **fields)
     except (ValueError, TypeError, KeyError, AttributeError):
         if is_last:
             return None

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from tensorwright.base import RecordError, UsageError, write_atomically
-from tensorwright.peers import print_table
+from tensorwright.peers import AGAIN, print_builds, print_table
 from tensorwright.tuning.comparison import LIMIT, distribution_of
 
 TRIALS = (0, 1, 4, 16, 64, 256)
@@ -30,6 +30,7 @@ class ZeroRow:
     with_model_s     ... the best of a search that starts from the time model
     without_model_s  ... and of one that starts from the rule; the first is the rule's own schedule
     failure          why there are no times; "" otherwise
+    build            digest of the sources that measured it; "" where that is not known
     """
 
     group: str
@@ -43,6 +44,7 @@ class ZeroRow:
     with_model_s: tuple[float, ...] = ()
     without_model_s: tuple[float, ...] = ()
     failure: str = ""
+    build: str = ""
 
     @property
     def tuned_s(self) -> float:
@@ -112,6 +114,7 @@ def show_rows(rows: Sequence[ZeroRow]) -> None:
     for row in rows:
         if row.failure:
             click.echo(f"{row.group}, {row.network}, {row.name}: {row.failure}")
+    print_builds([row.build for row in rows], (), AGAIN)
 
 
 def _cells(name: str, rows: Sequence[ZeroRow]) -> tuple[str, ...]:

@@ -96,6 +96,7 @@ def command(
     trained = train(measured, settings, lambda text: click.echo(text, err=True), without)
     save_time_model(trained.model, output)
     _show(trained)
+    click.echo(f"{output}: {Path(output).stat().st_size / 1e3:.0f} KB")
     if json_path is not None:
         write_atomically(json_path, json.dumps(dict(trained.model.statistics), indent=1))
 
@@ -168,3 +169,5 @@ def _show(trained: Trained) -> None:
     for name, accuracy in trained.accuracies:
         click.echo(f"{name}: {accuracy}")
     click.echo(f"chosen by: {asdict(trained.model.policy)}")
+    if trained.model.trained is not None:
+        click.echo(f"{len(trained.model.trained)} keys of workloads that judge no more are kept")

@@ -6,7 +6,13 @@ from tensorwright.tuning.comparison.random_candidates import (
     compare_with_random,
 )
 from tensorwright.tuning.comparison.trial_curve import best_after, search_trials
-from tensorwright.tuning.comparison.turns import Bench, build_all, measure_in_turns, race
+from tensorwright.tuning.comparison.turns import (
+    Bench,
+    build_all,
+    fastest_s,
+    measure_in_turns,
+    race,
+)
 
 __all__ = [
     "LIMIT",
@@ -17,6 +23,7 @@ __all__ = [
     "build_all",
     "compare_with_random",
     "distribution_of",
+    "fastest_s",
     "measure_in_turns",
     "race",
     "search_trials",

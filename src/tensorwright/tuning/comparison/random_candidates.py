@@ -1,18 +1,28 @@
 """A schedule that was chosen without a measurement against random ones of its space.
 
-All are built, then race against the fastest before them, the chosen one first; at last it and the
-fastest few take turns.  A random schedule that is dropped early is one that was measured: how much
-slower it is than the best does not matter.
+All are built, then race against the fastest before them, the chosen one first.  It and the fastest
+few take turns, which says what the best random one is; in a last race that one, the chosen one and
+the one by rule take turns again, as often for all.  What is reported are the times of the last race
+alone: nothing was chosen by them, and whoever looks bad is measured no oftener than the others.  A
+random schedule that is dropped early is one that was measured: how much slower it is than the best
+does not matter.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tensorwright.build import Kernel
 from tensorwright.records import Status
 from tensorwright.schedule import Workload, state_of
-from tensorwright.tuning.comparison.turns import Bench, build_all, measure_in_turns, race
+from tensorwright.tuning.comparison.turns import (
+    Bench,
+    build_all,
+    fastest_s,
+    measure_in_turns,
+    race,
+)
 from tensorwright.tuning.measuring import BuildFailed, Measurement
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies import RandomSearch
@@ -20,15 +30,15 @@ from tensorwright.tuning.task import Task
 
 _FINALISTS = 4
 _MOST_TRIED = 2  # given up when so many times as many as are wanted were tried
-_SUSPICIOUS = 1.5  # a chosen schedule so many times as slow as the best is measured again
-_MOST_TIMES = 3
+_LAST_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class RandomComparison:
     """What came of it.
 
-    chosen_s   seconds of the chosen schedule; None where it did not run, and `failure` says why
+    chosen_s   seconds of the chosen schedule; None where it did not run, or answered wrongly, and
+               `failure` says why
     rule_s     of the schedule by rule; None where that did not run
     best_s     of the fastest random one; None where none ran
     best       its trace
@@ -67,44 +77,47 @@ def compare_with_random(
         random += more
         added = build_all(workload, more, bench)
         built |= added
-        measured |= race(workload, added, bench, min(_times_s(measured).values(), default=1e9))
-    times_s = _times_s(measured) | _finals(workload, chosen, built, measured, bench)
-    best = min((trace for trace in random if trace in times_s), key=times_s.__getitem__, default="")
-    first = measured[chosen]
+        measured |= race(workload, added, bench, min(fastest_s(measured).values(), default=1e9))
+    count = _count_measured(random, measured)
+    others = [trace for trace in _fastest_first(measured) if trace != chosen][:_FINALISTS]
+    turns = _in_turns(workload, (chosen, *others), measured, built, bench)
+    best = next((trace for trace in _fastest_first(turns) if trace in random), "")
+    measured |= turns
+    measured |= _in_turns(workload, (chosen, rule, best), measured, built, bench, _LAST_ROUNDS)
+    times_s, first = fastest_s(measured), measured[chosen]
     return RandomComparison(
         times_s.get(chosen),
         times_s.get(rule),
         times_s.get(best),
         best,
-        _count_measured(random, measured),
+        count,
         len(random),
         tuple((t, one.error) for t, one in measured.items() if one.status is Status.WRONG_ANSWER),
         "" if first.times_s else f"{first.status.value}: {first.error}",
     )
 
 
-def _finals(
+def _fastest_first(measured: Mapping[str, Measurement]) -> list[str]:
+    """Those that ran, and those that were dropped: they may have been measured in a slow moment."""
+    times_s = fastest_s(measured)
+    return sorted(times_s, key=times_s.__getitem__)
+
+
+def _in_turns(
     workload: Workload,
-    chosen: str,
-    built: dict[str, Kernel | BuildFailed],
-    measured: dict[str, Measurement],
+    traces: Sequence[str],
+    measured: Mapping[str, Measurement],
+    built: Mapping[str, Kernel | BuildFailed],
     bench: Bench,
-) -> dict[str, float]:
-    """The times, in turns, of the chosen schedule and of the fastest others.
-
-    Those that were dropped take part: they may have been measured in a slow moment.
-    """
-    times_s = _times_s(measured)
-    others = sorted((t for t in times_s if t != chosen), key=times_s.__getitem__)[:_FINALISTS]
-    kernels = {trace: built[trace] for trace in (chosen, *others) if trace in times_s}
-    good = {trace: kernel for trace, kernel in kernels.items() if isinstance(kernel, Kernel)}
-    if len(good) < 2:
-        return {}
-    return measure_in_turns(workload, good, bench, _SUSPICIOUS, _MOST_TIMES)
-
-
-def _times_s(measured: dict[str, Measurement]) -> dict[str, float]:
-    return {trace: min(one.times_s) for trace, one in measured.items() if one.times_s}
+    rounds: int = 1,
+) -> dict[str, Measurement]:
+    """Measure those of some schedules by turns that ran before; nothing where that is only one."""
+    kernels: dict[str, Kernel] = {}
+    for trace in traces:
+        kernel = built.get(trace)
+        if isinstance(kernel, Kernel) and measured[trace].times_s:
+            kernels[trace] = kernel
+    return measure_in_turns(workload, kernels, bench, rounds) if len(kernels) > 1 else {}
 
 
 def _count_measured(traces: list[str], measured: dict[str, Measurement]) -> int:

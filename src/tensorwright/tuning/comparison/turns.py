@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tensorwright.base import Target
 from tensorwright.build import Kernel, build_request
@@ -59,26 +59,26 @@ def race(
 
 
 def measure_in_turns(
-    workload: Workload,
-    kernels: Mapping[str, Kernel],
-    bench: Bench,
-    enough: float = math.inf,
-    most_times: int = 1,
-) -> dict[str, float]:
-    """Seconds of each of a few kernels, the fastest of its samples: a slow moment of the machine
-    hits all alike.  Those that failed have none.
+    workload: Workload, kernels: Mapping[str, Kernel], bench: Bench, rounds: int = 1
+) -> dict[str, Measurement]:
+    """Measure a few kernels by turns, so many times: a slow moment of the machine hits all alike.
 
-    enough, most_times   where the first takes more than `enough` times as long as the fastest, all
-                         are measured again, so many times at most: noise shall not decide
+    All have as many samples, so none is favoured. One that fails in a round has that failure.
     """
-    times_s: dict[str, float] = {}
-    for _ in range(most_times):
+    found: dict[str, Measurement] = {}
+    for _ in range(rounds):
         with hold_turn(never):
             measured = bench.runner.measure(workload, [*kernels.values()], bench.threads, math.inf)
-        for trace, one in zip(kernels, measured or (), strict=False):
-            if one.status is Status.OK:
-                times_s[trace] = min(times_s.get(trace, math.inf), *one.times_s)
-        first_s = times_s.get(next(iter(kernels)), 0.0)
-        if not times_s or first_s <= enough * min(times_s.values()):
-            break
-    return times_s
+        assert measured is not None, "nobody stops it"
+        for trace, one in zip(kernels, measured, strict=True):
+            before = found.get(trace)
+            if before is None or not one.times_s:
+                found[trace] = one
+            elif before.times_s:
+                found[trace] = replace(one, times_s=(*before.times_s, *one.times_s))
+    return found
+
+
+def fastest_s(measured: Mapping[str, Measurement]) -> dict[str, float]:
+    """Seconds of each that ran, the fastest of its samples."""
+    return {trace: min(one.times_s) for trace, one in measured.items() if one.times_s}

@@ -24,7 +24,7 @@ from tensorwright.tuning.pretraining.measuring_machine import MeasuringMachine
 from tensorwright.tuning.pretraining.programs import Column, Programs, least_of, programs_of
 from tensorwright.tuning.pretraining.settings import TimeTreeSettings
 from tensorwright.tuning.pretraining.time_loss import MedianLoss, TimeLoss, UpperLoss
-from tensorwright.tuning.time_model import ROW_NAMES, CompactTrees, Policy, TimeModel
+from tensorwright.tuning.time_model import ROW_NAMES, CompactTrees, Policy, TimeModel, TrainedKeys
 
 TREES_MODULE = "tensorwright.tuning.pretraining.lightgbm_rows"
 HELD_OUT = 5
@@ -108,7 +108,8 @@ def train(
         CompactTrees.of(forest.trees, len(ROW_NAMES)) for forest in _fit_both(everything, settings)
     )
     statistics = _statistics(measured, settings, accuracies) | {WITHOUT: sorted(without)}
-    model = TimeModel(median_trees, upper_trees, policy, statistics)
+    trained = TrainedKeys.of(one.workload.key for one in measured)
+    model = TimeModel(median_trees, upper_trees, policy, statistics, trained)
     return Trained(model, tuple(accuracies))
 
 

@@ -24,6 +24,7 @@ from tensorwright.tuning.time_model.rows import (
     program_scores,
     rows_of,
 )
+from tensorwright.tuning.time_model.trained_keys import TrainedKeys
 
 __all__ = [
     "MOST_BYTES",
@@ -36,6 +37,7 @@ __all__ = [
     "Prediction",
     "Rows",
     "TimeModel",
+    "TrainedKeys",
     "TreeWalk",
     "load_time_model",
     "log2_sum",

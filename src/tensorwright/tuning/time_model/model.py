@@ -25,6 +25,7 @@ from tensorwright.tuning.models import Features, Machine
 from tensorwright.tuning.models.trees.compact_trees import CompactTrees
 from tensorwright.tuning.models.trees.tree_walk import TreeWalk
 from tensorwright.tuning.time_model.rows import ROW_NAMES, log2_sum, program_scores, rows_of
+from tensorwright.tuning.time_model.trained_keys import TrainedKeys
 
 Seconds = NDArray[np.float64]
 
@@ -89,12 +90,14 @@ class TimeModel:
     """Trained trees, and how to choose by them.  Threads: any number may predict at once.
 
     statistics   what is known of its training and accuracy, for people: plain data
+    trained      the workloads that it was trained on; None where that is not known
     """
 
     median: CompactTrees
     upper: CompactTrees
     policy: Policy = field(default_factory=Policy)
     statistics: Mapping[str, Any] = field(default_factory=dict)
+    trained: TrainedKeys | None = None
     _walks: tuple[TreeWalk, TreeWalk] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

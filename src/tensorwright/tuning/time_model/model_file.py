@@ -5,6 +5,7 @@
                "statistics": {...}}
     median_starts, median_features, median_children, median_values     see `CompactTrees`
     upper_starts, ...
+    trained_steps   the workloads that it was trained on, see `TrainedKeys`; older files have none
 
 `rows` is a digest of the names of the rows' columns: trees that ask for others are refused.
 `content` is one of everything else: so a damaged file is refused, too.
@@ -22,16 +23,20 @@ from tensorwright.tuning.models.array_file import ArrayFile, Arrays
 from tensorwright.tuning.models.trees.compact_trees import ARRAYS, CompactTrees
 from tensorwright.tuning.time_model.model import Policy, TimeModel
 from tensorwright.tuning.time_model.rows import ROW_DIGEST, ROW_NAMES
+from tensorwright.tuning.time_model.trained_keys import TrainedKeys
 
 FILE = ArrayFile("time model", 1, "install tensorwright again, or train the model again")
 KIND, SCHEMA = FILE.kind, FILE.schema
 MOST_BYTES = 3_000_000
 """The largest file that belongs into the package."""
+_TRAINED = "trained_steps"
 
 
 def save_time_model(model: TimeModel, path: str | os.PathLike[str]) -> None:
     """Write a model to a file; equal models give equal files.  Raises: OutputError."""
     arrays = model.median.arrays("median_") | model.upper.arrays("upper_")
+    if model.trained is not None:
+        arrays |= {_TRAINED: model.trained.steps}
     fields: dict[str, Any] = {
         "rows": ROW_DIGEST,
         "policy": asdict(model.policy),
@@ -56,6 +61,7 @@ def load_time_model(path: str | os.PathLike[str]) -> TimeModel:
             _trees(arrays, "upper"),
             Policy(**about["policy"]),
             about["statistics"],
+            TrainedKeys.of_steps(arrays[_TRAINED]) if _TRAINED in arrays else None,
         )
     except RecordError as error:
         raise FILE.fault(path, f"{error.where}: {error.reason}") from None

@@ -6,12 +6,18 @@ import importlib
 import itertools
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.targets import native_target
 from tests.unit.cli.conftest import Invoke
+from tests.unit.tuning.time_model.small_trees import model_of
 
+from tensorwright.cli.bench.plausible_workloads import FIRST_SEED, draw_workloads
+from tensorwright.peers import this_build
 from tensorwright.tuning.comparison import RandomComparison
+from tensorwright.tuning.time_model import TrainedKeys, save_time_model
 
 MODULE = importlib.import_module("tensorwright.cli.bench.random_workloads")
 
@@ -101,6 +107,55 @@ def test_a_workload_without_another_schedule_counts_in_no_distribution(
     assert result.exit_code == 0, result.output
     assert "2 more have no schedule but the default" in result.output
     assert json.loads(path.read_text())["ratio"]["mean"] is None
+
+
+def test_a_wrong_default_is_in_no_ratio(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = RandomComparison(None, 2.0, 1.0, "best", 64, 64, (("chosen", "off by 7"),), "off by 7")
+    answers = iter([wrong, _comparison(1.5)])
+    monkeypatch.setattr(MODULE, "compare_with_random", lambda *_: next(answers))
+    path = tmp_path / "random.json"
+    arguments = ("--count", 2, "--rows", tmp_path / "rows.jsonl", "--json", path)
+    assert invoke("bench", "random", *arguments).exit_code == 1
+    found = json.loads(path.read_text())
+    assert [row["ratio"] for row in found["rows"]] == [None, 1.5]
+    assert [bool(row["wrong"]) for row in found["rows"]] == [True, False]
+    assert (found["ratio"]["count"], found["ratio"]["mean"]) == (1, pytest.approx(1.5))
+
+
+def test_what_the_time_model_was_trained_on_does_not_judge(
+    invoke: Invoke, tmp_path: Path, times: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = list(itertools.islice(draw_workloads(FIRST_SEED, native_target(), 1), 4))
+    keys = [each.workload.key for each in drawn]
+    model = tmp_path / "model.npz"
+    save_time_model(replace(model_of(), trained=TrainedKeys.of([keys[0], keys[2]])), model)
+    monkeypatch.setenv("TENSORWRIGHT_TIME_MODEL", str(model))
+    times += [1.0, 1.0]
+    path, rows = tmp_path / "random.json", tmp_path / "rows.jsonl"
+    words = ("bench", "random", "--threads", 1, "--rows", rows, "--json", path)
+    for count in (1, 2):  # what was passed over is not counted again
+        result = invoke(*words, "--count", count)
+        assert result.exit_code == 0, result.output
+    found = json.loads(path.read_text())
+    assert [row["key"] for row in found["rows"]] == [keys[1], keys[3]]
+    assert (found["passed"], found["trained_on"]) == (2, 0)
+    assert "2 drawn workloads were passed over" in result.output
+    assert "on 0 of those above" in result.output
+
+
+def test_rows_of_another_build_are_counted(
+    invoke: Invoke, tmp_path: Path, times: list[float]
+) -> None:
+    rows = tmp_path / "rows.jsonl"
+    times += [1.0]
+    assert invoke("bench", "random", "--count", 1, "--rows", rows).exit_code == 0
+    assert json.loads(rows.read_text().splitlines()[1])["build"] == this_build()
+    rows.write_text(rows.read_text().replace(this_build(), ""))
+    result = invoke("bench", "random", "--count", 1, "--rows", rows)
+    assert "1 of 1 rows were measured by other builds" in result.output
+    assert "1 of an unknown build" in result.output
 
 
 @pytest.mark.target

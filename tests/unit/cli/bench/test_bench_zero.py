@@ -15,6 +15,7 @@ from tests.unit.tuning.time_model.small_trees import model_of
 from tensorwright.base import Target, UsageError
 from tensorwright.cli.bench.zero_groups import groups_of
 from tensorwright.cli.bench.zero_rows import ZeroRow, curve_of, read_zero, write_zero
+from tensorwright.peers import this_build
 from tensorwright.records import Record, Status
 from tensorwright.tuning.comparison import best_after
 from tensorwright.tuning.time_model import TimeModel, save_time_model
@@ -66,6 +67,11 @@ def test_the_file_has_rows_and_groups_and_comes_back(tmp_path: Path) -> None:
     assert found["a"]["share_of_tuned"] == pytest.approx(0.5)
     assert found["b"]["default_over_random"]["above"] == 0
     assert found["all"]["least_share_of_tuned"] == pytest.approx(1 / 12)
+    assert read_zero(path, HEAD) == rows[:2]
+    content = json.loads(Path(path).read_text())
+    for row in content["rows"]:
+        row.pop("build")  # as files have it that are older than builds
+    Path(path).write_text(json.dumps(content))
     assert read_zero(path, HEAD) == rows[:2]
     with pytest.raises(UsageError, match="its rows have target"):
         read_zero(path, HEAD | {"target": "another"})
@@ -145,6 +151,22 @@ def test_without_matplotlib_the_tables_are_there_and_the_extra_is_named(
     assert "share of the best speed after trials" in result.output
     assert "pip install 'tensorwright[bench]'" in result.output
     assert len(json.loads(path.read_text())["rows"]) == 2
+
+
+def test_a_wrong_answer_ends_in_1_and_is_in_no_figure(
+    invoke: Invoke, tmp_path: Path, model: Path, time_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([_row("a", "1"), ZeroRow("a", "n", "n", "2", "t", failure="wrong answers: 7")])
+    monkeypatch.setattr(MODULE, "_row", lambda *_: next(answers))
+    path = tmp_path / "zero.json"
+    words = ("--workloads", 1, "--network", model, "--json", path, "--png", tmp_path / "zero.png")
+    monkeypatch.setattr(MODULE, "_draw", lambda *_: None)
+    result = invoke("bench", "zero", *words)
+    assert result.exit_code == 1, result.output
+    found = json.loads(path.read_text())
+    assert found["groups"]["a"]["default_over_random"]["count"] == 1
+    assert "wrong answers: 7" in result.stdout
+    assert [row["build"] for row in found["rows"]] == [this_build()] * 2
 
 
 def test_without_a_time_model_there_is_nothing_to_judge(
