@@ -24,7 +24,7 @@ test-target: $(READY)  ## run the tests that run code of one target, for AVX2
 	TENSORWRIGHT_TARGET=x86-64-avx2 $(BIN)/python -m pytest -q -m target tests/unit/runtime tests/unit/tuning
 
 test-device: $(READY)  ## run the tests that need a graphics card
-	$(BIN)/python -m pytest -q -m device
+	@$(BIN)/python -m pytest -q -m device || { test $$? -eq 5 && echo "no test needs a graphics card yet"; }
 
 check: $(READY)  ## lint, formatting, types, order of the folders
 	$(BIN)/ruff check .

@@ -53,10 +53,10 @@ def worst_of(errors: Sequence[Apart]) -> Apart:
 
 
 def choose_reference(answers: Mapping[str, Arrays], steps: Steps = NO_STEPS) -> str:
-    """Whose answer the others are compared with: the first that another one agrees with.
+    """Which peer's answer all are compared with: the first that another peer agrees with.
 
-    So one runtime alone never decides that all others are wrong; where no two agree, the first
-    does. `answers` is in the order of trust, and not empty.
+    So one of three alone never decides that the others are wrong; where no two agree, the first
+    does.  Ours has no voice: it is what is judged.  `answers` is in the order of trust, not empty.
     """
     for name, answer in answers.items():
         others = (each for other, each in answers.items() if other != name)

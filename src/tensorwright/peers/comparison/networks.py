@@ -76,8 +76,8 @@ class _Contest:
         """
         if not self.answers:
             return Apart(None), ""
-        name = choose_reference({**self.answers, OURS: ours[0]}, self.steps)
-        reference, steps = self.answers[name], self.steps
+        steps = self.steps
+        reference = self.answers[choose_reference(self.answers, steps)]
         errors = {kind: apart(each, reference, steps) for kind, each in self.answers.items()}
         own = errors[OURS] = worst_of([apart(each, reference, steps) for each in ours])
         for kind in self.answers:
@@ -108,7 +108,7 @@ def compare_model(
 ) -> BenchRow:
     """Check everybody's outputs against a reference, then time those that are right in rotation.
 
-    The reference is the first peer that another runtime agrees with, or else the first that runs.
+    The reference is the first peer that another peer agrees with, or else the first that runs.
 
     model   its name in the row               ours      file of our executable
     theirs  file that the peers read          rounds    of the rotation; 0 to check only

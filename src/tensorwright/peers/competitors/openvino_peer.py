@@ -38,7 +38,7 @@ class OpenVinoPeer(Peer):
         settings = {**make_settings(threads), **options}
         self._model = core.compile_model(core.read_model(path), "CPU", settings)
         self._request = self._model.create_infer_request()
-        _check(self._model, threads)
+        check_compiled(self._model, threads)
         version = str(openvino.__version__).split("-")[0]
         detail = f"{_precision(self._model)}, {threads} threads, 1 stream"
         return PeerInfo(version, detail, _widest_vectors(self._model))
@@ -79,8 +79,11 @@ def _precision(model: Any) -> str:
     return str(model.get_property(hint.inference_precision()).get_type_name())
 
 
-def _check(model: Any, threads: int) -> None:
-    """Refuse to measure what is not asked for: another precision, fewer threads."""
+def check_compiled(model: Any, threads: int) -> None:
+    """Refuse to measure what is not asked for: another precision, fewer threads.
+
+    Raises:  ValueError.
+    """
     precision = _precision(model)
     if precision != "f32":
         raise ValueError(f"it computes in {precision}, not in f32")

@@ -116,11 +116,12 @@ def _answer(number: float) -> Arrays:
 
 def test_who_is_wrong_has_no_times() -> None:
     times, right, off = Measured(4.0, 2.0, version="1"), _answer(1.0), _answer(1.5)
-    runs = {"a": (times, (off, off)), "b": (times, (right, right)), "ours": (times, (right, right))}
+    runs = {name: (times, (right, right)) for name in ("a", "b", "c", "ours")}
+    runs["a"] = (times, (off, off))
     measured, error = RUNS.judge(runs)
     assert error == 0.0
     assert measured["a"].failure.startswith("a answers wrongly: off by 5.0e-01")
-    assert measured["a"].failure.endswith("; b, ours agree")
+    assert measured["a"].failure.endswith("; b, c, ours agree")
     assert (measured["a"].gain, measured["b"], measured["ours"]) == (None, times, times)
 
     runs["ours"] = (times, (right, off))

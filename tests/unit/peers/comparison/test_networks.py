@@ -124,12 +124,14 @@ def test_what_is_wrong_counts_nowhere_ours_no_less(monkeypatch: pytest.MonkeyPat
 
 def test_one_wrong_peer_does_not_make_all_others_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "PeerProcess", FakeProcess)
-    row = compare_model("m", "a", "b", X, 1, ["wrong", "fast"], rounds=3)
+    row = compare_model("m", "a", "b", X, 1, ["wrong", "fast", "slow"], rounds=3)
     assert (row.failure, row.peer, row.ratio) == ("", "fast", pytest.approx(2.0))
-    assert row.peers[0].failure.endswith("; fast, ours agree")
+    assert row.peers[0].failure.endswith("; fast, slow, ours agree")
     row = compare_model("m", "a", "b", X, 1, ["wrong"], rounds=3)
     assert row.failure.startswith("ours answers wrongly: off by 9.1e-02")
     assert row.failure.endswith("; that of wrong counts")
+    same = compare_model("m", "a", "b", X, 1, ["fast", "wrong"], runtime="wrong", rounds=3)
+    assert same.is_wrong  # a peer that is wrong as ours is does not help us
     assert (row.ours_ms, row.ratio) == (None, None)
 
 

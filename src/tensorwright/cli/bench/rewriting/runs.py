@@ -120,15 +120,17 @@ def judge(
 
     runs   of each runtime the times, and the answers of the network before and after; ours last
 
-    The reference is that of `choose_reference`, among the answers before. What the network that we
-    have rewritten computes in a peer that has the first one right is an answer of ours.
+    The reference is that of `choose_reference`, among the peers' answers before, or ours where
+    there is none. What the network that we have rewritten computes in a peer that has the first
+    one right is an answer of ours.
     """
     measured = {name: each for name, (each, _) in runs.items()}
     answers = {name: outputs for name, (_, outputs) in runs.items() if outputs}
     if not answers:
         return measured, None
     first = {name: outputs[0] for name, outputs in answers.items()}
-    reference = first[choose_reference(first)]
+    voices = {name: each for name, each in first.items() if name != OURS} or first
+    reference = first[choose_reference(voices)]
     before = {name: apart(each, reference) for name, each in first.items()}
     ours = []
     for name, outputs in answers.items():
