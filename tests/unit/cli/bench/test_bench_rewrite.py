@@ -116,7 +116,7 @@ def _answer(number: float) -> Arrays:
 
 def test_who_is_wrong_has_no_times() -> None:
     times, right, off = Measured(4.0, 2.0, version="1"), _answer(1.0), _answer(1.5)
-    runs = {name: (times, (right, right)) for name in ("a", "b", "c", "ours")}
+    runs = dict.fromkeys(("a", "b", "c", "ours"), (times, (right, right)))
     runs["a"] = (times, (off, off))
     measured, error = RUNS.judge(runs)
     assert error == 0.0
