@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 _OPTIONAL = {
-    "tvm": ("tvm_build", "tvm_peer"),
+    "tvm": ("metaschedule/build", "metaschedule/calls", "metaschedule/peer"),
     "openvino": ("openvino_peer",),
 }
 

@@ -41,6 +41,7 @@ ROOMS = {
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
     "registry catalogue",
     "peers": "process competitors comparison",
+    "peers.competitors": "tuning_curve metaschedule",
     "records": "record store logs",
     "rewriting": "traversal dims terms assumptions shapes operators text egraph extraction axioms "
     "meaning prove prune generate library networks backtracking candidates",

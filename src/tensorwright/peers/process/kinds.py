@@ -37,7 +37,7 @@ KINDS = (
     Kind("openvino", "openvino_peer.OpenVinoPeer", "openvino", "bench"),
     Kind("pytorch", "pytorch_peer.TorchPeer", "torch", "torch"),
     Kind("inductor", "inductor_peer.InductorPeer", "torch", "torch", 1800.0, "g++"),
-    Kind("tvm", "tvm_peer.TvmPeer", "tvm", "tvm", 7200.0),
+    Kind("tvm", "metaschedule.peer.TvmPeer", "tvm", "tvm", 7200.0),
     Kind("function", "function_peer.FunctionPeer"),
 )
 
@@ -63,7 +63,7 @@ def find_kind(name: str) -> Kind:
 
 def create_peer(kind: Kind) -> Peer:
     """Import the kind's module and make its peer."""
-    module, _, name = kind.factory.partition(".")
+    module, _, name = kind.factory.rpartition(".")
     peer: Peer = getattr(importlib.import_module(f"{_COMPETITORS}.{module}"), name)()
     return peer
 

@@ -40,7 +40,7 @@ def test_when_a_time_was_reached() -> None:
 
 def test_workloads_by_name_and_by_shape() -> None:
     pytest.importorskip("tvm", exc_type=ImportError)
-    peer = importlib.import_module("tensorwright.peers.competitors.tvm_peer")
+    peer = importlib.import_module("tensorwright.peers.competitors.metaschedule.peer")
     for path, shape in (("GMM.1", None), ("GMM", [1, 128, 128, 128]), ("matmul", [2, 3, 4])):
         tensors = peer.make_workload(path, shape)
         assert len(tensors) == 3
@@ -51,9 +51,27 @@ def test_workloads_by_name_and_by_shape() -> None:
     assert "llvm" in str(peer.make_target(Target.parse("x86-64-avx2"), 2))
 
 
+def test_calls_of_all_copies_are_native() -> None:
+    tvm = pytest.importorskip("tvm", exc_type=ImportError)
+    calls = importlib.import_module("tensorwright.peers.competitors.metaschedule.calls")
+    a = tvm.te.placeholder((64,), "float32", "a")
+    b = tvm.te.compute((64,), lambda i: a[i] * 2 + 1, "b")
+    target = tvm.target.Target({"kind": "llvm"})
+    function = tvm.compile(tvm.te.create_prim_func([a, b]), target=target)["main"]
+    rows = [
+        tuple(tvm.runtime.tensor(np.full(64, number, np.float32)) for number in (copy, 0.0))
+        for copy in range(3)
+    ]
+    calls.NativeCalls(function, rows)()
+    assert [row[1].numpy().tolist() for row in rows] == [[2.0 * n + 1] * 64 for n in range(3)]
+    small = tvm.runtime.tensor(np.zeros(3, np.float32))
+    with pytest.raises(RuntimeError, match="ended with code"):
+        calls.NativeCalls(function, [(small, rows[0][1])])()
+
+
 @pytest.mark.slow
 def test_two_trials_are_tuned_and_then_used(tmp_path: Path) -> None:
-    pytest.importorskip("tensorwright.peers.competitors.tvm_peer", exc_type=ImportError)
+    pytest.importorskip("tensorwright.peers.competitors.metaschedule.peer", exc_type=ImportError)
     a, b = (np.random.default_rng(n).random((1, 128, 128), np.float32) for n in (0, 1))
     options = {"trials": 2, "batch": 2, "work_dir": str(tmp_path)}
     for _ in range(2):  # the second time nothing is left to tune

@@ -5,7 +5,8 @@ option `shape` ("conv2d_nhwc", {"shape": [1, 7, 7, 512, 512, 3, 1, 1]}), or one 
 number, from 1 on ("C2D.4"). All is as TVM has it by default: evolutionary search in batches of 64
 on its XGBoost model; only builds leave out an import that they do not need. Operands are as the
 workload gives them: weights are not packed beforehand. With option `copies`, a call runs the kernel
-so often, each time on operands and an output of its own, as the other competitors do.
+so often, each time on operands and an output of its own, as the other competitors do: on tensors
+that TVM has placed, called from a native loop (calls.py), so that no copy and no Python counts.
 
 Trials and the curve of the best (see tuning_curve.py) are kept in the folder of the option
 `work_dir`; a folder that has them goes on where it stopped, and one that has enough is only used.
@@ -28,12 +29,13 @@ from tvm.s_tir import meta_schedule
 from tvm.s_tir.meta_schedule.testing import te_workload
 
 from tensorwright.base import Target, knobs
+from tensorwright.peers.competitors.metaschedule.build import build_candidate
+from tensorwright.peers.competitors.metaschedule.calls import NativeCalls
 from tensorwright.peers.competitors.tuning_curve import (
     CurvePoint,
     append_points,
     read_curve,
 )
-from tensorwright.peers.competitors.tvm_build import build_candidate
 from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, not_bound
 
 TRIALS = 200
@@ -94,13 +96,7 @@ class TvmPeer(Peer):
             (*operands[copy * count : (copy + 1) * count], output)
             for copy, output in enumerate(self._outputs)
         ]
-        module = self._module
-
-        def call() -> None:
-            for arguments in calls:
-                module(*arguments)
-
-        self.call = call
+        self.call = NativeCalls(self._module, calls)
 
     def run(self) -> Arrays:
         """Compute the outputs of the bound inputs."""

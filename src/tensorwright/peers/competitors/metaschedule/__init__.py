@@ -1,0 +1,1 @@
+"""TVM MetaSchedule as a competitor.  Read `peer.py` first."""
