@@ -12,12 +12,20 @@ import click
 
 from tensorwright.base import Target
 from tensorwright.cli.arguments.check_model import TOLERANCE, TOLERANCE_STEPS
-from tensorwright.cli.arguments.models import PAPER, SUITES, check_model, row_name, suite
+from tensorwright.cli.arguments.models import (
+    PAPER,
+    SUITES,
+    check_model,
+    check_readable,
+    row_name,
+    suite,
+)
 from tensorwright.cli.arguments.options import (
     Minutes,
     Shapes,
     machine_options,
     records_option,
+    refuse_given,
     seed_option,
     shapes_option,
     threads_of,
@@ -87,10 +95,13 @@ def command(
         raise click.UsageError("name models, or a suite: --suite light")
     if minutes and not tuned:
         raise click.UsageError("--minutes tunes, --untuned uses nothing of it: leave one out")
+    if not tuned:
+        refuse_given(("records",), because="--untuned uses nothing of what is on record")
     if resume and json_path is None:
         raise click.UsageError("--resume goes on with a file: name it with --json")
     for name in names:
         check_model(name)
+    check_readable(names, input_shapes)
     if json_path is not None:
         check_writable(json_path)
     count = threads_of(threads)
@@ -119,7 +130,7 @@ def command(
             if json_path is not None:
                 write_rows(json_path, rows, {**head, "peak_gflops": plan.peak / 1e9})
     print_rows(rows, target=target.name)
-    if check and not all(passes(row) for row in rows):
+    if all(row.failure for row in rows) or (check and not all(passes(row) for row in rows)):
         sys.exit(1)
 
 
