@@ -151,7 +151,7 @@ def test_optimize_tunes_and_records_say_so(invoke: Invoke, model: Path, tmp_path
     other = tmp_path / "other.sqlite"
     imported = invoke("records", "import", lines, "--records", other).stdout
     assert int(exported.split()[0]) == int(imported.split()[0]) > 0
-    pruned = invoke("records", "prune", "--keep", 1, "--records", other).stdout
+    pruned = invoke("records", "prune", "--keep", 1, "--yes", "--records", other).stdout
     assert "2 kept" in pruned
     shown = invoke(
         "inspect", model, "--what", "schedule", "--threads", 1, "--records", store
