@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import UsageError
+from tensorwright.base import Array, UsageError
 from tensorwright.cli.arguments.arrays import (
     check_arrays_path,
     describe,
@@ -22,7 +22,6 @@ from tensorwright.cli.arguments.compilation import Compilation, compile_options,
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.options import constants_option, refuse_given
 from tensorwright.cli.arguments.output import check_output
-from tensorwright.ops import Array
 from tensorwright.runtime import Executable
 
 _CHECKING = "tensorwright.cli.arguments.peer_check"  # by name: few runs are compared
