@@ -49,7 +49,12 @@ from tensorwright.peers.comparison.rotation import (
     ratio,
     rotate,
 )
-from tensorwright.peers.comparison.tables import print_line, print_table, write_objects
+from tensorwright.peers.comparison.tables import (
+    print_line,
+    print_table,
+    shorten,
+    write_objects,
+)
 from tensorwright.peers.comparison.versions import Versions, compare_versions
 from tensorwright.peers.competitors.tuning_curve import (
     CurvePoint,
@@ -109,6 +114,7 @@ __all__ = [
     "require_peer",
     "rotate",
     "seconds_to_reach",
+    "shorten",
     "summarise_rows",
     "write_objects",
     "write_op_rows",

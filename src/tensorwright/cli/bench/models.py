@@ -35,11 +35,12 @@ from tensorwright.cli.arguments.peers import peers_option
 from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright.cli.bench.network_runs import Plan, bench_model
 from tensorwright.cli.bench.same_run import check_same_run
-from tensorwright.peers import BenchRow, describe_error, print_rows, read_rows, write_rows
+from tensorwright.peers import BenchRow, describe_error, print_rows, read_rows, shorten, write_rows
 from tensorwright.pipeline import opened
 from tensorwright.records import MemoryStore
 
 DEFAULT_PEERS = ("onnxruntime",)
+_LONGEST = 36  # of a name or a failure on a line of progress; the table below has all of it
 PAPER_PEERS = ("onnxruntime", "openvino", "inductor")
 _SAME_RUN = ("target", "threads", "fingerprint", "peers", "rounds", "seed", "tuned", "minutes")
 
@@ -171,6 +172,6 @@ def _note(row: BenchRow, left: int, each_s: float) -> None:
         ratio = f", {row.ours_ms:.2f} ms, ratio {row.ratio:.2f} to {row.peer}"
     if row.untuned_share is not None:
         ratio += f", untuned {row.untuned_ratio:.2f}"
-    failure = f", {row.failure.splitlines()[0]}" if row.failure else ""
+    failure = f", {shorten(row.failure.splitlines()[0], _LONGEST)}" if row.failure else ""
     rest = f"; {left} left, {left * each_s / 60:.0f} minutes" if left else ""
-    click.echo(f"{row.model}: error {error}{ratio}{failure}{rest}", err=True)
+    click.echo(f"{shorten(row.model, _LONGEST)}: error {error}{ratio}{failure}{rest}", err=True)
