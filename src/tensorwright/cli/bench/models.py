@@ -53,7 +53,7 @@ _SAME_RUN = ("target", "threads", "fingerprint", "peers", "rounds", "seed", "tun
     is_flag=True,
     help=f"Exit with 1 if a model fails or is off by more than {TOLERANCE:g}.",
 )
-@click.option("--tuned/--untuned", default=True, help="Use what is on record, or rules alone.")
+@click.option("--tuned/--untuned", default=True, help="Use what is on record, or nothing of it.")
 @click.option("--minutes", type=Minutes(), help="Tune each model first, so long in all runs.")
 @records_option
 @machine_options
