@@ -98,7 +98,7 @@ class Source(StrEnum):
     NETWORK = "measured in the network"
     RECORD = "on record"
     MODEL = "by model"
-    RULE = "by rule"
+    RULE = "by heuristic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def compile(
     on_kernel     told (schedule, number, count) before each kernel is built
 
     Workloads without a record get the schedule that the time model expects to be the fastest, or
-    the one by rule (knob `default_schedule`).  A network for which `optimize` found a faster graph
+    the heuristic one (knob `default_schedule`).  A network for which `optimize` found a faster graph
     is compiled as that, from the same records.
     Raises:  ModelError, UnsupportedError, ScheduleError, MachineError, UsageError.
     """
@@ -332,7 +332,7 @@ def choose(
 def choose_untuned(
     workload: Workload, target: Target, threads: int, *, is_cold: bool = False
 ) -> Scheduled:
-    """The schedule of a workload of which nothing was measured: by the time model, or by rule."""
+    """The schedule of a workload of which nothing was measured: by the time model, or the heuristic."""
     predictor = open_predictor(target, threads, is_cold=is_cold)
     if predictor is None:
         return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)

@@ -21,8 +21,8 @@ import pytest
 PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
-    "base processes expr ops graph rewriting schedule loop procedures codegen runtime build "
-    "records tuning zoo peers integrations profiling cli"
+    "base machine_code processes expr ops graph rewriting schedule loop procedures codegen runtime "
+    "build records tuning zoo peers integrations profiling cli"
 ).split()
 SURFACES = ("peers", "integrations", "profiling", "cli")
 ROOMS = {

@@ -52,6 +52,14 @@ from tensorwright.base.target import (
     Target,
     detect_target,
 )
+from tensorwright.base.tensors import (
+    Array,
+    Attributes,
+    AttributeValue,
+    HostFunction,
+    Role,
+    TensorType,
+)
 
 __all__ = [
     "BYTE_LANES",
@@ -64,11 +72,15 @@ __all__ = [
     "KNOBS",
     "LINE_BYTES",
     "TARGETS",
+    "Array",
+    "AttributeValue",
+    "Attributes",
     "Cache",
     "CpuTarget",
     "DType",
     "Dump",
     "FileKind",
+    "HostFunction",
     "InputError",
     "InternalError",
     "Kinds",
@@ -78,8 +90,10 @@ __all__ = [
     "OutputError",
     "Printer",
     "RecordError",
+    "Role",
     "ScheduleError",
     "Target",
+    "TensorType",
     "TensorwrightError",
     "UnsupportedError",
     "UsageError",

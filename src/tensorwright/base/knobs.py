@@ -213,7 +213,7 @@ COST_MODEL = Knob(
 DEFAULT_SCHEDULE = Knob(
     "default_schedule",
     "what chooses the schedule of a workload that was not tuned: the pre-trained time model, or "
-    "the rule alone",
+    "(rule) the heuristic alone",
     "a way to choose",
     lambda: "model",
     _choice(("model", "rule")),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import sys
 import traceback
 import warnings
+from pathlib import Path
 
 import click
 
@@ -81,6 +83,15 @@ class LazyGroup(click.Group):
             except Exception as error:  # noqa: BLE001 - the last place to say something useful
                 _report(_unexpected(error))
                 ctx.exit(InternalError.exit_code)
+
+
+def same_command(*more: str) -> str:
+    """The running command line as a person copies it, with more words at its end."""
+    words = (*click.get_current_context().meta.get(ARGUMENTS, ()), *more)
+    program = Path(sys.argv[0])
+    if program.name == "__main__.py":
+        return shlex.join([sys.executable, "-m", "tensorwright", *words])
+    return shlex.join(["tensorwright", *words])
 
 
 _CLICK_ERRORS = (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError)

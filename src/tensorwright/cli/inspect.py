@@ -50,7 +50,7 @@ def command(
 
     These are the texts that TENSORWRIGHT_DUMP writes. The graph is shown simplified, layouts lists
     the conversions that remain; schedule, loop, source and asm are those of each workload, with the
-    schedule on record or, without one, by rule.
+    schedule on record or, without one, by prediction or heuristic.
 
     Example: tensorwright inspect light:squeezenet --what loop --workload softmax
     """

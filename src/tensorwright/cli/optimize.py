@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +27,7 @@ from tensorwright.cli.arguments.programs import (
     refuse_constants,
 )
 from tensorwright.cli.arguments.searching import searching_options
-from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
+from tensorwright.cli.group import INTERRUPTED, same_command
 from tensorwright.cli.summary import ending, print_untuned, print_workloads
 from tensorwright.joint_search import search_jointly
 from tensorwright.pipeline import compile_program, opened
@@ -85,7 +83,7 @@ def command(
     Example: tensorwright optimize model.onnx -o model.tw --minutes 10
     """
     check_output(output, program, is_executable=True)
-    again = resume_command(ctx.meta.get(ARGUMENTS, ()))
+    again = same_command()
     wanted = Search(
         Budget(minutes, trials),
         how.seed,
@@ -167,14 +165,6 @@ def _optimize_expression(
             on_interrupt()
         executable = compile_program(workload, how.target, how.threads, store, values)
     return _Optimized(executable, result)
-
-
-def resume_command(arguments: Sequence[str]) -> str:
-    """The command line that goes on with an interrupted session: the same one."""
-    program = os.fspath(sys.argv[0])
-    if Path(program).name == "__main__.py":
-        return shlex.join([sys.executable, "-m", "tensorwright", *arguments])
-    return shlex.join(["tensorwright", *arguments])
 
 
 def _save(executable: Executable, output: str, program: str, records: Path | None) -> None:

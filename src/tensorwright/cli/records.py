@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
 import click
 
 from tensorwright.base import RecordError, Target, UsageError
-from tensorwright.cli.arguments.options import records_option, target_option
+from tensorwright.cli.arguments.options import records_option, refuse_given, target_option
 from tensorwright.cli.foreign_logs import COLUMNS, export_log, import_log, workloads_of
+from tensorwright.cli.group import same_command
 from tensorwright.cli.summary import format_ms
 from tensorwright.peers import print_table
-from tensorwright.records import Record, RecordStore, Status, default_path, open_store
+from tensorwright.records import (
+    Record,
+    RecordStore,
+    Status,
+    default_path,
+    forget_workloads,
+    open_store,
+)
 from tensorwright.records.logs import LogFormat, format_of
 
 _MOST_KEPT = 1_000_000
@@ -32,7 +42,16 @@ Setting = tuple[str, str, str, int]
 
 @click.group()
 def command() -> None:
-    """List, export, import and prune what has been measured."""
+    """List, export, import, prune and delete what has been measured."""
+
+
+_workload_option = click.option(
+    "--workload",
+    "wanted",
+    metavar="KEY|NAME",
+    help="Of this workload only; a key may be cut short.",
+)
+_yes_option = click.option("--yes", is_flag=True, help="Remove without asking.")
 
 
 def read_date(ctx: click.Context, param: click.Parameter, text: str | None) -> str | None:
@@ -44,8 +63,9 @@ def read_date(ctx: click.Context, param: click.Parameter, text: str | None) -> s
 
 
 @command.command("list")
+@_workload_option
 @records_option
-def list_(records: Path | None) -> None:
+def list_(wanted: str | None, records: Path | None) -> None:
     """One line for each workload and machine: how many records, how many failed, the best time.
 
     Example: tensorwright records list
@@ -53,7 +73,10 @@ def list_(records: Path | None) -> None:
     with _open(records) as opened:
         counts: Counter[Setting] = Counter()
         failed: Counter[Setting] = Counter()
+        keys = _meant(opened, wanted, records)
         for record in opened.query():
+            if record.workload not in keys:
+                continue
             counts[_setting(record)] += 1
             failed[_setting(record)] += not record.status.is_timed
         cells = []
@@ -80,18 +103,10 @@ def best(workload: str | None, records: Path | None, show_all: bool) -> None:
     Example: tensorwright records best softmax
     """
     with _open(records) as opened:
+        keys = _meant(opened, workload, records)
         settings = dict.fromkeys(
-            _setting(record)
-            for record in opened.query(status=Status.OK)
-            if workload is None or _is_meant(opened, record.workload, workload)
+            _setting(record) for record in opened.query(status=Status.OK) if record.workload in keys
         )
-        if workload is not None and not settings:
-            raise UsageError(
-                stage="records",
-                where=f"workload {workload}",
-                reason=f"{_path(records)} holds no good record of it",
-                remedy="tensorwright records list",
-            )
         for key, target, hardware, threads in settings:
             best_ones = opened.top(
                 _MOST_KEPT if show_all else 1,
@@ -115,26 +130,38 @@ def best(workload: str | None, records: Path | None, show_all: bool) -> None:
     default=LogFormat.OWN.value,
     help="autotvm: schedules of templates, as lines of AutoTVM's logs; tensorwright.",
 )
+@_workload_option
 @_programs_option
 @target_option
 @records_option
 def export(
-    file: Path, written: str, programs: tuple[str, ...], target: Target, records: Path | None
+    file: Path,
+    written: str,
+    wanted: str | None,
+    programs: tuple[str, ...],
+    target: Target,
+    records: Path | None,
 ) -> None:
-    """Write all records as JSON lines, for another machine or another person.
+    """Write records as JSON lines, for another machine or another person.
 
     As lines of AutoTVM only those of programs that --of names are written.
 
     Example: tensorwright records export records.jsonl
     """
+    is_foreign = written == LogFormat.AUTOTVM.value
+    if is_foreign and not programs:
+        raise click.UsageError("--format autotvm needs programs: --of MODEL")
+    if is_foreign:
+        refuse_given(("wanted",), because="--of says which programs' records are written")
+    else:
+        refuse_given(("programs", "target"), because="it is about --format autotvm")
     with _open(records) as opened:
-        if written == LogFormat.AUTOTVM.value:
-            if not programs:
-                raise click.UsageError("--format autotvm needs programs: --of MODEL")
+        if is_foreign:
             count = export_log(file, opened, target, workloads_of(programs, target))
             click.echo(f"{count} lines written to {file}")
             return
-        click.echo(f"{opened.export_jsonl(file)} records written to {file}")
+        count = opened.export_jsonl(file, _meant(opened, wanted, records))
+        click.echo(f"{count} records written to {file}")
 
 
 @command.command("import")
@@ -151,6 +178,8 @@ def import_(file: Path, programs: tuple[str, ...], target: Target, records: Path
     Example: tensorwright records import records.jsonl
     """
     written_by = format_of(file)
+    if written_by is LogFormat.OWN:
+        refuse_given(("programs", "target"), because=f"{file} is not a log of AutoTVM or Ansor")
     with open_store(records) as opened:
         if written_by is not LogFormat.OWN:
             known = workloads_of(programs, target)
@@ -172,15 +201,79 @@ def import_(file: Path, programs: tuple[str, ...], target: Target, records: Path
     metavar="YYYY-MM-DD",
     help="Remove failures older than this.",
 )
+@_workload_option
+@_yes_option
 @records_option
-def prune(keep: int, failures_before: str | None, records: Path | None) -> None:
+def prune(
+    keep: int,
+    failures_before: str | None,
+    wanted: str | None,
+    yes: bool,
+    records: Path | None,
+) -> None:
     """Keep the best records of each workload and machine, and remove the others.
+
+    What would be removed is listed, and asked about.
 
     Example: tensorwright records prune --keep 10
     """
     with _open(records) as opened:
-        removed = opened.prune(keep, failures_before)
-        click.echo(f"{removed} records removed, {opened.count()} kept in {_path(records)}")
+        keys = _meant(opened, wanted, records)
+        surplus = opened.surplus(keep, failures_before)
+        _remove(opened, [each for each in surplus if each.workload in keys], yes, records)
+
+
+@command.command()
+@click.option(
+    "--workload", "wanted", required=True, metavar="KEY|NAME", help="Whose records are removed."
+)
+@_yes_option
+@records_option
+def delete(wanted: str, yes: bool, records: Path | None) -> None:
+    """Remove all records of a workload, so that it counts as never measured.
+
+    What would be removed is listed, and asked about.
+
+    Example: tensorwright records delete --workload 86cd0aa1
+    """
+    with _open(records) as opened:
+        keys = _meant(opened, wanted, records)
+        if _remove(
+            opened, [each for each in opened.query() if each.workload in keys], yes, records
+        ):
+            forget_workloads(opened, keys)
+
+
+def _remove(
+    store: RecordStore, records: Sequence[Record], is_agreed: bool, path: Path | None
+) -> bool:
+    """List what would be removed, ask, and remove it; says whether that was done.
+
+    Raises:  UsageError where nobody can be asked.
+    """
+    if not records:
+        click.echo(f"nothing to remove; {store.count()} records stay in {_path(path)}")
+        return False
+    counts = Counter(record.workload for record in records)
+    cells = [
+        (_name(store, key), key, str(count), str(store.count(workload=key) - count))
+        for key, count in counts.items()
+    ]
+    print_table(("workload", "key", "removed", "kept"), cells)
+    if not is_agreed:
+        if not sys.stdin.isatty():
+            raise UsageError(
+                stage="records",
+                where=f"{len(records)} records of {_path(path)}",
+                reason="they are not removed without a yes, and there is no terminal to ask at",
+                remedy=f"agree on the command line:\n  {same_command('--yes')}",
+            )
+        if not click.confirm(f"remove {len(records)} records of {_path(path)}?"):
+            click.echo("nothing is removed")
+            return False
+    removed = store.remove(records)
+    click.echo(f"{removed} records removed, {store.count()} kept in {_path(path)}")
+    return True
 
 
 def _open(records: Path | None) -> RecordStore:
@@ -205,8 +298,23 @@ def _name(store: RecordStore, workload: str) -> str:
     return words[1] if len(words) > 1 else "-"
 
 
-def _is_meant(store: RecordStore, workload: str, wanted: str) -> bool:
-    return workload.startswith(wanted) or _name(store, workload) == wanted
+def _meant(store: RecordStore, wanted: str | None, path: Path | None) -> frozenset[str]:
+    """The keys of the workloads that have records: all, those of a name, or whose key begins so.
+
+    Raises:  UsageError where there is none of that name or key.
+    """
+    keys = store.workloads()
+    if wanted is None:
+        return frozenset(keys)
+    chosen = frozenset(key for key in keys if key.startswith(wanted) or _name(store, key) == wanted)
+    if not chosen:
+        raise UsageError(
+            stage="records",
+            where=f"workload {wanted}",
+            reason=f"{_path(path)} holds no record of it",
+            remedy="see which there are:\n  tensorwright records list",
+        )
+    return chosen
 
 
 def _path(records: Path | None) -> Path:

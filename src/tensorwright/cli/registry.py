@@ -19,15 +19,15 @@ class Entry:
 
 
 COMMANDS = (
-    Entry("optimize", "Tune a model on this machine, compile it with the best, save it."),
+    Entry("optimize", "Tune on this machine, compile with the best found, save it."),
     Entry("tune", "Tune models and tensor expressions; what was measured is kept, nothing else."),
-    Entry("compile", "Compile a model with what is on record, and by rule; save it."),
-    Entry("run", "Run an executable or a model once."),
-    Entry("profile", "Say where the time of a model goes, kernel by kernel, and what limits it."),
+    Entry("compile", "Compile with what is on record, else by prediction; save it."),
+    Entry("run", "Run an executable, a model or a tensor expression."),
+    Entry("profile", "Say where the time goes, kernel by kernel, and what limits it."),
     Entry("bench", "Compare with other runtimes: same answers? how fast?"),
-    Entry("inspect", "Show what becomes of a model: graph, layouts, workloads, code."),
+    Entry("inspect", "Show what becomes of a program: graph, layouts, workloads, code."),
     Entry("rewrite", "Write a better ONNX model: proved substitutions of its operators."),
-    Entry("records", "List, export, import and prune what has been measured."),
+    Entry("records", "List, export, import, prune and delete what has been measured."),
     Entry("pretrain", "Train the model that chooses schedules where nothing was measured."),
     Entry("rules", "Prove, refute and explain substitutions of operator graphs."),
     Entry("doctor", "Say what this machine offers, and what is missing."),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import UsageError
+from tensorwright.base import Array, UsageError
 from tensorwright.cli.arguments.arrays import (
     check_arrays_path,
     describe,
@@ -22,7 +22,6 @@ from tensorwright.cli.arguments.compilation import Compilation, compile_options,
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.options import constants_option, refuse_given
 from tensorwright.cli.arguments.output import check_output
-from tensorwright.ops import Array
 from tensorwright.runtime import Executable
 
 _CHECKING = "tensorwright.cli.arguments.peer_check"  # by name: few runs are compared
@@ -139,17 +138,14 @@ def describe_times(executable: Executable, times_s: Sequence[float]) -> str:
     """The median and the spread, with what they are of."""
     ordered = sorted(times_s)
     threads = f"{executable.threads} thread{'s' * (executable.threads != 1)}"
-    median = _ms(statistics.median(ordered))
+    median = f"{_ms(statistics.median(ordered))} ms a run on {threads}"
     if len(ordered) == 1:
-        return f"time of a run: {median} ms, one sample, {threads}"
+        return f"{median}, one sample"
     low, high, spread = ordered[0], ordered[-1], "fastest to slowest"
     if len(ordered) >= _LEAST_FOR_TENTHS:
         tenths = statistics.quantiles(ordered, n=10)
-        low, high, spread = tenths[0], tenths[-1], "10th to 90th percentile"
-    return (
-        f"time of a run: {median} ms, median of {len(ordered)}; "
-        f"{_ms(low)} to {_ms(high)} ms ({spread}), {threads}"
-    )
+        low, high, spread = tenths[0], tenths[-1], "10 % to 90 %"
+    return f"{median}, median of {len(ordered)}; {_ms(low)} to {_ms(high)} ({spread})"
 
 
 def _ms(time_s: float) -> str:

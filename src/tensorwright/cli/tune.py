@@ -17,8 +17,7 @@ from tensorwright.cli.arguments.options import budget_options, refuse_given
 from tensorwright.cli.arguments.programs import prepare
 from tensorwright.cli.arguments.references import read_function, read_program
 from tensorwright.cli.arguments.searching import searching_options
-from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
-from tensorwright.cli.optimize import resume_command
+from tensorwright.cli.group import INTERRUPTED, same_command
 from tensorwright.cli.summary import ending, print_untuned, print_workloads
 from tensorwright.graph import Partition
 from tensorwright.pipeline import opened
@@ -133,7 +132,7 @@ def command(
     click.echo(f"{ending(result)}; kept in {how.records or default_path()}")
     print_untuned(result)
     if result.is_interrupted:
-        again = resume_command(ctx.meta.get(ARGUMENTS, ()))
+        again = same_command()
         click.echo(f"{result.resume_text}\n  {again}", err=True)
         ctx.exit(INTERRUPTED)
 

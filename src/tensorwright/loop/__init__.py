@@ -1,5 +1,6 @@
 """Loop nests. Read `ir.py` first: the IR with its grammar and semantics."""
 
+from tensorwright.base import Role
 from tensorwright.loop.folds import FOLD_IDENTITIES, folded_operand
 from tensorwright.loop.interpreter import interpret
 from tensorwright.loop.ir import (
@@ -14,7 +15,6 @@ from tensorwright.loop.ir import (
     Packing,
     Parameter,
     Prefetch,
-    Role,
     Stmt,
     Store,
     Window,

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import HERE, InternalError, Printer
+from tensorwright.base import HERE, InternalError, Printer, Role
 from tensorwright.expr import (
     Apply,
     Bounds,
@@ -60,7 +60,6 @@ from tensorwright.loop.ir import (
     LoopProgram,
     Parameter,
     Prefetch,
-    Role,
     Stmt,
     Store,
     print_program,

@@ -37,10 +37,9 @@ Semantics.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import TypeAlias
 
-from tensorwright.base import DType, InternalError, Printer
+from tensorwright.base import DType, InternalError, Printer, Role
 from tensorwright.expr import Apply, Compute, Condition, Fn, Index, Load, Value, Var
 from tensorwright.schedule import ForKind, Scope
 
@@ -68,14 +67,6 @@ class Buffer:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype} ({', '.join(map(str, self.shape))})"
-
-
-class Role(Enum):
-    """What a parameter is to the caller."""
-
-    INPUT = "in"
-    CONSTANT = "const"  # known when the program is built: may be packed
-    OUTPUT = "out"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,21 +7,17 @@ folding/       folds over axes           moving/    elements placed, read from e
 contraction/   sums of products          host.py    what no expression says
 """
 
+from tensorwright.base import Array, Attributes, AttributeValue, HostFunction, TensorType
 from tensorwright.ops.attributes import bool_of, int_of, text_of
 from tensorwright.ops.catalogue import catalogue
 from tensorwright.ops.operator import (
     BY_DIMENSION,
-    Array,
-    Attributes,
-    AttributeValue,
     ChannelScale,
     Fold,
-    HostFunction,
     LayoutWish,
     Movement,
     Operator,
     Pattern,
-    TensorType,
     tensor_operator,
 )
 from tensorwright.ops.registry import OPERATORS, infer_types, operator

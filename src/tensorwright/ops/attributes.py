@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorwright.base import DType, ModelError
-from tensorwright.ops.operator import Attribute, Attributes, TensorType
+from tensorwright.base import Attributes, DType, ModelError, TensorType
+from tensorwright.ops.operator import Attribute
 
 FLOATS = frozenset(dtype for dtype in DType if dtype.is_float)
 INTS = frozenset(dtype for dtype in DType if dtype.is_int)

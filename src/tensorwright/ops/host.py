@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import DType, UnsupportedError
+from tensorwright.base import Array, Attributes, DType, HostFunction, TensorType, UnsupportedError
 from tensorwright.ops.attributes import (
     AXIS,
     NUMBERS,
@@ -34,17 +34,13 @@ from tensorwright.ops.attributes import (
 )
 from tensorwright.ops.moving.gathering import require_inside
 from tensorwright.ops.operator import (
-    Array,
     Attribute,
-    Attributes,
     Fold,
-    HostFunction,
     InferRule,
     LayoutWish,
     Movement,
     Operator,
     Pattern,
-    TensorType,
     never_identity,
 )
 from tensorwright.ops.shapes import axis_in

@@ -8,37 +8,16 @@ static shapes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from math import prod
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, AttributeValue, HostFunction, TensorType
 from tensorwright.expr import Compute, Tensor
-
-AttributeValue: TypeAlias = int | float | str | bool | DType | tuple["AttributeValue", ...]
-Attributes: TypeAlias = Mapping[str, AttributeValue]
-Array: TypeAlias = NDArray[np.generic]
-
-
-@dataclass(frozen=True, slots=True)
-class TensorType:
-    """The static type of a tensor: element type and shape."""
-
-    dtype: DType
-    shape: tuple[int, ...]
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of the dense tensor."""
-        return prod(self.shape) * self.dtype.size_bytes
-
-    def __str__(self) -> str:
-        return f"{self.dtype}({', '.join(map(str, self.shape))})"
 
 
 class Pattern(Enum):
@@ -105,7 +84,6 @@ class Attribute:
 
 InferRule: TypeAlias = Callable[[tuple[TensorType, ...], Attributes], tuple[TensorType, ...]]
 Meaning: TypeAlias = Callable[[tuple[Tensor, ...], Attributes], tuple[Compute, ...]]
-HostFunction: TypeAlias = Callable[[tuple[Array, ...], Attributes], tuple[Array, ...]]
 IdentityRule: TypeAlias = Callable[[TensorType, Attributes], bool]
 Numbers: TypeAlias = NDArray[np.float64]
 ChannelScale: TypeAlias = Callable[[Numbers, Numbers, Attributes], Numbers]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType
 from tensorwright.expr import Compute, Tensor, cast
 from tensorwright.ops.access import extents, pointwise
 from tensorwright.ops.attributes import NARROW
-from tensorwright.ops.operator import Attributes, Operator, Pattern
+from tensorwright.ops.operator import Operator, Pattern
 
 _FOLDING = frozenset((Pattern.REDUCTION, Pattern.ANCHOR, Pattern.COMPOSITE))
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tensorwright.base import ModelError, UnsupportedError, did_you_mean
+from tensorwright.base import (
+    Attributes,
+    AttributeValue,
+    ModelError,
+    TensorType,
+    UnsupportedError,
+    did_you_mean,
+)
 from tensorwright.ops.attributes import bool_of, scalar_of, text_of
 from tensorwright.ops.contraction.attention import ATTENTION_OPERATORS
 from tensorwright.ops.contraction.einsum import EINSUM_OPERATORS
@@ -18,7 +25,7 @@ from tensorwright.ops.moving.joining import JOINING_OPERATORS
 from tensorwright.ops.moving.movement import MOVEMENT_OPERATORS
 from tensorwright.ops.moving.resizing import RESIZING_OPERATORS
 from tensorwright.ops.moving.sampling import SAMPLING_OPERATORS
-from tensorwright.ops.operator import Attributes, AttributeValue, Operator, TensorType
+from tensorwright.ops.operator import Operator
 from tensorwright.ops.pointwise.activation import ACTIVATION_OPERATORS
 from tensorwright.ops.pointwise.elementwise import ELEMENTWISE_OPERATORS
 from tensorwright.ops.pointwise.quantization import QUANTIZATION_OPERATORS

@@ -55,7 +55,12 @@ from tensorwright.peers.comparison.rotation import (
     ratio,
     rotate,
 )
-from tensorwright.peers.comparison.tables import print_line, print_table, write_objects
+from tensorwright.peers.comparison.tables import (
+    print_line,
+    print_table,
+    shorten,
+    write_objects,
+)
 from tensorwright.peers.comparison.versions import Versions, compare_versions
 from tensorwright.peers.competitors.tuning_curve import (
     CurvePoint,
@@ -121,6 +126,7 @@ __all__ = [
     "require_peer",
     "rotate",
     "seconds_to_reach",
+    "shorten",
     "summarise_rows",
     "this_build",
     "worst_of",

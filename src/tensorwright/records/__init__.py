@@ -12,6 +12,7 @@ from tensorwright.records.json_lines_store import JsonLinesStore
 from tensorwright.records.memory_store import MemoryStore
 from tensorwright.records.network_choice import (
     NetworkChoice,
+    forget_workloads,
     load_choice,
     load_last_choice,
     load_thread_limits,
@@ -52,6 +53,7 @@ __all__ = [
     "best_trace",
     "default_path",
     "detect_hardware",
+    "forget_workloads",
     "from_line",
     "is_current",
     "is_store",

@@ -1,6 +1,6 @@
 """A record store in one text file that a person can read, grep and put under version control.
 
-Appending is one locked write of whole lines. The file is never rewritten, except by `prune`, which
+Appending is one locked write of whole lines. The file is never rewritten, except by `remove`, which
 puts a new one in its place. A process that is killed within a write leaves a torn last line: it
 is the row in flight; readers pass it over and the next append cuts it off.
 """
@@ -80,10 +80,11 @@ class JsonLinesStore(RecordStore):
         """All texts, by key."""
         return self._current().workload_texts()
 
-    def prune(self, keep: int, failures_before: str | None = None) -> int:
-        """Keep the `keep` best of each setting; the file is replaced in one step."""
+    def remove(self, records: Iterable[Record]) -> int:
+        """Take records out; the file is replaced in one step."""
+        given = list(records)
         with self._locked():
-            removed = self._memory.prune(keep, failures_before)
+            removed = self._memory.remove(given)
             if removed:
                 self._replace()
             return removed

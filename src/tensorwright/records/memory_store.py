@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from tensorwright.records.exchange import WorkloadText
-from tensorwright.records.ranking import Selection, find_surplus
+from tensorwright.records.ranking import Selection
 from tensorwright.records.record import Record
 from tensorwright.records.session import SavedSession
 from tensorwright.records.store import RecordStore
@@ -55,13 +55,11 @@ class MemoryStore(RecordStore):
         with self._lock:
             return tuple(WorkloadText(*item) for item in sorted(self._texts.items()))
 
-    def prune(self, keep: int, failures_before: str | None = None) -> int:
-        """Keep the `keep` best of each setting and remove the other timed records."""
+    def remove(self, records: Iterable[Record]) -> int:
+        """Take records out; return how many of them were there."""
+        given = list(records)
         with self._lock:
-            surplus = find_surplus(self._records.values(), keep, failures_before)
-            for record in surplus:
-                del self._records[record.digest]
-            return len(surplus)
+            return sum(self._records.pop(record.digest, None) is not None for record in given)
 
     def save_session(self, session: SavedSession) -> None:
         """Add a tuning session, or replace the one of the same id."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from tensorwright.base import Target, UsageError
@@ -16,6 +17,8 @@ from tensorwright.records.record import now_utc
 from tensorwright.records.session import SavedSession
 from tensorwright.records.store import RecordStore
 from tensorwright.schedule import Trace, parse_trace
+
+_KIND = "choice in a network"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,20 @@ def load_last_choice(
     return {} if saved is None else _chosen(saved)
 
 
+def forget_workloads(store: RecordStore, keys: Collection[str]) -> None:
+    """Take workloads out of every choice, so that nothing that was measured of them is used."""
+    for session in store.sessions():
+        if f'"kind": "{_KIND}"' not in session.arguments:
+            continue
+        try:
+            state = json.loads(session.state)
+        except ValueError:  # of a version that this one cannot read, nor uses
+            continue
+        for part in ("traces", "thread_limits"):
+            state[part] = {k: v for k, v in state.get(part, {}).items() if k not in keys}
+        store.save_session(replace(session, state=json.dumps(state)))
+
+
 def load_thread_limits(
     store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
 ) -> dict[str, int]:
@@ -115,7 +132,7 @@ def _saved(
 
 def _identity(parts: Partition, target: Target, hardware: str, threads: int) -> tuple[str, str]:
     fields = {
-        "kind": "choice in a network",
+        "kind": _KIND,
         "workloads": {workload.key: parts.count(workload) for workload in parts.workloads},
         "target": target.key,
         "hardware": hardware,

@@ -16,7 +16,7 @@ from dataclasses import astuple
 from typing import Any
 
 from tensorwright.records.exchange import WorkloadText
-from tensorwright.records.ranking import Selection, find_surplus
+from tensorwright.records.ranking import Selection
 from tensorwright.records.record import Record, record_error
 from tensorwright.records.session import SavedSession
 from tensorwright.records.sqlite_file import explain, open_database
@@ -97,16 +97,13 @@ class SqliteStore(RecordStore):
         rows = self._ask("SELECT workload, text FROM workload ORDER BY workload")
         return tuple(WorkloadText(*row) for row in rows)
 
-    def prune(self, keep: int, failures_before: str | None = None) -> int:
-        """Keep the `keep` best of each setting and remove the other timed records."""
+    def remove(self, records: Iterable[Record]) -> int:
+        """Take records out; return how many of them were there."""
+        digests = [(record.digest,) for record in records]
         with self._transaction() as database:
-            rows = database.execute(f"SELECT {_NAMES} FROM record ORDER BY id").fetchall()
-            records = [from_row(row, self.path) for row in rows]
-            surplus = find_surplus(records, keep, failures_before)
-            database.executemany(
-                "DELETE FROM record WHERE digest = ?", [(record.digest,) for record in surplus]
-            )
-        return len(surplus)
+            before = database.total_changes
+            database.executemany("DELETE FROM record WHERE digest = ?", digests)
+            return database.total_changes - before
 
     def save_session(self, session: SavedSession) -> None:
         """Add a tuning session, or replace the one of the same id."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol, Self
 
 from tensorwright.records.exchange import WorkloadText, read_lines, write_lines
-from tensorwright.records.ranking import Selection, rank
+from tensorwright.records.ranking import Selection, find_surplus, rank
 from tensorwright.records.record import Record, Status
 from tensorwright.records.session import SavedSession
 
@@ -47,12 +47,8 @@ class RecordStore(Protocol):
         """All texts, by key."""
 
     @abstractmethod
-    def prune(self, keep: int, failures_before: str | None = None) -> int:
-        """Keep the `keep` best of each setting and remove the other timed records.
-
-        Failures stay, because they save measuring again, except those with a `when` before
-        `failures_before`. Returns how many records were removed.
-        """
+    def remove(self, records: Iterable[Record]) -> int:
+        """Take records out; return how many of them were there."""
 
     @abstractmethod
     def save_session(self, session: SavedSession) -> None:
@@ -105,6 +101,20 @@ class RecordStore(Protocol):
         """
         return rank(self.select(Selection(workload, target, hardware, threads)))[:k]
 
+    def surplus(
+        self, keep: int, failures_before: str | None = None, workload: str | None = None
+    ) -> tuple[Record, ...]:
+        """What is beyond the `keep` best of each setting, of one workload or of all.
+
+        Failures stay, because they save measuring again, except those with a `when` before
+        `failures_before`.
+        """
+        return tuple(find_surplus(self.select(Selection(workload)), keep, failures_before))
+
+    def prune(self, keep: int, failures_before: str | None = None) -> int:
+        """Remove the `surplus`; return how many records that was."""
+        return self.remove(self.surplus(keep, failures_before))
+
     def workloads(self) -> tuple[str, ...]:
         """The keys of all workloads that have records, in the order of their first."""
         return tuple(dict.fromkeys(record.workload for record in self.select(Selection())))
@@ -126,12 +136,19 @@ class RecordStore(Protocol):
                 return session
         return next((session for session in sessions if session.name == id_or_name), None)
 
-    def export_jsonl(self, path: str | os.PathLike[str]) -> int:
-        """Write all records and workload texts as JSON lines, whole or not at all.
+    def export_jsonl(
+        self, path: str | os.PathLike[str], workloads: Collection[str] | None = None
+    ) -> int:
+        """Write records and workload texts as JSON lines, whole or not at all.
 
+        workloads   the keys of those that are written; all where None
         Returns how many records. Sessions belong to this machine and stay here.
         """
-        return write_lines(path, self.select(Selection()), self.workload_texts())
+        records, texts = self.select(Selection()), self.workload_texts()
+        if workloads is not None:
+            records = (each for each in records if each.workload in workloads)
+            texts = tuple(each for each in texts if each.workload in workloads)
+        return write_lines(path, records, texts)
 
     def import_jsonl(self, path: str | os.PathLike[str]) -> int:
         """Add what `export_jsonl` wrote, all or nothing; return how many records were new.

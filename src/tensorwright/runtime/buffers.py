@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import DType
-from tensorwright.ops import Array
+from tensorwright.base import Array, DType
 
 ALIGNMENT = 64
 HUGE_PAGE_BYTES = 2 << 20

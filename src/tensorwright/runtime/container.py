@@ -29,13 +29,13 @@ import numpy as np
 from tensorwright.base import (
     EXECUTABLE,
     EXECUTABLE_MAGIC,
+    Array,
     InternalError,
     ModelError,
     atomic_writer,
     kind_of_bytes,
     kind_of_file,
 )
-from tensorwright.ops import Array
 from tensorwright.runtime.buffers import ALIGNMENT, byte_view
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data

@@ -8,6 +8,7 @@ bound.run()                                 ... then called with the least overh
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +18,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorwright.base import (
+    Array,
+    HostFunction,
     InternalError,
     MachineError,
     Target,
     UnsupportedError,
     UsageError,
 )
-from tensorwright.ops import Array, HostFunction, operator
 from tensorwright.runtime.buffers import Maker, empty, is_kernel_ready, kernel_ready
 from tensorwright.runtime.container import Contents, write_container
 from tensorwright.runtime.frame import Frame, FramePool
@@ -326,8 +328,12 @@ class Bound:
 
 
 def _host(name: str, hosts: Mapping[str, HostFunction] | None) -> HostFunction:
-    found = operator(name).host if hosts is None else hosts.get(name)
-    if found is None:
+    """The NumPy function of an operator; `ops` is imported for programs alone that need one."""
+    if hosts is None:
+        host: HostFunction | None = importlib.import_module("tensorwright.ops").operator(name).host
+    else:
+        host = hosts.get(name)
+    if host is None:
         raise UnsupportedError(
             stage="load",
             where=f"host step {name}",
@@ -335,7 +341,7 @@ def _host(name: str, hosts: Mapping[str, HostFunction] | None) -> HostFunction:
             remedy="compile the model again with this version",
             operator=name,
         )
-    return found
+    return host
 
 
 def _check_constants(plan: Plan, constants: Sequence[Array]) -> None:

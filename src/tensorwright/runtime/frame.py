@@ -14,8 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from tensorwright.base import InternalError, UserError
-from tensorwright.ops import Array, HostFunction
+from tensorwright.base import Array, HostFunction, InternalError, UserError
 from tensorwright.runtime.buffers import (
     address_of,
     byte_view,

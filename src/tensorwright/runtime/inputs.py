@@ -9,8 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tensorwright.base import DType, InputError, UsageError, did_you_mean
-from tensorwright.ops import Array, TensorType
+from tensorwright.base import Array, DType, InputError, TensorType, UsageError, did_you_mean
 from tensorwright.runtime.buffers import is_kernel_ready, to_array
 from tensorwright.runtime.plan.plan import TensorSpec
 

@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from tensorwright.ops import Array
+from tensorwright.base import Array
 from tensorwright.runtime.executable import Executable
 
 _LEAST_ROUNDS = 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -87,6 +88,48 @@ def test_the_header_names_inputs_and_outputs(tmp_path: Path) -> None:
         *("Makefile", "example.c", "small.c", "small.h", "small.weights", "kernels"),
         *("example_inputs.bin", "example_outputs.bin"),
     }
+
+
+PROGRAM = """
+#include "small.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(void) {
+    const void *inputs[SMALL_INPUTS];
+    void *outputs[SMALL_OUTPUTS];
+    for (int n = 0; n < SMALL_INPUTS; n++) inputs[n] = calloc(1, small_inputs[n].size_bytes);
+    for (int n = 0; n < SMALL_OUTPUTS; n++) outputs[n] = calloc(1, small_outputs[n].size_bytes);
+    small *model;
+    int error = small_load(&model, "small.weights");
+    if (!error) error = small_run(model, inputs, outputs, 1);
+    puts(small_message(error));
+    if (!error) small_free(model);
+    double sum = 0;
+    for (int n = 0; n < 10; n++) sum += ((float *)outputs[1])[n];
+    printf("chances sum to %.3f\\n", sum);
+    return error;
+}
+"""
+
+
+def test_a_program_is_built_as_the_header_says(tmp_path: Path) -> None:
+    if shutil.which("cc") is None or shutil.which("make") is None:
+        pytest.skip("there is no cc, or no make")
+    if refusal(TARGET):
+        pytest.skip(refusal(TARGET))
+    export(network(), tmp_path)
+    (tmp_path / "program.c").write_text(PROGRAM)
+    header = (tmp_path / "small.h").read_text()
+    lines = [line.strip() for line in header.splitlines()]
+    commands = [line for line in lines if line.startswith(("make ", "cc "))]
+    assert [command.split()[0] for command in commands] == ["make", "cc"]
+    for command in commands:
+        words = [*shlex.split(command), *(["CFLAGS=-O1"] if command.startswith("make") else [])]
+        done = subprocess.run(words, cwd=tmp_path, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    done = subprocess.run(["./program"], cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "no error\nchances sum to 1.000\n")
 
 
 def test_an_operator_without_a_kernel_is_refused(tmp_path: Path) -> None:

@@ -294,7 +294,7 @@ def test_a_full_disk_after_tuning(
     assert "Traceback" not in done.stderr
     store = home / "records.sqlite"
     assert f"no measurement is lost: all are in {store}" in done.stderr
-    assert f"then `tensorwright compile {wide_model} -o FILE`" in done.stderr
+    assert f"then\n    tensorwright compile {wide_model} -o FILE\n" in done.stderr
     again = invoke("compile", wide_model, "-o", out, "--threads", 1)
     assert "1 workloads, 0 of them untuned" in again.stdout
 

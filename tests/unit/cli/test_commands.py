@@ -89,7 +89,7 @@ def test_inspect_shows_every_stage(invoke: Invoke, model: Path, tmp_path: Path) 
     result = invoke("inspect", model, "--what", "asm,loops,llvm,schedule", "--workload", "softmax")
     places = [result.stdout.index(f"--- {s}:") for s in ("schedule", "loop", "source", "asm")]
     assert places == sorted(places)
-    for text in ("by rule:", "for ", "define ", ".text"):
+    for text in ("by heuristic:", "for ", "define ", ".text"):
         assert text in result.stdout
     assert "matmul_relu" not in result.stdout
     result = invoke("inspect", model, "--what", "graph,rules,partition,loop", "--passes")
@@ -151,7 +151,7 @@ def test_optimize_tunes_and_records_say_so(invoke: Invoke, model: Path, tmp_path
     other = tmp_path / "other.sqlite"
     imported = invoke("records", "import", lines, "--records", other).stdout
     assert int(exported.split()[0]) == int(imported.split()[0]) > 0
-    pruned = invoke("records", "prune", "--keep", 1, "--records", other).stdout
+    pruned = invoke("records", "prune", "--keep", 1, "--yes", "--records", other).stdout
     assert "2 kept" in pruned
     shown = invoke(
         "inspect", model, "--what", "schedule", "--threads", 1, "--records", store
@@ -295,7 +295,7 @@ def test_demo_ends_with_the_tables(invoke: Invoke, model: Path) -> None:
         "demo", "--model", model, "--minutes", 0.01, "--threads", 1, "--quiet", "--rounds", 1
     )
     assert result.exit_code == 0, result.output
-    for text in ("default ms", "by rule", "tuned", "ONNX Runtime", "largest error"):
+    for text in ("default ms", "by heuristic", "tuned", "ONNX Runtime", "largest error"):
         assert text in result.stdout
 
 

@@ -14,6 +14,14 @@ HEADER = Template("""/* $title, compiled by tensorwright for $target.
        else ${name}_free(model);
    }
 
+   To build the library in this folder, and to link a program.c that includes this header:
+
+       make lib$name.a
+       cc -I. -o program program.c lib$name.a -fopenmp -lm
+
+   A C++ program is linked likewise, by c++. -fopenmp is for the threads: where the compiler has no
+   OpenMP, make builds a library for one, and -fopenmp is left out. The program reads $name.weights.
+
 $tensors
 */
 #ifndef ${NAME}_H

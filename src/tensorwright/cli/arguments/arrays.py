@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tensorwright.base import InputError, OutputError, UsageError, write_atomically
-from tensorwright.ops import Array
+from tensorwright.base import Array, InputError, OutputError, UsageError, write_atomically
 from tensorwright.runtime import TensorSpec, random_array
 
 RANDOM = "random"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import onnx
 from onnx import ModelProto
 
-from tensorwright.base import UsageError
+from tensorwright.base import TensorwrightError, UsageError
 from tensorwright.cli.arguments.kinds import SUITE_KINDS, refuse_other_than_model, split
 from tensorwright.cli.arguments.options import Shapes
 from tensorwright.graph import Graph, load_onnx, to_onnx
@@ -59,6 +60,25 @@ def check_model(model: str) -> None:
     kind, name = split(model)
     if not (name in _NAMES[kind] if kind else Path(name).exists()):
         read_graph(model)
+
+
+def check_readable(models: Sequence[str], shapes: Shapes | None) -> None:
+    """Refuse now models none of which can be imported, with the error of the first.
+
+    Networks of suites can, and the first model that can ends the search.
+    """
+    failures: list[TensorwrightError] = []
+    for model in models:
+        if split(model)[0]:
+            return
+        try:
+            read_graph(model, shapes)
+        except TensorwrightError as error:
+            failures.append(error)
+        else:
+            return
+    if failures:
+        raise failures[0]
 
 
 def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> ModelProto:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
+from tensorwright.base import Array
 from tensorwright.cli.arguments.check_model import TOLERANCE, TOLERANCE_STEPS, quantised_steps
 from tensorwright.cli.arguments.compilation import Compilation
 from tensorwright.cli.arguments.models import read_proto, save_proto
-from tensorwright.ops import Array
 from tensorwright.peers import PeerProcess, describe_error, max_rel_error, max_steps
 
 

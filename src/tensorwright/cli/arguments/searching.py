@@ -20,7 +20,7 @@ def searching_options(function: Command) -> Command:
         type=click.Choice([kind.value for kind in SpaceKind]),
         default=SpaceKind.SKETCHES.value,
         callback=lambda ctx, param, name: SpaceKind(name),
-        help="What is tried: sketches found by rules, templates, or both; sketches.",
+        help="What is tried: sketches that generators find, templates, or both; sketches.",
     )(function)
     return click.option(
         "--strategy",

@@ -12,12 +12,20 @@ import click
 
 from tensorwright.base import Target
 from tensorwright.cli.arguments.check_model import TOLERANCE, TOLERANCE_STEPS
-from tensorwright.cli.arguments.models import PAPER, SUITES, check_model, row_name, suite
+from tensorwright.cli.arguments.models import (
+    PAPER,
+    SUITES,
+    check_model,
+    check_readable,
+    row_name,
+    suite,
+)
 from tensorwright.cli.arguments.options import (
     Minutes,
     Shapes,
     machine_options,
     records_option,
+    refuse_given,
     seed_option,
     shapes_option,
     threads_of,
@@ -27,11 +35,12 @@ from tensorwright.cli.arguments.peers import peers_option
 from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright.cli.bench.network_runs import Plan, bench_model
 from tensorwright.cli.bench.same_run import check_same_run, of_builds, same_build_option
-from tensorwright.peers import BenchRow, describe_error, print_rows, read_rows, write_rows
+from tensorwright.peers import BenchRow, describe_error, print_rows, read_rows, shorten, write_rows
 from tensorwright.pipeline import opened
 from tensorwright.records import MemoryStore
 
 DEFAULT_PEERS = ("onnxruntime",)
+_LONGEST = 36  # of a name or a failure on a line of progress; the table below has all of it
 PAPER_PEERS = ("onnxruntime", "openvino", "inductor")
 _SAME_RUN = ("target", "threads", "fingerprint", "peers", "rounds", "seed", "tuned", "minutes")
 
@@ -44,7 +53,7 @@ _SAME_RUN = ("target", "threads", "fingerprint", "peers", "rounds", "seed", "tun
     is_flag=True,
     help=f"Exit with 1 if a model fails or is off by more than {TOLERANCE:g}.",
 )
-@click.option("--tuned/--untuned", default=True, help="Use what is on record, or rules alone.")
+@click.option("--tuned/--untuned", default=True, help="Use what is on record, or nothing of it.")
 @click.option("--minutes", type=Minutes(), help="Tune each model first, so long in all runs.")
 @records_option
 @machine_options
@@ -90,10 +99,13 @@ def command(
         raise click.UsageError("name models, or a suite: --suite light")
     if minutes and not tuned:
         raise click.UsageError("--minutes tunes, --untuned uses nothing of it: leave one out")
+    if not tuned:
+        refuse_given(("records",), because="--untuned uses nothing of what is on record")
     if resume and json_path is None:
         raise click.UsageError("--resume goes on with a file: name it with --json")
     for name in names:
         check_model(name)
+    check_readable(names, input_shapes)
     if json_path is not None:
         check_writable(json_path)
     count = threads_of(threads)
@@ -122,7 +134,8 @@ def command(
             if json_path is not None:
                 write_rows(json_path, rows, {**head, "peak_gflops": plan.peak / 1e9})
     print_rows(rows, target=target.name)
-    if any(row.is_wrong for row in rows) or (check and not all(passes(row) for row in rows)):
+    is_over = all(row.failure for row in rows) or any(row.is_wrong for row in rows)
+    if is_over or (check and not all(passes(row) for row in rows)):
         sys.exit(1)
 
 
@@ -163,6 +176,6 @@ def _note(row: BenchRow, left: int, each_s: float) -> None:
         ratio = f", {row.ours_ms:.2f} ms, ratio {row.ratio:.2f} to {row.peer}"
     if row.untuned_share is not None:
         ratio += f", untuned {row.untuned_ratio:.2f}"
-    failure = f", {row.failure.splitlines()[0]}" if row.failure else ""
+    failure = f", {shorten(row.failure.splitlines()[0], _LONGEST)}" if row.failure else ""
     rest = f"; {left} left, {left * each_s / 60:.0f} minutes" if left else ""
-    click.echo(f"{row.model}: error {error}{ratio}{failure}{rest}", err=True)
+    click.echo(f"{shorten(row.model, _LONGEST)}: error {error}{ratio}{failure}{rest}", err=True)

@@ -19,7 +19,17 @@ from tensorwright.cli.arguments.models import (
 )
 from tensorwright.cli.arguments.options import Shapes
 from tensorwright.graph import Graph, Partition, load_onnx
-from tensorwright.peers import Arrays, BenchRow, Compiled, Steps, compare_model, make_row
+from tensorwright.peers import (
+    Arrays,
+    BenchRow,
+    Compiled,
+    PeerFailed,
+    PeerProcess,
+    Steps,
+    compare_model,
+    find_kind,
+    make_row,
+)
 from tensorwright.pipeline import Scheduled, finish, prepare
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import Executable, KernelStep
@@ -67,18 +77,37 @@ def _compare(model: str, plan: Plan, store: RecordStore, folder: Path) -> BenchR
     shown = show_logits(proto)
     theirs = folder / "model.onnx"
     save_proto(proto, theirs)
+    _ask_peers(theirs, plan)
     row = _run(model, graph, theirs, inputs, plan, store, quantised_steps(proto))
     if shown is None or row.max_rel_error is None:
         return row
     del graph, proto
     save_proto(shown.model, theirs)
-    graph = load_onnx(shown.model, plan.shapes)
+    graph = load_onnx(shown.model)  # it has all shapes, as `read_proto` gives it
     first = next((each.peer for each in row.peers if not each.failure), plan.peers[0])
     check = replace(plan, rounds=0, peers=(first,), minutes=None)
     checked = _run(model, graph, theirs, inputs, check, store, quantised_steps(shown.model))
     if checked.max_rel_error is None:
         return replace(row, failure=row.failure or checked.failure)
     return row.with_error(checked.error, checked.failure)
+
+
+def _ask_peers(model: Path, plan: Plan) -> None:
+    """Find out before the work whether a peer takes a model, where each may lack an operator.
+
+    Raises:  PeerFailed of the last one where none does.
+    """
+    if not all(find_kind(name).lacks for name in plan.peers):
+        return
+    for number, name in enumerate(plan.peers, 1):
+        try:
+            with PeerProcess(name, name) as process:
+                process.load(str(model), plan.threads)
+        except PeerFailed:
+            if number == len(plan.peers):
+                raise
+        else:
+            return
 
 
 def _run(

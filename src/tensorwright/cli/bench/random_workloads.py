@@ -191,7 +191,7 @@ def _show(rows: Sequence[RandomRow], head: dict[str, object]) -> None:
         f"{measured} in all: how much at most in so many of a hundred workloads"
     )
     kinds = [("all", distribution_of(_ratios(rows)))]
-    kinds += [("by rule alone", distribution_of(_rule_ratios(rows)))]
+    kinds += [("by heuristic alone", distribution_of(_rule_ratios(rows)))]
     for family in sorted({row.family for row in rows}):
         of_family = [row for row in rows if row.family == family]
         kinds.append((family, distribution_of(_ratios(of_family))))

@@ -130,7 +130,7 @@ def command(
 
     On workloads that no model was trained on: of random networks, of networks of suites, and of the
     families and targets that were left out of the training of each --model. Two searches, one from
-    the time model and one from the rule, say what it is worth after so many trials. A workload with
+    the time model and one from the heuristic, say what it is worth after so many trials. A workload with
     a wrong answer, or another failure, is in no figure; exits with 1 where there is one.
 
     Example: tensorwright bench zero --model without_attention.npz --json zero.json
@@ -167,7 +167,7 @@ def _check_has_model() -> None:
         raise UsageError(
             stage="bench",
             where="time model",
-            reason="there is none, and without it the rule chooses",
+            reason="there is none, and without it the heuristic chooses",
             remedy="name a file in the environment variable TENSORWRIGHT_TIME_MODEL",
         )
 

@@ -2,23 +2,20 @@
 
 From loop program to text: kernel.py, then statements.py and values.py, on `memory/` (index values
 and accesses), `operations/` (functions of values), `math/` (mathematical functions on vectors) and
-`text/` (names, blocks and scopes). From text to object code: machine.py.
+`text/` (names, blocks and scopes). `machine_code/` makes object code of the text.
 """
 
 from tensorwright.codegen.llvm.kernel import emit
-from tensorwright.codegen.llvm.machine import (
+from tensorwright.codegen.llvm.math.emitter import float_literal
+from tensorwright.codegen.llvm.math.functions import MATH_FUNCTIONS, math_function
+from tensorwright.machine_code import (
+    LIBM_SYMBOLS,
     Level,
     assembly,
     compile_module,
     create_machine,
     feature_flags,
     pipeline_key,
-)
-from tensorwright.codegen.llvm.math.emitter import float_literal
-from tensorwright.codegen.llvm.math.functions import (
-    LIBM_SYMBOLS,
-    MATH_FUNCTIONS,
-    math_function,
 )
 
 __all__ = [

@@ -14,13 +14,13 @@ from tensorwright.codegen.analysis.promote import promote_accumulators
 from tensorwright.codegen.analysis.tile_order import order_tiles
 from tensorwright.codegen.analysis.workspace import BUFFER_ALIGN, Workspace, element_count
 from tensorwright.codegen.llvm.intrinsics import intrinsics_of
-from tensorwright.codegen.llvm.math.functions import LIBM_SYMBOLS
 from tensorwright.codegen.llvm.memory.access import Piece
 from tensorwright.codegen.llvm.parallel import write_entry
 from tensorwright.codegen.llvm.statements import Kernel, Statements
 from tensorwright.codegen.llvm.text.builder import Function, Module
 from tensorwright.codegen.source import Signature, Source
 from tensorwright.loop import LoopProgram
+from tensorwright.machine_code import LIBM_SYMBOLS
 
 
 def emit(program: LoopProgram, target: Target) -> Source:

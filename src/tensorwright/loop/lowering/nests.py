@@ -7,6 +7,7 @@ iteration vanish.
 
 from __future__ import annotations
 
+from tensorwright.base import Role
 from tensorwright.expr import (
     Condition,
     Index,
@@ -27,7 +28,6 @@ from tensorwright.loop.ir import (
     If,
     LoopProgram,
     Parameter,
-    Role,
     Stmt,
     Store,
     Window,

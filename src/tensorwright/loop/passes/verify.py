@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from tensorwright.base import HERE, DType, InternalError, Printer
+from tensorwright.base import HERE, DType, InternalError, Printer, Role
 from tensorwright.expr import (
     Apply,
     Bounds,
@@ -37,7 +37,6 @@ from tensorwright.loop.ir import (
     LoopProgram,
     Parameter,
     Prefetch,
-    Role,
     Stmt,
     Store,
     print_program,

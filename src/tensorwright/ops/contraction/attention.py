@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Compute,
     Fn,
@@ -44,14 +44,7 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
 )
 from tensorwright.ops.folding.softmax import normalized_exponentials
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    Fold,
-    Pattern,
-    TensorType,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Attribute, Fold, Pattern, tensor_operator
 from tensorwright.ops.shapes import broadcast_shapes
 
 

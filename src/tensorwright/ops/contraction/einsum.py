@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 
+from tensorwright.base import Attributes, TensorType
 from tensorwright.expr import (
     Axis,
     Compute,
@@ -31,14 +32,7 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
     text_of,
 )
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    Fold,
-    Pattern,
-    TensorType,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Attribute, Fold, Pattern, tensor_operator
 
 Shape = tuple[int, ...]
 

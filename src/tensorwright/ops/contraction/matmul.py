@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Compute,
     Index,
@@ -32,15 +32,7 @@ from tensorwright.ops.attributes import (
     require_rank,
     require_same_dtype,
 )
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    Fold,
-    Numbers,
-    Pattern,
-    TensorType,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Attribute, Fold, Numbers, Pattern, tensor_operator
 from tensorwright.ops.shapes import broadcast_shapes
 
 _BATCH = ("b0", "b1", "b2", "b3", "b4", "b5")

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from math import prod
 
+from tensorwright.base import Attributes, TensorType
 from tensorwright.expr import (
     Compute,
     Fn,
@@ -47,15 +48,7 @@ from tensorwright.ops.attributes import (
     require_shape,
 )
 from tensorwright.ops.folding.reduction import fold_axes, folded_indices, mean_of
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    Fold,
-    LayoutWish,
-    Pattern,
-    TensorType,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Attribute, Fold, LayoutWish, Pattern, tensor_operator
 from tensorwright.ops.shapes import axis_in, broadcast_shapes
 
 

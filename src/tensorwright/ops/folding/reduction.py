@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Axis,
     Compute,
@@ -50,15 +50,7 @@ from tensorwright.ops.attributes import (
     ints_of,
     require_dtype,
 )
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    Fold,
-    Operator,
-    Pattern,
-    TensorType,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Attribute, Fold, Operator, Pattern, tensor_operator
 from tensorwright.ops.shapes import axes_in, axis_in
 
 FoldFunction = Callable[..., Reduce]

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tensorwright.base import Attributes, TensorType
 from tensorwright.expr import (
     Compute,
     Fn,
@@ -33,15 +34,7 @@ from tensorwright.expr import (
 )
 from tensorwright.ops.access import axis_names, extents
 from tensorwright.ops.attributes import NUMBERS, bool_of, int_of, require_dtype
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    Fold,
-    Operator,
-    Pattern,
-    TensorType,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Attribute, Fold, Operator, Pattern, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
 _BLOCK = 16  # elements

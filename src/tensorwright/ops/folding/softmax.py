@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Compute,
     Fn,
@@ -34,15 +34,7 @@ from tensorwright.expr import (
 from tensorwright.ops.access import axis_names, extents, pointwise
 from tensorwright.ops.attributes import AXIS, FLOATS, NARROW, int_of, require_dtype
 from tensorwright.ops.folding.reduction import fold_axes, folded_indices
-from tensorwright.ops.operator import (
-    Attributes,
-    Fold,
-    Meaning,
-    Operator,
-    Pattern,
-    TensorType,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Fold, Meaning, Operator, Pattern, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
 

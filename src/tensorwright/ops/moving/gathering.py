@@ -13,7 +13,7 @@ Negative positions count from the end.
 
 from __future__ import annotations
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Compute,
     Element,
@@ -39,7 +39,7 @@ from tensorwright.ops.attributes import (
     require_rank,
     require_shape,
 )
-from tensorwright.ops.operator import Attribute, Attributes, TensorType, tensor_operator
+from tensorwright.ops.operator import Attribute, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
 

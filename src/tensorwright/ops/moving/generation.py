@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Compute,
     FromIndex,
@@ -35,12 +35,7 @@ from tensorwright.ops.attributes import (
     require_rank,
     scalar_of,
 )
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    TensorType,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Attribute, tensor_operator
 
 
 def _infer_full(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:

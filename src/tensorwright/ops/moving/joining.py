@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Compute,
     Index,
@@ -37,14 +37,7 @@ from tensorwright.ops.attributes import (
     text_of,
 )
 from tensorwright.ops.moving.movement import Indices, Shape, rearrangement
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    Movement,
-    TensorType,
-    identity_of_type,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Attribute, Movement, identity_of_type, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
 _MODES = ("constant", "reflect", "edge", "wrap")

@@ -18,16 +18,15 @@ from collections.abc import Callable
 from math import prod
 from typing import TypeAlias
 
+from tensorwright.base import Attributes, TensorType
 from tensorwright.expr import Compute, Index, Load, Tensor, compute, floor_div, mod
 from tensorwright.ops.access import axis_names, extents, stretched_indices
 from tensorwright.ops.attributes import fault, int_of, ints_of, text_of
 from tensorwright.ops.operator import (
     Attribute,
-    Attributes,
     IdentityRule,
     Movement,
     Operator,
-    TensorType,
     identity_of_type,
     never_identity,
     tensor_operator,

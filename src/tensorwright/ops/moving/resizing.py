@@ -21,6 +21,7 @@ from functools import reduce
 from math import lcm
 from operator import add
 
+from tensorwright.base import Attributes, TensorType
 from tensorwright.expr import (
     Compute,
     FromIndex,
@@ -48,14 +49,7 @@ from tensorwright.ops.attributes import (
     require_dtype,
     text_of,
 )
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    Movement,
-    Pattern,
-    TensorType,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Attribute, Movement, Pattern, tensor_operator
 
 _MODES = ("nearest", "linear", "cubic")
 _COORDINATES = (

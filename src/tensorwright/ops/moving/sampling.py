@@ -19,7 +19,7 @@ from functools import reduce
 from itertools import product
 from operator import add
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Compute,
     Condition,
@@ -50,14 +50,7 @@ from tensorwright.ops.attributes import (
     text_of,
 )
 from tensorwright.ops.moving.resizing import tap_weights
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    Fold,
-    Pattern,
-    TensorType,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Attribute, Fold, Pattern, tensor_operator
 
 _MODES = ("linear", "nearest", "cubic")
 _PADDINGS = ("zeros", "border", "reflection")

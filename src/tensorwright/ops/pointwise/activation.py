@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import math
 
+from tensorwright.base import Attributes
 from tensorwright.expr import Fn, Value, apply, constant, select
 from tensorwright.ops.attributes import FLOATS, NUMBERS, SIGNED, float_of, text_of
-from tensorwright.ops.operator import Attribute, Attributes, Operator
+from tensorwright.ops.operator import Attribute, Operator
 from tensorwright.ops.pointwise.elementwise import elementwise
 
 _SELU_ALPHA = 1.67326319217681884765625

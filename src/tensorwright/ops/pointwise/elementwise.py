@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable
 from functools import reduce
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import Compute, Fn, Tensor, Value, apply, cast, constant, select
 from tensorwright.ops.access import extents, pointwise
 from tensorwright.ops.attributes import (
@@ -43,13 +43,11 @@ from tensorwright.ops.attributes import (
 )
 from tensorwright.ops.operator import (
     Attribute,
-    Attributes,
     IdentityRule,
     LayoutWish,
     Movement,
     Operator,
     Pattern,
-    TensorType,
     identity_of_type,
     never_identity,
     tensor_operator,

@@ -11,7 +11,7 @@ ties to even; results outside the range of the codes are the nearest code.
 
 from __future__ import annotations
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Compute,
     Fn,
@@ -33,14 +33,7 @@ from tensorwright.ops.attributes import (
     require_dtype,
     require_same_dtype,
 )
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    LayoutWish,
-    Pattern,
-    TensorType,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Attribute, LayoutWish, Pattern, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
 CODES = frozenset({DType.I8, DType.U8, DType.I16, DType.U16})

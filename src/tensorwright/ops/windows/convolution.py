@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Axis,
     Compute,
@@ -54,16 +54,7 @@ from tensorwright.ops.attributes import (
     require_shape,
 )
 from tensorwright.ops.contraction.matmul import require_bytes
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    Fold,
-    LayoutWish,
-    Numbers,
-    Pattern,
-    TensorType,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Attribute, Fold, LayoutWish, Numbers, Pattern, tensor_operator
 from tensorwright.ops.shapes import window_extent
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Compute,
     Fn,
@@ -51,14 +51,12 @@ from tensorwright.ops.attributes import (
 from tensorwright.ops.folding.reduction import fold_axes, mean_of
 from tensorwright.ops.operator import (
     Attribute,
-    Attributes,
     Fold,
     InferRule,
     LayoutWish,
     Meaning,
     Operator,
     Pattern,
-    TensorType,
     tensor_operator,
 )
 from tensorwright.ops.windows.convolution import WINDOW_ATTRIBUTES, Window

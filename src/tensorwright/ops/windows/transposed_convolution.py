@@ -28,7 +28,7 @@ from math import gcd, prod
 
 import numpy as np
 
-from tensorwright.base import DType
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Compute,
     Condition,
@@ -59,16 +59,7 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
     require_shape,
 )
-from tensorwright.ops.operator import (
-    Attribute,
-    Attributes,
-    Fold,
-    LayoutWish,
-    Numbers,
-    Pattern,
-    TensorType,
-    tensor_operator,
-)
+from tensorwright.ops.operator import Attribute, Fold, LayoutWish, Numbers, Pattern, tensor_operator
 from tensorwright.ops.windows.convolution import GROUPS, WINDOW_ATTRIBUTES, add_bias
 
 

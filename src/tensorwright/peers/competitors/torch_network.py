@@ -115,7 +115,9 @@ def _make_call(node: NodeProto, constants: Constants, version: int) -> Call | No
         return None
     make = OPERATORS.get(node.op_type)
     if make is None or node.domain not in ("", "ai.onnx"):
-        raise ValueError(f"operator {node.op_type} has no counterpart in this peer")
+        raise ValueError(
+            f"operator {node.op_type} has no counterpart in this peer; onnxruntime has one"
+        )
     values = tuple(constants.get(name) for name in node.input)
     return make(Operation(node.op_type, attributes, values, version))
 

@@ -63,6 +63,9 @@ class Operation:
         return default if value is None else float(value)
 
 
+Maker = Callable[[Operation], Call]
+
+
 @dataclass(frozen=True, slots=True)
 class _Windows:
     """Sliding windows as PyTorch takes them.
@@ -276,44 +279,120 @@ def _attention(node: Operation) -> Call:
     return call
 
 
-def _same(function: Call) -> Callable[[Operation], Call]:
+def _fold(function: Callable[..., Any]) -> Maker:
+    """A fold over axes that are constant: `function(x, axes, keepdim)`."""
+
+    def make(node: Operation) -> Call:
+        axes = node.integers(1, "axes")
+        keeps = bool(node.get("keepdims", 1))
+        if not axes and node.get("noop_with_empty_axes", 0):
+            return lambda x, *_: x
+        return lambda x, *_: function(x, axes or tuple(range(x.dim())), keeps)
+
+    return make
+
+
+def _with(name: str, default: float, function: Callable[..., Any]) -> Maker:
+    """An activation with one number as its attribute: `function(x, number)`."""
+
+    def make(node: Operation) -> Call:
+        number = float(node.get(name, default))
+        return lambda x: function(x, number)
+
+    return make
+
+
+def _hard_sigmoid(node: Operation) -> Call:
+    alpha, beta = float(node.get("alpha", 0.2)), float(node.get("beta", 0.5))
+    return lambda x: torch.clamp(x * alpha + beta, 0.0, 1.0)
+
+
+def _instance_norm(node: Operation) -> Call:
+    epsilon = float(node.get("epsilon", 1e-5))
+    return lambda x, scale, bias: F.instance_norm(x, weight=scale, bias=bias, eps=epsilon)
+
+
+def _pad(node: Operation) -> Call:
+    """Padding with a constant; pads of ONNX are all begins, then all ends."""
+    if node.get("mode", "constant") != "constant" or len(node.constants) > 3:
+        raise ValueError(f"Pad: mode {node.get('mode', 'constant')} or axes of its own")
+    pads = node.integers(1, "pads") or ()
+    rank = len(pads) // 2
+    pairs = [side for axis in reversed(range(rank)) for side in (pads[axis], pads[axis + rank])]
+    value = node.number(2, "value", 0.0)
+    return lambda x, *_: F.pad(x, pairs, value=value)
+
+
+def _same(function: Call) -> Maker:
     return lambda _: function
 
 
-OPERATORS: Mapping[str, Callable[[Operation], Call]] = MappingProxyType(
+OPERATORS: Mapping[str, Maker] = MappingProxyType(
     {
+        "Abs": _same(torch.abs),
         "Add": _same(lambda a, b: a + b),
         "AveragePool": _pool,
         "BatchNormalization": _batch_norm,
+        "Ceil": _same(torch.ceil),
         "Clip": _clip,
         "Concat": _concat,
         "Conv": _convolution,
         "ConvTranspose": _transposed_convolution,
+        "Cos": _same(torch.cos),
         "Div": _same(lambda a, b: a / b),
         "Dropout": _same(lambda x, *_: x),
+        "Elu": _with("alpha", 1.0, F.elu),
+        "Erf": _same(torch.erf),
+        "Exp": _same(torch.exp),
         "Flatten": _flatten,
+        "Floor": _same(torch.floor),
         "Gather": _gather,
         "Gelu": _gelu,
         "Gemm": _gemm,
         "GlobalAveragePool": _global_average,
+        "HardSigmoid": _hard_sigmoid,
+        "HardSwish": _same(F.hardswish),
         "Identity": _same(lambda x: x),
-        "LRN": _local_norm,
+        "InstanceNormalization": _instance_norm,
         "LayerNormalization": _layer_norm,
+        "LeakyRelu": _with("alpha", 0.01, F.leaky_relu),
+        "Log": _same(torch.log),
+        "LRN": _local_norm,
         "MatMul": _same(torch.matmul),
+        "Max": _same(
+            lambda a, *more: torch.amax(torch.stack(torch.broadcast_tensors(a, *more)), 0)
+        ),
         "MaxPool": _pool,
+        "Min": _same(
+            lambda a, *more: torch.amin(torch.stack(torch.broadcast_tensors(a, *more)), 0)
+        ),
+        "Mish": _same(F.mish),
         "Mul": _same(lambda a, b: a * b),
+        "Neg": _same(torch.neg),
+        "Pad": _pad,
+        "Pow": _same(lambda a, b: a**b),
+        "PRelu": _same(lambda x, slope: torch.where(x < 0, x * slope, x)),
+        "Reciprocal": _same(torch.reciprocal),
+        "ReduceMax": _fold(torch.amax),
+        "ReduceMean": _fold(torch.mean),
+        "ReduceMin": _fold(torch.amin),
+        "ReduceSum": _fold(torch.sum),
         "Relu": _same(torch.relu),
         "Reshape": _reshape,
         ATTENTION: _attention,
         "Sigmoid": _same(torch.sigmoid),
+        "Sin": _same(torch.sin),
         "Slice": _slice,
         "Softmax": _softmax,
+        "Softplus": _same(F.softplus),
+        "Sqrt": _same(torch.sqrt),
         "Squeeze": _squeeze,
         "Sub": _same(lambda a, b: a - b),
         "Sum": _same(lambda *parts: reduce(operator.add, parts)),
         "Tanh": _same(torch.tanh),
         "Transpose": _transpose,
         "Unsqueeze": _unsqueeze,
+        "Where": _same(torch.where),
     }
 )
 """The operators of the networks that are compared."""

@@ -19,6 +19,7 @@ class Kind:
     package  the package that it needs, and `extra` of tensorwright that installs it; "" for none
     limit_s  longest a command may take: some compile for minutes
     program  that it calls; "" for none
+    lacks    whether it lacks counterparts of some operators
     """
 
     name: str
@@ -27,6 +28,7 @@ class Kind:
     extra: str = ""
     limit_s: float = 300.0
     program: str = ""
+    lacks: bool = False
 
 
 _COMPETITORS = "tensorwright.peers.competitors"
@@ -35,8 +37,8 @@ KINDS = (
     Kind("ours", "ours.OursPeer"),
     Kind("onnxruntime", "onnxruntime_peer.OnnxRuntimePeer", "onnxruntime", "bench"),
     Kind("openvino", "openvino_peer.OpenVinoPeer", "openvino", "bench"),
-    Kind("pytorch", "pytorch_peer.TorchPeer", "torch", "torch"),
-    Kind("inductor", "inductor_peer.InductorPeer", "torch", "torch", 1800.0, "g++"),
+    Kind("pytorch", "pytorch_peer.TorchPeer", "torch", "torch", lacks=True),
+    Kind("inductor", "inductor_peer.InductorPeer", "torch", "torch", 1800.0, "g++", lacks=True),
     Kind("tvm", "metaschedule.peer.TvmPeer", "tvm", "tvm", 7200.0),
     Kind("function", "function_peer.FunctionPeer"),
 )

@@ -26,7 +26,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tensorwright.ops import Array
+from tensorwright.base import Array
 from tensorwright.runtime.native.jit import LoadedObject, load_ir, load_object
 from tensorwright.runtime.plan.plan import (
     ArenaRef,

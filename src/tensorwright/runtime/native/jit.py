@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import llvmlite.binding as llvm
 
 from tensorwright.base import InternalError, Target, detect_target
-from tensorwright.codegen.llvm import LIBM_SYMBOLS, compile_module, create_machine
+from tensorwright.machine_code import LIBM_SYMBOLS, compile_module, create_machine
 from tensorwright.runtime.native.openmp import OpenMP, openmp_runtime
 from tensorwright.runtime.native.team import (
     POSIX_SYMBOLS,

@@ -17,9 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from tensorwright.base import DType, Printer, Target
-from tensorwright.loop import Role
-from tensorwright.ops import AttributeValue, TensorType
+from tensorwright.base import AttributeValue, DType, Printer, Role, Target, TensorType
 
 Attributes: TypeAlias = tuple[tuple[str, AttributeValue], ...]
 Place = TypeVar("Place")

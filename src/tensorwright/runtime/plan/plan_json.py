@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from tensorwright.base import CpuTarget, DType, from_data, kinds_of, to_data
-from tensorwright.loop import Role
-from tensorwright.ops import TensorType
+from tensorwright.base import CpuTarget, DType, Role, TensorType, from_data, kinds_of, to_data
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ArgumentSpec,

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tensorwright.base import InternalError
-from tensorwright.loop import Role
+from tensorwright.base import InternalError, Role
 from tensorwright.runtime.buffers import ALIGNMENT
 from tensorwright.runtime.plan.plan import (
     ArenaRef,

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tensorwright.base import InternalError, Target
-from tensorwright.codegen import Signature
-from tensorwright.ops import TensorType
+from tensorwright.base import InternalError, Target, TensorType
 from tensorwright.runtime.buffers import ALIGNMENT
 from tensorwright.runtime.plan.arena import Lifetime, plan_memory
 from tensorwright.runtime.plan.plan import (
@@ -39,6 +38,9 @@ from tensorwright.runtime.plan.plan import (
     TypedRef,
 )
 from tensorwright.runtime.plan.plan_verify import verify_plan
+
+if TYPE_CHECKING:  # a plan is run without the code generators
+    from tensorwright.codegen import Signature
 
 
 def kernel_spec(signature: Signature) -> KernelSpec:

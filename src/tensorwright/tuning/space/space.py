@@ -90,7 +90,7 @@ def _as_far_as_legal(sketches: Iterator[Sketch], state: ScheduleState) -> Iterat
     try:
         yield from sketches
     except ScheduleError as error:
-        text = f"a schedule rule for {', '.join(state.outputs)} took an illegal step"
+        text = f"the heuristic for {', '.join(state.outputs)} took an illegal step"
         remedy = "it runs, perhaps slowly; please report it"
         warnings.warn(f"{text}: {error.message()}\n  {remedy}", RuntimeWarning, stacklevel=2)
 

@@ -16,7 +16,7 @@ PACKAGED = Path(__file__).with_name("pretrained.npz")
 def pretrained_model() -> TimeModel | None:
     """The model in force; None, after a warning, for a file that cannot be used.
 
-    A package without one says nothing: schedules are chosen by rule, as their reports tell.
+    A package without one says nothing: schedules are chosen by heuristic, as their reports tell.
     """
     own = knobs.TIME_MODEL.get()
     path = own or PACKAGED
@@ -37,7 +37,7 @@ def _load(path: Path, _stamp: tuple[int, int]) -> TimeModel | None:
         return load_time_model(path)
     except RecordError as error:
         warnings.warn(
-            f"time model {path}: {error.reason}; schedules are chosen by rule ({error.remedy})",
+            f"time model {path}: {error.reason}; schedules are chosen by heuristic ({error.remedy})",
             RuntimeWarning,
             stacklevel=3,
         )

@@ -435,7 +435,7 @@ def test_a_damaged_model_is_told_once_and_the_rule_chooses(tmp_path: Path) -> No
     graph = GRAPHS["matmul"]
     x = np.random.default_rng(0).normal(size=(13, 19)).astype(np.float32)
     with override(time_model=path):
-        with pytest.warns(RuntimeWarning, match="by rule"):
+        with pytest.warns(RuntimeWarning, match="by heuristic"):
             executable = compile(graph, threads=1, records=MemoryStore())
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -215,7 +215,7 @@ def test_a_file_that_cannot_be_used_is_told_once(tmp_path: Path, content: bytes 
     if content is not None:
         path.write_bytes(content)
     with override(time_model=path):
-        with pytest.warns(RuntimeWarning, match="chosen by rule"):
+        with pytest.warns(RuntimeWarning, match="chosen by heuristic"):
             assert pretrained_model() is None
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -26,6 +26,7 @@ from tensorwright.codegen.llvm.math.kernels import (
     emit_tanh,
 )
 from tensorwright.codegen.llvm.math.trigonometry import emit_atan, emit_cos, emit_sin
+from tensorwright.machine_code import LIBM_BINARY, LIBM_UNARY
 
 _Kernel = Callable[..., str]
 _KERNELS: dict[str, _Kernel] = {
@@ -45,25 +46,10 @@ _VECTOR: dict[tuple[str, DType], _Kernel] = {
     **{(name, DType.F32): kernel for name, kernel in _KERNELS.items()},
     **{(name, DType.F64): kernel for name, kernel in _KERNELS.items()},
 }
-_LIBM_UNARY = (
-    *("sin", "cos", "tan", "asin", "acos", "atan"),
-    *("sinh", "cosh", "asinh", "acosh", "atanh"),
-    *("exp2", "log2", "log10", "cbrt", "erf", "erfc", "tgamma", "lgamma"),
-)
-_LIBM_BINARY = ("pow", "atan2", "fmod", "hypot", "remainder")
-
 MATH_FUNCTIONS: tuple[str, ...] = tuple(
-    sorted({name for name, _ in _VECTOR} | {*_LIBM_UNARY, *_LIBM_BINARY})
+    sorted({name for name, _ in _VECTOR} | {*LIBM_UNARY, *LIBM_BINARY})
 )
 """Every name that `math_function` knows, for both f32 and f64."""
-
-LIBM_SYMBOLS: tuple[str, ...] = tuple(
-    name + suffix for name in (*_LIBM_UNARY, *_LIBM_BINARY, "fma") for suffix in ("", "f")
-)
-"""Symbols of the C library that object code may need from the loader ("sin", "sinf", ...).
-
-LLVM itself calls fma and fmaf where the target has no such instruction.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +76,7 @@ def math_function(name: str, dtype: DType, lanes: int, target: Target) -> MathFu
             stage="codegen", where=f"function {name}", reason="there is no code for it"
         )
     emitter = MathEmitter(dtype, lanes, target)
-    arity = 2 if name in _LIBM_BINARY else 1
+    arity = 2 if name in LIBM_BINARY else 1
     arguments = [f"%x{index}" for index in range(arity)]
     kernel = _VECTOR.get((name, dtype))
     if kernel is None or (kernel is emit_fmod and not target.fma):

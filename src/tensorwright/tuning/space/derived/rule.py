@@ -71,8 +71,8 @@ def register_sketch_rule(rule: SketchRule) -> SketchRule:
     if rule.name in _OWN:
         raise UsageError(
             stage="tune",
-            where=f"sketch rule {rule.name}",
-            reason="a rule of this name is registered already",
+            where=f"sketch generator {rule.name}",
+            reason="a generator of this name is registered already",
             remedy="give it another name, or unregister that one",
         )
     _OWN[rule.name] = rule
@@ -85,8 +85,8 @@ def unregister_sketch_rule(name: str) -> None:
         known = ", ".join(_OWN) or "none"
         raise UsageError(
             stage="tune",
-            where=f"sketch rule {name}",
-            reason="no rule of this name is registered",
+            where=f"sketch generator {name}",
+            reason="no generator of this name is registered",
             remedy=f"registered: {known}",
         )
 
