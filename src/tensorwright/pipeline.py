@@ -142,8 +142,8 @@ def compile(
     on_kernel     told (schedule, number, count) before each kernel is built
 
     Workloads without a record get the schedule that the time model expects to be the fastest, or
-    the heuristic one (knob `default_schedule`).  A network for which `optimize` found a faster graph
-    is compiled as that, from the same records.
+    the heuristic one (knob `default_schedule`).  A network for which `optimize` found a faster
+    graph is compiled as that, from the same records.
     Raises:  ModelError, UnsupportedError, ScheduleError, MachineError, UsageError.
     """
     machine = parse_target(target)
@@ -332,7 +332,7 @@ def choose(
 def choose_untuned(
     workload: Workload, target: Target, threads: int, *, is_cold: bool = False
 ) -> Scheduled:
-    """The schedule of a workload of which nothing was measured: by the time model, or the heuristic."""
+    """The schedule of a workload of which nothing was measured: by time model, or heuristic."""
     predictor = open_predictor(target, threads, is_cold=is_cold)
     if predictor is None:
         return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)

@@ -67,8 +67,8 @@ def command(
     """Tune a small network for a few minutes, and compare it with ONNX Runtime.
 
     The network is SqueezeNet as the onnx package carries it, with random weights. At the end there
-    is a table: each workload by heuristic and tuned, the whole network by heuristic, tuned and in ONNX
-    Runtime, and the largest error against the reference.
+    is a table: each workload by heuristic and tuned, the whole network by heuristic, tuned and in
+    ONNX Runtime, and the largest error against the reference.
 
     Example: tensorwright demo --minutes 1
     """

@@ -13,6 +13,7 @@ from tensorwright.cli.arguments.options import (
     Shapes,
     machine_options,
     model_argument,
+    refuse_given,
     seed_option,
     shapes_option,
 )
@@ -127,8 +128,11 @@ def command(
     if check is not None:
         if result is None or output is not None:
             raise click.UsageError("--check needs MODEL and RESULT, and writes nothing.")
-        if rule_files:
-            raise click.UsageError("--check proves the rules of the certificate: no --rules.")
+        unused = ("seconds", "exact", "rule_files", "trust", "search", "cost", "measure")
+        refuse_given(
+            (*unused, "target", "threads"),
+            because="--check searches nothing, and proves the rules of the certificate",
+        )
         source = read_graph(model, input_shapes, seed)
         better = read_graph(result)
         certificate = _check(check, source, better)

@@ -35,6 +35,7 @@ from tensorwright.tuning.session import (
     make_space,
 )
 from tensorwright.tuning.space import SpaceKind
+from tensorwright.tuning.strategies import is_guided
 from tensorwright.tuning.task_scheduling import (
     LatencyRequirement,
     MeanSpeedUp,
@@ -101,6 +102,9 @@ def command(
 
     Example: tensorwright tune model.onnx --minutes 10
     """
+    if not is_guided(strategy):
+        names = ("features", "model", "fading", "start", "proposing")
+        refuse_given(names, because=f"the strategy {strategy} asks no model")
     proposer = load_proposing_model(proposing) if proposing else None
     wanted = choose_objective(objective, limits, references)
     tasks, networks = read_tasks(programs, how)

@@ -96,3 +96,22 @@ def make_onnx(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return make
+
+
+MODULE = """
+import tensorwright
+from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
+
+x, w, k = placeholder("x", (8, 24)), placeholder("w", (24, 24)), reduce_axis("k", 24)
+y = compute("y", (8, 24), lambda i, j: sum_over(x[i, k] * w[k, j], k))
+both = (y, compute("z", (8, 24), lambda i, j: y[i, j] * 2.0))
+layer = tensorwright.program(y, constants=("w",), name="layer")
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A Python file with expressions of products: `both`, and `layer`, whose `w` is constant."""
+    path = tmp_path / "own.py"
+    path.write_text(MODULE)
+    return path

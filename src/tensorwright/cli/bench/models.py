@@ -34,7 +34,12 @@ from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.peers import peers_option
 from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright.cli.bench.network_runs import Plan, bench_model
-from tensorwright.cli.bench.same_run import check_same_run, of_builds, same_build_option
+from tensorwright.cli.bench.same_run import (
+    check_resume,
+    check_same_run,
+    of_builds,
+    same_build_option,
+)
 from tensorwright.peers import BenchRow, describe_error, print_rows, read_rows, shorten, write_rows
 from tensorwright.pipeline import opened
 from tensorwright.records import MemoryStore
@@ -101,8 +106,7 @@ def command(
         raise click.UsageError("--minutes tunes, --untuned uses nothing of it: leave one out")
     if not tuned:
         refuse_given(("records",), because="--untuned uses nothing of what is on record")
-    if resume and json_path is None:
-        raise click.UsageError("--resume goes on with a file: name it with --json")
+    check_resume(resume, json_path)
     for name in names:
         check_model(name)
     check_readable(names, input_shapes)

@@ -18,12 +18,13 @@ from tensorwright.cli.arguments.options import (
     machine_options,
     read_names,
     records_option,
+    refuse_given,
     seed_option,
     threads_of,
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
-from tensorwright.cli.bench.same_run import of_builds, same_build_option
+from tensorwright.cli.bench.same_run import check_resume, of_builds, same_build_option
 from tensorwright.peers import (
     METASCHEDULE,
     OpPlan,
@@ -126,8 +127,11 @@ def command(
 
     Example: tensorwright bench ops --suite ansor --cases C2D,GMM.3 --trials 100 --json ops.json
     """
-    if resume and json_path is None:
-        raise click.UsageError("--resume goes on with a file: name it with --json")
+    check_resume(resume, json_path)
+    if not should_tune:
+        refuse_given(("trials",), because="--no-tune measures no candidate")
+    if not rivals:
+        refuse_given(("rival_trials",), because="--metaschedule names no case")
     if json_path is not None:
         check_writable(json_path)
     find_cases(rivals, int(batch))  # refuse an unknown name now

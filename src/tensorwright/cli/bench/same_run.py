@@ -8,11 +8,20 @@ from typing import Protocol, TypeVar
 import click
 
 from tensorwright.base import UsageError
+from tensorwright.cli.arguments.options import refuse_given
 from tensorwright.peers import this_build
 
 same_build_option = click.option(
     "--same-build", is_flag=True, help="With --resume: drop rows that another build measured."
 )
+
+
+def check_resume(resume: bool, json_path: str | None) -> None:
+    """Refuse --resume without a file, and --same-build without --resume, with a UsageError."""
+    if resume and json_path is None:
+        raise click.UsageError("--resume goes on with a file: name it with --json")
+    if not resume:
+        refuse_given(("same_build",), because="it is about the rows that --resume keeps")
 
 
 class BuiltRow(Protocol):

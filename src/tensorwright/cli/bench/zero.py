@@ -18,7 +18,7 @@ from tensorwright.cli.arguments.models import check_model
 from tensorwright.cli.arguments.options import machine_options, threads_of
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
-from tensorwright.cli.bench.same_run import of_builds, same_build_option
+from tensorwright.cli.bench.same_run import check_resume, of_builds, same_build_option
 from tensorwright.cli.bench.zero_groups import NETWORKS, Case, Group, groups_of
 from tensorwright.cli.bench.zero_plot import draw
 from tensorwright.cli.bench.zero_rows import (
@@ -130,13 +130,12 @@ def command(
 
     On workloads that no model was trained on: of random networks, of networks of suites, and of the
     families and targets that were left out of the training of each --model. Two searches, one from
-    the time model and one from the heuristic, say what it is worth after so many trials. A workload with
-    a wrong answer, or another failure, is in no figure; exits with 1 where there is one.
+    the time model and one from the heuristic, say what it is worth after so many trials. A workload
+    with a wrong answer, or another failure, is in no figure; exits with 1 where there is one.
 
     Example: tensorwright bench zero --model without_attention.npz --json zero.json
     """
-    if resume and json_path is None:
-        raise click.UsageError("--resume goes on with a file: name it with --json")
+    check_resume(resume, json_path)
     for network in networks:
         check_model(network)
     image = png or (None if json_path is None else str(Path(json_path).with_suffix(".png")))

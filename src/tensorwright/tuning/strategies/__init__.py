@@ -10,6 +10,7 @@ from tensorwright.tuning.strategies.named import (
     StrategyChoice,
     check_strategy,
     choose_strategy,
+    is_guided,
 )
 from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.random_search import RandomSearch
@@ -45,6 +46,7 @@ __all__ = [
     "choose_strategy",
     "cross",
     "everything",
+    "is_guided",
     "make_space_tables",
     "mutate",
     "neighbourhood",

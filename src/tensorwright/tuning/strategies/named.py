@@ -65,6 +65,12 @@ def choose_strategy(
             return found
 
 
+def is_guided(choice: StrategyChoice) -> bool:
+    """Whether a strategy asks a model what to try."""
+    settings = STRATEGIES[choice] if isinstance(choice, str) else choice
+    return isinstance(settings, EvolutionOptions | AnnealingOptions)
+
+
 def check_strategy(choice: StrategyChoice) -> None:
     """Refuse what is no strategy, with a UsageError that lists them."""
     if isinstance(choice, EvolutionOptions | AnnealingOptions | GeneticOptions):

@@ -37,7 +37,8 @@ def _load(path: Path, _stamp: tuple[int, int]) -> TimeModel | None:
         return load_time_model(path)
     except RecordError as error:
         warnings.warn(
-            f"time model {path}: {error.reason}; schedules are chosen by heuristic ({error.remedy})",
+            f"time model {path}: {error.reason}; schedules are chosen by heuristic "
+            f"({error.remedy})",
             RuntimeWarning,
             stacklevel=3,
         )

@@ -23,6 +23,7 @@ from tensorwright.cli.arguments.options import (
     Shapes,
     machine_options,
     records_option,
+    refuse_given,
     seed_option,
     shapes_option,
     threads_of,
@@ -49,7 +50,12 @@ from tensorwright.cli.bench.rewriting.runs import (
     bench_rewriting,
     in_own_process,
 )
-from tensorwright.cli.bench.same_run import check_same_run, of_builds, same_build_option
+from tensorwright.cli.bench.same_run import (
+    check_resume,
+    check_same_run,
+    of_builds,
+    same_build_option,
+)
 from tensorwright.peers import write_objects
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 
@@ -162,8 +168,10 @@ def command(
         raise click.UsageError("--growth runs nothing: no --peers, --minutes.")
     if sizes and not growth:
         raise click.UsageError("--size is for --growth.")
-    if resume and json_path is None:
-        raise click.UsageError("--resume goes on with a file: name it with --json.")
+    if growth:
+        unused = ("rounds", "tuned", "records", "input_shapes")
+        refuse_given(unused, because="--growth searches networks of its own, and runs nothing")
+    check_resume(resume, json_path)
     if json_path is not None:
         check_writable(json_path)
     usual_s = _MOST_SECONDS if growth else None

@@ -1,0 +1,264 @@
+"""What commands take: models, executables and tensor expressions, each where it makes sense."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+import tensorwright
+
+Invoke = Callable[..., Result]
+
+
+@pytest.fixture
+def executable(invoke: Invoke, model: Path, tmp_path: Path) -> Path:
+    """The model compiled, in a file whose name does not say so."""
+    path = tmp_path / "compiled.bin"
+    assert invoke("compile", model, "-o", path, "--threads", 1).exit_code == 0
+    return path
+
+
+def refused(result: Result, code: int, *texts: object) -> None:
+    assert result.exit_code == code, result.output
+    for text in texts:
+        assert str(text) in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+# What is given in the wrong place
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compile", "{}", "-o", "{out}"),
+        ("optimize", "{}", "-o", "{out}", "--trials", 1),
+        ("tune", "{}", "--trials", 1),
+        ("rewrite", "{}", "-o", "{out}"),
+        ("bench", "models", "{}"),
+        ("bench", "rewrite", "{}"),
+        ("rules", "coverage", "{}"),
+        ("demo", "--model", "{}"),
+        ("records", "import", "{log}", "--of", "{}"),
+    ],
+)
+def test_an_executable_where_a_model_is_meant(
+    invoke: Invoke, executable: Path, tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    log = tmp_path / "log.json"
+    log.write_text(LOG)
+    given = [str(each).format(executable, out=tmp_path / "o", log=log) for each in words]
+    result = invoke(*given)
+    refused(
+        result,
+        2,
+        f"UsageError: file {executable}: it is an executable of tensorwright, compiled already",
+        f"\n    tensorwright run {executable} --input random\n",
+    )
+    assert not (tmp_path / "o").exists()
+
+
+LOG = (
+    '{"input": ["llvm", "dense", [], {}], "config": {"index": 1, "code_hash": null, "entity": []},'
+    ' "result": [[0.001], 0, 1.0, 1.0], "version": 0.2, "tvm_version": "0.8"}\n'
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("rewrite", "{}", "-o", "{out}"),
+        ("bench", "models", "{}"),
+        ("bench", "rewrite", "{}"),
+        ("rules", "coverage", "{}"),
+        ("demo", "--model", "{}"),
+    ],
+)
+def test_an_expression_where_a_network_is_meant(
+    invoke: Invoke, own: Path, tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    reference = f"{own}:both"
+    result = invoke(*(str(each).format(reference, out=tmp_path / "o") for each in words))
+    refused(
+        result, 2, f"{reference}: it names a tensor expression", f"\n    tensorwright tune {own}"
+    )
+
+
+def test_a_file_is_told_by_what_it_holds(invoke: Invoke, own: Path, tmp_path: Path) -> None:
+    out = tmp_path / "o.tw"
+    refused(invoke("compile", own, "-o", out), 2, "a Python file", f"\n    {own}:NAME")
+    arrays = tmp_path / "model.onnx"
+    with arrays.open("wb") as file:
+        np.savez(file, x=np.zeros(3))
+    refused(invoke("compile", arrays, "-o", out), 3, "a zip archive, as torch.save", "torch.onnx")
+    with pytest.raises(tensorwright.TensorwrightError, match="tensorwright.load"):
+        assert invoke("compile", f"{own}:both", "-o", out, "--threads", 1).exit_code == 0
+        tensorwright.compile(out)
+    with pytest.raises(tensorwright.TensorwrightError, match="tensorwright compile"):
+        tensorwright.load(own)
+
+
+# Expressions
+
+
+def test_an_expression_is_run_timed_and_written(invoke: Invoke, own: Path, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    x, w = (random.standard_normal(shape, np.float32) for shape in ((8, 24), (24, 24)))
+    np.save(tmp_path / "x.npy", x)
+    np.savez(tmp_path / "w.npz", w=w)
+    words = ("run", f"{own}:layer", "--threads", 1, "--input", f"x={tmp_path / 'x.npy'}")
+    refused(invoke(*words), 2, "constants have no values: w: f32(24, 24)", "--constants FILE.npz")
+    words = (*words, "--constants", tmp_path / "w.npz")
+    result = invoke(*words, "-o", tmp_path / "y.npy", "--repeat", 3)
+    assert result.exit_code == 0, result.output
+    assert "ms a run on 1 thread, median of 3; " in result.stdout
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), x @ w, rtol=1e-5, atol=1e-5)
+    refused(invoke(*words, "-o", tmp_path / "y.txt"), 8, "neither .npy")
+
+
+def test_several_outputs_do_not_go_into_one_array(
+    invoke: Invoke, own: Path, tmp_path: Path
+) -> None:
+    words = ("run", f"{own}:both", "--threads", 1, "--input", "random")
+    result = invoke(*words, "-o", tmp_path / "o.npy")
+    refused(result, 8, "a .npy file holds one array, and there are 2: y, z", "\n    -o ")
+    assert not (tmp_path / "o.npy").exists()
+    assert invoke(*words, "-o", tmp_path / "o.npz").exit_code == 0
+    with np.load(tmp_path / "o.npz") as arrays:
+        np.testing.assert_allclose(arrays["z"], arrays["y"] * 2)
+
+
+def test_an_expression_is_inspected(invoke: Invoke, own: Path) -> None:
+    shown = invoke("inspect", f"{own}:both").stdout
+    assert shown.startswith("workload both ")
+    assert "sum over k in 0..24 of x[i, k] * w[k, j]" in shown
+    assert "--- loop: both " in invoke("inspect", f"{own}:both", "--what", "loop").stdout
+    refused(invoke("inspect", f"{own}:both", "--what", "graph,loop"), 2, "--what graph", "no graph")
+
+
+def test_an_expression_is_profiled_compiled_and_optimized(
+    invoke: Invoke, own: Path, tmp_path: Path
+) -> None:
+    out, weights = tmp_path / "o.tw", np.eye(24, dtype=np.float32)
+    np.savez(tmp_path / "w.npz", w=weights)
+    profiled = invoke("profile", f"{own}:layer", "--threads", 1, "--repeats", 3)
+    assert profiled.exit_code == 0, profiled.output
+    assert "all 1 step" in profiled.stdout
+    constants = ("--constants", tmp_path / "w.npz", "--threads", 1)
+    compiled = invoke("compile", f"{own}:layer", "-o", out, *constants)
+    assert compiled.stdout.startswith(f"{out}: 1 workloads, 1 of them untuned: 1 by heuristic\n")
+    x = np.random.default_rng(0).standard_normal((8, 24), np.float32)
+    np.testing.assert_allclose(tensorwright.load(out, threads=1)(x), x)
+    out.unlink()
+    words = ("optimize", f"{own}:layer", "-o", out, *constants, "--quiet")
+    assert invoke(*words, "--trials", 2).exit_code == 0
+    np.testing.assert_allclose(tensorwright.load(out, threads=1)(x), x)
+    refused(invoke(*words, "--no-rewrite"), 2, "option --no-rewrite", "has no graph")
+    refused(invoke("optimize", f"{own}:layer", "-o", out), 2, "constants have no values")
+
+
+# Options that say nothing
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("run", "{tw}", "--input", "random", "--target", "native"), "--target"),
+        (("run", "{tw}", "--input", "random", "--records", "r"), "--records"),
+        (("run", "{tw}", "--input", "random", "--input-shapes", "N:2"), "--input-shapes"),
+        (("run", "{tw}", "--input", "random", "--constants", "w.npz"), "--constants"),
+        (("run", "{model}", "--input", "random", "--constants", "w.npz"), "--constants"),
+        (("run", "{model}", "--input", "random", "--model", "{model}"), "--model"),
+        (("run", "{own}:both", "--input", "random", "--input-shapes", "N:2"), "--input-shapes"),
+        (("run", "{own}:both", "--check-against", "onnxruntime"), "--check-against"),
+        (("profile", "{tw}", "--target", "native"), "--target"),
+        (("inspect", "{tw}", "--what", "loop"), "--what"),
+        (("inspect", "{tw}", "--threads", "1"), "--threads"),
+        (("inspect", "{model}", "--what", "graph", "--workload", "softmax"), "--workload"),
+        (("tune", "{own}:both", "--input-shapes", "N:2"), "--input-shapes"),
+        (("tune", "{own}:both", "--strategy", "random", "--features", "summary"), "--features"),
+        (("compile", "{own}:both", "-o", "o", "--emit", "c"), "--emit"),
+        (("compile", "zoo:dcgan", "-o", "o", "--input-shapes", "N:2"), "--input-shapes"),
+        (("bench", "models", "{model}", "--untuned", "--records", "r"), "--records"),
+        (("bench", "models", "{model}", "--same-build"), "--same-build"),
+        (("bench", "ops", "--no-tune", "--trials", "3"), "--trials"),
+        (("bench", "ops", "--metaschedule-trials", "3"), "--metaschedule-trials"),
+        (("bench", "rewrite", "--growth", "--rounds", "3"), "--rounds"),
+        (("records", "export", "r.jsonl", "--of", "{model}"), "--of"),
+        (("rewrite", "{model}", "{model}", "--check", "c.json", "--cost", "ops"), "--cost"),
+    ],
+)
+def test_an_option_that_says_nothing_is_refused(
+    invoke: Invoke,
+    executable: Path,
+    model: Path,
+    own: Path,
+    words: tuple[str, ...],
+    option: str,
+) -> None:
+    result = invoke(*(each.format(tw=executable, model=model, own=own) for each in words))
+    refused(result, 2, f"option {option}: ")
+
+
+def test_threads_apply_to_an_executable(invoke: Invoke, executable: Path) -> None:
+    result = invoke("profile", executable, "--threads", 1, "--repeats", 2)
+    assert result.exit_code == 0, result.output
+    assert "1 thread: " in result.stdout
+    assert invoke("inspect", executable).stdout.startswith("tiny ")
+
+
+def test_what_is_read_is_not_written_over(invoke: Invoke, model: Path, tmp_path: Path) -> None:
+    before = model.read_bytes()
+    refused(invoke("compile", model, "-o", tmp_path / "o.onnx"), 8, "\n    -o ", "o.tw")
+    other = tmp_path / "model.tw"
+    model.rename(other)
+    refused(invoke("compile", other, "-o", other), 8, "it is the program that is read")
+    assert other.read_bytes() == before
+
+
+# Running
+
+
+def test_answers_are_checked_against_another_runtime(
+    invoke: Invoke, executable: Path, model: Path, wide_model: Path
+) -> None:
+    pytest.importorskip("onnxruntime")
+    words = ("run", executable, "--input", "random", "--check-against", "onnxruntime")
+    refused(invoke(*words), 2, "another runtime cannot run it", "--model MODEL")
+    result = invoke(*words, "--model", model)
+    assert result.exit_code == 0, result.output
+    assert ", passes (at most 0.0001 of the largest number)" in result.stdout
+    content = model.read_bytes()
+    weights = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32).tobytes()
+    assert weights in content
+    model.write_bytes(content.replace(weights, bytes(reversed(weights))))
+    result = invoke(*words, "--model", model)
+    assert result.exit_code == 1, result.output
+    assert ", FAILS (at most" in result.stdout
+
+
+def test_an_executable_runs_without_the_compiler(
+    child: Callable[..., Any], executable: Path
+) -> None:
+    script = (
+        "import sys\n"
+        "from tensorwright.cli.group import program\n"
+        f"try:\n    program(['run', {str(executable)!r}, '--input', 'random'])\n"
+        "except SystemExit as end:\n    assert end.code == 0\n"
+        "heavy = {'onnx', 'scipy', 'lightgbm', 'rich'} & set(sys.modules)\n"
+        "ours = ('graph', 'ops', 'expr', 'schedule', 'loop', 'codegen', 'tuning', 'peers')\n"
+        "heavy |= {each for each in ours if f'tensorwright.{each}' in sys.modules}\n"
+        "assert not heavy, heavy\n"
+    )
+    start = child()
+    start["args"] = [sys.executable, "-c", script]
+    done = subprocess.run(**start, check=False, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("softmax")
