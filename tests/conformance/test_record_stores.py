@@ -155,6 +155,27 @@ class RecordStoreSuite:
         assert store.append([make_record(40)]) == 1
         assert store.count() == 5
 
+    def test_surplus_is_what_prune_removes_and_is_told_before(self, store: RecordStore) -> None:
+        store.append([make_record(n, 0.1 * n) for n in range(1, 4)])
+        store.append([make_record(n, 0.1 * n, workload="other") for n in range(4, 7)])
+        assert [r.round for r in store.surplus(1)] == [2, 3, 5, 6]
+        assert [r.round for r in store.surplus(1, workload="other")] == [5, 6]
+        assert store.count() == 6
+        assert store.remove(store.surplus(1, workload="other")) == 2
+        assert store.remove([make_record(1, 0.1), make_record(99)]) == 1
+        assert [r.round for r in store.query()] == [2, 3, 4]
+
+    def test_the_records_of_some_workloads_are_exported(
+        self, store: RecordStore, tmp_path: Path
+    ) -> None:
+        given = [make_record(1, workload="a"), make_record(2, workload="b")]
+        store.append(given, [WorkloadText("a", "A"), WorkloadText("b", "B")])
+        assert store.export_jsonl(tmp_path / "some.jsonl", {"b"}) == 1
+        with MemoryStore() as other:
+            assert other.import_jsonl(tmp_path / "some.jsonl") == 1
+            assert list(other.query()) == [given[1]]
+            assert other.workload_texts() == (("b", "B"),)
+
     def test_sessions_are_replaced_by_id(self, store: RecordStore) -> None:
         first = SavedSession("1", "night", "a.onnx", '{"minutes": 10}', "{}", updated="2026")
         second = SavedSession("2", "night", "b.onnx", updated="2027")

@@ -116,3 +116,29 @@ def test_a_trace_belongs_to_an_expression_and_inputs_to_their_shapes() -> None:
     executable = tensorwright.compile(roughness(), trace=())
     with pytest.raises(InputError):
         executable.run({"x": np.zeros((N, N), np.float32)})
+
+
+def test_a_schedule_is_given_parsed_or_as_text() -> None:
+    x = placeholder("x", (64,))
+    y = compute("y", (64,), lambda i: x[i] + 1.0)
+    text = "split(y, i, [8])\nvectorize(y, i_i)"
+    given = np.arange(64, dtype=np.float32)
+    for trace in (text, parse_trace(text)):
+        executable = tensorwright.compile(y, threads=1, trace=trace)
+        assert text in executable.sources["schedules"].replace("\\n", "\n")
+        np.testing.assert_array_equal(executable(given), given + 1)
+    with pytest.raises(UsageError, match="splitt"):
+        tensorwright.compile(y, trace="splitt(y, i, [8])")
+    with pytest.raises(UsageError, match="argument input_shapes"):
+        tensorwright.compile(y, input_shapes={"x": (3,)})
+
+
+def test_the_caller_is_told_of_the_one_kernel_of_an_expression() -> None:
+    x = placeholder("x", (4,))
+    told: list[tuple[str, int, int]] = []
+    tensorwright.compile(
+        compute("y", (4,), lambda i: x[i]),
+        threads=1,
+        on_kernel=lambda each, number, count: told.append((each.workload.name, number, count)),
+    )
+    assert told == [("y", 0, 1)]

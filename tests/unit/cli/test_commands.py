@@ -159,6 +159,37 @@ def test_optimize_tunes_and_records_say_so(invoke: Invoke, model: Path, tmp_path
     assert shown.count("on record:") == 2
 
 
+def test_records_are_removed_after_a_yes(
+    invoke: Invoke, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, out = tmp_path / "r.sqlite", tmp_path / "tiny.tw"
+    how = ("--threads", 1, "--records", store)
+    assert invoke("optimize", model, "-o", out, "--trials", 6, "--quiet", *how).exit_code == 0
+    listed = invoke("records", "list", "--workload", "softmax", "--records", store).stdout
+    assert "records of 1 workloads" in listed
+    lines = tmp_path / "r.jsonl"
+    words = ("records", "export", lines, "--records", store, "--workload", "softmax")
+    assert invoke(*words).exit_code == 0
+    assert "matmul" not in lines.read_text()
+    words = ("records", "prune", "--keep", 1, "--records", store)
+    monkeypatch.setattr("sys.argv", ["tensorwright"])
+    asked = invoke(*words)
+    assert asked.exit_code == 2, asked.output
+    assert "softmax" in asked.stdout  # what would go is said before
+    assert f"\n    tensorwright records prune --keep 1 --records {store} --yes\n" in asked.stderr
+    before = invoke("records", "list", "--records", store).stdout
+    assert " 0 of them untuned" in invoke("compile", model, "-o", out, *how).stdout
+    words = ("records", "delete", "--workload", "softmax", "--records", store)
+    assert invoke(*words).exit_code == 2
+    assert invoke("records", "list", "--records", store).stdout == before
+    assert "records removed" in invoke(*words, "--yes").stdout
+    assert "softmax" not in invoke("records", "list", "--records", store).stdout
+    assert " 1 of them untuned" in invoke("compile", model, "-o", out, *how).stdout
+    missing = invoke(*words, "--yes")
+    assert missing.exit_code == 2
+    assert "holds no record of it" in missing.stderr
+
+
 def test_records_of_nothing(invoke: Invoke, home: Path) -> None:
     result = invoke("records", "list")
     assert result.exit_code == 0

@@ -13,6 +13,7 @@ import pytest
 from click.testing import Result
 
 import tensorwright
+from tensorwright.base import ModelError
 
 Invoke = Callable[..., Result]
 
@@ -98,10 +99,10 @@ def test_a_file_is_told_by_what_it_holds(invoke: Invoke, own: Path, tmp_path: Pa
     with arrays.open("wb") as file:
         np.savez(file, x=np.zeros(3))
     refused(invoke("compile", arrays, "-o", out), 3, "a zip archive, as torch.save", "torch.onnx")
-    with pytest.raises(tensorwright.TensorwrightError, match="tensorwright.load"):
-        assert invoke("compile", f"{own}:both", "-o", out, "--threads", 1).exit_code == 0
+    assert invoke("compile", f"{own}:both", "-o", out, "--threads", 1).exit_code == 0
+    with pytest.raises(ModelError, match=r"but an executable of tensorwright[\s\S]*\.load\("):
         tensorwright.compile(out)
-    with pytest.raises(tensorwright.TensorwrightError, match="tensorwright compile"):
+    with pytest.raises(ModelError, match=r"if it is a model[\s\S]*    tensorwright compile "):
         tensorwright.load(own)
 
 
@@ -183,7 +184,7 @@ def test_an_expression_is_profiled_compiled_and_optimized(
         (("inspect", "{tw}", "--threads", "1"), "--threads"),
         (("inspect", "{model}", "--what", "graph", "--workload", "softmax"), "--workload"),
         (("tune", "{own}:both", "--input-shapes", "N:2"), "--input-shapes"),
-        (("tune", "{own}:both", "--strategy", "random", "--features", "summary"), "--features"),
+        (("tune", "{own}:both", "--strategy", "random", "--features", "knob"), "--features"),
         (("compile", "{own}:both", "-o", "o", "--emit", "c"), "--emit"),
         (("compile", "zoo:dcgan", "-o", "o", "--input-shapes", "N:2"), "--input-shapes"),
         (("bench", "models", "{model}", "--untuned", "--records", "r"), "--records"),

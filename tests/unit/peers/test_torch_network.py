@@ -71,6 +71,21 @@ CASES = (
     Case("Sub", [(2, 3), (3,)]),
     Case("Div", [(2, 3)], [np.float32(3)]),
     Case("Sigmoid", [(4,)]),
+    *(Case(name, [(9,)]) for name in ("Abs", "Cos", "Erf", "Exp", "Floor", "HardSwish", "Neg")),
+    *(Case(name, [(9,)]) for name in ("Elu", "HardSigmoid", "LeakyRelu", "Mish", "Softplus")),
+    Case("HardSigmoid", [(9,)], (), {"alpha": 0.3, "beta": 0.4}),
+    Case("LeakyRelu", [(9,)], (), {"alpha": 0.2}),
+    Case("InstanceNormalization", [IMAGE], [draw((4,)), draw((4,), 1)]),
+    Case("Max", [(2, 3), (3,), (2, 1)]),
+    Case("Min", [(2, 3), (3,)]),
+    Case("PRelu", [(2, 3)], [draw((3,))]),
+    Case("Pad", [(2, 3)], [numbers(0, 1, 2, 0), np.float32(2)]),
+    Case("Pow", [(2, 3)], [np.float32(2)]),
+    Case("ReduceMax", [(2, 3, 4)], [numbers(1)]),
+    Case("ReduceMean", [IMAGE], [numbers(2, 3)], {"keepdims": 0}),
+    Case("ReduceMean", [IMAGE], (), {"axes": [1], "keepdims": 1}, 13),
+    Case("ReduceMin", [(2, 3)]),
+    Case("ReduceSum", [(2, 3)], [numbers(-1)], {"keepdims": 0}),
 )
 
 
