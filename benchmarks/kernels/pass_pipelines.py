@@ -1,7 +1,7 @@
 """Compare LLVM pass pipelines on the inner loops of two direct convolutions.
 
 Prints, for each pipeline, the time to object code and the speed of the code: the evidence for the
-choice in codegen/llvm/machine.py. Run alone on the machine:
+choice in machine_code/compilation.py. Run alone on the machine:
 
     python benchmarks/kernels/pass_pipelines.py
 """

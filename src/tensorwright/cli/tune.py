@@ -103,8 +103,8 @@ def command(
     Example: tensorwright tune model.onnx --minutes 10
     """
     if not is_guided(strategy):
-        names = ("features", "model", "fading", "start", "proposing")
-        refuse_given(names, because=f"the strategy {strategy} asks no model")
+        unused = ("features", "model", "fading", "start", "proposing")
+        refuse_given(unused, because=f"the strategy {strategy} asks no model")
     proposer = load_proposing_model(proposing) if proposing else None
     wanted = choose_objective(objective, limits, references)
     tasks, networks = read_tasks(programs, how)
