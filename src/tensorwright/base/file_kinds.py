@@ -20,7 +20,7 @@ _EXPORT = """export a network of PyTorch as ONNX:
 class FileKind:
     """A kind of file that is no ONNX model.
 
-    name    "an array of NumPy"      remedy  what to do where a model was wanted
+    name    "an array of NumPy"      remedy  what to do where a model was wanted, of the file FILE
     """
 
     name: str
@@ -28,11 +28,15 @@ class FileKind:
     remedy: str
     offset: int = 0
 
+    def remedy_for(self, path: str) -> str:
+        """The remedy for a file of that name; "" where it has none."""
+        return self.remedy.replace("FILE", repr(path) if path else "FILE")
+
 
 EXECUTABLE = FileKind(
     "an executable of tensorwright",
     EXECUTABLE_MAGIC,
-    "load what is compiled already: tensorwright.load(FILE)",
+    "load what is compiled already:\n  tensorwright.load(FILE)",
 )
 _KINDS = (
     EXECUTABLE,

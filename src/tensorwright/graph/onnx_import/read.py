@@ -54,7 +54,8 @@ def _decode(data: bytes, where: str) -> ModelProto:
         raise model_error(where, "it is empty", "export or download the model again")
     kind = kind_of_bytes(data[:HEAD_BYTES])
     if kind is not None:
-        raise model_error(where, f"it is not an ONNX model, but {kind.name}", kind.remedy)
+        remedy = kind.remedy_for(where.removeprefix("file ") if where.startswith("file ") else "")
+        raise model_error(where, f"it is not an ONNX model, but {kind.name}", remedy)
     model = ModelProto()
     try:
         model.ParseFromString(data)

@@ -37,7 +37,7 @@ REFUSED: dict[str, str] = {
     "ImageDecoder": "it reads compressed pictures",
 }
 
-_EXPORT = """export the module as ONNX, and give the file:
+_EXPORT = """export the module as ONNX (that needs the package onnxscript), and give the file:
   torch.onnx.export(module, (example,), "model.onnx", dynamo=True)
   tensorwright.compile("model.onnx")"""
 _OTHER_TYPES = {
