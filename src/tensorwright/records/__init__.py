@@ -28,6 +28,7 @@ from tensorwright.records.record import (
     from_line,
     is_current,
     now_utc,
+    record_tool,
     to_line,
     with_times,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "now_utc",
     "open_store",
     "rank",
+    "record_tool",
     "save_choice",
     "save_rewriting",
     "to_line",

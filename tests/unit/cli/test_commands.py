@@ -15,6 +15,7 @@ import tensorwright
 from tensorwright.cli.arguments.options import read_shapes
 from tensorwright.graph import interpret, load_onnx
 from tensorwright.peers import BenchRow, make_row
+from tensorwright.records import Record, Status, open_store, record_tool
 from tensorwright.tuning.session import Budget
 
 Invoke = Callable[..., Result]
@@ -142,6 +143,8 @@ def test_optimize_tunes_and_records_say_so(invoke: Invoke, model: Path, tmp_path
     listed = invoke("records", "list", "--records", store).stdout
     assert "matmul_relu" in listed
     assert "records of 2 workloads" in listed
+    assert record_tool() in listed
+    assert "by other sources" not in listed
     best = invoke("records", "best", "softmax", "--records", store).stdout
     assert best.startswith("workload softmax ")
     assert invoke("records", "best", "conv", "--records", store).exit_code == 2
@@ -157,6 +160,15 @@ def test_optimize_tunes_and_records_say_so(invoke: Invoke, model: Path, tmp_path
         "inspect", model, "--what", "schedule", "--threads", 1, "--records", store
     ).stdout
     assert shown.count("on record:") == 2
+
+
+def test_records_of_other_sources_are_marked(invoke: Invoke, tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite"
+    with open_store(path) as store:
+        store.append([Record("w", "t", "here", 1, "", (1.0,), Status.OK, tool_version="0.1.0")])
+    listed = invoke("records", "list", "--records", path).stdout
+    assert "0.1.0 *" in listed
+    assert f"* by other sources than these, {record_tool()}" in listed
 
 
 def test_records_of_nothing(invoke: Invoke, home: Path) -> None:
