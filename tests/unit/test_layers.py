@@ -22,7 +22,7 @@ PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
     "base processes expr ops graph rewriting schedule loop procedures codegen runtime build "
-    "records tuning farm zoo peers integrations profiling cli"
+    "records machine tuning farm zoo peers integrations profiling cli"
 ).split()
 SURFACES = ("peers", "integrations", "profiling", "cli")
 ROOMS = {
@@ -37,6 +37,7 @@ ROOMS = {
     "graph": "printing graph infer workload partition layout onnx_import onnx_export passes "
     "drawing",
     "graph.onnx_import": "call tensors converters com_microsoft importer",
+    "machine": "ceilings kept load state",
     "loop": "ir traversal passes lowering",
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
     "registry catalogue",

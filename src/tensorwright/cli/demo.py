@@ -67,8 +67,8 @@ def command(
     """Tune a small network for a few minutes, and compare it with ONNX Runtime.
 
     The network is SqueezeNet as the onnx package carries it, with random weights. At the end there
-    is a table: each workload by rule and tuned, the whole network by rule, tuned and in ONNX
-    Runtime, and the largest error against the reference.
+    is a table: each workload untuned and tuned, the whole network untuned, tuned and in ONNX
+    Runtime, all in turns, and the largest error against the reference.
 
     Example: tensorwright demo --minutes 1
     """
@@ -114,8 +114,8 @@ def check(model: str, seed: int, threads: int, store: RecordStore) -> float:
 
 
 def compare(folder: Path, inputs: Arrays, threads: int, rounds: int) -> None:
-    """Time the network by rule, tuned, and in ONNX Runtime, in turn; print the table."""
-    competitors = [("by rule", "ours", "default.tw"), ("tuned", "ours", "tuned.tw")]
+    """Time the network untuned, tuned, and in ONNX Runtime, in turn; print the table."""
+    competitors = [("untuned", "ours", "default.tw"), ("tuned", "ours", "tuned.tw")]
     if importlib.util.find_spec(_PEER) is not None:
         competitors.append(("ONNX Runtime", _PEER, "model.onnx"))
     with contextlib.ExitStack() as stack:

@@ -12,16 +12,23 @@ import click
 
 from tensorwright.base import OutputError
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.machine import LoadCallback, check_before_measuring
 from tensorwright.cli.arguments.options import budget_options, model_argument, output_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import ARGUMENTS, INTERRUPTED
-from tensorwright.cli.summary import ending, print_untuned, print_workloads
+from tensorwright.cli.summary import ending, print_networks, print_untuned, print_workloads
 from tensorwright.joint_search import search_jointly
 from tensorwright.pipeline import opened
 from tensorwright.records import default_path
-from tensorwright.runtime import Executable
-from tensorwright.tuning.session import Budget, Search, TuneOptions, choose_callbacks
+from tensorwright.runtime import Executable, usable_threads
+from tensorwright.tuning.session import (
+    Budget,
+    Search,
+    TuneOptions,
+    check_runs_here,
+    choose_callbacks,
+)
 from tensorwright.tuning.space import SpaceKind
 
 
@@ -63,12 +70,14 @@ def command(
     check_writable(output)
     source = how.read(model)
     again = resume_command(ctx.meta.get(ARGUMENTS, ()))
+    check_runs_here(how.target)
+    check_before_measuring(how.target, usable_threads(how.threads))
     with opened(how.records, create=True) as store:
         try:
             wanted = Search(
                 Budget(minutes, trials),
                 how.seed,
-                choose_callbacks(quiet),
+                (*choose_callbacks(quiet), LoadCallback()),
                 TuneOptions(strategy=strategy),
                 space=space,
             )
@@ -90,6 +99,7 @@ def command(
     _save(found.executable, output, model, how.records)
     if not quiet:
         print_workloads(result.tasks)
+    print_networks(result.networks)
     click.echo(f"{output}: {ending(result)}")
     if found.graph is not source:
         counts = f"{len(source.nodes)} operators became {len(found.graph.nodes)}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from tensorwright.base import Target
+from tensorwright.cli.arguments.machine import check_before_measuring
 from tensorwright.records import detect_hardware, now_utc
 from tensorwright.runtime import measure_bandwidth, measure_peak
 
@@ -29,8 +30,10 @@ class Ceiling:
 def measure_ceiling(target: Target, threads: int, known: Ceiling | None = None) -> Ceiling:
     """The best of a few measurements, and of what was known before.
 
-    What others use of the machine meanwhile only ever takes away.
+    What others use of the machine meanwhile only ever takes away. A warning says, once, that the
+    machine is busy, or reaches less than was kept of it.
     """
+    check_before_measuring(target, threads)
     least = known or Ceiling(threads, 0.0, 0.0)
     peaks = [measure_peak(target, threads) for _ in range(_PEAK_TRIES)]
     bandwidth = measure_bandwidth(target, threads)

@@ -19,7 +19,7 @@ from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, Buil
 from tensorwright.tuning.session.arguments import Search, Setting
 from tensorwright.tuning.session.budget import Activity, Spending
 from tensorwright.tuning.session.interrupt import Interrupt
-from tensorwright.tuning.session.progress import Phase, Progress, TaskRow
+from tensorwright.tuning.session.progress import Drift, Phase, Progress, TaskRow
 from tensorwright.tuning.session.ranking import Ranking, Tools, renewed
 from tensorwright.tuning.session.result import StopReason, TuneResult
 from tensorwright.tuning.session.saved_state import (
@@ -81,7 +81,7 @@ class Session:
         self.rounds = spent.rounds
         self.idle_rounds = spent.idle_rounds
         self.begun = spent.begun  # candidates of a round that was cut short
-        self.drift = 1.0
+        self.drift: Drift | None = None
         self._ahead: list[TaskSearch] = []
         with self.budget.counting(Activity.SEARCH):
             self.searches = [self._open(task, spent) for task in tasks]
@@ -281,7 +281,7 @@ class Session:
             return
         self.store.append([replace(fresh, round=self.rounds)])
         if fresh.status is Status.OK:
-            self.drift = search.drift = fresh.median_s / top[0].median_s
+            self.drift = Drift(workload.name, workload.key, top[0].median_s, fresh.median_s)
         search.read_times(self.store, self.setting)
 
     def _measured_again(self, workload: Workload, built: Kernel, record: Record) -> Record | None:
@@ -330,8 +330,10 @@ class Session:
         for search in sorted(self.searches, key=lambda each: -each.state.cost_s):
             if self._should_end():
                 return
-            if search.state.trials and search.default is not None:
-                ranking.rank(search.state.task.workload, search.default_trace)
+            is_due = search.state.trials or search.key not in self.options.compared_later
+            if is_due and search.default is not None:
+                workload = search.state.task.workload
+                search.compared = ranking.rank(workload, search.default_trace)
             search.read_times(self.store, self.setting)
 
     # Budget and state
