@@ -178,18 +178,6 @@ def test_records_of_nothing(invoke: Invoke, home: Path) -> None:
     assert not (home / "records.sqlite").exists()
 
 
-def test_doctor_finds_this_machine_in_order(invoke: Invoke) -> None:
-    result = invoke("doctor", "--no-measure")
-    assert result.exit_code == 0, result.output
-    for text in ("llvmlite", "target", "caches", "fingerprint", "libgomp", "record store"):
-        assert f"\n{text}" in result.stdout
-    assert result.stdout.endswith("all that is needed is here\n")
-
-
-def test_doctor_measures_the_peak(invoke: Invoke) -> None:
-    assert "GFLOP/s" in invoke("doctor").stdout
-
-
 def test_bench_writes_a_row_for_each_model(invoke: Invoke, model: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(b"no model")
