@@ -43,8 +43,8 @@ from tensorwright.tuning.space import SpaceKind
 
 DEFAULT_MINUTES = 10.0
 _PATIENCE = 20  # rounds without a gain, where no budget is given
-_NETWORK_SHARE = 0.12  # of the minutes at most, for the comparison inside the network
-_NETWORK_S = 3.0
+_NETWORK_SHARE = 0.14  # of the minutes at most, for the comparison inside the network
+_NETWORK_S = 4.0
 _NETWORK_PER_WORKLOAD_S = 0.4
 _LEAST_NETWORK_S = 12.0  # it may take so long, where no minutes are given
 _NOTHING_ELSE = "only untuned schedules were measured"

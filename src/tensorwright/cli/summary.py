@@ -21,7 +21,7 @@ from tensorwright.tuning.session import (
 
 _COLUMNS = ("workload", "times", "trials", "untuned ms", "tuned ms", "speed-up")
 _NOT_COMPARED = "not compared"
-_FOUND_EARLIER, _TIMED_EARLIER = "*", "**"
+_FOUND_EARLIER, _TIMED_EARLIER, _DOUBTED = "*", "**", "~"
 _LONGEST_NAME = 28
 
 
@@ -32,6 +32,8 @@ def print_workloads(results: Sequence[TaskResult]) -> None:
     cells.append(_sum_line(results))
     print_table(_COLUMNS, cells)
     marks = {_mark(result) for result in results}
+    if any(_speed_up(result).startswith(_DOUBTED) for result in results):
+        click.echo(f"{_DOUBTED} no more than the turns differ among themselves")
     if _FOUND_EARLIER in marks:
         click.echo(f"{_FOUND_EARLIER} an earlier run found this schedule; both times are of now")
     if _TIMED_EARLIER in marks:
@@ -125,7 +127,10 @@ def _speed_up(result: TaskResult) -> str:
         return "untuned"
     if result.compared is None:
         return _NOT_COMPARED
-    return "same" if result.compared.is_same else f"{result.compared.speed_up:.2f}x"
+    if result.compared.is_same:
+        return "same"
+    doubt = "" if result.compared.is_sure else _DOUBTED
+    return f"{doubt}{result.compared.speed_up:.2f}x"
 
 
 def _mark(result: TaskResult) -> str:

@@ -61,6 +61,16 @@ def test_what_stayed_and_what_was_never_searched_have_no_speed_up(
     assert rows(capsys, replace(RECORDED, error="it fell"))["one"][-1] == "failed"
 
 
+def test_a_speed_up_within_what_turns_differ_by_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    unsure = replace(RECORDED, compared=Comparison(0.003, 0.0029, 0.9, 1.2))
+    table = rows(capsys, unsure, COMPARED)
+    assert table["one"][-1] in ("~1.03x", "1.50x")
+    assert " ".join(table["~"]) == "~ no more than the turns differ among themselves"
+    assert "~" not in rows(capsys, COMPARED)
+
+
 def test_networks_are_named_with_their_spread(capsys: pytest.CaptureFixture[str]) -> None:
     print_networks(
         [

@@ -53,7 +53,7 @@ _MEMORY_SHARE = 0.3  # of the machine's, for constants in several packings
 _LEAST_TURNS = 5  # of whole networks, though time is up: they decide
 _RUNS = 10  # of an executable at least, until it is known whether it is the best
 _COMPARED_SHARE = 0.5  # of the time at most, for these runs
-_BUILT, _TIMED, _CHOSEN, _THREADS = 0.35, 0.55, 0.7, 0.85  # shares of the time: ends of stages
+_BUILT, _TIMED, _CHOSEN, _THREADS = 0.35, 0.55, 0.68, 0.8  # shares of the time: ends of stages
 
 
 @dataclass(frozen=True, slots=True)

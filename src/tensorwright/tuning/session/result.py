@@ -61,6 +61,11 @@ class Comparison:
         """Untuned over tuned: above 1 where tuning has gained something."""
         return self.untuned_s / self.tuned_s
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether one is faster by more than the turns differ."""
+        return not self.least <= 1 <= self.most
+
     def __str__(self) -> str:
         return f"{self.speed_up:.2f}x ({self.least:.2f} to {self.most:.2f})"
 

@@ -36,6 +36,7 @@ from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 
 _RESERVE_SHARE = 0.15  # of the minutes at most, kept for the ranking at the end
+_RESERVE_S = 1.6
 _RESERVE_PER_TASK_S = 0.4
 _SUSPICIOUS = 1.2  # times as long as before: something else may have run meanwhile
 _ASKED_AHEAD = 24  # the costliest workloads, whose races are chosen by what they promise
@@ -363,7 +364,7 @@ class Session:
         seconds = self.search.budget.seconds
         if seconds is None or not self.options.should_rank:
             return 0.0
-        return min(_RESERVE_SHARE * seconds, _RESERVE_PER_TASK_S * tasks)
+        return min(_RESERVE_SHARE * seconds, _RESERVE_S + _RESERVE_PER_TASK_S * tasks)
 
     def _save(self, *, is_finished: bool) -> None:
         states = [search.state for search in self.searches]
