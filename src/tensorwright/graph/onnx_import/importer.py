@@ -46,12 +46,21 @@ from tensorwright.graph.onnx_import.functions import (
 )
 from tensorwright.graph.onnx_import.read import DEFAULT_DOMAINS, Source, opset_of, read_model
 from tensorwright.graph.onnx_import.refusals import REFUSED, model_error
-from tensorwright.graph.onnx_import.shapes import InputShapes, check_is_tensor, input_types
+from tensorwright.graph.onnx_import.shapes import (
+    InputShapes,
+    check_is_tensor,
+    input_types,
+    overridden_sizes,
+)
 from tensorwright.graph.onnx_import.tensors import dense, to_array
 from tensorwright.graph.rename import rename_tensors
 
 _DEEPEST = 32
 _OTHERWISE = "write it with other operators, or give the model a function for it; see docs/onnx.md"
+_OPEN_SIZES = (
+    "give it the size that it was exported with, or export it again with that dimension open "
+    "(dynamic_shapes of torch.onnx.export)"
+)
 _FOLD_LIMIT = 1 << 16  # elements; larger constants are folded by `simplify`
 
 
@@ -128,7 +137,8 @@ class _Import:
         free = [info for info in graph.input if info.name not in self.values]
         for name, type_ in input_types(free, shapes, self.readers).items():
             self.values[name] = self.builder.input(name, type_.shape, type_.dtype)
-        self.convert_nodes(graph.node, self.opset)
+        with _naming_sizes(overridden_sizes(free, shapes or {})):
+            self.convert_nodes(graph.node, self.opset)
         return self.finish([info.name for info in graph.output])
 
     def fix_inputs(self, graph: GraphProto, values: Mapping[str, ArrayLike]) -> None:
@@ -373,6 +383,23 @@ def _checked(label: str) -> Iterator[None]:
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         reason = f"its inputs or attributes do not fit: {error}"
         raise model_error(label, reason) from error
+
+
+@contextmanager
+def _naming_sizes(overridden: str) -> Iterator[None]:
+    """Say of a node that does not fit which sizes the caller has put in the place of the model's.
+
+    Where a model was exported with fixed sizes, some of its nodes may hold numbers made of them.
+    """
+    try:
+        yield
+    except (ModelError, UnsupportedError) as error:
+        if not overridden:
+            raise
+        fields = dict(error.fields)
+        fields["reason"] += f"; the model was exported with {overridden}"
+        fields["remedy"] = _OPEN_SIZES
+        raise type(error)(**fields) from error
 
 
 def _label(node: NodeProto) -> str:
