@@ -39,7 +39,7 @@ ROOMS = {
     "graph.onnx_import": "call tensors converters com_microsoft importer",
     "loop": "ir traversal passes lowering",
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
-    "registry catalogue",
+    "positions registry catalogue",
     "peers": "process competitors comparison",
     "records": "record store logs",
     "rewriting": "traversal dims terms assumptions shapes operators text egraph extraction axioms "

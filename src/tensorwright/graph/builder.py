@@ -129,6 +129,13 @@ class GraphBuilder:
         """Say how a tensor lies in memory."""
         self._layouts[name] = layout
 
+    def draft(self) -> GraphBuilder:
+        """A builder that goes on from here, and leaves this one as it is."""
+        draft = GraphBuilder(self.name)
+        for name, value in vars(self).items():
+            setattr(draft, name, value.copy() if isinstance(value, list | dict) else value)
+        return draft
+
     @property
     def inputs(self) -> tuple[str, ...]:
         """The inputs declared so far."""

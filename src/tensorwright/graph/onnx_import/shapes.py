@@ -11,7 +11,7 @@ from onnx import ValueInfoProto
 
 from tensorwright.base import InputError, UnsupportedError
 from tensorwright.graph.onnx_import.refusals import model_error
-from tensorwright.graph.onnx_import.tensors import dtype_of
+from tensorwright.graph.onnx_import.tensors import DTYPES, dtype_of
 from tensorwright.ops import TensorType
 
 InputShapes = Mapping[str, Sequence[int] | int]
@@ -121,10 +121,20 @@ def overridden_sizes(infos: Iterable[ValueInfoProto], given: InputShapes) -> str
         if dims is None:
             continue
         asked = _as_extents(info.name, given[info.name])
-        if any(isinstance(old, int) and old != new for old, new in zip(dims, asked, strict=True)):
+        if any(isinstance(old, int) and old != new for old, new in zip(dims, asked, strict=False)):
             shown = ", ".join(str(dim) if dim != "" else "?" for dim in dims)
             rows.append(f"{info.name} of ({shown}) and is read with {asked}")
     return ", ".join(rows)
+
+
+def declared_type(info: ValueInfoProto) -> TensorType | None:
+    """The type that a model declares, None where it leaves some of it open."""
+    dims = _dims(info)
+    elements = info.type.tensor_type.elem_type
+    if dims is None or elements not in DTYPES:
+        return None
+    shape = tuple(dim for dim in dims if isinstance(dim, int))
+    return TensorType(DTYPES[elements], shape) if len(shape) == len(dims) else None
 
 
 def check_is_tensor(info: ValueInfoProto, reader: str) -> None:

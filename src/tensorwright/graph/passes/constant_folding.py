@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from tensorwright.base import ModelError
 from tensorwright.graph.builder import frozen_array
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.interpret import run_node
 from tensorwright.graph.passes.rebuild import Copy, rewrite
-from tensorwright.ops import Array
+from tensorwright.ops import AT_POSITIONS, POSITIONS_INPUT, Array, position_fault
 
 _SMALL_BYTES = 1 << 20
 _WEIGHTS_BYTES = 32 << 20  # of codes that become numbers
@@ -40,9 +41,12 @@ def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[
 
     Not where the result is over a megabyte and much larger than the inputs, as an `expand` may be;
     but codes of weights become numbers, unless these are so many that to read them is the work.
+
+    Raises:  ModelError for a constant position outside of what is read or written there.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        _check_positions(copy, node)
         arrays = tuple(copy.constant(name) for name in node.inputs)
         given = tuple(array for array in arrays if array is not None)
         if len(given) < len(arrays):
@@ -59,3 +63,17 @@ def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[
         )
 
     return rewrite(graph, rule)
+
+
+def _check_positions(copy: Copy, node: Node) -> None:
+    """Refuse positions that are constant and outside, before anything answers with them."""
+    if node.operator not in AT_POSITIONS:
+        return
+    positions = copy.constant(node.inputs[POSITIONS_INPUT])
+    if positions is None:
+        return
+    x = copy.type_of(node.inputs[0])
+    fault = position_fault(node.operator, x, positions, node.attribute_map)
+    if fault:
+        reason = f"in {node.inputs[POSITIONS_INPUT]}, {fault}"
+        raise ModelError(stage="graph", where=node.label, reason=reason)
