@@ -17,6 +17,7 @@ from onnx import GraphProto, SparseTensorProto, TensorProto
 
 from tensorwright.base import DType, ModelError, UnsupportedError
 from tensorwright.graph.builder import GraphBuilder
+from tensorwright.graph.interpret import interpret
 from tensorwright.ops import (
     AT_POSITIONS,
     POSITIONS_INPUT,
@@ -131,12 +132,19 @@ class Call:
         """
         found = self.known(position)
         if found is None:
+            found = self._computed(self.tensor(position))
+        if found is None:
             raise self.unsupported(
                 f"the value of its {what} is only known when the model runs, "
                 "and shapes depend on it",
                 "export the model with fixed shapes, or give the input that it depends on a value",
             )
         return found
+
+    def _computed(self, tensor: str) -> Array | None:
+        """The value of a tensor that nodes make of constants, which is too large to be held."""
+        graph = self.builder.constant_graph(tensor)
+        return None if graph is None else interpret(graph, {})[tensor]
 
     def ints(self, position: int, what: str) -> tuple[int, ...]:
         """The value of a 1-D integer input."""

@@ -57,7 +57,11 @@ def _expand(call: Call) -> Results:
 
 
 def _tile(call: Call) -> Results:
-    return (call.add("tile", call.tensor(0), repeats=call.ints(1, "repeats")),)
+    shape, repeats = call.shape(0), call.ints(1, "repeats")
+    if len(shape) == len(repeats) and all(1 in pair for pair in zip(shape, repeats, strict=True)):
+        target = tuple(n * many for n, many in zip(shape, repeats, strict=True))
+        return (call.add("expand", call.tensor(0), shape=target),)
+    return (call.add("tile", call.tensor(0), repeats=repeats),)
 
 
 def _split(call: Call) -> Results:
