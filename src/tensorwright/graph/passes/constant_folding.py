@@ -49,8 +49,8 @@ def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[
 
     Not where the result is over a megabyte and more than twice as large as the constants of the
     graph that it is made of, as an `expand` may be: whoever reads it computes it there.  But codes
-    of weights become numbers, unless these are so many that to read them is the work; and what a
-    product reads is written out: it is packed for it, and mostly read again and again.
+    of weights become numbers, unless these are so many that to read them is the work; and what is
+    made of nothing for a product are its weights, which are packed for it as others are.
 
     Raises:  ModelError for a constant position outside of what is read or written there.
     """
@@ -64,11 +64,11 @@ def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[
             return None
         size = sum(graph.types[name].size_bytes for name in node.outputs)
         origin = sum(origins.get(name, array.nbytes) for name, array in given.items())
+        if not node.inputs and _feeds_product(graph, node.outputs):
+            origin = size
         if size > LARGE_BYTES and size > 2 * origin:
             count = sum(prod(graph.types[name].shape) for name in node.outputs)
-            is_widened = count <= sum(array.size for array in given.values())
-            is_kept = is_widened and size <= _WEIGHTS_BYTES
-            if not is_kept and not _feeds_product(graph, node.outputs):
+            if size > _WEIGHTS_BYTES or count > sum(array.size for array in given.values()):
                 return None
         operands = tuple(given[name] for name in node.inputs)
         results = run_node(node, operands) if known is None else known.results(node, operands)
