@@ -42,7 +42,9 @@ from tensorwright.base.target import (
     TARGETS,
     CpuTarget,
     Target,
+    check_runs_here,
     detect_target,
+    missing_here,
 )
 
 __all__ = [
@@ -75,6 +77,7 @@ __all__ = [
     "atomic_writer",
     "available_cores",
     "check_fits",
+    "check_runs_here",
     "collect_dumps",
     "detect_target",
     "did_you_mean",
@@ -88,6 +91,7 @@ __all__ = [
     "kinds_of",
     "knobs",
     "make_folder",
+    "missing_here",
     "output_error",
     "override",
     "peak_memory_bytes",
