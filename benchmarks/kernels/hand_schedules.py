@@ -30,7 +30,7 @@ from statistics import median
 import numpy as np
 
 from tensorwright.base import DType, Target, UsageError
-from tensorwright.build import BuildRequest, Kernel, build
+from tensorwright.build import BuildRequest, Kernel, build, load_kernel
 from tensorwright.expr import (
     Array,
     Compute,
@@ -49,7 +49,7 @@ from tensorwright.expr import (
 )
 from tensorwright.loop import Role, pack
 from tensorwright.peers import PeerProcess, Timing, rotate
-from tensorwright.runtime import load_object, measure_peak
+from tensorwright.runtime import measure_peak
 from tensorwright.runtime.buffers import address_of, empty_bytes
 
 COMPILE_LIMIT_MS = 80.0
@@ -387,7 +387,7 @@ class LoadedCase:
         self.output = case.output(target)
         self.inputs = _draw(self.output)
         self._built = build_case(self.output, case.trace(target), target)
-        self._code = load_object(self._built.object_code, (self._built.symbol,))
+        self._code = load_kernel(self._built)
         self._arena = empty_bytes(ARENA_BYTES)
         self._used_bytes = 0
         self._arrays = [self._array(place) for place in range(len(self._built.parameters))]

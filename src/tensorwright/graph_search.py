@@ -22,7 +22,7 @@ from typing import TypeVar
 
 import onnx
 
-from tensorwright.base import MachineError, Target, UsageError, detect_target
+from tensorwright.base import MachineError, Target, UsageError, missing_here
 from tensorwright.graph import FoldedConstants, Graph, are_alike, load_onnx, simplify, to_onnx
 from tensorwright.graph_trial import seconds_elsewhere, seconds_here
 from tensorwright.kept_graphs import proved_beside
@@ -220,7 +220,7 @@ def rewrite(
     limits = SaturationLimits() if nodes is None else SaturationLimits(nodes=nodes)
     limit_s = usual_seconds(source) if seconds is None else seconds
     how = CandidateSearch(*kinds, limit_s, saturation=replace(limits, seconds=limit_s))
-    can_run = measure and not machine.missing_on(detect_target())
+    can_run = measure and not missing_here(machine)
     with _opened_prices(how.cost, machine, threads) as prices:
         found = _search(source, known, tried, prices, how, can_run, should_stop)
     searched_s = time.monotonic() - start

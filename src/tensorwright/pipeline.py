@@ -36,9 +36,9 @@ from tensorwright.base import (
     Target,
     UsageError,
     check_fits,
-    detect_target,
     dump,
     knobs,
+    missing_here,
     without_collection,
 )
 from tensorwright.build import (
@@ -285,7 +285,7 @@ def export_c(
     """
     traces = {each.workload.key: each.trace for each in choose_all(parts, target, threads, store)}
     expected: Mapping[str, Array] = {}
-    if not target.missing_on(detect_target()):
+    if not missing_here(target):
         expected = finish(parts, target, threads, store).run(example)
     count = usable_threads(threads)
     library = CLibrary(name, parts, traces, target, count, example, expected)

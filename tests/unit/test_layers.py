@@ -40,7 +40,7 @@ ROOMS = {
     "machine": "ceilings kept load state",
     "loop": "ir traversal passes lowering",
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
-    "registry catalogue",
+    "positions registry catalogue",
     "peers": "process competitors comparison",
     "peers.competitors": "tuning_curve metaschedule",
     "records": "record store logs",

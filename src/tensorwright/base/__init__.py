@@ -50,7 +50,9 @@ from tensorwright.base.target import (
     TARGETS,
     CpuTarget,
     Target,
+    check_runs_here,
     detect_target,
+    missing_here,
 )
 from tensorwright.base.tensors import (
     Array,
@@ -101,6 +103,7 @@ __all__ = [
     "atomic_writer",
     "available_cores",
     "check_fits",
+    "check_runs_here",
     "collect_dumps",
     "detect_target",
     "did_you_mean",
@@ -116,6 +119,7 @@ __all__ = [
     "kinds_of",
     "knobs",
     "make_folder",
+    "missing_here",
     "output_error",
     "override",
     "peak_memory_bytes",

@@ -12,6 +12,7 @@ Target.parse("x86-64-avx512")   a named one, the same on every machine
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import platform
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tensorwright.base.dtypes import DType
-from tensorwright.base.errors import UsageError, did_you_mean
+from tensorwright.base.errors import MachineError, UsageError, did_you_mean
 from tensorwright.base.knobs import available_cores
 from tensorwright.base.machine import parse_cores, read_caches, read_text
 
@@ -242,6 +243,33 @@ def detect_target() -> Target:
         cores=max(1, available_cores() // threads_per_core),
         threads_per_core=threads_per_core,
     )
+
+
+@functools.cache
+def _this_machine() -> Target:
+    """What `missing_here` knows of this machine, which does not change."""
+    return detect_target()
+
+
+def missing_here(target: Target) -> str:
+    """What this machine lacks to run code for a target, for a person; "" where nothing."""
+    return target.missing_on(_this_machine())
+
+
+def check_runs_here(target: Target, stage: str, where: str = "", remedy: str = "") -> None:
+    """Refuse to run code for a target here, before the processor does: it would end the process.
+
+    Whoever loads object code, or starts what will, asks this first.
+    Raises:  MachineError that names what this machine lacks.
+    """
+    missing = missing_here(target)
+    if missing:
+        raise MachineError(
+            stage=stage,
+            where=f"{where}, target {target}" if where else f"target {target}",
+            reason=f"this machine cannot run its code: {missing}",
+            remedy=remedy or "compile for the target 'native', or run it on such a machine",
+        )
 
 
 def _cpu_flags(cpuinfo: str) -> frozenset[str]:

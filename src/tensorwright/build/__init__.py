@@ -15,6 +15,7 @@ from tensorwright.build.kernel import (
     build_kernel,
     build_request,
     emit_source,
+    load_kernel,
     loop_program,
 )
 from tensorwright.build.step_names import StepName, StepNames, View, read_step_names, step_names
@@ -41,6 +42,7 @@ __all__ = [
     "build_request",
     "emit_source",
     "keep_kernel",
+    "load_kernel",
     "loop_program",
     "read_step_names",
     "step_names",

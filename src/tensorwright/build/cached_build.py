@@ -44,16 +44,17 @@ def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
     """
     with dump_subject(workload.name):
         key = _key_of(workload, trace, target)
-        return _cached(key, lambda: build_kernel(workload, trace, target))
+        return _cached(key, target, lambda: build_kernel(workload, trace, target))
 
 
 def build_program_cached(program: LoopProgram, target: Target) -> Kernel:
     """As `build_program`, likewise."""
     with dump_subject(program.name):
-        return _cached(_key(target, str(program)), lambda: build_program(program, target))
+        key = _key(target, str(program))
+        return _cached(key, target, lambda: build_program(program, target))
 
 
-def _cached(key: str, make: Callable[[], Kernel]) -> Kernel:
+def _cached(key: str, target: Target, make: Callable[[], Kernel]) -> Kernel:
     if not knobs.KERNEL_CACHE.get() or is_dumped("schedule", "loop", "source", "asm"):
         return make()
     start = time.perf_counter()
@@ -61,7 +62,7 @@ def _cached(key: str, make: Callable[[], Kernel]) -> Kernel:
     entry = cache.get(key)
     if entry is not None:
         signature, object_code = _unpack(entry)
-        return Kernel(object_code, signature, time.perf_counter() - start)
+        return Kernel(object_code, signature, time.perf_counter() - start, target)
     kernel = make()
     cache.put(key, _pack(kernel))
     return kernel

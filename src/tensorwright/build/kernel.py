@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from tensorwright.base import Target, dump, override
+from tensorwright.base import Target, check_runs_here, dump, override
 from tensorwright.build.backend import Backend, backend_of
 from tensorwright.codegen import Signature, Source
 from tensorwright.expr import Compute, Tensor, topological_order
 from tensorwright.loop import LoopProgram, Parameter, lower, run_passes
-from tensorwright.runtime import KernelSpec, kernel_spec
+from tensorwright.runtime import KernelSpec, LoadedObject, kernel_spec, load_object
 from tensorwright.schedule import (
     Schedulable,
     Trace,
@@ -25,11 +25,14 @@ from tensorwright.schedule import (
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A built kernel: its object code, what it takes to call it, and how long building took."""
+    """A built kernel: its object code, what it takes to call it, how long building took, and the
+    processors that can run it.
+    """
 
     object_code: bytes
     signature: Signature
     seconds: float
+    target: Target
 
     @property
     def symbol(self) -> str:
@@ -45,6 +48,15 @@ class Kernel:
     def spec(self) -> KernelSpec:
         """What a plan says about it."""
         return kernel_spec(self.signature)
+
+
+def load_kernel(kernel: Kernel) -> LoadedObject:
+    """Load a kernel of the back end `llvm` into this process; its symbol has an address then.
+
+    Raises:  MachineError where the machine lacks instructions of the target.
+    """
+    check_runs_here(kernel.target, "runtime", f"kernel {kernel.symbol}")
+    return load_object(kernel.object_code, (kernel.symbol,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +118,7 @@ def build_program(program: LoopProgram, target: Target, backend: Backend | None 
     backend = backend or backend_of(target)
     source = emit_source(program, target, backend)
     code = backend.compile(source, target)
-    return Kernel(code, source.signature, time.perf_counter() - start)
+    return Kernel(code, source.signature, time.perf_counter() - start, target)
 
 
 def loop_program(workload: Schedulable, trace: Trace, name: str = "kernel") -> LoopProgram:

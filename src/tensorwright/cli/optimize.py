@@ -41,7 +41,7 @@ from tensorwright.tuning.session import (
     Search,
     TuneOptions,
     TuneResult,
-    check_runs_here,
+    check_measures_here,
     choose_callbacks,
 )
 from tensorwright.tuning.space import SpaceKind
@@ -86,7 +86,7 @@ def command(
     """
     check_output(output, program, is_executable=True)
     again = same_command()
-    check_runs_here(how.target)
+    check_measures_here(how.target)
     check_before_measuring(how.target, usable_threads(how.threads))
     wanted = Search(
         Budget(minutes, trials),

@@ -32,7 +32,7 @@ from tensorwright.tuning.session import (
     Budget,
     Search,
     TuneOptions,
-    check_runs_here,
+    check_measures_here,
     choose_callbacks,
     make_space,
 )
@@ -130,7 +130,7 @@ def command(
         print_spaces(tasks, how.target, search.space)
     with opened(how.records, create=True) as store:
         setting = setting_of(how.target, how.threads)
-        check_runs_here(setting.target)
+        check_measures_here(setting.target)
         check_before_measuring(setting.target, setting.threads)
         result = search_networks(
             tasks, networks, setting, store, search, name=name, measuring=measuring

@@ -13,6 +13,9 @@ from tensorwright.graph.graph import Graph, Layout, Node
 from tensorwright.graph.infer import typed_node
 from tensorwright.ops import Array, AttributeValue, TensorType
 
+LARGE_BYTES = 1 << 20
+"""A constant that is made of less is written out up to this size; above it, nodes compute it."""
+
 
 def frozen_array(value: ArrayLike) -> Array:
     """A read-only, contiguous array in native byte order: itself where it is, else copied only
@@ -129,6 +132,13 @@ class GraphBuilder:
         """Say how a tensor lies in memory."""
         self._layouts[name] = layout
 
+    def draft(self) -> GraphBuilder:
+        """A builder that goes on from here, and leaves this one as it is."""
+        draft = GraphBuilder(self.name)
+        for name, value in vars(self).items():
+            setattr(draft, name, value.copy() if isinstance(value, list | dict) else value)
+        return draft
+
     @property
     def inputs(self) -> tuple[str, ...]:
         """The inputs declared so far."""
@@ -145,6 +155,20 @@ class GraphBuilder:
     def constant_value(self, name: str) -> Array | None:
         """The array behind a name, None if it is not a constant."""
         return self._constants.get(name)
+
+    def constant_graph(self, name: str) -> Graph | None:
+        """The part of the graph that computes a tensor, None if that depends on an input."""
+        needed, nodes = {name}, []
+        for node in reversed(self._nodes):
+            if not needed.isdisjoint(node.outputs):
+                needed.update(node.inputs)
+                nodes.append(node)
+        if not needed.isdisjoint(self._inputs):
+            return None
+        part = self.draft()
+        part._nodes = nodes[::-1]
+        part._inputs = []
+        return part.finish((name,))
 
     def __contains__(self, name: object) -> bool:
         return name in self._types

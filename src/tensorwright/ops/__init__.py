@@ -20,13 +20,16 @@ from tensorwright.ops.operator import (
     Pattern,
     tensor_operator,
 )
+from tensorwright.ops.positions import AT_POSITIONS, POSITIONS_INPUT, position_fault
 from tensorwright.ops.registry import OPERATORS, infer_types, operator
-from tensorwright.ops.shapes import automatic_pads
+from tensorwright.ops.shapes import automatic_pads, axis_in
 from tensorwright.ops.work import moved_bytes, work
 
 __all__ = [
+    "AT_POSITIONS",
     "BY_DIMENSION",
     "OPERATORS",
+    "POSITIONS_INPUT",
     "Array",
     "AttributeValue",
     "Attributes",
@@ -39,12 +42,14 @@ __all__ = [
     "Pattern",
     "TensorType",
     "automatic_pads",
+    "axis_in",
     "bool_of",
     "catalogue",
     "infer_types",
     "int_of",
     "moved_bytes",
     "operator",
+    "position_fault",
     "tensor_operator",
     "text_of",
     "work",

@@ -25,6 +25,8 @@ from tensorwright.base import (
     Target,
     UnsupportedError,
     UsageError,
+    check_runs_here,
+    missing_here,
 )
 from tensorwright.runtime.buffers import Maker, empty, is_kernel_ready, kernel_ready
 from tensorwright.runtime.container import Contents, write_container
@@ -36,7 +38,7 @@ from tensorwright.runtime.inputs import (
     check_positional,
     check_ready,
 )
-from tensorwright.runtime.native.driver import load_program
+from tensorwright.runtime.native.driver import Program, load_program
 from tensorwright.runtime.native.openmp import usable_threads
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_verify import verify_plan
@@ -73,6 +75,8 @@ class Executable:
     ) -> None:
         """Link the code. `constants` are kept, and copied only where kernels cannot read them.
 
+        One for a processor that this machine is not can be saved; calls of it are refused.
+
         threads   how many the kernels use; the knob `threads` where None
         sources   texts to keep in a saved file, from which it can be built for another processor
         hosts     NumPy functions of the operators that run on the host; those of `ops` where None
@@ -86,7 +90,7 @@ class Executable:
         self._threads = usable_threads(threads)
         ready = tuple(kernel_ready(array) for array in constants)
         self._contents = Contents(plan, tuple(objects), ready, tuple(sources))
-        self._program = load_program(plan, self._contents.objects)
+        self._program = None if missing_here(plan.target) else self._load()
         self._hosts = {name: _host(name, hosts) for name in plan.host_operators}
         self._ports = tuple(Port.of(spec) for spec in plan.inputs)
         self._makers = tuple(Maker.of(spec.shape, spec.dtype) for spec in plan.outputs)
@@ -152,7 +156,8 @@ class Executable:
         """Compute all outputs.
 
         Raises:  InputError for a wrong name, shape or element type; MachineError where there is
-                 not enough memory for one more call.
+                 not enough memory for one more call, and where the machine lacks instructions of
+                 the target.
         """
         return self._named(self._call(check_inputs(self._ports, inputs)))
 
@@ -282,7 +287,13 @@ class Executable:
     def _named(self, results: Sequence[Array]) -> dict[str, Array]:
         return dict(zip(self._names, results, strict=True))
 
+    def _load(self) -> Program:
+        return load_program(self._contents.plan, self._contents.objects)
+
     def _frame(self) -> Frame:
+        if self._program is None:
+            check_runs_here(self.target, "run", f"executable {self.plan.name}")
+            self._program = self._load()
         try:
             return Frame(self._program, self._contents.constants, self._hosts, self._threads)
         except MemoryError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Protocol
 
-from tensorwright.base import MachineError, Target, detect_target
+from tensorwright.base import Target, check_runs_here, detect_target, missing_here
 from tensorwright.runtime.container import Contents, read_container
 from tensorwright.runtime.executable import Executable
 
@@ -36,22 +36,15 @@ def load(
              several threads are asked for and there is no libgomp.
     """
     contents = read_container(path, check_constants)
-    native = detect_target()
-    missing = contents.plan.target.missing_on(native)
-    if not missing:
-        return Executable(
-            contents.plan,
-            contents.objects,
-            contents.constants,
-            threads=threads,
-            sources=contents.sources,
-        )
-    if recompile is not None and contents.sources:
-        return recompile(contents, native, threads)
-    raise MachineError(
-        stage="load",
-        where=f"file {os.fspath(path)}",
-        reason=f"it was compiled for target {contents.plan.target}, which this machine is not "
-        f"({missing})",
-        remedy="compile the model again on this machine, or for a target that it can run",
+    target = contents.plan.target
+    if missing_here(target) and recompile is not None and contents.sources:
+        return recompile(contents, detect_target(), threads)
+    remedy = "compile the model again on this machine, or for a target that it can run"
+    check_runs_here(target, "load", f"file {os.fspath(path)}", remedy)
+    return Executable(
+        contents.plan,
+        contents.objects,
+        contents.constants,
+        threads=threads,
+        sources=contents.sources,
     )

@@ -40,6 +40,7 @@ from tensorwright.schedule.primitives import (
     Unroll,
     UseAlgorithm,
     Vectorize,
+    obstacle_to_packing,
     uses_algorithm,
 )
 from tensorwright.schedule.render import render
@@ -119,6 +120,7 @@ __all__ = [
     "format_trace",
     "initial_state",
     "may_not_be_inside",
+    "obstacle_to_packing",
     "open_decisions",
     "parse_trace",
     "reads_of",

@@ -77,6 +77,21 @@ def test_it_builds_and_computes_the_same(compiler: str, tmp_path: Path) -> None:
     )
     assert refused.returncode == 1
     assert "damaged, or of another model" in refused.stderr
+    _check_another_processor(tmp_path / "lib", compiler)
+
+
+def _check_another_processor(folder: Path, compiler: str) -> None:
+    """A processor that says that it has none of the features gets an error, not a signal."""
+    lacking = "-O1 '-D__builtin_cpu_supports(feature)=0'"
+    make = ["make", "-C", str(folder), f"CC={compiler}", f"CFLAGS={lacking}"]
+    (source,) = folder.glob("a_network*.c")
+    build = subprocess.run([*make, "-W", source.name], check=False, capture_output=True, text=True)
+    assert build.returncode == 0, build.stderr
+    (command,) = (line for line in build.stdout.splitlines() if line.endswith(source.name))
+    assert "-mavx" not in command, "who asks must run everywhere"
+    refused = subprocess.run([folder / "example"], check=False, capture_output=True, text=True)
+    assert refused.returncode == 1
+    assert f"this processor lacks some of {', '.join(TARGET.features)}" in refused.stderr
 
 
 def test_the_header_names_inputs_and_outputs(tmp_path: Path) -> None:

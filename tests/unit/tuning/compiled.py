@@ -11,7 +11,7 @@ from tests.targets import native_target
 from tests.unit.graph.partition.partition_runner import random_inputs
 
 from tensorwright.base import Target
-from tensorwright.build import Kernel, build, build_request
+from tensorwright.build import Kernel, build, build_request, load_kernel
 from tensorwright.graph import (
     PLAIN,
     Graph,
@@ -30,7 +30,7 @@ from tensorwright.loop import Role, pack
 from tensorwright.ops import Array
 from tensorwright.pipeline import finish
 from tensorwright.records import MemoryStore
-from tensorwright.runtime import empty, load_object
+from tensorwright.runtime import empty
 from tensorwright.tuning.measuring.answer_check import Guarded, allowed_error, find_difference
 
 Case = tuple[Workload, tuple[Array, ...]]
@@ -121,7 +121,7 @@ def run(
     workspace = np.zeros(max(64, built.spec.scratch_bytes(threads)) + 64, np.uint8)
     start = -workspace.ctypes.data % 64
     addresses = np.array([array.ctypes.data for array in kept], np.uint64)
-    code = load_object(built.object_code, (built.symbol,))
+    code = load_kernel(built)
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
     kind(code.address(built.symbol))(addresses.ctypes.data, workspace.ctypes.data + start, threads)
     return outputs

@@ -123,7 +123,7 @@ def kernel_of(
         Parameter(Buffer("x", (SIZE,), DType.F32), Role.INPUT),
         Parameter(Buffer("y", (SIZE,), DType.F32), Role.OUTPUT),
     )
-    return Kernel(code, Signature("kernel", parameters, workspace_bytes), 0.0)
+    return Kernel(code, Signature("kernel", parameters, workspace_bytes), 0.0, native_target())
 
 
 def numbered_space(task: Task, target: Target, count: int = 40) -> Space:
@@ -163,7 +163,7 @@ class FakeBuilder:
     def _one(self, request: BuildRequest) -> BuildResult:
         if number_of(request.trace) in self.failing:
             return BuildFailed(Status.BUILD_ERROR, "it does not build")
-        return Kernel(request.trace.encode(), Signature("kernel", ()), 0.0)
+        return Kernel(request.trace.encode(), Signature("kernel", ()), 0.0, request.target)
 
     def close(self) -> None:
         self.is_closed = True

@@ -2,6 +2,7 @@
 
 NAME.h  NAME.c        how to call it; the plan of the network as C
 kernels/kernel_N.c    one file for each kernel, as the back end `c` writes it
+kernels/needs.c       what they were compiled for, which NAME_load asks the processor for
 NAME.weights          the constants, packed as the kernels read them
 example.c Makefile    `make && ./example` runs it and compares with example_outputs.bin
 """
@@ -17,7 +18,7 @@ import numpy as np
 from tensorwright.base import Target, UnsupportedError, make_folder, write_atomically
 from tensorwright.build.assemble import plan_network
 from tensorwright.build.backend import C
-from tensorwright.build.c_library.templates import EXAMPLE, HEADER, LIBRARY, MAKEFILE
+from tensorwright.build.c_library.templates import EXAMPLE, HEADER, LIBRARY, MAKEFILE, NEEDS
 from tensorwright.build.kernel import emit_source, loop_program
 from tensorwright.build.procedures import procedures_of
 from tensorwright.codegen import Signature
@@ -43,6 +44,9 @@ from tensorwright.schedule import Trace
 _HEAD_BYTES = 64
 _ALIGN = 64
 _MOST_AXES = 8
+_UNKNOWN_TO_COMPILERS = ("f16c", "movbe", "lzcnt")
+"""Features that older compilers cannot ask for; every processor with the others of its level has
+them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,7 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
     weights, offsets = _weights(arrays)
     values = _values(library, name, plan, len(weights), offsets)
     kernels = " ".join(f"kernels/kernel_{n}.o" for n in range(len(plan.kernels)))
+    files["kernels/needs.c"] = NEEDS.substitute(values).encode()
     files[f"{name}.weights"] = _weights_file(weights)
     files[f"{name}.h"] = HEADER.substitute(values).encode()
     files[f"{name}.c"] = LIBRARY.substitute(values).encode()
@@ -89,7 +94,7 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
         values,
         machine=" ".join(machine_flags(library.target)),
         flags=" ".join(FLAGS),
-        objects=kernels,
+        objects=f"kernels/needs.o {kernels}",
     ).encode()
     files["example_inputs.bin"] = _raw(plan.inputs, library.example)
     if library.expected:
@@ -138,6 +143,11 @@ def _values(
     tensors = [f"   inputs[{n}]   {spec}" for n, spec in enumerate(plan.inputs)]
     tensors += [f"   outputs[{n}]  {spec}" for n, spec in enumerate(plan.outputs)]
     symbols = [kernel.symbol for kernel in plan.kernels]
+    asked = [
+        (feature, 1 << bit)
+        for bit, feature in enumerate(plan.target.features)
+        if plan.target.arch == "x86-64" and feature not in _UNKNOWN_TO_COMPILERS
+    ]
     return {
         "title": _comment(library.name),
         "name": name,
@@ -155,9 +165,22 @@ def _values(
         + _described(f"{name}_outputs", name, plan.outputs),
         "declarations": "".join(f"void {each}(void **, void *, int);\n" for each in symbols),
         "steps": "".join(_step(plan, step, offsets) for step in plan.steps),
+        "checks": "".join(
+            f'    if ({name}_needs & {bit}u && !__builtin_cpu_supports("{feature}")) return 1;\n'
+            for feature, bit in asked
+        ),
+        "bits": "".join(
+            f"#ifdef {_macro(feature)}\n    | {bit}u\n#endif\n" for feature, bit in asked
+        ),
+        "features": ", ".join(plan.target.features) or plan.target.name,
         "threads": plan.threads,
         "is_checked": int(bool(library.expected)),
     }
+
+
+def _macro(feature: str) -> str:
+    """What a C compiler defines where it may use a feature."""
+    return f"__{feature.upper().replace('.', '_')}__"
 
 
 def _described(variable: str, name: str, specs: tuple[TensorSpec, ...]) -> str:

@@ -42,7 +42,8 @@ enum {
     ${NAME}_BAD_ARGUMENT = 1,
     ${NAME}_OUT_OF_MEMORY = 2,
     ${NAME}_NO_FILE = 3,
-    ${NAME}_BAD_FILE = 4
+    ${NAME}_BAD_FILE = 4,
+    ${NAME}_OTHER_PROCESSOR = 5 /* it lacks instructions that the kernels were compiled for */
 };
 
 /* A tensor at the border: dense, row-major. dtype is f32, f64, i8 ... u64, bool, f16 or bf16. */
@@ -59,7 +60,8 @@ extern const ${name}_tensor ${name}_outputs[];
 
 typedef struct $name $name;
 
-/* Read the weights, about $megabytes MB, and reserve memory; *model is NULL after an error. */
+/* Read the weights, about $megabytes MB, and reserve memory; *model is NULL after an error. A
+   processor that cannot run the kernels gives ${NAME}_OTHER_PROCESSOR: nothing of them has run. */
 int ${name}_load($name **model, const char *weights_path);
 
 /* Run once. inputs and outputs point to ${NAME}_INPUTS and ${NAME}_OUTPUTS arrays in the order
@@ -104,6 +106,16 @@ struct $name {
 
 $descriptions
 $declarations
+/* This file is compiled for every processor of its kind, and asks before a kernel runs. */
+extern const unsigned ${name}_needs;
+
+static int is_missing(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+$checks#endif
+    return 0;
+}
+
 static char *reserve(uint64_t count_bytes) {
     return aligned_alloc(64, (size_t)((count_bytes + 64) / 64 * 64));
 }
@@ -128,6 +140,7 @@ static int read_weights(FILE *file, char *weights) {
 int ${name}_load($name **model, const char *weights_path) {
     if (!model || !weights_path) return ${NAME}_BAD_ARGUMENT;
     *model = NULL;
+    if (is_missing()) return ${NAME}_OTHER_PROCESSOR;
     $name *made = calloc(1, sizeof *made);
     if (!made) return ${NAME}_OUT_OF_MEMORY;
     made->weights = reserve(WEIGHTS_BYTES);
@@ -157,6 +170,7 @@ const char *${name}_message(int code) {
     case ${NAME}_OUT_OF_MEMORY: return "out of memory";
     case ${NAME}_NO_FILE: return "the file of the weights cannot be opened";
     case ${NAME}_BAD_FILE: return "the file of the weights is damaged, or of another model";
+    case ${NAME}_OTHER_PROCESSOR: return "this processor lacks some of $features";
     default: return "no such code";
     }
 }
@@ -182,6 +196,12 @@ int ${name}_run($name *model, const void *const inputs[], void *const outputs[],
     (void)arena;
 $steps    return ${NAME}_OK;
 }
+""")
+
+NEEDS = Template("""/* What the kernels were compiled for, as bits: numbers, and no code. */
+extern const unsigned ${name}_needs;
+const unsigned ${name}_needs = 0
+$bits    ;
 """)
 
 EXAMPLE = Template("""\
@@ -344,7 +364,7 @@ WARNINGS ?= -Wall -Wextra -Werror -Wno-psabi
 HAS_OPENMP = $$(CC) -fopenmp -include omp.h -x c -c /dev/null -o /dev/null 2>/dev/null
 OPENMP := $$(shell $$(HAS_OPENMP) && echo -fopenmp)
 CFLAGS ?= -O3
-FLAGS = $flags $$(CFLAGS) $$(ARCH) $$(WARNINGS) $$(OPENMP)
+FLAGS = $flags $$(CFLAGS) $$(WARNINGS) $$(OPENMP)
 OBJECTS = $name.o $objects
 
 example: example.o lib$name.a
@@ -353,6 +373,10 @@ example: example.o lib$name.a
 lib$name.a: $$(OBJECTS)
 	rm -f $$@
 	$$(AR) rcs $$@ $$(OBJECTS)
+
+# only kernels may use what ARCH says: the rest runs everywhere, and asks for it
+kernels/%.o: kernels/%.c
+	$$(CC) $$(FLAGS) $$(ARCH) -c -o $$@ $$<
 
 %.o: %.c $name.h
 	$$(CC) $$(FLAGS) -I. -c -o $$@ $$<

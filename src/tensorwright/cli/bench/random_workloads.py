@@ -37,7 +37,7 @@ from tensorwright.tuning.comparison import (
     distribution_of,
 )
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
-from tensorwright.tuning.session import check_runs_here
+from tensorwright.tuning.session import check_measures_here
 from tensorwright.tuning.time_model import model_digest, pretrained_model
 
 _COLD_BYTES = 64 << 20
@@ -97,7 +97,7 @@ def command(
 
     Example: tensorwright bench random --count 200 --check --json random.json
     """
-    check_runs_here(target)
+    check_measures_here(target)
     if json_path is not None:
         check_writable(json_path)
     plan = _Plan(target, threads_of(threads), seed, count, candidates)

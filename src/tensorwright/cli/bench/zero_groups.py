@@ -14,7 +14,7 @@ from tensorwright.cli.bench.plausible_workloads import draw_workloads
 from tensorwright.graph import Workload
 from tensorwright.pipeline import prepare
 from tensorwright.tuning.pretraining import WITHOUT
-from tensorwright.tuning.session import check_runs_here
+from tensorwright.tuning.session import check_measures_here
 from tensorwright.tuning.time_model import load_time_model
 from tensorwright.zoo.plausible import FAMILIES
 
@@ -77,7 +77,7 @@ def groups_of(target: Target, models: Sequence[Path], networks: Sequence[str]) -
         found.append(Group("networks of suites", target, networks=tuple(networks)))
     found += [_left_out(path, target) for path in models]
     for group in found:
-        check_runs_here(group.target)
+        check_measures_here(group.target)
     return tuple(found)
 
 

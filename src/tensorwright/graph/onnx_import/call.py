@@ -15,9 +15,18 @@ from typing import TypeAlias
 import numpy as np
 from onnx import GraphProto, SparseTensorProto, TensorProto
 
-from tensorwright.base import DType, UnsupportedError
+from tensorwright.base import DType, ModelError, UnsupportedError
 from tensorwright.graph.builder import GraphBuilder
-from tensorwright.ops import Array, AttributeValue, TensorType
+from tensorwright.graph.interpret import interpret
+from tensorwright.ops import (
+    AT_POSITIONS,
+    POSITIONS_INPUT,
+    Array,
+    AttributeValue,
+    TensorType,
+    position_fault,
+)
+from tensorwright.ops import operator as operator_named
 
 MOST_ITERATIONS = 4096  # of what is written out step by step
 MOST_ELEMENTS = 1 << 27  # of what is written out as a table
@@ -36,12 +45,20 @@ OnnxAttribute: TypeAlias = (
 )
 
 
+def type_of(operand: Operand, builder: GraphBuilder) -> TensorType:
+    """The type of an operand of a graph under construction."""
+    if isinstance(operand, str):
+        return builder.type_of(operand)
+    return TensorType(DType.from_numpy(operand.dtype), operand.shape)
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One ONNX node.
 
     label     how messages call it: "node conv1 (Conv)"
     operands  its inputs, None where an optional one is left out
+    names     what the model calls them
     outputs   how many outputs it names; `wanted` says which of them somebody may read
     opset     the version of the operator set that gives the node its meaning
     folder    where external data must lie
@@ -55,6 +72,7 @@ class Call:
     opset: int
     builder: GraphBuilder
     folder: Path | None = None
+    names: tuple[str, ...] = ()
 
     # -- operands
 
@@ -90,9 +108,7 @@ class Call:
 
     def type_of(self, operand: Operand) -> TensorType:
         """The type of an operand."""
-        if isinstance(operand, str):
-            return self.builder.type_of(operand)
-        return TensorType(DType.from_numpy(operand.dtype), operand.shape)
+        return type_of(operand, self.builder)
 
     def shape(self, position: int) -> tuple[int, ...]:
         """The shape of an input."""
@@ -116,12 +132,19 @@ class Call:
         """
         found = self.known(position)
         if found is None:
+            found = self._computed(self.tensor(position))
+        if found is None:
             raise self.unsupported(
                 f"the value of its {what} is only known when the model runs, "
                 "and shapes depend on it",
                 "export the model with fixed shapes, or give the input that it depends on a value",
             )
         return found
+
+    def _computed(self, tensor: str) -> Array | None:
+        """The value of a tensor that nodes make of constants, which is too large to be held."""
+        graph = self.builder.constant_graph(tensor)
+        return None if graph is None else interpret(graph, {})[tensor]
 
     def ints(self, position: int, what: str) -> tuple[int, ...]:
         """The value of a 1-D integer input."""
@@ -218,9 +241,39 @@ class Call:
     def apply(
         self, operator: str, /, *inputs: Operand, **attributes: AttributeValue
     ) -> tuple[str, ...]:
-        """Append a node to the graph and return all its outputs."""
+        """Append a node to the graph and return all its outputs.
+
+        Raises:  ModelError for inputs or attributes that do not fit, and for a position that is
+                 known and outside.
+        """
         operands = tuple(map(self.as_tensor, inputs))
-        return self.builder.apply(operator, operands, (), **attributes)
+        found = self.builder.apply(operator, operands, (), **attributes)
+        if operator in AT_POSITIONS:
+            self._check_positions(operator, operands, attributes)
+        return found
+
+    def _check_positions(
+        self, name: str, operands: tuple[str, ...], attributes: Mapping[str, AttributeValue]
+    ) -> None:
+        positions = self.builder.constant_value(operands[POSITIONS_INPUT])
+        if positions is None:
+            return
+        complete = operator_named(name).complete(attributes)
+        fault = position_fault(name, self.builder.type_of(operands[0]), positions, complete)
+        if fault:
+            source = self._name_of(operands[POSITIONS_INPUT])
+            reason = f"in its input {source}, {fault}" if source else fault
+            raise ModelError(stage="import", where=self.label, reason=reason)
+
+    def _name_of(self, tensor: str) -> str:
+        """What the model calls a tensor of the graph that is an input of the node; "" for none."""
+        for name, operand in zip(self.names, self.operands, strict=False):
+            if operand is None:
+                continue
+            held = operand if isinstance(operand, str) else self.builder.name_of_constant(operand)
+            if held == tensor:
+                return name
+        return ""
 
     def take(self, tensor: Operand, position: int, axis: int) -> str:
         """One slice of a tensor, without that dimension."""

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from onnx import GraphProto
 
 from tensorwright.graph.onnx_import.call import MOST_ITERATIONS, Call, Operand, Results
+from tensorwright.graph.onnx_import.shapes import declared_type
+from tensorwright.ops import Array, TensorType
 
-RunBody: TypeAlias = Callable[[GraphProto, Mapping[str, Operand]], Results]
+Operands: TypeAlias = Mapping[str, Operand]
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """How nested graphs are imported.
+
+    run     the outputs of a graph for what its inputs are given
+    types   their types, without a trace in the graph around
+    """
+
+    run: Callable[[GraphProto, Operands], Results]
+    types: Callable[[GraphProto, Operands], tuple[TensorType, ...]]
 
 
 def _body(call: Call, name: str) -> GraphProto:
@@ -30,20 +45,28 @@ def _truth(call: Call, operand: Operand, what: str) -> bool:
     return bool(value.reshape(-1)[0])
 
 
-def convert_if(call: Call, run: RunBody) -> Results:
+def convert_if(call: Call, nested: Nested) -> Results:
     """The branch that a known condition chooses."""
     chosen = _truth(call, call.operand(0), "condition")
-    return run(_body(call, "then_branch" if chosen else "else_branch"), {})
+    return nested.run(_body(call, "then_branch" if chosen else "else_branch"), {})
 
 
-def _stack(call: Call, rows: list[Operand], axis: int, *, reverse: bool) -> Operand:
-    ordered = list(reversed(rows)) if reverse else rows
-    if not ordered:
-        raise call.unsupported("it runs no iteration, and the shape of its output is unknown")
-    return call.stack(ordered, axis)
+def _without_rows(
+    body: GraphProto, count: int, nested: Nested, given: Operands
+) -> tuple[Array, ...]:
+    """What the last `count` outputs of a body, one row for each iteration, are without any.
+
+    given   what a first iteration would be given: it says the types that the body leaves open
+    """
+    infos = body.output[len(body.output) - count :]
+    declared = [declared_type(info) for info in infos]
+    types = [type_ for type_ in declared if type_ is not None]
+    if len(types) < count:
+        types = list(nested.types(body, given)[len(body.output) - count :])
+    return tuple(np.zeros((0, *type_.shape), type_.dtype.numpy) for type_ in types)
 
 
-def convert_loop(call: Call, run: RunBody) -> Results:
+def convert_loop(call: Call, nested: Nested) -> Results:
     """The iterations one after another; their number and all conditions must be known."""
     body = _body(call, "body")
     count = int(call.scalar(0, "trip count")) if call.has(0) else MOST_ITERATIONS + 1
@@ -51,24 +74,30 @@ def convert_loop(call: Call, run: RunBody) -> Results:
     state = [call.operand(at) for at in range(2, len(call.operands))]
     rows: list[list[Operand]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     iteration = 0
-    while going and iteration < count:
-        call.check_iterations(iteration + 1)
+
+    def given() -> Operands:
         known = (np.asarray(iteration, np.int64), np.asarray(going))
         names = [info.name for info in body.input]
-        results = run(body, dict(zip(names, (*known, *state), strict=True)))
+        return dict(zip(names, (*known, *state), strict=True))
+
+    while going and iteration < count:
+        call.check_iterations(iteration + 1)
+        results = nested.run(body, given())
         going = _truth(call, results[0], "condition")
         state = list(results[1 : 1 + len(state)])
         for row, value in zip(rows, results[1 + len(state) :], strict=True):
             row.append(value)
         iteration += 1
-    return (*state, *(_stack(call, row, 0, reverse=False) for row in rows))
+    if not iteration:
+        return (*state, *_without_rows(body, len(rows), nested, given()))
+    return (*state, *(call.stack(row, 0) for row in rows))
 
 
 def _direction(call: Call, name: str, count: int) -> tuple[int, ...]:
     return call.integers(name, (0,) * count)
 
 
-def convert_scan(call: Call, run: RunBody) -> Results:
+def convert_scan(call: Call, nested: Nested) -> Results:
     """The iterations one after another, each on one slice of the scanned inputs."""
     body, scanned = _body(call, "body"), call.integer("num_scan_inputs")
     if call.opset < 9:
@@ -83,24 +112,38 @@ def convert_scan(call: Call, run: RunBody) -> Results:
     rows: list[list[Operand]] = [[] for _ in range(produced)]
     names = [info.name for info in body.input]
     for step in range(steps):
-        slices = []
+        slices: list[Operand] = []
         for at in range(scanned):
             place = steps - 1 - step if backwards[at] else step
             slices.append(call.take(call.tensor(held + at), place, axes[at]))
-        results = run(body, dict(zip(names, (*state, *slices), strict=True)))
+        results = nested.run(body, dict(zip(names, (*state, *slices), strict=True)))
         state = list(results[:held])
         for row, value in zip(rows, results[held:], strict=True):
             row.append(value)
     out_axes = _direction(call, "scan_output_axes", produced)
+    if not steps:
+        slices = [_empty_slice(call, held + at, axes[at]) for at in range(scanned)]
+        given = dict(zip(names, (*state, *slices), strict=True))
+        empty = _without_rows(body, produced, nested, given)
+        return (
+            *state,
+            *(np.moveaxis(rows, 0, axis) for rows, axis in zip(empty, out_axes, strict=True)),
+        )
     reverse = _direction(call, "scan_output_directions", produced)
     stacked = [
-        _stack(call, row, axis, reverse=bool(back))
+        call.stack(row[::-1] if back else row, axis)
         for row, axis, back in zip(rows, out_axes, reverse, strict=True)
     ]
     return (*state, *stacked)
 
 
-CONTROL_FLOW: dict[str, Callable[[Call, RunBody], Results]] = {
+def _empty_slice(call: Call, position: int, axis: int) -> Operand:
+    """Zeros of the type of one slice of an input, which has none."""
+    type_ = call.type_at(position)
+    return np.zeros(np.delete(type_.shape, axis), type_.dtype.numpy)
+
+
+CONTROL_FLOW: dict[str, Callable[[Call, Nested], Results]] = {
     "If": convert_if,
     "Loop": convert_loop,
     "Scan": convert_scan,

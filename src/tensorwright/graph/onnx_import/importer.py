@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import ChainMap
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,9 +33,10 @@ from tensorwright.graph.onnx_import.call import (
     OnnxAttribute,
     Operand,
     Results,
+    type_of,
 )
 from tensorwright.graph.onnx_import.com_microsoft import COM_MICROSOFT, DOMAIN
-from tensorwright.graph.onnx_import.control_flow import CONTROL_FLOW
+from tensorwright.graph.onnx_import.control_flow import CONTROL_FLOW, Nested
 from tensorwright.graph.onnx_import.converters import AT_IMPORT, CONVERTERS
 from tensorwright.graph.onnx_import.functions import (
     expand_local,
@@ -45,10 +45,22 @@ from tensorwright.graph.onnx_import.functions import (
     is_standard,
 )
 from tensorwright.graph.onnx_import.read import DEFAULT_DOMAINS, Source, opset_of, read_model
-from tensorwright.graph.onnx_import.refusals import REFUSED, model_error
-from tensorwright.graph.onnx_import.shapes import InputShapes, check_is_tensor, input_types
+from tensorwright.graph.onnx_import.refusals import (
+    REFUSED,
+    checked,
+    model_error,
+    naming_sizes,
+    node_label,
+)
+from tensorwright.graph.onnx_import.shapes import (
+    InputShapes,
+    check_is_tensor,
+    input_types,
+    overridden_sizes,
+)
 from tensorwright.graph.onnx_import.tensors import dense, to_array
 from tensorwright.graph.rename import rename_tensors
+from tensorwright.ops import TensorType
 
 _DEEPEST = 32
 _OTHERWISE = "write it with other operators, or give the model a function for it; see docs/onnx.md"
@@ -128,7 +140,8 @@ class _Import:
         free = [info for info in graph.input if info.name not in self.values]
         for name, type_ in input_types(free, shapes, self.readers).items():
             self.values[name] = self.builder.input(name, type_.shape, type_.dtype)
-        self.convert_nodes(graph.node, self.opset)
+        with naming_sizes(overridden_sizes(free, shapes or {})):
+            self.convert_nodes(graph.node, self.opset)
         return self.finish([info.name for info in graph.output])
 
     def fix_inputs(self, graph: GraphProto, values: Mapping[str, ArrayLike]) -> None:
@@ -171,7 +184,7 @@ class _Import:
 
     def convert(self, node: NodeProto, opset: int) -> Results:
         """The operands that the node's outputs stand for."""
-        label = _label(node)
+        label = node_label(node)
         function = self.functions.get((node.domain, node.op_type))
         if function is not None:
             return self.expand(
@@ -205,8 +218,8 @@ class _Import:
         call = self.call(node, label, opset)
         control_flow = CONTROL_FLOW.get(node.op_type)
         if control_flow is not None:
-            with _checked(label):
-                return control_flow(call, lambda body, given: self.run_body(body, given, opset))
+            with checked(label):
+                return control_flow(call, self.nested(opset))
         results = self.convert_known(call, CONVERTERS)
         if results is not None:
             return _complete(call, results)
@@ -229,7 +242,7 @@ class _Import:
         Raises:  what does not fit, in the name of the ONNX node.
         """
         try:
-            with _checked(call.label):
+            with checked(call.label):
                 at_import = AT_IMPORT.get(call.operator)
                 if at_import is not None:
                     return at_import(call)
@@ -256,6 +269,7 @@ class _Import:
             opset=opset,
             builder=self.builder,
             folder=self.folder,
+            names=tuple(node.input),
         )
 
     def fold(self, call: Call, converter: Converter) -> Results | None:
@@ -292,13 +306,15 @@ class _Import:
     def expand(self, node: NodeProto, body: Sequence[NodeProto], opset: int) -> Results:
         if self.depth >= _DEEPEST:
             reason = f"functions call each other more than {_DEEPEST} deep"
-            raise model_error(_label(node), reason)
+            raise model_error(node_label(node), reason)
         self.depth += 1
         self.convert_nodes(body, opset)
         self.depth -= 1
         missing = [name for name in node.output if name and name not in self.values]
         if missing:
-            raise model_error(_label(node), f"its function does not define {', '.join(missing)}")
+            raise model_error(
+                node_label(node), f"its function does not define {', '.join(missing)}"
+            )
         return tuple(self.values[name] if name else np.zeros(0) for name in node.output)
 
     def run_body(self, body: GraphProto, operands: Mapping[str, Operand], opset: int) -> Results:
@@ -310,6 +326,19 @@ class _Import:
         results = tuple(self.lookup(info.name, f"graph {body.name}") for info in body.output)
         self.values = outer
         return results
+
+    def nested(self, opset: int) -> Nested:
+        """How nested graphs are imported."""
+
+        def types(body: GraphProto, operands: Mapping[str, Operand]) -> tuple[TensorType, ...]:
+            whole = self.builder
+            self.builder = whole.draft()
+            results = self.run_body(body, operands, opset)
+            types = tuple(type_of(each, self.builder) for each in results)
+            self.builder = whole
+            return types
+
+        return Nested(lambda body, operands: self.run_body(body, operands, opset), types)
 
     def lookup(self, name: str, where: str) -> Operand:
         found = self.values.get(name)
@@ -363,22 +392,6 @@ def _complete(call: Call, results: Results) -> Results:
     if any(call.wanted[len(results) :]):
         raise call.unsupported(f"we do not compute its output number {len(results) + 1}")
     return results
-
-
-@contextmanager
-def _checked(label: str) -> Iterator[None]:
-    """Refuse a node whose converter stumbles over what it is given."""
-    try:
-        yield
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        reason = f"its inputs or attributes do not fit: {error}"
-        raise model_error(label, reason) from error
-
-
-def _label(node: NodeProto) -> str:
-    """How messages call a node."""
-    name = node.name or (node.output[0] if node.output else "without a name")
-    return f"node {name} ({node.op_type})"
 
 
 def _opset(function: FunctionProto, fallback: int) -> int:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import GraphProto, ModelProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-from tensorwright.base import HEAD_BYTES, UnsupportedError, kind_of_bytes
-from tensorwright.graph.onnx_import.refusals import model_error, wrong_type
+from tensorwright.base import HEAD_BYTES, ModelError, UnsupportedError, kind_of_bytes
+from tensorwright.graph.onnx_import.refusals import model_error, node_label, wrong_type
 
 OLDEST_OPSET = 7
 NEWEST_OPSET = onnx.defs.onnx_opset_version()
@@ -107,6 +107,46 @@ def _check(model: ModelProto, where: str) -> None:
         )
 
 
+def _check_definitions(model: ModelProto, where: str) -> None:
+    """Refuse a tensor with two definitions: which one a reader means, nothing says."""
+    _check_graph(model.graph, {}, where)
+    for function in model.functions:
+        given = dict.fromkeys(function.input, f"the inputs of function {function.name}")
+        _check_nodes(function.node, given)
+
+
+def _check_graph(graph: GraphProto, around: Mapping[str, str], where: str) -> None:
+    """`around`: what defines each tensor that a nested graph sees; an initialiser may hide one."""
+    defined: dict[str, str] = {}
+    for info in graph.input:
+        if info.name in defined:
+            raise _defined_twice(where, info.name, "two inputs")
+        defined[info.name] = "an input"
+    held: dict[str, TensorProto] = {}
+    for tensor in graph.initializer:  # the same once more does no harm, and files have it
+        if held.setdefault(tensor.name, tensor) != tensor:
+            raise _defined_twice(where, tensor.name, "two initialisers")
+    held.update((sparse.values.name, sparse.values) for sparse in graph.sparse_initializer)
+    _check_nodes(graph.node, {**around, **defined, **dict.fromkeys(held, "an initialiser")})
+
+
+def _check_nodes(nodes: Sequence[NodeProto], defined: dict[str, str]) -> None:
+    for node in nodes:
+        label = node_label(node)
+        for attribute in node.attribute:
+            for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
+                _check_graph(graph, defined, f"{attribute.name} of {label}")
+        for name in filter(None, node.output):
+            if name in defined:
+                raise _defined_twice(label, name, f"this node and {defined[name]}")
+            defined[name] = label
+
+
+def _defined_twice(where: str, tensor: str, definers: str) -> ModelError:
+    remedy = "give each tensor of the model a name of its own"
+    return model_error(where, f"tensor {tensor} is defined twice: by {definers}", remedy)
+
+
 def opset_of(model: ModelProto, where: str) -> int:
     """The version of the default operator set.
 
@@ -149,4 +189,5 @@ def read_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Source:
         path = Path(source)
         loaded = Source(_decode(_read_bytes(path), f"file {path}"), path.parent, f"file {path}")
     _check(loaded.model, loaded.label)
+    _check_definitions(loaded.model, loaded.label)
     return loaded

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from tensorwright.base import ModelError, UsageError
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from onnx import NodeProto
+
+from tensorwright.base import ModelError, UnsupportedError, UsageError
 from tensorwright.expr import Compute
 
 _SEQUENCE = "sequences are not tensors of a static shape"
 _OPTIONAL = "optional values are not tensors of a static shape"
 _TEXT = "text tensors are not supported"
 _RANDOM = "its result is random, and a graph is a function of its inputs"
+
+_OPEN_SIZES = (
+    "give it the size that it was exported with, or export it again with that dimension open "
+    "(dynamic_shapes of torch.onnx.export)"
+)
 
 REFUSED: dict[str, str] = {
     "SequenceAt": _SEQUENCE,
@@ -66,3 +76,36 @@ def wrong_type(source: object) -> UsageError:
         reason="it is no model",
         remedy=remedy or "give an ONNX file, its bytes or its ModelProto, or a Graph",
     )
+
+
+def node_label(node: NodeProto) -> str:
+    """How messages call a node."""
+    name = node.name or (node.output[0] if node.output else "without a name")
+    return f"node {name} ({node.op_type})"
+
+
+@contextmanager
+def checked(label: str) -> Iterator[None]:
+    """Refuse a node whose converter stumbles over what it is given."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        reason = f"its inputs or attributes do not fit: {error}"
+        raise model_error(label, reason) from error
+
+
+@contextmanager
+def naming_sizes(overridden: str) -> Iterator[None]:
+    """Say of a node that does not fit which sizes the caller has put in the place of the model's.
+
+    Where a model was exported with fixed sizes, some of its nodes may hold numbers made of them.
+    """
+    try:
+        yield
+    except (ModelError, UnsupportedError) as error:
+        if not overridden:
+            raise
+        fields = dict(error.fields)
+        fields["reason"] += f"; the model was exported with {overridden}"
+        fields["remedy"] = _OPEN_SIZES
+        raise type(error)(**fields) from error

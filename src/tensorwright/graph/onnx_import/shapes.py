@@ -4,16 +4,32 @@ them open.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from onnx import ValueInfoProto
 
 from tensorwright.base import InputError, UnsupportedError
 from tensorwright.graph.onnx_import.refusals import model_error
-from tensorwright.graph.onnx_import.tensors import dtype_of
+from tensorwright.graph.onnx_import.tensors import DTYPES, dtype_of
 from tensorwright.ops import TensorType
 
 InputShapes = Mapping[str, Sequence[int] | int]
+
+_UNKNOWN = re.compile(
+    r"(unk|unknown|none|null|nil|nan|any|dyn|dynamic|undefined|unspecified|open)?[\W\d_]*",
+    re.IGNORECASE,
+)
+
+
+def is_identity(name: str) -> bool:
+    """Whether two dimensions of that name have the same extent.
+
+    ONNX says so of every name. But exporters need one for what they do not know, too, and write a
+    word or a sign for that: "?", "-1", "*", "None", "unk__7", "dynamic". Such a name says nothing
+    of another place: who numbers them gives each place a number of its own, so nothing is lost.
+    """
+    return _UNKNOWN.fullmatch(name) is None
 
 
 def _dims(info: ValueInfoProto) -> list[int | str] | None:
@@ -44,7 +60,9 @@ def _as_extents(name: str, given: Sequence[int] | int) -> tuple[int, ...]:
 
 
 def _bind(infos: Iterable[ValueInfoProto], given: InputShapes) -> dict[str, int]:
-    """The extents of named open dimensions: given by their name or by an input's shape."""
+    """The extents of named open dimensions: given by their name, whatever it is, or by an input's
+    shape, where the name is an identity.
+    """
     infos = tuple(infos)
     params = {d for info in infos for d in _dims(info) or () if isinstance(d, str) and d}
     bound: dict[str, int] = {}
@@ -60,7 +78,9 @@ def _bind(infos: Iterable[ValueInfoProto], given: InputShapes) -> dict[str, int]
             reason = f"{extents} has {len(extents)} dimensions, the model declares {len(dims)}"
             raise _fail(f"input shape {info.name}", reason)
         for dim, extent in zip(dims, extents, strict=False):
-            if isinstance(dim, str) and dim and bound.setdefault(dim, extent) != extent:
+            if not isinstance(dim, str) or not is_identity(dim):
+                continue
+            if bound.setdefault(dim, extent) != extent:
                 reason = f"dimension {dim} is {extent} here and {bound[dim]} elsewhere"
                 raise _fail(f"input shape {info.name}", reason)
     return bound
@@ -75,16 +95,46 @@ def _resolve(info: ValueInfoProto, given: InputShapes, bound: Mapping[str, int])
         remedy = f'--input-shapes "{info.name}:[1,3,224,224]" (with your own extents)'
         raise model_error(where, "the model leaves its shape open", remedy)
     known = [bound.get(dim, dim) if isinstance(dim, str) else dim for dim in dims]
-    still_open = [dim or f"dimension {at}" for at, dim in enumerate(known) if isinstance(dim, str)]
+    still_open = [
+        dim if is_identity(dim) else f"dimension {at}"
+        for at, dim in enumerate(known)
+        if isinstance(dim, str)
+    ]
     if still_open:
         shape = ", ".join(str(dim) if dim != "" else "?" for dim in known)
         example = ",".join(str(dim) if isinstance(dim, int) else "1" for dim in known)
         raise model_error(
             where,
-            f"the model leaves {', '.join(map(str, still_open))} of ({shape}) open",
+            f"the model leaves {', '.join(still_open)} of ({shape}) open",
             f'--input-shapes "{info.name}:[{example}]" (with your own extents)',
         )
     return tuple(dim for dim in known if isinstance(dim, int))
+
+
+def overridden_sizes(infos: Iterable[ValueInfoProto], given: InputShapes) -> str:
+    """Which inputs the caller gives other sizes than those that the model fixes, for a person; ""
+    where none.
+    """
+    rows = []
+    for info in infos:
+        dims = _dims(info) if info.name in given else None
+        if dims is None:
+            continue
+        asked = _as_extents(info.name, given[info.name])
+        if any(isinstance(old, int) and old != new for old, new in zip(dims, asked, strict=False)):
+            shown = ", ".join(str(dim) if dim != "" else "?" for dim in dims)
+            rows.append(f"{info.name} of ({shown}) and is read with {asked}")
+    return ", ".join(rows)
+
+
+def declared_type(info: ValueInfoProto) -> TensorType | None:
+    """The type that a model declares, None where it leaves some of it open."""
+    dims = _dims(info)
+    elements = info.type.tensor_type.elem_type
+    if dims is None or elements not in DTYPES:
+        return None
+    shape = tuple(dim for dim in dims if isinstance(dim, int))
+    return TensorType(DTYPES[elements], shape) if len(shape) == len(dims) else None
 
 
 def check_is_tensor(info: ValueInfoProto, reader: str) -> None:

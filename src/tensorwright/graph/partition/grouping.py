@@ -255,7 +255,7 @@ class _Grouping:
     def _is_simple(self, group: _Group, at: int) -> bool:
         """Whether a node may be computed again wherever the group reads it."""
         operator = self.operators[at]
-        if operator.pattern is Pattern.ELEMENTWISE:
+        if operator.pattern is Pattern.ELEMENTWISE or not self.nodes[at].inputs:
             return True
         if group.kind is Kind.ROWS and group.rows is not None and is_row_operator(self.nodes[at]):
             return self._fits_rows(at, group.rows)

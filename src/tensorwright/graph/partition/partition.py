@@ -9,6 +9,7 @@ from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.partition.by_price import describe_decisions, regroup
 from tensorwright.graph.partition.concat import elide_concats
+from tensorwright.graph.partition.generated import generate_for_each_reader
 from tensorwright.graph.partition.grouping import Limits, group_nodes
 from tensorwright.graph.partition.pricing import Pricing
 from tensorwright.graph.partition.proposals import Nodes
@@ -37,6 +38,7 @@ def partition(
     Equal workloads are one object. Nodes that nothing reads get steps too: remove dead code first.
     The knob `dump` shows the result, the knob `verify` checks it.
     """
+    graph = generate_for_each_reader(graph)
     in_place = elide_concats(graph)
     by_output = {concat.output: concat for concat in in_place}
     workloads: dict[str, Workload] = {}

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tensorwright.graph.builder import frozen_array
+from tensorwright.base import ModelError
+from tensorwright.graph.builder import LARGE_BYTES, frozen_array
 from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.infer import operator_of
 from tensorwright.graph.interpret import run_node
 from tensorwright.graph.passes.rebuild import Copy, rewrite
-from tensorwright.ops import Array
+from tensorwright.ops import (
+    AT_POSITIONS,
+    POSITIONS_INPUT,
+    Array,
+    Movement,
+    Pattern,
+    position_fault,
+)
 
-_SMALL_BYTES = 1 << 20
 _WEIGHTS_BYTES = 32 << 20  # of codes that become numbers
+_REARRANGING = frozenset((Movement.COPY, Movement.RESHAPE, Movement.REORDER))
 
 
 class FoldedConstants:
@@ -38,24 +47,64 @@ def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[
 
     known   of other graphs
 
-    Not where the result is over a megabyte and much larger than the inputs, as an `expand` may be;
-    but codes of weights become numbers, unless these are so many that to read them is the work.
+    Not where the result is over a megabyte and more than twice as large as the constants of the
+    graph that it is made of, as an `expand` may be: whoever reads it computes it there.  But codes
+    of weights become numbers, unless these are so many that to read them is the work; and what is
+    made of nothing for a product are its weights, which are packed for it as others are.
+
+    Raises:  ModelError for a constant position outside of what is read or written there.
     """
+    origins: dict[str, int] = {}  # of a large constant that was made: bytes that it is made of
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        arrays = tuple(copy.constant(name) for name in node.inputs)
-        given = tuple(array for array in arrays if array is not None)
+        _check_positions(copy, node)
+        arrays = {name: copy.constant(name) for name in node.inputs}
+        given = {name: array for name, array in arrays.items() if array is not None}
         if len(given) < len(arrays):
             return None
         size = sum(graph.types[name].size_bytes for name in node.outputs)
-        if size > _SMALL_BYTES and size > 2 * sum(array.nbytes for array in given):
+        origin = sum(origins.get(name, array.nbytes) for name, array in given.items())
+        if not node.inputs and _feeds_product(graph, node.outputs):
+            origin = size
+        if size > LARGE_BYTES and size > 2 * origin:
             count = sum(prod(graph.types[name].shape) for name in node.outputs)
-            if size > _WEIGHTS_BYTES or count > sum(array.size for array in given):
+            if size > _WEIGHTS_BYTES or count > sum(array.size for array in given.values()):
                 return None
-        results = run_node(node, given) if known is None else known.results(node, given)
-        return tuple(
+        operands = tuple(given[name] for name in node.inputs)
+        results = run_node(node, operands) if known is None else known.results(node, operands)
+        names = tuple(
             copy.builder.constant(array, name)
             for name, array in zip(node.outputs, results, strict=True)
         )
+        if size > LARGE_BYTES:
+            origins.update(dict.fromkeys(names, origin))
+        return names
 
     return rewrite(graph, rule)
+
+
+def _feeds_product(graph: Graph, names: Sequence[str]) -> bool:
+    """Whether a product reads one of these tensors, perhaps in another order."""
+    for node in graph.nodes:
+        if set(names).isdisjoint(node.inputs):
+            continue
+        operator = operator_of(node)
+        if operator.pattern is Pattern.ANCHOR:
+            return True
+        if operator.movement in _REARRANGING and _feeds_product(graph, node.outputs):
+            return True
+    return False
+
+
+def _check_positions(copy: Copy, node: Node) -> None:
+    """Refuse positions that are constant and outside, before anything answers with them."""
+    if node.operator not in AT_POSITIONS:
+        return
+    positions = copy.constant(node.inputs[POSITIONS_INPUT])
+    if positions is None:
+        return
+    x = copy.type_of(node.inputs[0])
+    fault = position_fault(node.operator, x, positions, node.attribute_map)
+    if fault:
+        reason = f"in {node.inputs[POSITIONS_INPUT]}, {fault}"
+        raise ModelError(stage="graph", where=node.label, reason=reason)

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from tensorwright.base import DType, Target
-from tensorwright.build import Kernel, build_cached
+from tensorwright.build import Kernel, build_cached, load_kernel
 from tensorwright.loop import Role, pack
 from tensorwright.ops import Array
 from tensorwright.peers.process.protocol import Arrays
-from tensorwright.runtime import call_loop, empty, kernel_ready, load_object
+from tensorwright.runtime import call_loop, empty, kernel_ready
 from tensorwright.schedule import parse_trace
 from tensorwright.zoo import (
     OperatorCase,
@@ -40,7 +40,7 @@ class CopiedKernel:
     ) -> None:
         self.outputs: list[Array] = []
         self._kept: list[Array] = []
-        self._code = load_object(kernel.object_code, (kernel.symbol,))
+        self._code = load_kernel(kernel)
         self._workspace = empty((max(64, kernel.spec.scratch_bytes(threads)),), DType.U8)
         names = [tensor.name for tensor in program.workload.inputs]
         rows = []

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tensorwright.base import DType, MachineError, Target, detect_target
+from tensorwright.base import DType, Target, check_runs_here
 from tensorwright.runtime.native.jit import load_ir
 from tensorwright.runtime.native.openmp import usable_threads
 
@@ -55,23 +55,12 @@ def measure_bandwidth(target: Target, threads: int = 1, size_bytes: int = 1 << 2
     return 4.0 * per_thread * passes * threads / best_s
 
 
-def _check_runs_here(target: Target) -> None:
-    missing = target.missing_on(detect_target())
-    if missing:
-        raise MachineError(
-            stage="runtime",
-            where=f"target {target.name}",
-            reason=f"this machine cannot run its code: {missing}",
-            remedy="measure the target 'native'",
-        )
-
-
 def _best_time(target: Target, threads: int, ir_text: str, *numbers: int) -> float:
     """Seconds of the shortest of many runs of `measure({*numbers, results})`, after one to warm up.
 
     Each thread writes what it has computed into 64 bytes of the results.
     """
-    _check_runs_here(target)
+    check_runs_here(target, "runtime", remedy="measure the target 'native'")
     code = load_ir(ir_text, ("measure",), target)
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("measure"))
     results = np.zeros((usable_threads(threads), 64), np.uint8)

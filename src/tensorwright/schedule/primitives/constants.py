@@ -4,9 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.expr import Placeholder, Tensor, index_tensors_of, loads_of
+from tensorwright.expr import Placeholder, Tensor, has_element, index_tensors_of, loads_of
 from tensorwright.schedule.primitive import Primitive, need_stage, need_unscheduled, refuse
-from tensorwright.schedule.state import Folded, ScheduleState, redirect
+from tensorwright.schedule.state import Folded, ScheduleState, Stage, redirect
+
+
+def obstacle_to_packing(
+    state: ScheduleState, stage: Stage, constant: str
+) -> tuple[str, str] | None:
+    """Why a constant cannot be stored in the order in which a stage reads it, and what to do; None
+    where it can.
+
+    A packed copy holds the element of each iteration where the loops find it, so what is read must
+    follow from the loops: an index that holds an element of a tensor is known when the program
+    runs, and any element may be read in any iteration, again and again.
+    """
+    body = stage.tensor.body
+    places = {load for load in loads_of(body) if load.source.name == constant}
+    if len(places) != 1:
+        return f"{stage.name} reads {constant} in {len(places)} places, not one", ""
+    if constant in index_tensors_of(body):
+        return f"{stage.name} uses elements of {constant} as indices", ""
+    (load,) = places
+    if any(map(has_element, load.indices)):
+        return f"{stage.name} reads {constant} where elements of another tensor say", ""
+    if len(state.readers(constant)) != 1:
+        return f"{constant} has other readers", "cache_read it first"
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +40,9 @@ class PackConstant(Primitive):
     Rewrite:  for i: for j: .. W[g(i, j)] ..   ->   P[i, j] = W[g(i, j)], once, when the program is
               built;
                                                     for i: for j: .. P[i, j] ..
-    Requires: the tensor is a constant, and the stage is its only reader, reads it in one place and
-              does not use its elements as indices.
+    Requires: the tensor is a constant, and the stage is its only reader, reads it in one place,
+              where its loops alone say (no element of a tensor), and does not use its elements as
+              indices.
     """
 
     tensor: str
@@ -31,15 +56,9 @@ class PackConstant(Primitive):
             raise refuse(self, state, reason, "pack only what is known when compiling")
         if any(tensor == self.tensor for tensor, _ in state.packed):
             raise refuse(self, state, f"{self.tensor} is packed already")
-        places = {load for load in loads_of(stage.tensor.body) if load.source.name == self.tensor}
-        if len(places) != 1:
-            reason = f"{self.stage} reads {self.tensor} in {len(places)} places, not one"
-            raise refuse(self, state, reason, "", (self.stage, ""))
-        if self.tensor in index_tensors_of(stage.tensor.body):
-            reason = f"{self.stage} uses elements of {self.tensor} as indices"
-            raise refuse(self, state, reason, "", (self.stage, ""))
-        if len(state.readers(self.tensor)) != 1:
-            raise refuse(self, state, f"{self.tensor} has other readers", "cache_read it first")
+        obstacle = obstacle_to_packing(state, stage, self.tensor)
+        if obstacle is not None:
+            raise refuse(self, state, *obstacle, (self.stage, ""))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the constant packed."""

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tensorwright.base import DType, InternalError, physical_memory_bytes
-from tensorwright.build import Kernel
+from tensorwright.build import Kernel, load_kernel
 from tensorwright.expr import Array
 from tensorwright.loop import Parameter, Role, pack
 from tensorwright.records import Status
-from tensorwright.runtime import call_loop, empty, load_object
+from tensorwright.runtime import call_loop, empty
 from tensorwright.tuning.measuring.answer_check import Guarded, allowed_error, find_difference
 from tensorwright.tuning.measuring.cold_constants import cold_table
 from tensorwright.tuning.measuring.expected_results import ExpectedResults
@@ -228,7 +228,7 @@ class _Run:
     """A loaded kernel with its buffers."""
 
     def __init__(self, kernel: Kernel, threads: int, options: MeasureOptions) -> None:
-        self._code = load_object(kernel.object_code, (kernel.symbol,))
+        self._code = load_kernel(kernel)
         self._address = self._code.address(kernel.symbol)
         self._threads = threads
         self._cold_bytes = options.cold_bytes

@@ -26,7 +26,7 @@ from tensorwright.tuning.session.result import (
     TaskResult,
     TuneResult,
 )
-from tensorwright.tuning.session.session import check_runs_here, make_space, tune
+from tensorwright.tuning.session.session import check_measures_here, make_space, tune
 
 __all__ = [
     "Budget",
@@ -48,7 +48,7 @@ __all__ = [
     "TaskRow",
     "TuneOptions",
     "TuneResult",
-    "check_runs_here",
+    "check_measures_here",
     "choose_callbacks",
     "choose_in_network",
     "compare_programs",

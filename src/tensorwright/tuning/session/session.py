@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
-from tensorwright.base import MachineError, Target, UsageError, detect_target, knobs
+from tensorwright.base import Target, UsageError, check_runs_here, knobs
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import state_of
 from tensorwright.tuning.learning import Past, model_file_of, open_learning
@@ -78,7 +78,7 @@ def tune(
             remedy="give one of them",
         )
     check_strategy(search.options.strategy)
-    check_runs_here(setting.target)
+    check_measures_here(setting.target)
     setting = replace(setting, hardware=setting.hardware or detect_hardware().fingerprint)
     own, seed, target = parts or Parts(), seed_of(search), setting.target
     with ExitStack() as owned:
@@ -147,18 +147,11 @@ def _usual_scheduler(search: Search, seed: int) -> Scheduler:
     )
 
 
-def check_runs_here(target: Target) -> None:
+def check_measures_here(target: Target) -> None:
     """Refuse a target whose programs cannot be measured on this machine, with a MachineError."""
-    native = detect_target()
-    lacking = sorted(set(target.features) - set(native.features))
-    if target.arch != native.arch or lacking:
-        reason = f"this machine is {native.arch}"
-        raise MachineError(
-            stage="tune",
-            where=f"target {target.name}",
-            reason=f"{reason} without {', '.join(lacking)}" if lacking else reason,
-            remedy="tune on a machine that can run it, and bring the records",
-        )
+    check_runs_here(
+        target, "tune", remedy="tune on a machine that can run it, and bring the records"
+    )
 
 
 def merge(tasks: Sequence[Task]) -> tuple[Task, ...]:

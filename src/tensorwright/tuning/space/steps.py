@@ -19,7 +19,6 @@ from tensorwright.expr import (
     condition_sides,
     conjuncts,
     free_vars,
-    index_tensors_of,
     loads_of,
 )
 from tensorwright.schedule import (
@@ -36,6 +35,7 @@ from tensorwright.schedule import (
     Tail,
     Unroll,
     Vectorize,
+    obstacle_to_packing,
 )
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
@@ -325,17 +325,12 @@ def turn(builder: SketchBuilder, name: str, along: str, last: str, lanes: int) -
 
 def packable_constants(state: ScheduleState, name: str) -> dict[str, Load]:
     """The constants that may be packed for a stage, each with its load; see `PackConstant`."""
-    body = state.stage(name).tensor.body
-    places: dict[str, set[Load]] = {}
-    for load in loads_of(body):
-        places.setdefault(load.source.name, set()).add(load)
+    stage = state.stage(name)
+    loads = {load.source.name: load for load in loads_of(stage.tensor.body)}
     return {
-        constant: next(iter(loads))
-        for constant, loads in places.items()
-        if constant in state.constants
-        and len(loads) == 1
-        and len(state.readers(constant)) == 1
-        and constant not in index_tensors_of(body)
+        constant: load
+        for constant, load in loads.items()
+        if constant in state.constants and obstacle_to_packing(state, stage, constant) is None
     }
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from tensorwright.base import (
     Target,
     TensorwrightError,
-    detect_target,
     knobs,
     make_folder,
+    missing_here,
     write_atomically,
 )
 from tensorwright.records import detect_hardware
@@ -45,7 +45,7 @@ def rates_of(target: Target) -> Rates:
 
 @lru_cache(maxsize=64)
 def _rates_of(target: Target, home: Path) -> Rates:
-    if target.missing_on(detect_target()):
+    if missing_here(target):
         return nominal_rates(target)
     path = home / "machine" / f"{detect_hardware().fingerprint}-{_digest(target)}.json"
     steps = _read(path)

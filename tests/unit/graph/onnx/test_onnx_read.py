@@ -193,6 +193,52 @@ def test_open_shapes_are_given() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "name", ["?", "-1", "*", "", "None", "unk__0", "unk__17", "unknown", "Dynamic", "224"]
+)
+def test_a_word_for_unknown_is_no_identity(name: str) -> None:
+    model = relu(shape=(name, 3, name))
+    assert load_onnx(model, {"x": (4, 3, 9)}).types["y"].shape == (4, 3, 9)
+    if name:  # who gives it an extent means all of that name
+        assert load_onnx(model, {name: 5}).types["y"].shape == (5, 3, 5)
+    assert message_of(ModelError, model) == (
+        f"input x: the model leaves dimension 0, dimension 2 of ({name or '?'}, 3, {name or '?'})"
+        ' open\n  try: --input-shapes "x:[1,3,1]" (with your own extents)'
+    )
+
+
+@pytest.mark.parametrize("name", ["N", "batch", "batch_size", "s0", "dim_0", "opened", "unk_batch"])
+def test_another_name_is_an_identity(name: str) -> None:
+    assert message_of(InputError, relu(shape=(name, 3, name)), {"x": (4, 3, 9)}) == (
+        f"input shape x: dimension {name} is 9 here and 4 elsewhere"
+    )
+
+
+def test_a_negative_extent_is_an_open_dimension() -> None:
+    model = relu(shape=(1, 3, 4))
+    for dim in model.graph.input[0].type.tensor_type.shape.dim:
+        dim.dim_value = -1
+    assert load_onnx(model, {"x": (1, 5, 2)}).types["y"].shape == (1, 5, 2)
+    assert "dimension 0, dimension 1, dimension 2 of (?, ?, ?) open" in message_of(
+        ModelError, model
+    )
+
+
+def test_a_size_that_a_fixed_model_does_not_take() -> None:
+    node = helper.make_node("Reshape", ["x", "shape"], ["y"], name="flat")
+    model = model_of([node], {"x": (1, 3, 4)}, ["y"], constants={"shape": np.array([1, 12])})
+    assert message_of(ModelError, model, {"x": (2, 3, 4)}) == (
+        "node flat (Reshape): shape (2, 3, 4) has 24 elements, (1, 12) 12; the model was exported"
+        " with x of (1, 3, 4) and is read with (2, 3, 4)"
+        "\n  try: give it the size that it was exported with, or export it again with that"
+        " dimension open (dynamic_shapes of torch.onnx.export)"
+    )
+    fixed = message_of(
+        ModelError, model_of([node], {"x": (5,)}, ["y"], constants={"shape": np.array([1, 12])})
+    )
+    assert "exported" not in fixed
+
+
 def test_a_zero_sized_dimension_is_an_extent_like_any_other() -> None:
     graph = load_onnx(relu(shape=(0, 3)))
     assert graph.types["y"].shape == (0, 3)

@@ -46,7 +46,7 @@ class _Builder:
         self.traces.append(trace)
         if 2 < len(self.traces) <= 2 + self.failing:
             return BuildFailed(Status.BUILD_ERROR, "it does not build")
-        return Kernel(trace.encode(), Signature("kernel", ()), 0.0)
+        return Kernel(trace.encode(), Signature("kernel", ()), 0.0, native_target())
 
     def close(self) -> None: ...
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from tensorwright.graph.onnx_import.call import Call, Results, Table
+from tensorwright.ops import axis_in
 
 
 def _reshape(call: Call) -> Results:
@@ -30,7 +31,8 @@ def _reshape(call: Call) -> Results:
 def _flatten(call: Call) -> Results:
     shape = call.shape(0)
     axis = call.integer("axis", 1)
-    axis += len(shape) if axis < 0 else 0
+    if axis != len(shape):  # then all of it is one column
+        axis = axis_in(axis, len(shape))
     flat = (math.prod(shape[:axis]), math.prod(shape[axis:]))
     return (call.add("reshape", call.tensor(0), shape=flat),)
 
@@ -55,11 +57,15 @@ def _expand(call: Call) -> Results:
 
 
 def _tile(call: Call) -> Results:
-    return (call.add("tile", call.tensor(0), repeats=call.ints(1, "repeats")),)
+    shape, repeats = call.shape(0), call.ints(1, "repeats")
+    if len(shape) == len(repeats) and all(1 in pair for pair in zip(shape, repeats, strict=True)):
+        target = tuple(n * many for n, many in zip(shape, repeats, strict=True))
+        return (call.add("expand", call.tensor(0), shape=target),)
+    return (call.add("tile", call.tensor(0), repeats=repeats),)
 
 
 def _split(call: Call) -> Results:
-    axis = call.integer("axis", 0)
+    axis = axis_in(call.integer("axis", 0), call.rank(0))
     extent = call.shape(0)[axis]
     sizes = call.optional_ints(1, "split", input_from=13)
     if not sizes:
@@ -68,6 +74,8 @@ def _split(call: Call) -> Results:
             raise call.unsupported(f"it names {len(call.wanted)} outputs and asks for {count}")
         size = -(-extent // count)
         sizes = tuple(max(min(size, extent - size * at), 0) for at in range(count))
+    if len(sizes) != len(call.wanted):
+        raise call.unsupported(f"it names {len(call.wanted)} outputs for {len(sizes)} parts")
     return call.apply("split", call.tensor(0), sizes=sizes, axis=axis)
 
 
@@ -93,9 +101,11 @@ def _pad(call: Call) -> Results:
         pads = call.ints(1, "pads")
         value = call.scalar(2, "constant_value") if call.has(2) else 0.0
     if call.opset >= 18 and call.has(3):
-        axes = call.ints(3, "axes")
+        axes = tuple(axis_in(axis, rank, "axes") for axis in call.ints(3, "axes"))
+        if len(set(axes)) < len(axes):
+            raise call.unsupported(f"its axes {axes} name a dimension twice")
         full = np.zeros((2, rank), np.int64)
-        full[:, [axis % rank for axis in axes]] = np.asarray(pads).reshape(2, len(axes))
+        full[:, axes] = np.asarray(pads).reshape(2, len(axes))
         pads = tuple(int(n) for n in full.reshape(-1))
     return (call.add("pad", call.tensor(0), pads=pads, mode=mode, value=value),)
 

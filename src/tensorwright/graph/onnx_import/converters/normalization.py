@@ -76,6 +76,8 @@ def _softmax(operator: str) -> Converter:
         rank = len(shape)
         axis = call.integer("axis", 1)
         axis += rank if axis < 0 else 0
+        if not 0 <= axis <= rank:
+            raise call.unsupported(f"its axis {axis} is none of {rank} dimensions")
         if axis == rank - 1 or math.prod(shape[axis + 1 :]) == 1:
             return (call.add(operator, x, axis=min(axis, rank - 1)),)
         flat = (math.prod(shape[:axis]), math.prod(shape[axis:]))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
 from tensorwright.graph.onnx_import.converters.windows import convolve, window_of
 from tensorwright.graph.onnx_import.tensors import dtype_of
+from tensorwright.ops import axis_in
 
 
 def _stretched(call: Call, operand: Operand, position: int, axis: int, block: int) -> str:
@@ -18,7 +21,7 @@ def _stretched(call: Call, operand: Operand, position: int, axis: int, block: in
     tensor = call.as_tensor(operand)
     if int(np.prod(own)) == 1:
         return call.add("reshape", tensor, shape=())
-    axis %= len(shape)
+    axis = axis_in(axis, len(shape))
     if len(own) == 1:
         column = tuple(own[0] if at == axis else 1 for at in range(len(shape)))
         return call.add("reshape", tensor, shape=column)
@@ -69,7 +72,10 @@ def _quantize(call: Call) -> Results:
 
 def _valid(call: Call, axis: int) -> int:
     """The axis; without a meaning, and so anything, where there is one scale for all."""
-    return axis if -call.rank(0) <= axis < call.rank(0) else 0
+    rank = call.rank(0)
+    if math.prod(call.shape(1)) == 1 and not -rank <= axis < rank:
+        return 0
+    return axis_in(axis, rank)
 
 
 def _dequantize(call: Call) -> Results:

@@ -9,6 +9,7 @@ import numpy as np
 from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
 from tensorwright.graph.onnx_import.converters.windows import window_of
+from tensorwright.ops import axis_in
 
 _COORDINATES = (
     "half_pixel",
@@ -51,7 +52,7 @@ def _all_axes(call: Call, values: tuple[float, ...], fill: tuple[float, ...]) ->
         return values
     full = list(fill)
     for axis, value in zip(call.integers("axes"), values, strict=True):
-        full[axis] = value
+        full[axis_in(axis, len(full), "axes")] = value
     return tuple(full)
 
 

@@ -1,4 +1,6 @@
-"""Operators whose value follows from static shapes: no node of them is left in the graph."""
+"""Operators whose value follows from static shapes: a node of them is left in the graph only where
+the value is large, so that who reads it computes it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ import math
 import numpy as np
 from onnx import SparseTensorProto, TensorProto
 
+from tensorwright.base import DType
+from tensorwright.graph.builder import LARGE_BYTES
 from tensorwright.graph.onnx_import.call import Call, Results, Table
 from tensorwright.graph.onnx_import.tensors import dense, dtype_of, to_array
 from tensorwright.ops import Array, operator
@@ -42,7 +46,11 @@ def _constant_of_shape(call: Call) -> Results:
     fill: Array = np.zeros(1, np.float32)
     if isinstance(value, TensorProto):
         fill = to_array(value, call.folder, call.label)
-    return (np.full(shape, fill.reshape(-1)[0], fill.dtype),)
+    number = fill.reshape(-1)[0]
+    if math.prod(shape) * fill.itemsize > LARGE_BYTES:
+        dtype = DType.from_numpy(fill.dtype)
+        return (call.add("full", shape=shape, value=number.item(), dtype=dtype),)
+    return (np.full(shape, number, fill.dtype),)
 
 
 def _shape(call: Call) -> Results:
@@ -57,7 +65,7 @@ def _size(call: Call) -> Results:
 
 
 def _range(call: Call) -> Results:
-    dtype = call.type_at(0).dtype.numpy
+    dtype = call.type_at(0).dtype
     start, limit, delta = (
         call.scalar(at, name) for at, name in enumerate(("start", "limit", "delta"))
     )
@@ -66,7 +74,11 @@ def _range(call: Call) -> Results:
     count = max(int(np.ceil((limit - start) / delta)), 0)
     if count > _MOST_ELEMENTS:
         raise call.unsupported(f"it has more than {_MOST_ELEMENTS} elements")
-    return ((start + np.arange(count) * delta).astype(dtype),)
+    if count * dtype.size_bytes > LARGE_BYTES:
+        wide = DType.F32 if dtype in (DType.F16, DType.BF16) else dtype
+        made = call.add("range", size=count, start=start, step=delta, dtype=wide)
+        return (made if wide is dtype else call.add("cast", made, to=dtype),)
+    return ((start + np.arange(count) * delta).astype(dtype.numpy),)
 
 
 def _eye_like(call: Call) -> Results:
@@ -74,7 +86,10 @@ def _eye_like(call: Call) -> Results:
     dtype = call.type_at(0).dtype
     if call.given("dtype"):
         dtype = dtype_of(call.integer("dtype"), call.label, call.operator)
-    return (np.eye(rows, columns, call.integer("k", 0), dtype.numpy),)
+    diagonal = call.integer("k", 0)
+    if rows * columns * dtype.size_bytes > LARGE_BYTES:
+        return (call.add("eye_like", call.tensor(0), dtype=dtype, k=diagonal),)
+    return (np.eye(rows, columns, diagonal, dtype.numpy),)
 
 
 def _nonzero(call: Call) -> Results:

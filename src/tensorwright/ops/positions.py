@@ -1,0 +1,49 @@
+"""Positions that are constants must lie inside of what they are read from or written to.
+
+Positions that are computed when the program runs are taken modulo the extent: nothing checks them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorwright.ops.attributes import int_of
+from tensorwright.ops.operator import Array, Attributes, TensorType
+
+POSITIONS_INPUT = 1
+"""Which input of such operators holds the positions."""
+
+_ALONG_AXIS = ("gather", "gather_elements", "scatter_elements")
+_IN_ROWS = ("gather_nd", "scatter_nd")
+_LENGTHS = ("reverse_sequence",)
+AT_POSITIONS = frozenset((*_ALONG_AXIS, *_IN_ROWS, *_LENGTHS))
+"""The operators that read or write at positions which an input holds."""
+
+
+def position_fault(name: str, x: TensorType, positions: Array, attributes: Attributes) -> str:
+    """What is wrong with the first position outside of x, for a person; "" where all are inside.
+
+    name        one of `AT_POSITIONS`, which takes these inputs and complete attributes
+    positions   negative ones count from the end; lengths of sequences do not
+    """
+    if name in _IN_ROWS:
+        first = int_of(attributes, "batch_dims") if name == "gather_nd" else 0
+        dimensions = range(first, first + positions.shape[-1])
+    else:
+        axis = int_of(attributes, "time_axis" if name in _LENGTHS else "axis")
+        dimensions = range(axis % len(x.shape), axis % len(x.shape) + 1)
+    if positions.size == 0:
+        return ""
+    rows = np.asarray(positions, np.int64).reshape(-1, len(dimensions))
+    for at, dimension in enumerate(dimensions):
+        extent = x.shape[dimension]
+        low, high = (0, extent) if name in _LENGTHS else (-extent, extent - 1)
+        column = rows[:, at]
+        outside = np.flatnonzero((column < low) | (column > high))
+        if outside.size:
+            what = "length" if name in _LENGTHS else "index"
+            return (
+                f"{what} {column[outside[0]]} is outside of dimension {dimension} of {x.shape}, "
+                f"whose extent is {extent}"
+            )
+    return ""
