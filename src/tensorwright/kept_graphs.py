@@ -7,9 +7,10 @@ what rewrites is not needed to compile.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 
-from tensorwright.base import UsageError
+from tensorwright.base import InternalError, UsageError, naming_faults
 from tensorwright.graph import Graph, simplify
 from tensorwright.rewriting import Rule, rule_text
 from tensorwright.rewriting.library import load_library
@@ -25,13 +26,18 @@ from tensorwright.rewriting.prove import (
 
 def follow(text: str, source: Graph) -> Graph | None:
     """The graph that a certificate leads to from a simplified network; None where this version
-    cannot follow it.
+    cannot follow it, which is told where that is a fault of ours.
     """
     shipped = (each.rule for each in load_library())
     try:
-        certificate = parse_certificate(text, "the record store")
-        return simplify(replay(certificate, read_network(source), proved_beside(shipped)))
+        with naming_faults("rewrite", "the graph kept beside the records"):
+            certificate = parse_certificate(text, "the record store")
+            return simplify(replay(certificate, read_network(source), proved_beside(shipped)))
     except UsageError:
+        return None
+    except InternalError as fault:
+        text = f"{fault.where}: {fault.reason}\n  the network stays as it is; please report this"
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
         return None
 
 

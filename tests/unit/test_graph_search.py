@@ -11,7 +11,7 @@ import pytest
 
 import tensorwright
 from tensorwright import graph_search, graph_trial
-from tensorwright.base import MachineError, UsageError, override
+from tensorwright.base import InternalError, MachineError, UsageError, override
 from tensorwright.graph import Graph, GraphBuilder, interpret, load_onnx, to_onnx
 from tensorwright.rewriting import parse_rule
 from tensorwright.rewriting.networks import NetworkRules
@@ -107,6 +107,18 @@ def test_an_interrupt_keeps_the_best_so_far() -> None:
     found = tensorwright.rewrite(chain_of_products(), should_stop=lambda: next(asked, True))
     assert found.trial is None
     assert "interrupt" in found.stop_text
+
+
+def test_a_fault_of_ours_is_named_and_no_graph_handed_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object, **__: object) -> object:
+        raise IndexError("of ours")
+
+    monkeypatch.setattr(MODULE, "find_candidates", failing)
+    with pytest.raises(InternalError) as caught:
+        tensorwright.rewrite(chain_of_products())
+    assert caught.value.where.startswith("the search for a faster graph (test_graph_search.py, ")
+    assert caught.value.reason == "IndexError: of ours"
+    assert caught.value.remedy == "compile, tune and optimize take the model as it is"
 
 
 @pytest.mark.parametrize("argument", ["search", "cost"])

@@ -19,6 +19,8 @@ from tensorwright.base.errors import (
     UsageError,
     UserError,
     did_you_mean,
+    line_of,
+    naming_faults,
 )
 from tensorwright.base.file_lock import hold_lock, is_same_file
 from tensorwright.base.files import atomic_writer, make_folder, output_error, write_atomically
@@ -87,7 +89,9 @@ __all__ = [
     "is_same_file",
     "kinds_of",
     "knobs",
+    "line_of",
     "make_folder",
+    "naming_faults",
     "output_error",
     "override",
     "peak_memory_bytes",

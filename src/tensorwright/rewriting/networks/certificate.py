@@ -29,6 +29,7 @@ from tensorwright.graph import Graph
 from tensorwright.rewriting.dims import Dim
 from tensorwright.rewriting.egraph import (
     INPUT,
+    Applies,
     Id,
     Scope,
     Value,
@@ -354,7 +355,9 @@ class _Replay:
         if is_of_few(rule, scope.values, shapes):
             return
         few = rule_of_few(rule, scope.values, shapes)
-        if few is None or not self._is_proved(few):
+        if few is Applies.NO:
+            _refuse(where, "its sides do not fit these tensors")
+        if isinstance(few, Applies) or not self._is_proved(few):
             _refuse(where, "it is not proved for as many dimensions")
 
     def _unite(self, where: str, one: Id | None, other: Id | None) -> None:
