@@ -55,6 +55,7 @@ from tensorwright.rewriting.networks import (
     ProgramPrices,
     SaturationLimits,
     certify,
+    choice_of,
     chosen_outputs,
     network_rules,
     operator_seconds,
@@ -350,9 +351,10 @@ def _written(
     for candidate, gain in zip(found.found, gains, strict=True):
         if gain < least or len(written) == most:
             continue
-        certificate = _certificate(found.saturation, candidate.choice, known)
+        choice = choice_of(found.saturation.network, candidate.outputs)
+        certificate = _certificate(found.saturation, choice, known)
         if certificate is not None:
-            graph = simplify(write_network(found.saturation.network, candidate.choice), folded)
+            graph = simplify(write_network(found.saturation.network, choice), folded)
             after_s = candidate.programs_s or float("nan")
             written.append(_Written(graph, after_s, certificate))
     return written

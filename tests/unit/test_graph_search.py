@@ -59,6 +59,20 @@ def test_a_graph_stays_where_nothing_is_faster() -> None:
     assert not found.rules
 
 
+def test_a_sum_of_reshapes_of_other_ranks_is_no_place_for_a_rule_of_one_rank() -> None:
+    b = GraphBuilder("windows")
+    x, image = b.input("x", (1, 784, 64)), b.input("image", (1, 28, 28, 64))
+    product = b.add("matmul", x, b.constant(_weights(64, 64)))
+    cut = b.add("reshape", product, shape=(1, 4, 4, 7, 7, 64))
+    turned = b.add("transpose", cut, perm=(0, 1, 3, 2, 4, 5))
+    flat = [b.add("reshape", each, shape=(1, 784, 64)) for each in (turned, image)]
+    graph = b.finish((b.add("add", *flat, output="y"),))
+    found = tensorwright.rewrite(graph, measure=False)
+    inputs = random_inputs(graph)
+    want, got = interpret(graph, inputs)["y"], interpret(found.graph, inputs)["y"]
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 def test_exact_searches_keep_the_order_of_sums() -> None:
     assert not tensorwright.rewrite(chain_of_products(), exact=True, seconds=5).is_changed
 
