@@ -460,7 +460,10 @@ def main() -> int:
     options.add_argument("--first", type=int, default=0)
     given = options.parse_args()
     seeds = sorted(range(given.first, given.first + given.graphs), key=source_of)
-    ends = [attempt(seed) for seed in seeds]
+    ends: list[End] = []
+    for seed in seeds:
+        ends.append(attempt(seed))
+        print(f"{len(ends)} of {len(seeds)}, {ends[-1].source} {seed}", file=sys.stderr)
     print("\n".join(table_of(ends)))
     used = Counter(rule for end in ends for rule in end.rules)
     print("most used:", ", ".join(f"{name} {count}" for name, count in used.most_common(8)))

@@ -1,8 +1,10 @@
 """Graphs that a search found faster than a network, kept as certificates beside the records.
 
 What is kept is no graph but why it is equal: it is replayed, with rules that ship or are proved on
-the spot, on the network at hand.  The pipeline loads this module where a store has such a text:
-what rewrites is not needed to compile.
+the spot, on the network at hand.  Those on the spot are proved by chains of axioms alone: whoever
+compiles need not have Z3, nor wait for it.  `tensorwright rewrite --check` asks Z3 for all rules
+of a certificate.  The pipeline loads this module where a store has such a text: what rewrites is
+not needed to compile.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ def follow(text: str, source: Graph) -> Graph | None:
 
 def proved_beside(known: Iterable[Rule]) -> Callable[[Rule], bool]:
     """Says whether a rule may be applied: it is one of those that are proved already, one of them
-    at some parameters and few dimensions, or proved when it is asked for.
+    at some parameters and few dimensions, or proved when it is asked for, without Z3.
     """
     rules = tuple(known)
     texts = frozenset(map(rule_text, rules))
