@@ -46,6 +46,7 @@ from tensorwright.rewriting.library import load_library
 from tensorwright.rewriting.networks import (
     NetworkRules,
     ProgramPrices,
+    choice_of,
     network_rules,
     read_network,
     write_outline,
@@ -123,7 +124,9 @@ def run(graph: Graph, name: str, variant: Variant, seconds: float) -> tuple[floa
     best = found.found[0]
     if variant.cost is CostKind.PROGRAMS and not _is_cheaper(best, ranked_s):
         return 1.0, 1.0, count  # the network itself is the best
-    after_s = true.seconds_of(simplify(write_outline(network, best.choice).graph))
+    after_s = true.seconds_of(
+        simplify(write_outline(network, choice_of(network, best.outputs)).graph)
+    )
     ranked = ranked_s / best.programs_s if best.programs_s else math.nan
     return before_s / after_s if after_s else math.nan, ranked, count
 

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 import onnx
 
-from tensorwright.base import MachineError, Target, UsageError, missing_here
+from tensorwright.base import MachineError, Target, UsageError, missing_here, naming_faults
 from tensorwright.graph import FoldedConstants, Graph, are_alike, load_onnx, simplify, to_onnx
 from tensorwright.graph_trial import seconds_elsewhere, seconds_here
 from tensorwright.kept_graphs import proved_beside
@@ -55,6 +55,7 @@ from tensorwright.rewriting.networks import (
     ProgramPrices,
     SaturationLimits,
     certify,
+    choice_of,
     chosen_outputs,
     network_rules,
     operator_seconds,
@@ -78,6 +79,7 @@ _TRIED_GAIN = 1.01
 _MEASURED_GAIN = 1.01
 """... and changed where it is so many times as fast as that was: less is noise."""
 _TRIED = 2
+_WITHOUT_SEARCH = "compile, tune and optimize take the model as it is"
 _CORES_TO_FILL_MEMORY = 4
 """One core reads from memory what so many get of it when all cores read: a desktop with eight cores
 has memory for two, a server with sixty-four for sixteen."""
@@ -203,8 +205,9 @@ def rewrite(
 
     Source:  Jia et al., TASO, SOSP 2019; Yang et al., TENSAT, MLSys 2021.
     Raises:  MachineError without a model of times for the target; UsageError that names file and
-             line for a rule that is not proved; UsageError for fewer than 0 seconds; and what
-             importing raises.
+             line for a rule that is not proved; UsageError for fewer than 0 seconds; InternalError
+             for a fault of ours in the search, which hands back no graph then: it was asked for
+             one, and the model is no answer; and what importing raises.
     """
     kinds = _kind(SearchKind, "search", search), _kind(CostKind, "cost", cost)
     if seconds is not None and not seconds >= 0:
@@ -221,20 +224,21 @@ def rewrite(
     limit_s = usual_seconds(source) if seconds is None else seconds
     how = CandidateSearch(*kinds, limit_s, saturation=replace(limits, seconds=limit_s))
     can_run = measure and not missing_here(machine)
-    with _opened_prices(how.cost, machine, threads) as prices:
-        found = _search(source, known, tried, prices, how, can_run, should_stop)
-    searched_s = time.monotonic() - start
-    written = found.written
-    trial, best = None, written[0] if written else None
-    if written and found.is_tried:
-        graphs = (source, *(each.graph for each in written))
-        times = (
-            seconds_elsewhere(graphs, how.cost.value, threads)
-            if how.cost is CostKind.ONNXRUNTIME
-            else seconds_here(graphs, machine, threads, records)
-        )
-        trial, best = _fastest(written, times)
-    certificate = None if best is None else without_spare_steps(best.certificate, source)
+    with naming_faults("rewrite", "the search for a faster graph", _WITHOUT_SEARCH):
+        with _opened_prices(how.cost, machine, threads) as prices:
+            found = _search(source, known, tried, prices, how, can_run, should_stop)
+        searched_s = time.monotonic() - start
+        written = found.written
+        trial, best = None, written[0] if written else None
+        if written and found.is_tried:
+            graphs = (source, *(each.graph for each in written))
+            times = (
+                seconds_elsewhere(graphs, how.cost.value, threads)
+                if how.cost is CostKind.ONNXRUNTIME
+                else seconds_here(graphs, machine, threads, records)
+            )
+            trial, best = _fastest(written, times)
+        certificate = None if best is None else without_spare_steps(best.certificate, source)
     return Rewritten(
         source,
         source if best is None else best.graph,
@@ -347,9 +351,10 @@ def _written(
     for candidate, gain in zip(found.found, gains, strict=True):
         if gain < least or len(written) == most:
             continue
-        certificate = _certificate(found.saturation, candidate.choice, known)
+        choice = choice_of(found.saturation.network, candidate.outputs)
+        certificate = _certificate(found.saturation, choice, known)
         if certificate is not None:
-            graph = simplify(write_network(found.saturation.network, candidate.choice), folded)
+            graph = simplify(write_network(found.saturation.network, choice), folded)
             after_s = candidate.programs_s or float("nan")
             written.append(_Written(graph, after_s, certificate))
     return written

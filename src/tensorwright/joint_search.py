@@ -10,10 +10,11 @@ What was found is kept beside the records: the same command goes on with it, and
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tensorwright.base import MachineError, Target
+from tensorwright.base import InternalError, MachineError, Target
 from tensorwright.graph import Graph
 from tensorwright.graph_search import Rewritten, rewrite, usual_seconds
 from tensorwright.pipeline import (
@@ -144,7 +145,11 @@ def search_jointly(
 def _best_graph(
     source: Graph, target: Target, threads: int | None, store: RecordStore, budget: Budget
 ) -> tuple[Graph, Rewritten | None]:
-    """The graph to tune: that on record, or the one that a search finds now, which is kept."""
+    """The graph to tune: that on record, or the one that a search finds now, which is kept.
+
+    A fault of ours in the search is told, and the graph stays: it is right without the search,
+    which only makes it faster.  Nothing is kept then, so the next version searches anew.
+    """
     kept = kept_graph(store, source, target, threads)
     if kept is not None:
         return kept, None
@@ -158,9 +163,25 @@ def _best_graph(
         )
     except MachineError:  # nothing says what programs take: the graph stays
         return source, None
+    except (InternalError, MemoryError) as fault:
+        warnings.warn(_fault_text(fault), RuntimeWarning, stacklevel=3)
+        return source, None
     text = "" if found.certificate is None else found.certificate.to_json()
     keep_graph(store, source, target, threads, text)
     return (found.graph if found.is_changed else source), found
+
+
+def _fault_text(fault: InternalError | MemoryError) -> str:
+    """What happened, what is done without the search, and what to report."""
+    told = "there is not enough memory"
+    if isinstance(fault, InternalError):
+        told = f"{fault.where}: {fault.reason}"
+    return (
+        f"no faster graph is looked for, the network is tuned as it is: {told}\n"
+        "  this is a fault of tensorwright: please report it, with the model and what\n"
+        "  `TENSORWRIGHT_LOG=debug tensorwright rewrite MODEL -o FILE` says;\n"
+        "  `--no-rewrite` (`rewrite=False`) leaves that search out"
+    )
 
 
 def _graph_seconds(source: Graph, budget: Budget) -> float:

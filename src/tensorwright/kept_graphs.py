@@ -1,15 +1,18 @@
 """Graphs that a search found faster than a network, kept as certificates beside the records.
 
 What is kept is no graph but why it is equal: it is replayed, with rules that ship or are proved on
-the spot, on the network at hand.  The pipeline loads this module where a store has such a text:
-what rewrites is not needed to compile.
+the spot, on the network at hand.  Those on the spot are proved by chains of axioms alone: whoever
+compiles need not have Z3, nor wait for it.  `tensorwright rewrite --check` asks Z3 for all rules
+of a certificate.  The pipeline loads this module where a store has such a text: what rewrites is
+not needed to compile.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 
-from tensorwright.base import UsageError
+from tensorwright.base import InternalError, UsageError, naming_faults
 from tensorwright.graph import Graph, simplify
 from tensorwright.rewriting import Rule, rule_text
 from tensorwright.rewriting.library import load_library
@@ -25,19 +28,24 @@ from tensorwright.rewriting.prove import (
 
 def follow(text: str, source: Graph) -> Graph | None:
     """The graph that a certificate leads to from a simplified network; None where this version
-    cannot follow it.
+    cannot follow it, which is told where that is a fault of ours.
     """
     shipped = (each.rule for each in load_library())
     try:
-        certificate = parse_certificate(text, "the record store")
-        return simplify(replay(certificate, read_network(source), proved_beside(shipped)))
+        with naming_faults("rewrite", "the graph kept beside the records"):
+            certificate = parse_certificate(text, "the record store")
+            return simplify(replay(certificate, read_network(source), proved_beside(shipped)))
     except UsageError:
+        return None
+    except InternalError as fault:
+        text = f"{fault.where}: {fault.reason}\n  the network stays as it is; please report this"
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
         return None
 
 
 def proved_beside(known: Iterable[Rule]) -> Callable[[Rule], bool]:
     """Says whether a rule may be applied: it is one of those that are proved already, one of them
-    at some parameters and few dimensions, or proved when it is asked for.
+    at some parameters and few dimensions, or proved when it is asked for, without Z3.
     """
     rules = tuple(known)
     texts = frozenset(map(rule_text, rules))

@@ -16,6 +16,7 @@ from tensorwright.rewriting.axioms import load_axioms
 from tensorwright.rewriting.dims import Size
 from tensorwright.rewriting.egraph import (
     INPUT,
+    Applies,
     BudgetSpent,
     EGraph,
     Goal,
@@ -57,8 +58,8 @@ class LeastSize:
     def holds(self, fact: Rank | Fact, scope: Scope[int]) -> bool:
         return False
 
-    def admits(self, rule: Rule, scope: Scope[int]) -> bool:
-        return True
+    def admits(self, rule: Rule, scope: Scope[int]) -> Applies:
+        return Applies.YES
 
 
 def graph_of(*texts: str, with_proofs: bool = True) -> tuple[EGraph[int], list[Id]]:

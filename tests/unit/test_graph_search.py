@@ -11,7 +11,7 @@ import pytest
 
 import tensorwright
 from tensorwright import graph_search, graph_trial
-from tensorwright.base import MachineError, UsageError, override
+from tensorwright.base import InternalError, MachineError, UsageError, override
 from tensorwright.graph import Graph, GraphBuilder, interpret, load_onnx, to_onnx
 from tensorwright.rewriting import parse_rule
 from tensorwright.rewriting.networks import NetworkRules
@@ -57,6 +57,20 @@ def test_a_graph_stays_where_nothing_is_faster() -> None:
     assert not found.is_changed
     assert found.graph is found.source
     assert not found.rules
+
+
+def test_a_sum_of_reshapes_of_other_ranks_is_no_place_for_a_rule_of_one_rank() -> None:
+    b = GraphBuilder("windows")
+    x, image = b.input("x", (1, 784, 64)), b.input("image", (1, 28, 28, 64))
+    product = b.add("matmul", x, b.constant(_weights(64, 64)))
+    cut = b.add("reshape", product, shape=(1, 4, 4, 7, 7, 64))
+    turned = b.add("transpose", cut, perm=(0, 1, 3, 2, 4, 5))
+    flat = [b.add("reshape", each, shape=(1, 784, 64)) for each in (turned, image)]
+    graph = b.finish((b.add("add", *flat, output="y"),))
+    found = tensorwright.rewrite(graph, measure=False)
+    inputs = random_inputs(graph)
+    want, got = interpret(graph, inputs)["y"], interpret(found.graph, inputs)["y"]
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
 def test_exact_searches_keep_the_order_of_sums() -> None:
@@ -107,6 +121,18 @@ def test_an_interrupt_keeps_the_best_so_far() -> None:
     found = tensorwright.rewrite(chain_of_products(), should_stop=lambda: next(asked, True))
     assert found.trial is None
     assert "interrupt" in found.stop_text
+
+
+def test_a_fault_of_ours_is_named_and_no_graph_handed_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object, **__: object) -> object:
+        raise IndexError("of ours")
+
+    monkeypatch.setattr(MODULE, "find_candidates", failing)
+    with pytest.raises(InternalError) as caught:
+        tensorwright.rewrite(chain_of_products())
+    assert caught.value.where.startswith("the search for a faster graph (test_graph_search.py, ")
+    assert caught.value.reason == "IndexError: of ours"
+    assert caught.value.remedy == "compile, tune and optimize take the model as it is"
 
 
 @pytest.mark.parametrize("argument", ["search", "cost"])

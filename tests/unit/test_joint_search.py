@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +12,15 @@ import pytest
 from tests.unit.test_graph_search import chain_of_products
 
 import tensorwright
-from tensorwright import graph_trial, joint_search, pipeline
+from tensorwright import graph_trial, joint_search, kept_graphs, pipeline
+from tensorwright.base import RecordError
 from tensorwright.graph import interpret, simplify
 from tensorwright.pipeline import keep_graph, kept_graph, parse_target
 from tensorwright.records import MemoryStore
+from tensorwright.rewriting.networks import NO_STEPS
 from tensorwright.zoo import random_inputs
+
+GRAPH_SEARCH = importlib.import_module("tensorwright.graph_search")
 
 
 def rewriting_wins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +71,53 @@ def test_a_graph_that_loses_as_tuned_is_given_up(monkeypatch: pytest.MonkeyPatch
     assert kept_graph(store, simplify(graph), parse_target(None), None) is not None
     assert found.rewritten is not None
     assert found.rewritten.is_changed
+
+
+def failing(fault: BaseException) -> Callable[..., object]:
+    def search(*_: object, **__: object) -> object:
+        raise fault
+
+    return search
+
+
+def test_a_fault_in_the_search_for_a_graph_is_told_once_and_the_network_is_tuned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(GRAPH_SEARCH, "find_candidates", failing(ZeroDivisionError("of ours")))
+    graph, store = chain_of_products(), MemoryStore()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        executable = tensorwright.optimize(graph, trials=4, records=store)
+    (text,) = [str(each.message) for each in told]
+    assert text.startswith("no faster graph is looked for, the network is tuned as it is: ")
+    assert "the search for a faster graph (test_joint_search.py, line" in text
+    assert "ZeroDivisionError: of ours" in text
+    assert "please report it" in text
+    inputs = random_inputs(graph)
+    want = interpret(graph, inputs)["y"]
+    np.testing.assert_allclose(executable.run(inputs)["y"], want, rtol=1e-4, atol=1e-5)
+    assert kept_graph(store, simplify(graph), parse_target(None), None) is None
+
+
+@pytest.mark.parametrize(
+    "fault", [KeyboardInterrupt(), RecordError(stage="records", where="file", reason="locked")]
+)
+def test_interrupts_and_what_a_user_can_mend_end_it(
+    fault: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GRAPH_SEARCH, "find_candidates", failing(fault))
+    with pytest.raises(type(fault)):
+        tensorwright.optimize(chain_of_products(), trials=4, records=MemoryStore())
+
+
+def test_a_fault_while_a_kept_graph_is_followed_is_told_and_the_network_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph, store = simplify(chain_of_products()), MemoryStore()
+    keep_graph(store, graph, parse_target(None), None, NO_STEPS.to_json())
+    monkeypatch.setattr(kept_graphs, "replay", failing(IndexError("of ours")))
+    with pytest.warns(RuntimeWarning, match=r"kept beside the records \(.*IndexError: of ours"):
+        pipeline.compile(graph, records=store)
 
 
 def trials(count: int) -> joint_search.Budget:

@@ -29,7 +29,7 @@ ROOMS = {
     # A line for each folder that has folders in it: they, and modules where they matter, import
     # only what stands before them. All folders are named, modules need not be.
     "build": "backend kernel procedures assemble c_library",
-    "cli": "arguments bench doctor pretrain rules",
+    "cli": "arguments bench doctor operators pretrain rules",
     "cli.bench": "machine same_run network_runs rewriting",
     "codegen": "analysis source llvm c",
     "codegen.llvm": "math text intrinsics memory operations",

@@ -19,6 +19,8 @@ from tensorwright.base.errors import (
     UsageError,
     UserError,
     did_you_mean,
+    line_of,
+    naming_faults,
 )
 from tensorwright.base.file_kinds import (
     EXECUTABLE,
@@ -118,8 +120,10 @@ __all__ = [
     "kind_of_file",
     "kinds_of",
     "knobs",
+    "line_of",
     "make_folder",
     "missing_here",
+    "naming_faults",
     "output_error",
     "override",
     "peak_memory_bytes",

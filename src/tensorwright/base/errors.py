@@ -18,8 +18,11 @@ pickling; the text is rendered from the fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 
@@ -176,6 +179,29 @@ class InternalError(TensorwrightError):
     """A fault of tensorwright itself."""
 
     exit_code = 70
+
+
+@contextmanager
+def naming_faults(stage: str, part: str, remedy: str = "") -> Iterator[None]:
+    """What nobody foresaw in a part of ours becomes an InternalError with its kind and its line.
+
+    For the boundary of a part without which its caller can go on: it need not know what may go
+    wrong there, only that something did.  Errors that say already what they are, a lack of memory
+    and interrupts go through as they are.
+    """
+    try:
+        yield
+    except (TensorwrightError, MemoryError):
+        raise
+    except Exception as error:
+        where, reason = f"{part} ({line_of(error)})", f"{type(error).__name__}: {error}"
+        raise InternalError(stage=stage, where=where, reason=reason, remedy=remedy) from error
+
+
+def line_of(error: BaseException) -> str:
+    """The file and the line in which an exception was raised."""
+    places = traceback.extract_tb(error.__traceback__)
+    return f"{Path(places[-1].filename).name}, line {places[-1].lineno}" if places else "no line"
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", most: int = 1) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import shlex
 import sys
 import traceback
@@ -12,7 +11,14 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import InternalError, MachineError, TensorwrightError, did_you_mean, knobs
+from tensorwright.base import (
+    InternalError,
+    MachineError,
+    TensorwrightError,
+    did_you_mean,
+    knobs,
+    line_of,
+)
 from tensorwright.cli.registry import COMMANDS
 from tensorwright.version import __version__
 
@@ -125,12 +131,8 @@ def _report(error: TensorwrightError) -> None:
 
 def _unexpected(error: Exception) -> InternalError:
     """An exception that nobody foresaw, as an error of ours: what, and in which line."""
-    places = traceback.extract_tb(error.__traceback__)
-    where = "unknown place"
-    if places:
-        where = f"{os.path.basename(places[-1].filename)}, line {places[-1].lineno}"  # noqa: PTH119
     reason = f"{type(error).__name__}: {error}"
-    return InternalError(stage="cli", where=where, reason=reason)
+    return InternalError(stage="cli", where=line_of(error), reason=reason)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -30,6 +30,7 @@ COMMANDS = (
     Entry("records", "List, export, import, prune and delete what has been measured."),
     Entry("pretrain", "Train the model that chooses schedules where nothing was measured."),
     Entry("rules", "Prove, refute and explain substitutions of operator graphs."),
+    Entry("operators", "List the operators of graphs, with their inputs and attributes."),
     Entry("doctor", "Say what this machine offers, and what is missing."),
     Entry("knobs", "List the settings."),
     Entry("demo", "Tune a small network and compare it with ONNX Runtime."),

@@ -26,7 +26,7 @@ from tensorwright.expr import (
 from tensorwright.ops import operator as ops_operator
 from tensorwright.rewriting.dims import Dim, Extent, Shape, Size
 from tensorwright.rewriting.operators import IntShape, Step, follow, operator_named
-from tensorwright.rewriting.shapes import IllTyped, Needs
+from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs, fitting
 from tensorwright.rewriting.terms import (
     Apply,
     Fact,
@@ -59,38 +59,42 @@ def symbolic_shape(name: str, rank: int) -> Shape:
     return tuple(Dim.of(Extent(name, axis)) for axis in range(rank))
 
 
-def infer(roots: Sequence[Term], shapes: Mapping[str, Shape]) -> Typing:
-    """The shapes of terms from the shapes of their inputs, concrete or symbolic or mixed.
-
-    Raises:  IllTyped where an operator does not fit its arguments, an input has no shape.
+def infer(roots: Sequence[Term], shapes: Mapping[str, Shape]) -> Typing | Misfit:
+    """The shapes of terms from the shapes of their inputs, concrete or symbolic or mixed; why there
+    are none where an operator does not fit its arguments, or an input has no shape.
     """
     needs = Needs()
     known = _all_shapes(roots, shapes, needs)
+    if isinstance(known, Misfit):
+        return known
     return Typing(tuple(known[root] for root in roots), needs.facts, needs.choices)
 
 
 def _all_shapes(
     roots: Sequence[Term], shapes: Mapping[str, Shape], needs: Needs
-) -> dict[Term, Shape]:
+) -> dict[Term, Shape] | Misfit:
     missing = [name for name in input_names(*roots) if name not in shapes]
     if missing:
-        raise IllTyped(f"input {missing[0]} has no shape")
+        return Misfit(f"input {missing[0]} has no shape")
     known: dict[Term, Shape] = {Input(name): shape for name, shape in shapes.items()}
     for each in applications(*roots):
-        operator = operator_named(each.operator)
-        if len(each.args) != operator.arity:
-            raise IllTyped(f"{each.operator} takes {operator.arity} arguments")
-        operator.check_params(each.params)
-        known[each] = operator.shape(each.params, tuple(known[arg] for arg in each.args), needs)
+        args = tuple(known[arg] for arg in each.args)
+        found = operator_named(each.operator).result(each.params, args, needs)
+        if isinstance(found, Misfit):
+            return found
+        known[each] = found
     return known
 
 
-def infer_shapes(roots: Sequence[Term], shapes: Mapping[str, IntShape]) -> tuple[IntShape, ...]:
-    """The shapes of terms at concrete extents; sizes in parameters become numbers.
-
-    Raises:  IllTyped
+def infer_shapes(
+    roots: Sequence[Term], shapes: Mapping[str, IntShape]
+) -> tuple[IntShape, ...] | Misfit:
+    """The shapes of terms at concrete extents, or why there are none; sizes in parameters become
+    numbers.
     """
     numbered = _numbered(tuple(roots), tuple(shapes.items()))
+    if isinstance(numbered, Misfit):
+        return numbered
     return tuple(_concrete(numbered.shapes[root]) for root in numbered.roots)
 
 
@@ -109,27 +113,34 @@ class _Numbered:
 
 
 @lru_cache(maxsize=_NUMBERED)
-def _numbered(roots: tuple[Term, ...], shapes: tuple[tuple[str, IntShape], ...]) -> _Numbered:
-    """Kept for some: what is well-typed at some shapes is then evaluated there.
-
-    Raises:  IllTyped
-    """
+def _numbered(
+    roots: tuple[Term, ...], shapes: tuple[tuple[str, IntShape], ...]
+) -> _Numbered | Misfit:
+    """Kept for some: what is well-typed at some shapes is then evaluated there."""
     known = dict(shapes)
-    numbered = tuple(instantiate(root, known) for root in roots)
-    return _Numbered(numbered, applications(*numbered), _all_shapes(numbered, known, Needs()))
+    numbered: list[Term] = []
+    for root in roots:
+        term = instantiate(root, known)
+        if isinstance(term, Misfit):
+            return term
+        numbered.append(term)
+    found = _all_shapes(numbered, known, Needs())
+    if isinstance(found, Misfit):
+        return found
+    if not all(isinstance(extent, int) for shape in found.values() for extent in shape):
+        return Misfit("a size is no number")
+    return _Numbered(tuple(numbered), applications(*numbered), found)
 
 
 def _concrete(shape: Shape) -> IntShape:
     found = tuple(extent for extent in shape if isinstance(extent, int))
-    if len(found) != len(shape):
-        raise IllTyped(f"shape {shape} is not concrete")
+    assert len(found) == len(shape), "terms at concrete extents have concrete shapes"
     return found
 
 
-def instantiate(term: Term, shapes: Mapping[str, IntShape]) -> Term:
-    """The term with the sizes in its parameters computed.
-
-    Raises:  IllTyped for an extent that no input has.
+def instantiate(term: Term, shapes: Mapping[str, IntShape]) -> Term | Misfit:
+    """The term with the sizes in its parameters computed; no term where one speaks of an extent
+    that no input has, or divides by zero.
     """
 
     def extent_of(extent: Extent) -> int:
@@ -138,17 +149,22 @@ def instantiate(term: Term, shapes: Mapping[str, IntShape]) -> Term:
             raise IllTyped(f"there is no extent {extent}")
         return shape[extent.axis]
 
-    return substitute(term, {}, extent_of)
+    try:
+        return substitute(term, {}, extent_of)
+    except IllTyped as fault:
+        return Misfit(str(fault))
+    except ZeroDivisionError:
+        return Misfit("a size is divided by zero")
 
 
 def tensor_of(term: Apply, arguments: tuple[Tensor, ...]) -> Compute:
-    """The tensor expression of one application on tensors, its parameters numbers.
+    """The tensor expression of one application on tensors that fit it, its parameters numbers.
 
-    Raises:  IllTyped
+    Raises:  InternalError where they do not fit.
     """
     operator = operator_named(term.operator)
     shapes = tuple(_concrete(_extents(tensor)) for tensor in arguments)
-    operator.shape(term.params, shapes, Needs())
+    fitting(operator.result(term.params, shapes, Needs()))
     (result,) = follow(operator.meaning(term.params, shapes), arguments, _applied)
     assert isinstance(result, Compute), "a chain of steps has at least one"
     return result
@@ -156,8 +172,7 @@ def tensor_of(term: Apply, arguments: tuple[Tensor, ...]) -> Compute:
 
 def _applied(step: Step, arguments: tuple[Tensor, ...]) -> Compute:
     target = ops_operator(step.operator)
-    if target.meaning is None:
-        raise IllTyped(f"{step.operator} has no tensor expression")
+    assert target.meaning is not None, "operators of rules mean operators with expressions"
     return target.meaning(arguments, target.complete(step.attributes))[0]
 
 
@@ -171,12 +186,12 @@ def evaluate_terms(
     domain: Domain = NUMPY,
     dtype: DType = DType.F64,
 ) -> tuple[Array, ...]:
-    """The values of terms at concrete inputs, over a number domain.
+    """The values of terms at concrete inputs that fit them, over a number domain.
 
-    Raises:  IllTyped where the shapes do not fit.
+    Raises:  InternalError where they do not fit: `infer_shapes` says whether they do.
     """
     shapes = {name: array.shape for name, array in inputs.items()}
-    numbered = _numbered(tuple(roots), tuple(shapes.items()))
+    numbered = fitting(_numbered(tuple(roots), tuple(shapes.items())))
     arrays: dict[Term, Array] = {
         Input(name): domain.inject(array, dtype) for name, array in inputs.items()
     }

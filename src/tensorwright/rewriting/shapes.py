@@ -1,24 +1,50 @@
 """Shapes of terms: one rule per operator, for integers and for sizes that are expressions.
 
-    operator_named("relu").shape((), ((2, 3),), needs)              (2, 3)
-    matmul at (2, 3), (4, 5)                                        IllTyped: 3 is not 4
+    operator_named("relu").result((), ((2, 3),), needs)             (2, 3)
+    matmul at (2, 3), (4, 5)                                        Misfit: 3 is not 4
     matmul at (x.0, x.1), (y.0, y.1)    (x.0, y.1), and needs.facts has x.1 = y.0
 
 A shape rule computes with sizes and states what it needs through `Needs`: for integers the need
-is checked at once, for expressions it becomes a fact that the shapes must satisfy.
+is checked at once, for expressions it becomes a fact that the shapes must satisfy.  It raises
+IllTyped where there is no such term.  Who asks (`RewriteOperator.result`, `meaning.infer`) gets a
+value, the shape or a Misfit: whether terms fit is a question, and no is an answer to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
+from tensorwright.base import InternalError
 from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param
 
 
 class IllTyped(Exception):
-    """The shapes do not fit the operator; the text says why."""
+    """What a shape rule raises where the shapes do not fit the operator; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """The answer that there is no such term, and why."""
+
+    reason: str
+
+
+Answer = TypeVar("Answer")
+
+
+def fitting(answer: Answer | Misfit) -> Answer:
+    """The answer for terms that are known to fit.
+
+    Raises:  InternalError where they do not: whoever does not know it compares with Misfit.
+    """
+    if isinstance(answer, Misfit):
+        raise InternalError(
+            stage="rules", where="terms that are known to fit", reason=answer.reason
+        )
+    return answer
 
 
 class Needs:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from types import MappingProxyType
 
 from tensorwright.base import UsageError
 from tensorwright.rewriting.dims import Size, parse_size
@@ -85,9 +86,30 @@ _LINE = re.compile(
 )
 
 
-def _fault(text: str, reason: str) -> UsageError:
-    remedy = "a term is ?x or operator[params](term, ...), a rule is LEFT == RIGHT"
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_SIGNS = MappingProxyType(
+    {
+        "**": "ewpow(?x, ?y)",
+        "+": "ewadd(?x, ?y)",
+        "-": "ewsub(?x, ?y), -x is neg(?x)",
+        "*": "ewmul(?x, ?y)",
+        "/": "ewdiv(?x, ?y)",
+        "@": "matmul(?x, ?y)",
+    }
+)
+_FORM = "a term is ?x or operator[params](term, ...), a rule is LEFT == RIGHT"
+_NUMBERS = (
+    "a tensor of rank 0 stands for any number, scalar_mul(?x, ?c); 1 is ones(), -x is neg(?x),"
+    " 2 * x is ewadd(?x, ?x)"
+)
+
+
+def _fault(text: str, reason: str, remedy: str = _FORM) -> UsageError:
     return UsageError(stage="rules", where=f"rule text {text!r}", reason=reason, remedy=remedy)
+
+
+def _number_fault(text: str, found: str) -> UsageError:
+    return _fault(text, f"{found} is a number, and terms are tensors", _NUMBERS)
 
 
 class _Reader:
@@ -104,9 +126,29 @@ class _Reader:
 
     def take(self, wanted: str) -> None:
         if self.peek() != wanted:
+            self.refuse_sign()
             found = self.text[self.place :].strip() or "its end"
             raise _fault(self.text, f"{wanted!r} is expected before {found!r}")
         self.place += 1
+
+    def refuse_number(self) -> None:
+        """Say what to write in the place of a number that stands where a term does."""
+        self.peek()
+        match = _NUMBER.match(self.text, self.place)
+        if match is not None:
+            raise _number_fault(self.text, match.group())
+
+    def refuse_sign(self) -> None:
+        """Say what to write in the place of an operator between two terms."""
+        rest = self.text[self.place :].strip()
+        sign = next((each for each in _SIGNS if rest.startswith(each)), "")
+        if not sign:
+            return
+        number = _NUMBER.match(rest.removeprefix(sign).strip())
+        if number is not None:
+            raise _number_fault(self.text, number.group())
+        remedy = f"{_SIGNS[sign]}; `tensorwright rules operators` lists all operators"
+        raise _fault(self.text, f"{sign} is no operator of rules, which have names", remedy)
 
     def name(self) -> str:
         self.peek()
@@ -121,6 +163,8 @@ class _Reader:
         if self.peek() == "?":
             self.place += 1
             return Input(self.name())
+        self.refuse_number()
+        self.refuse_sign()
         operator = self.name()
         params: tuple[Param, ...] = ()
         if self.peek() == "[":
@@ -130,6 +174,9 @@ class _Reader:
             listed = self.text[self.place + 1 : end].split(",")
             params = tuple(self.param(each.strip()) for each in listed)
             self.place = end + 1
+        if self.peek() in ("", ")", ","):
+            remedy = f"?{operator} for a tensor, {operator}(?x) for an operator that is applied"
+            raise _fault(self.text, f"{operator} alone is no term", remedy)
         self.take("(")
         args = () if self.peek() == ")" else self.terms()
         self.take(")")
@@ -157,8 +204,10 @@ class _Reader:
         return tuple(found)
 
     def end(self) -> None:
-        if self.peek():
-            raise _fault(self.text, f"{self.text[self.place :]!r} is left over")
+        if not self.peek():
+            return
+        self.refuse_sign()
+        raise _fault(self.text, f"{self.text[self.place :].strip()!r} is left over")
 
 
 def parse_term(text: str) -> Term:

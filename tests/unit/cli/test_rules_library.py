@@ -8,8 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from tensorwright.base import UsageError
+from tensorwright.cli import operators
 from tensorwright.cli.rules import command
+from tensorwright.ops import OPERATORS as GRAPH_OPERATORS
 from tensorwright.rewriting.library import load_library, read_library
+from tensorwright.rewriting.operators import OPERATORS
 from tensorwright.rewriting.prove import stamp_of
 
 RULES = """# Rules of mine.
@@ -100,3 +103,31 @@ def test_generate_writes_proved_rules_with_the_table(tmp_path: Path) -> None:
     again = tmp_path / "again.rules"
     called("generate", *small, "--workers", 1, "-o", again)
     assert again.read_text() == target.read_text()
+
+
+def test_the_operators_of_rules_are_listed_as_they_are_written() -> None:
+    code, text = called("operators")
+    assert code == 0
+    lines = text.splitlines()
+    assert "conv2d[stride_h, stride_w, padding, activation](?x, ?w)" in lines
+    assert "    padding: same, valid, words like p1_1_1_1" in lines
+    assert "scalar_mul(?x, ?c)" in lines
+    assert "transpose[perm, ...](?x)" in lines
+    assert "    alpha: a number as a word: 0.01 is f0p01" in lines
+    heads = [line for line in lines if line.endswith(")")]
+    assert len(heads) == len(OPERATORS)
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_operators_of_graphs_are_listed_with_their_attributes() -> None:
+    result = CliRunner().invoke(operators.command)
+    assert result.exit_code == 0
+    lines = result.output.splitlines()
+    assert "softmax(x, axis=-1)" in lines
+    assert "argmax(x, axis=0, keepdims=True, select_last_index=False)" in lines
+    assert "bitcast(x, to)" in lines
+    assert [line for line in lines if line.startswith("conv(x, w, bias?, ")]
+    heads = [line for line in lines if not line.startswith(" ")]
+    assert len(heads) == len(GRAPH_OPERATORS)
+    assert heads == sorted(heads, key=lambda line: line.partition("(")[0])
+    assert max(map(len, lines)) <= 80

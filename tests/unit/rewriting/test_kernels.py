@@ -28,6 +28,7 @@ from tensorwright.rewriting.generate.fingerprint.structure import structure_of
 from tensorwright.rewriting.generate.preset import Preset, terms, weights
 from tensorwright.rewriting.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewriting.operators import OPERATORS
+from tensorwright.rewriting.shapes import fitting
 from tensorwright.rewriting.terms import Apply, Input
 from tensorwright.rewriting.text import parse_rule
 
@@ -121,7 +122,7 @@ def test_values_and_fingerprints_are_the_meaning(operator, params, shapes):
         }
         (wanted,) = evaluate_terms([term], inputs, FieldDomain())
         assert (values[0, sample] == residues(wanted).ravel() % P).all()
-    (shape,) = infer_shapes([term], dict(zip(names, shapes, strict=True)))
+    (shape,) = fitting(infer_shapes([term], dict(zip(names, shapes, strict=True))))
     keys = keys_of(values.astype(np.uint64), shape, 0)
     if len(shapes) == 2:
         assert (keys_of_table(structure, *arguments, shape, 0)[0, 0] == keys[0]).all()

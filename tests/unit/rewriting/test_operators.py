@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+import re
 from itertools import product
 
 import numpy as np
@@ -12,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from tensorwright.base import UsageError
+from tensorwright.base import InternalError, UsageError
 from tensorwright.rewriting.dims import Dim, Extent, atoms_of, value_of
 from tensorwright.rewriting.meaning import (
     evaluate_terms,
@@ -23,7 +25,7 @@ from tensorwright.rewriting.meaning import (
 )
 from tensorwright.rewriting.operators import OPERATORS, number_word, operator_named
 from tensorwright.rewriting.operators.functions import number_of_word
-from tensorwright.rewriting.shapes import IllTyped, Needs
+from tensorwright.rewriting.shapes import Misfit, Needs, fitting
 from tensorwright.rewriting.terms import Apply, Input
 from tensorwright.rewriting.text import parse_term
 
@@ -294,11 +296,47 @@ def test_what_does_not_fit_is_refused(text, shapes, reason):
     named = dict(zip("xy", shapes, strict=False))
     term = parse_term(text)
     if reason is None:  # an axis is a number, but for sizes that are computed first
-        with pytest.raises(IllTyped, match="axis of concat cannot be"):
-            infer([term], named)
-        return
-    with pytest.raises(IllTyped, match=reason):
-        infer_shapes([term], named)
+        answer, reason = infer([term], named), "axis of concat cannot be"
+    else:
+        answer = infer_shapes([term], named)
+    assert isinstance(answer, Misfit)
+    assert re.search(reason, answer.reason)
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda each: each.name)
+def test_whether_an_operator_fits_is_answered_at_all_ranks(operator):
+    """A shape or a Misfit, at numbers and at symbols, whatever the ranks and the parameters."""
+    chance = random.Random(operator.name)
+    for _ in range(300):
+        rank = chance.randrange(8)
+        kinds = list(operator.parameters)
+        if kinds and kinds[-1].repeats:
+            kinds += [kinds[-1]] * (rank - len(kinds))
+        params = tuple(_any_param(chance, kind) for kind in kinds)
+        ranks = [chance.choice((rank, chance.randrange(8))) for _ in operator.arguments]
+        extents = [chance.randint(0, 4) for _ in range(8)]
+        if chance.random() < 0.5:
+            shapes = tuple(tuple(extents[:each]) for each in ranks)
+        else:
+            shapes = tuple(tuple(chance.sample(extents, each)) for each in ranks)
+        symbols = tuple(symbolic_shape(f"x{at}", each) for at, each in enumerate(ranks))
+        for each in (shapes, symbols):
+            answer = operator.result(params, each, Needs())
+            assert isinstance(answer, Misfit | tuple)
+
+
+def _any_param(chance, kind):
+    if chance.random() < 0.1:
+        return chance.choice((-1, 9, "same", "no such word", Dim.of(Extent("x0", 1))))
+    if kind.is_word:
+        return chance.choice((*kind.words, *kind.samples, "_any_"))
+    return chance.randrange(5)
+
+
+def test_what_is_known_to_fit_and_does_not_is_a_fault_of_ours():
+    assert fitting((2, 3)) == (2, 3)
+    with pytest.raises(InternalError, match="known to fit: 3 is not 4"):
+        fitting(Misfit("3 is not 4"))
 
 
 def test_unknown_operators_name_the_nearest():
@@ -345,11 +383,11 @@ def test_symbolic_shapes_are_the_concrete_ones(case, extents):
     }
     values = {Extent(n, axis): e for n, shape in concrete.items() for axis, e in enumerate(shape)}
     typing = infer([term], symbolic)
-    try:
-        (shape,) = infer_shapes([term], concrete)
-    except IllTyped:
+    answer = infer_shapes([term], concrete)
+    if isinstance(answer, Misfit):
         assert any(not _holds(fact, values) for fact in typing.facts)
         return
+    (shape,) = answer
     assert all(_holds(fact, values) for fact in typing.facts)
     assert tuple(value_of(each, values) for each in typing.shapes[0]) == shape
     inputs = {name: np.ones(own) for name, own in concrete.items()}
@@ -371,8 +409,7 @@ def test_a_dimension_is_stretched_from_1_or_stays():
     term = parse_term("broadcast[x.0, y.0](?x)")
     assert infer_shapes([term], {"x": (2, 1), "y": (3,)}) == ((2, 3),)
     assert infer_shapes([term], {"x": (2, 3), "y": (3,)}) == ((2, 3),)
-    with pytest.raises(IllTyped):
-        infer_shapes([term], {"x": (2, 2), "y": (3,)})
+    assert isinstance(infer_shapes([term], {"x": (2, 2), "y": (3,)}), Misfit)
     typing = infer([term], {"x": symbolic_shape("x", 2), "y": symbolic_shape("y", 1)})
     assert [str(each) for each in typing.shapes[0]] == ["x.0", "y.0"]
 
@@ -381,10 +418,9 @@ def test_sizes_are_computed_from_shapes():
     term = parse_term("split0[0, y.0 // 2](?x)")
     found = instantiate(term, {"x": (4,), "y": (6,)})
     assert found == Apply("split0", (0, 3), (Input("x"),))
-    with pytest.raises(IllTyped, match=r"no extent y\.1"):
-        instantiate(parse_term("ones[y.1]()"), {"y": (6,)})
-    with pytest.raises(IllTyped, match="input x has no shape"):
-        infer([term], {"y": (6,)})
+    nothing = instantiate(parse_term("ones[y.1]()"), {"y": (6,)})
+    assert nothing == Misfit("there is no extent y.1")
+    assert infer([term], {"y": (6,)}) == Misfit("input x has no shape")
 
 
 def test_needs_keep_what_cannot_be_decided_each_once():

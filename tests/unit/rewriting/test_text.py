@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tensorwright.base import UsageError
 from tensorwright.rewriting.dims import Dim, Extent
 from tensorwright.rewriting.operators import OPERATORS
+from tensorwright.rewriting.prove import Proved, prove
 from tensorwright.rewriting.terms import Apply, AtLeast, Divides, Equal, Input, Rank, Rule
 from tensorwright.rewriting.text import parse_rule, parse_rules, parse_term, rule_text, term_text
 
@@ -107,6 +108,32 @@ def test_faults_of_terms_name_place_and_remedy(text, reason):
     assert reason in caught.value.reason
     assert text in caught.value.where
     assert "operator[params]" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("line", "reason", "remedy"),
+    [
+        ("?x * 2 == ?x + ?x", "2 is a number", "2 * x is ewadd(?x, ?x)"),
+        ("2 * ?x == ewadd(?x, ?x)", "2 is a number", "scalar_mul(?x, ?c)"),
+        ("ewadd(?x, -1.5e3) == ?x", "-1.5e3 is a number", "a tensor of rank 0"),
+        ("1 == ones()", "1 is a number", "1 is ones()"),
+        ("?x + ?y == ?y + ?x", "+ is no operator of rules", "ewadd(?x, ?y)"),
+        ("relu(?x @ ?y) == ?x", "@ is no operator of rules", "matmul(?x, ?y)"),
+        ("?x ** ?y == ?x", "** is no operator of rules", "ewpow(?x, ?y)"),
+        ("neg(?x) == -?x", "- is no operator of rules", "-x is neg(?x)"),
+        ("relu(x) == ?x", "x alone is no term", "?x for a tensor"),
+    ],
+)
+def test_what_stands_for_arithmetic_is_said_what_to_write_for(line, reason, remedy):
+    with pytest.raises(UsageError) as caught:
+        parse_rule(line)
+    assert reason in caught.value.reason
+    assert remedy in caught.value.remedy
+
+
+def test_what_is_said_to_write_is_a_rule():
+    for line in ("scalar_mul(?x, ones()) == ?x", "ewsub(?x, ?y) == ewadd(?x, neg(?y))"):
+        assert isinstance(prove(parse_rule(line), confirm=False), Proved)
 
 
 @pytest.mark.parametrize(

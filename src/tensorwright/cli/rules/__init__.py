@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tensorwright.cli.rules import coverage, generate, library, proving
+from tensorwright.cli.rules import coverage, generate, library, operators, proving
 
 
 @click.group()
@@ -12,5 +12,6 @@ def command() -> None:
     """Generate, prove, explain and check substitutions of operator graphs."""
 
 
-for _each in (generate.command, *library.COMMANDS, *proving.COMMANDS, coverage.command):
+_ALONE = (generate.command, coverage.command, operators.command)
+for _each in (*_ALONE, *library.COMMANDS, *proving.COMMANDS):
     command.add_command(_each)

@@ -95,6 +95,9 @@ def prove_(file: Path | None, workers: int, output: Path | None) -> None:
             click.echo(f"{rule_text(rules[place])}\n{outcome}")
     counts = Counter(type(outcome).__name__.lower() for outcome in outcomes.values())
     click.echo(f"{len(rules)} rules: {_counted(counts)}; stamp {stamp_of()}")
+    proved = (outcome for outcome in outcomes.values() if isinstance(outcome, Proved))
+    for basis, count in Counter(outcome.basis for outcome in proved).items():
+        click.echo(f"  {count} rest on {basis.value}")
     old = sum(rule.stamp not in ("", stamp_of()) for rule in rules)
     if old:
         click.echo(f"{old} have the stamp of other axioms or of another prover")

@@ -33,12 +33,12 @@ from tensorwright.rewriting.traversal import arguments_first
 class BacktrackedNetwork:
     """What a search found.
 
-    choices   of the cheapest graphs, the cheapest first: the node that is taken for each class
+    outputs   of the cheapest graphs, the cheapest first: the node of each output of the network
     costs     what the operators of each cost together, in seconds
     stop      why it ended           seen   graphs that were made
     """
 
-    choices: tuple[Mapping[Id, Id], ...]
+    outputs: tuple[tuple[Id, ...], ...]
     costs: tuple[float, ...]
     stop: StopReason
     seen: int
@@ -61,14 +61,14 @@ def backtrack_network(
     moves = Moves(runner, rules.plain, rules.merges, _prices(network, costs), _is_open(network))
     start, terms = _started(network, moves, outputs or network.outputs)
     searched = backtrack(start, moves, limits or BacktrackingLimits(), should_stop)
-    choices: list[Mapping[Id, Id]] = []
+    chosen: list[tuple[Id, ...]] = []
     kept: list[float] = []
     for each in searched.best:
-        choice = _applied(network, runner, moves, start, terms, each)
-        if choice is not None:
-            choices.append(choice)
+        made = _applied(network, runner, moves, start, terms, each)
+        if made is not None:
+            chosen.append(made)
             kept.append(each.cost)
-    return BacktrackedNetwork(tuple(choices), tuple(kept), searched.stop, searched.seen)
+    return BacktrackedNetwork(tuple(chosen), tuple(kept), searched.stop, searched.seen)
 
 
 def _prices(
@@ -118,9 +118,9 @@ def _applied(
     start: DraftGraph,
     terms: Mapping[int, Id],
     found: Visited,
-) -> Mapping[Id, Id] | None:
-    """Make the moves that led to a graph in the e-graph, and choose its nodes; None where the
-    e-graph does not follow.
+) -> tuple[Id, ...] | None:
+    """Make the moves that led to a graph in the e-graph, and write its terms down: the nodes of its
+    outputs.  None where the e-graph does not follow.
     """
     graph, named = start, dict(terms)
     for move in found.moves():
@@ -135,14 +135,15 @@ def _applied(
                     return None
                 named[place] = made
         graph = after
-    choice: dict[Id, Id] = {}
+    written: dict[int, Id] = {}
     for place in graph.in_order():
-        made = _written(network, named, graph.nodes[place])
+        made = _written(network, written, graph.nodes[place])
         if made is None or not network.terms.are_equal(made, named[place]):
             return None
-        choice.setdefault(network.terms.find(made), made)
-    roots = tuple(network.terms.find(named[root]) for root in graph.roots)
-    return choice if roots == tuple(map(network.terms.find, network.outputs)) else None
+        written[place] = made
+    outputs = tuple(written[root] for root in graph.roots)
+    is_same = map(network.terms.are_equal, outputs, network.outputs)
+    return outputs if all(is_same) else None
 
 
 def _apply(

@@ -52,12 +52,12 @@ class CandidateSearch:
 class Candidate:
     """A graph that computes the same.
 
-    choice        the node that is taken for each class
+    outputs       the node of each output of the network, see `networks/steps.py`
     operators_s   what its operators cost, each alone
     programs_s    what its kernels cost together; None where they were not asked for or cannot be
     """
 
-    choice: Mapping[Id, Id]
+    outputs: tuple[Id, ...]
     operators_s: float
     programs_s: float | None = None
 
@@ -66,7 +66,7 @@ class Candidate:
 class Candidates:
     """What was found, the cheapest first.
 
-    saturation   the e-graph that the choices are of
+    saturation   the e-graph that the nodes are of
     stops        why each search ended, by its name          graphs   that backtracking made
     network_s    what the kernels of the network cost; None where that was not asked for
     """

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from tensorwright.graph import Graph, simplify
@@ -109,7 +109,7 @@ class _Search:
             self._network_s = self._price_network()
         self._start = time.monotonic()
         kind = self._how.kind
-        best: Mapping[Id, Id] | None = None
+        best: tuple[Id, ...] | None = None
         if kind is not SearchKind.BACKTRACK:
             best = self._saturate()
         if kind is not SearchKind.SATURATE:
@@ -131,39 +131,40 @@ class _Search:
         found = tuple(sorted(self._found.values(), key=cost))
         return Candidates(found, self._saturation, self._stops, self._graphs, self._network_s)
 
-    def _saturate(self) -> Mapping[Id, Id]:
+    def _saturate(self) -> tuple[Id, ...]:
         share = _SATURATED if self._how.kind is SearchKind.BOTH else _SEARCHED
         seconds = min(self._left(share), self._how.saturation.seconds)
         limits = replace(self._how.saturation, seconds=seconds)
         self._saturation = saturate_network(self._network, self._rules, limits, self._should_stop)
         self._stops[SearchKind.SATURATE] = self._saturation.stop
-        choices = list(self._cheapest(self._how.count))
-        return choices[0]
+        return self._cheapest(self._how.count)[0]
 
-    def _cheapest(self, count: int) -> Iterable[Mapping[Id, Id]]:
-        """The cheapest selections of the e-graph, by the costs that are known."""
+    def _cheapest(self, count: int) -> list[tuple[Id, ...]]:
+        """The outputs of the cheapest selections of the e-graph, by the costs that are known."""
         extraction = NetworkExtraction(self._network, self._costs, self._corrections)
-        for selection in cheap_selections(extraction.problem, count):
-            choice = extraction.choice(selection)
-            self._enter(choice, selection.cost)
-            yield choice
+        selections = list(cheap_selections(extraction.problem, count))
+        choices = [extraction.choice(each) for each in selections]
+        chosen = [chosen_outputs(self._network, choice) for choice in choices]
+        for outputs, selection in zip(chosen, selections, strict=True):
+            self._enter(outputs, selection.cost)
+        return chosen
 
-    def _backtrack(self, start: Mapping[Id, Id] | None, share: float) -> None:
-        """Search for a share of the time that is left."""
+    def _backtrack(self, start: tuple[Id, ...] | None, share: float) -> None:
+        """Search for a share of the time that is left, from some outputs on."""
         limits = BacktrackingLimits(
             self._how.alpha,
             seconds=share * self._left(_SEARCHED),
             keep=self._how.count,
         )
-        outputs = None if start is None else chosen_outputs(self._network, start)
         found = backtrack_network(
-            self._saturation, self._rules, self._costs, limits, outputs, self._should_stop
+            self._saturation, self._rules, self._costs, limits, start, self._should_stop
         )
         self._stops[SearchKind.BACKTRACK] = found.stop
         self._graphs += found.seen
-        for choice in found.choices:
+        for outputs in found.outputs:
+            choice = choice_of(self._network, outputs)
             cost = choice_seconds(self._network, choice, self._costs, self._corrections)
-            self._enter(choice, cost)
+            self._enter(outputs, cost)
 
     def _price_network(self) -> float | None:
         """The price of the network as it came; the first to correct the costs of its operators."""
@@ -211,8 +212,7 @@ class _Search:
     def _price_another(self) -> bool:
         """Price the graph that the e-graph finds cheapest now; whether there was no price of it."""
         count = len(self._found)
-        for _ in self._cheapest(1):
-            pass
+        self._cheapest(1)
         if len(self._found) == count or self._is_over():
             return False
         key, candidate = list(self._found.items())[-1]
@@ -226,7 +226,8 @@ class _Search:
 
         As it is where a graph of the same operators was priced: it is that in another order.
         """
-        written = write_outline(self._network, candidate.choice)
+        choice = choice_of(self._network, candidate.outputs)
+        written = write_outline(self._network, choice)
         graph = simplify(written.graph)
         alike = _operators(graph)
         if alike in self._priced_alike:
@@ -235,16 +236,16 @@ class _Search:
         kernels = self._prices.kernels_of(graph)
         if kernels is None:
             return candidate
-        self._correct(candidate.choice, written, kernels)
+        self._correct(choice, written, kernels)
         return replace(candidate, programs_s=math.fsum(each.seconds for each in kernels))
 
-    def _enter(self, choice: Mapping[Id, Id], operators_s: float) -> None:
+    def _enter(self, outputs: tuple[Id, ...], operators_s: float) -> None:
         terms = self._network.terms
         key = frozenset(
             (terms.head_of(node), *map(terms.find, terms.children(node)))
-            for node in choice.values()
+            for node in choice_of(self._network, outputs).values()
         )
-        self._found.setdefault(key, Candidate(choice, operators_s))
+        self._found.setdefault(key, Candidate(outputs, operators_s))
 
 
 def _operators(graph: Graph) -> tuple[tuple[str, str], ...]:

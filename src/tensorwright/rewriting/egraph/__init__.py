@@ -5,7 +5,7 @@ Read `egraph.py` first, then `analysis.py` (class data), `patterns.py` (rewrites
 axioms, and of shapes only what an analysis (`shape_analysis.py`) says.
 """
 
-from tensorwright.rewriting.egraph.analysis import Analysis, Scope, Value, axis_in, listed
+from tensorwright.rewriting.egraph.analysis import Analysis, Applies, Scope, Value, axis_in, listed
 from tensorwright.rewriting.egraph.egraph import INPUT, EGraph, Head, Id
 from tensorwright.rewriting.egraph.explanation import Chain, Step, chain_between, used_applications
 from tensorwright.rewriting.egraph.matching import Match, Matcher
@@ -37,6 +37,7 @@ __all__ = [
     "INPUT",
     "Analysis",
     "Application",
+    "Applies",
     "BudgetSpent",
     "Chain",
     "EGraph",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from tensorwright.rewriting.dims import Extent, Size
@@ -46,6 +47,14 @@ def axis_in(extent: Extent, scope: Scope[Data]) -> int | None:
     return value if isinstance(value, int) else None
 
 
+class Applies(Enum):
+    """Whether a rule may be applied somewhere; who asks applies it where the answer is yes."""
+
+    YES = "yes"
+    NO = "no"  # a side has no meaning there
+    UNKNOWN = "unknown"  # it has, and no proof speaks of it
+
+
 class Analysis(Protocol[Data]):
     """The data of classes, and what patterns say of sizes.
 
@@ -75,6 +84,6 @@ class Analysis(Protocol[Data]):
         """Whether an atom of a rewrite's condition is known to hold."""
         ...
 
-    def admits(self, rule: Rule, scope: Scope[Data]) -> bool:
+    def admits(self, rule: Rule, scope: Scope[Data]) -> Applies:
         """Whether a rule whose condition holds may be applied to classes with such data."""
         ...

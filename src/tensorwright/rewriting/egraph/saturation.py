@@ -18,7 +18,7 @@ from typing import Generic, TypeAlias
 
 from tensorwright.processes import never
 from tensorwright.rewriting.dims import Dim
-from tensorwright.rewriting.egraph.analysis import Data, Scope, Value, listed
+from tensorwright.rewriting.egraph.analysis import Applies, Data, Scope, Value, listed
 from tensorwright.rewriting.egraph.egraph import EGraph, Head, Id
 from tensorwright.rewriting.egraph.matching import Match, Matcher
 from tensorwright.rewriting.egraph.merging import Merge
@@ -257,7 +257,7 @@ class Runner(Generic[Data]):
         scope = self.matcher.scope(rewrite.variables, match, data)
         if not all(analysis.holds(fact, scope) for fact in rewrite.rule.condition):
             return None
-        if not analysis.admits(rewrite.rule, scope):
+        if analysis.admits(rewrite.rule, scope) is not Applies.YES:
             return None
         plan: list[tuple[Template, Template]] = []
         for one, other in zip(rewrite.left, rewrite.right, strict=True):

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 
 from tensorwright.rewriting.assumptions import Assumptions
 from tensorwright.rewriting.dims import Dim, Extent, Shape, Size, atoms_of, value_of
-from tensorwright.rewriting.egraph.analysis import Scope, Value, axis_in
+from tensorwright.rewriting.egraph.analysis import Applies, Scope, Value, axis_in
 from tensorwright.rewriting.egraph.egraph import INPUT
 from tensorwright.rewriting.operators import operator_named
-from tensorwright.rewriting.shapes import IllTyped, Needs
+from tensorwright.rewriting.shapes import Misfit, Needs
 from tensorwright.rewriting.terms import (
     AtLeast,
     ConditionAtom,
@@ -48,12 +48,9 @@ class ShapeAnalysis:
         """The shape of an application; None where it may be ill-typed."""
         if operator == INPUT:
             return self._inputs.get(str(params[0]))
-        rule = operator_named(operator)
         needs = Needs()
-        try:
-            rule.check_params(params)
-            shape = rule.shape(params, args, needs)
-        except (IllTyped, ZeroDivisionError):
+        shape = operator_named(operator).result(params, args, needs)
+        if isinstance(shape, Misfit):
             return None
         if not all(map(self._entails, needs.facts)):
             return None
@@ -104,9 +101,9 @@ class ShapeAnalysis:
                 left, right = self.size(one, scope), self.size(other, scope)
         return left is not None and right is not None and self._entails(type(fact)(left, right))
 
-    def admits(self, rule: Rule, scope: Scope[Shape]) -> bool:
+    def admits(self, rule: Rule, scope: Scope[Shape]) -> Applies:
         """Axioms are for all tensors."""
-        return True
+        return Applies.YES
 
     def _entails(self, fact: Fact) -> bool:
         answer = self._entailed.get(fact)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tensorwright.rewriting.meaning import infer_shapes
 from tensorwright.rewriting.operators import IntShape
+from tensorwright.rewriting.shapes import fitting
 from tensorwright.rewriting.terms import Input, Param, Term
 from tensorwright.rewriting.text import parse_term
 
@@ -83,7 +84,7 @@ class Preset:
     def leaf_shapes(self) -> tuple[IntShape, ...]:
         """The shapes of inputs and prepared terms."""
         own = tuple(each.shape for each in self.inputs)
-        return (*own, *infer_shapes(self.prepared, self.shapes))
+        return (*own, *fitting(infer_shapes(self.prepared, self.shapes)))
 
 
 def data(prefix: str, count: int, shape: IntShape, first: int = 1) -> tuple[GeneratorInput, ...]:

@@ -29,6 +29,7 @@ from tensorwright.graph import Graph
 from tensorwright.rewriting.dims import Dim
 from tensorwright.rewriting.egraph import (
     INPUT,
+    Applies,
     Id,
     Scope,
     Value,
@@ -40,7 +41,7 @@ from tensorwright.rewriting.networks.network_analysis import TensorData
 from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.read import Network, read_network
 from tensorwright.rewriting.networks.saturate import NetworkSaturation
-from tensorwright.rewriting.networks.steps import steps_between
+from tensorwright.rewriting.networks.steps import choice_of, steps_between
 from tensorwright.rewriting.networks.write import write_network
 from tensorwright.rewriting.prove import has_parameter_variables, is_of_several, places_of
 from tensorwright.rewriting.prune import with_size_variables
@@ -297,7 +298,8 @@ class _Replay:
         ):
             if not self._terms.are_equal(source, self._term(place, f"output {name}")):
                 _refuse(f"output {name}", "the steps do not show that it is the same")
-        return write_network(self._network, self._choice())
+        chosen = [self._ids[place] for place in self._certificate.outputs]
+        return write_network(self._network, choice_of(self._network, chosen))
 
     def _rule(self, name: str, text: str) -> Rule:
         rule = _parsed(text)
@@ -354,7 +356,9 @@ class _Replay:
         if is_of_few(rule, scope.values, shapes):
             return
         few = rule_of_few(rule, scope.values, shapes)
-        if few is None or not self._is_proved(few):
+        if few is Applies.NO:
+            _refuse(where, "its sides do not fit these tensors")
+        if isinstance(few, Applies) or not self._is_proved(few):
             _refuse(where, "it is not proved for as many dimensions")
 
     def _unite(self, where: str, one: Id | None, other: Id | None) -> None:
@@ -391,20 +395,6 @@ class _Replay:
                 return None
             args.append(made)
         return self._terms.put(self._terms.head(side.operator, tuple(params)), tuple(args))
-
-    def _choice(self) -> dict[Id, Id]:
-        """What the outputs are made of, by class."""
-        choice: dict[Id, Id] = {}
-        stack = list(self._certificate.outputs)
-        seen: set[int] = set()
-        while stack:
-            place = stack.pop()
-            if place in seen:
-                continue
-            seen.add(place)
-            choice.setdefault(self._terms.find(self._ids[place]), self._ids[place])
-            stack += self._certificate.terms[place].args
-        return choice
 
 
 @lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from tensorwright.rewriting.egraph import Value
+from tensorwright.rewriting.egraph import Applies, Value
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.prove import concrete_rule, longest_list, most_dimensions, reduced_at
 from tensorwright.rewriting.terms import Param, Rule
@@ -32,14 +32,16 @@ def _longest_list(rule: Rule, lists: tuple[tuple[str, tuple[Param, ...]], ...]) 
 
 def rule_of_few(
     rule: Rule, values: Mapping[str, Value], shapes: Mapping[str, IntShape]
-) -> Rule | None:
-    """The rule that holds for few dimensions just where this application does; None if none."""
+) -> Rule | Applies:
+    """The rule that holds for few dimensions just where this application does; NO or UNKNOWN where
+    there is none.
+    """
     return _rule_of_few(rule, tuple(sorted(values.items())), tuple(sorted(shapes.items())))
 
 
 @lru_cache(maxsize=1 << 12)
 def _rule_of_few(
     rule: Rule, values: tuple[tuple[str, Value], ...], shapes: tuple[tuple[str, IntShape], ...]
-) -> Rule | None:
+) -> Rule | Applies:
     listed = {name: value if isinstance(value, tuple) else (value,) for name, value in values}
     return reduced_at(concrete_rule(rule, listed), dict(shapes))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from tensorwright.base import DType
 from tensorwright.rewriting.dims import Extent, Size, atoms_of, value_of
-from tensorwright.rewriting.egraph import INPUT, Scope, Value, axis_in
+from tensorwright.rewriting.egraph import INPUT, Applies, Scope, Value, axis_in
 from tensorwright.rewriting.networks.few_dimensions import (
     MOST_DIMENSIONS,
     is_of_few,
@@ -22,7 +22,7 @@ from tensorwright.rewriting.networks.few_dimensions import (
 )
 from tensorwright.rewriting.networks.opaque import CALL, OpaqueOperators
 from tensorwright.rewriting.operators import operator_named
-from tensorwright.rewriting.shapes import IllTyped, Needs
+from tensorwright.rewriting.shapes import Misfit, Needs
 from tensorwright.rewriting.terms import (
     AtLeast,
     ConditionAtom,
@@ -116,14 +116,9 @@ class NetworkAnalysis:
     def _shape(
         self, operator: str, params: tuple[Param, ...], args: tuple[TensorData, ...]
     ) -> tuple[int, ...] | None:
-        rule = operator_named(operator)
-        if len(args) != rule.arity:
-            return None
-        needs = Needs()
-        try:
-            rule.check_params(params)
-            shape = rule.shape(params, tuple(arg.shape for arg in args), needs)
-        except (IllTyped, ZeroDivisionError):
+        shapes = tuple(arg.shape for arg in args)
+        shape = operator_named(operator).result(params, shapes, Needs())
+        if isinstance(shape, Misfit):
             return None
         numbers = tuple(extent for extent in shape if isinstance(extent, int))
         return numbers if len(numbers) == len(shape) else None
@@ -159,12 +154,13 @@ class NetworkAnalysis:
         except ZeroDivisionError:
             return None
 
-    def admits(self, rule: Rule, scope: Scope[TensorData]) -> bool:
+    def admits(self, rule: Rule, scope: Scope[TensorData]) -> Applies:
         """Whether the rule at these shapes follows from one of few dimensions."""
         shapes = {name: data.shape for name, data in scope.data.items()}
         if is_of_few(rule, scope.values, shapes):
-            return True
-        return rule_of_few(rule, scope.values, shapes) is not None
+            return Applies.YES
+        few = rule_of_few(rule, scope.values, shapes)
+        return few if isinstance(few, Applies) else Applies.YES
 
     def holds(self, fact: ConditionAtom, scope: Scope[TensorData]) -> bool:
         """Whether an atom of a condition is true."""

@@ -1,4 +1,11 @@
-"""Which rules lead from the network that was read to the one that was chosen."""
+"""Which rules lead from the network that was read to the one that was chosen.
+
+A choice names the node that is taken for each class: it holds for the classes that there are now.
+Where rules are applied after it, classes become one, and of two nodes that were chosen one reads
+the other, or is in a class that has another name.  Terms stay: what is kept while a search goes on
+are the nodes of the outputs (`chosen_outputs`), whose arguments are nodes as well; the choice over
+which they are written is made when it is needed (`choice_of`).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +18,9 @@ from tensorwright.rewriting.traversal import arguments_first
 
 
 def choice_of(network: Network, outputs: Sequence[Id]) -> dict[Id, Id]:
-    """The nodes over which some nodes are written, each for its class; of several the first."""
+    """The nodes over which some nodes are written, each for its class; of several the first, whose
+    arguments come before it: so none needs itself, whatever became equal since they were written.
+    """
     terms = network.terms
     choice: dict[Id, Id] = {}
     for name in arguments_first(outputs, terms.children):
@@ -22,22 +31,17 @@ def choice_of(network: Network, outputs: Sequence[Id]) -> dict[Id, Id]:
 def chosen_outputs(network: Network, choice: Mapping[Id, Id]) -> tuple[Id, ...]:
     """The nodes of the outputs as they were chosen: the arguments of each are the chosen ones."""
     terms = network.terms
+
+    def below(leader: Id) -> tuple[Id, ...]:
+        return tuple(map(terms.find, terms.children(choice[leader])))
+
     written: dict[Id, Id] = {}
     leaders = [terms.find(name) for name in network.outputs]
-    stack = list(leaders)
-    while stack:
-        own = stack[-1]
-        node = choice[own]
-        below = [terms.find(child) for child in terms.children(node)]
-        missing = [each for each in below if each not in written]
-        if missing:
-            stack += missing
-            continue
-        stack.pop()
-        if own not in written:
-            made = terms.put(terms.head_of(node), tuple(written[each] for each in below))
-            assert made is not None, "equal arguments have equal data"
-            written[own] = made
+    for leader in arguments_first(leaders, below):
+        head = terms.head_of(choice[leader])
+        made = terms.put(head, tuple(written[each] for each in below(leader)))
+        assert made is not None, "equal arguments have equal data"
+        written[leader] = made
     return tuple(written[leader] for leader in leaders)
 
 

@@ -64,7 +64,7 @@ from tensorwright.rewriting.operators import (
 )
 from tensorwright.rewriting.operators.dimensions import Joints, merged_axis, merged_runs
 from tensorwright.rewriting.operators.elementwise import PAIRS
-from tensorwright.rewriting.operators.functions import number_word
+from tensorwright.rewriting.operators.functions import number_of_word, number_word
 from tensorwright.rewriting.operators.joining import PARTS
 from tensorwright.rewriting.operators.operator import (
     AXIS,
@@ -108,6 +108,7 @@ __all__ = [
     "merged_axis",
     "merged_runs",
     "no_split_points",
+    "number_of_word",
     "number_word",
     "operator_count",
     "operator_named",

@@ -17,7 +17,7 @@ from tensorwright.ops import Attributes
 from tensorwright.rewriting.dims import Dim, Shape, Size
 from tensorwright.rewriting.operators.dimensions import Merging
 from tensorwright.rewriting.operators.split_points import SplitPointRule
-from tensorwright.rewriting.shapes import IllTyped, Params, ShapeRule
+from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs, Params, ShapeRule, Shapes
 from tensorwright.rewriting.terms import Param
 
 IntShape: TypeAlias = tuple[int, ...]
@@ -161,7 +161,7 @@ class RewriteOperator:
     """An operator of rewriting, with all that prover, generator and pruning ask about it.
 
     arguments           what each argument is
-    shape               see `shapes.py`
+    shape               see `shapes.py`; `result` asks it
     meaning             the chain of `ops` applications at concrete parameters and shapes
     structure           how its values are computed in the field, see `generate/fingerprint`
     split_points        where the result may be split, see `split_points.py`
@@ -197,6 +197,21 @@ class RewriteOperator:
     def word(self) -> str:
         """What names of rules call it."""
         return self.short_name or self.output_of or self.name.replace("_", "-")
+
+    def result(self, params: Params, shapes: Shapes, needs: Needs) -> Shape | Misfit:
+        """The shape of an application, or why there is none; what it needs besides is added.
+
+        All who ask whether terms fit ask here: a refusal of the shape rule becomes a value.
+        """
+        if len(shapes) != self.arity:
+            return Misfit(f"{self.name} takes {self.arity} arguments")
+        try:
+            self.check_params(params)
+            return self.shape(params, shapes, needs)
+        except IllTyped as fault:
+            return Misfit(str(fault))
+        except ZeroDivisionError:
+            return Misfit(f"a size of {self.name} is divided by zero")
 
     def check_params(self, params: Params) -> None:
         """Refuse parameters of the wrong number or kind.

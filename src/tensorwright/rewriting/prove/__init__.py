@@ -5,7 +5,7 @@
 
 from tensorwright.rewriting.prove.conditions import conditioned, least_condition
 from tensorwright.rewriting.prove.instances import concrete_rule
-from tensorwright.rewriting.prove.outcome import Outcome, Proved, Refuted, Unknown
+from tensorwright.rewriting.prove.outcome import Basis, Outcome, Proved, Refuted, Unknown
 from tensorwright.rewriting.prove.parameters import (
     case_count,
     cases_of,
@@ -44,6 +44,7 @@ __all__ = [
     "FULL",
     "MAX_RANK",
     "QUICK",
+    "Basis",
     "Budget",
     "Checked",
     "Counterexample",

@@ -31,7 +31,7 @@ from tensorwright.rewriting.prove.problem import Problem, problems_of
 from tensorwright.rewriting.prove.prover import prove
 from tensorwright.rewriting.prove.refute import refute, try_inputs
 from tensorwright.rewriting.prove.sampling import fits, kernel_inputs, shapes_at
-from tensorwright.rewriting.shapes import IllTyped
+from tensorwright.rewriting.shapes import Misfit
 from tensorwright.rewriting.terms import Equal, Fact, Rank, Rule, applications
 
 _LIMITS = Limits(rounds=4, nodes=1500, matches=200)
@@ -163,10 +163,10 @@ def _conditioned(
     """The rule under ranks and the equalities of tied extents that typing does not give."""
     ranks = tuple(Rank(name, len(shape)) for name, shape in shapes.items())
     symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
-    try:
-        facts: list[Fact] = list(infer((*rule.left, *rule.right), symbolic).facts)
-    except (IllTyped, ZeroDivisionError):
+    typing = infer((*rule.left, *rule.right), symbolic)
+    if isinstance(typing, Misfit):
         return None
+    facts: list[Fact] = list(typing.facts)
     kept: list[Fact] = []
     for fact in _equalities(tied, numbers):
         known = assume([*facts, *kept])

@@ -17,6 +17,7 @@ from tensorwright.rewriting.meaning import infer, symbolic_shape
 from tensorwright.rewriting.prove.instances import Instance, concrete_rule
 from tensorwright.rewriting.prove.parameters import Values, places_of
 from tensorwright.rewriting.prove.problem import Problem, most_dimensions
+from tensorwright.rewriting.shapes import fitting
 from tensorwright.rewriting.terms import Equal, Fact, Param, rename_rule
 
 
@@ -32,7 +33,7 @@ def instance_problem(instance: Instance, problem: Problem) -> Problem:
     rule = rename_rule(instance.rewrite.rule, own)
     values, sizes = _opened_sizes(instance)
     args = [term for _, term in instance.args]
-    typing = infer(args, dict(problem.shapes))
+    typing = fitting(infer(args, dict(problem.shapes)))
     facts: list[Fact] = [*problem.facts, *typing.facts]
     facts += (Equal(Dim.of(Extent(name, 0)), size) for name, size in sizes.items())
     facts += (

@@ -8,12 +8,21 @@ tanh(relu(?x)) == relu(tanh(?x))  Unknown: the axioms say nothing more
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeAlias
 
 from tensorwright.rewriting.egraph import Chain
 from tensorwright.rewriting.prove.refute import Counterexample
 from tensorwright.rewriting.terms import Rule
 from tensorwright.rewriting.text import term_text
+
+
+class Basis(Enum):
+    """What a proof rests on; the value says it in words."""
+
+    AXIOM = "an axiom under other names, Z3 is not asked"
+    CHAIN = "a chain of axioms, Z3 is not asked"
+    Z3 = "a chain of axioms, confirmed by Z3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,7 @@ class Proved:
     reassociating  whether it holds over the reals and need not over floats
     ranks          at how many choices of ranks of the inputs it was proved: all that fit it
     resources      what Z3 counted; 0 where Z3 was not asked
+    basis          whether Z3 was
     """
 
     rule: Rule
@@ -33,10 +43,13 @@ class Proved:
     reassociating: bool
     ranks: int
     resources: int
+    basis: Basis
 
     def __str__(self) -> str:
+        names = ", ".join(self.axioms) or "nothing"
         lines = [
-            f"proved at {self.ranks} choice(s) of ranks from {', '.join(self.axioms) or 'nothing'}"
+            f"proved at {self.ranks} choice(s) of ranks from {names}",
+            f"  it rests on {self.basis.value}",
         ]
         for chain in self.chains:
             if chain:

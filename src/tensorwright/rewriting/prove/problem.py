@@ -21,7 +21,7 @@ from tensorwright.rewriting.assumptions import Assumptions, assume
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of
 from tensorwright.rewriting.meaning import infer, symbolic_shape
 from tensorwright.rewriting.operators import operator_named
-from tensorwright.rewriting.shapes import IllTyped, Needs
+from tensorwright.rewriting.shapes import Misfit, Needs
 from tensorwright.rewriting.terms import (
     Different,
     Equal,
@@ -90,11 +90,8 @@ def _problems(rule: Rule) -> Iterator[Problem]:
     roots = (*rule.left, *rule.right)
     for ranks in _fitting_ranks(rule):
         shapes = {name: symbolic_shape(name, rank) for name, rank in ranks.items()}
-        try:
-            typing = infer(roots, shapes)
-        except (IllTyped, ZeroDivisionError):
-            continue
-        if not _speaks_of_extents(facts, shapes):
+        typing = infer(roots, shapes)
+        if isinstance(typing, Misfit) or not _speaks_of_extents(facts, shapes):
             continue
         for assumed, known in _cases((*facts, *typing.facts), typing.choices):
             yield Problem(rule, tuple(shapes.items()), assumed, known)
@@ -202,12 +199,9 @@ def _typings(
         ]
     memo[term] = []
     for ranks, shapes in partial:
-        try:
-            operator.check_params(term.params)
-            shape = operator.shape(term.params, shapes, Needs())
-        except (IllTyped, ZeroDivisionError):
-            continue
-        memo[term].append((ranks, shape))
+        shape = operator.result(term.params, shapes, Needs())
+        if not isinstance(shape, Misfit):
+            memo[term].append((ranks, shape))
     return memo[term]
 
 

@@ -25,7 +25,7 @@ from tensorwright.rewriting.egraph import Chain, Limits, Saturated, Step
 from tensorwright.rewriting.prove.explain import chains_of, instances_of
 from tensorwright.rewriting.prove.instance_ranks import instance_problem, is_validated
 from tensorwright.rewriting.prove.instances import Instance
-from tensorwright.rewriting.prove.outcome import Outcome, Proved, Refuted, Unknown
+from tensorwright.rewriting.prove.outcome import Basis, Outcome, Proved, Refuted, Unknown
 from tensorwright.rewriting.prove.parameters import (
     cases_of,
     has_parameter_variables,
@@ -91,7 +91,16 @@ def prove(
     limits: Limits | None = None,
     confirm: bool = True,
 ) -> Outcome:
-    """Decide a rule.  `confirm`: every proof is also made by Z3, from the axioms it needs.
+    """Decide a rule.
+
+    confirm   have Z3 make each proof again, from the axioms that it needs
+
+    What a proof rests on stands in `Proved.basis`.  A rule with parameter variables that says what
+    an axiom says, but for the names of its variables, rests on that axiom alone, whatever `confirm`
+    is: there is nothing to be made again, and the axiom is validated, not proved (`rules prove`
+    counts these).  All other proofs are chains of axioms that saturation finds.  Those that the
+    search for a graph needs on the spot (`kept_graphs.proved_beside`) are not confirmed; `rewrite
+    --check` and `rules prove` confirm.
 
     Raises:  MachineError where Z3 is wanted and is not installed; UsageError for unknown operators.
     """
@@ -119,6 +128,7 @@ def prove(
         reassociating=any(part.reassociating for part in parts),
         ranks=len(parts),
         resources=sum(part.resources for part in parts),
+        basis=Basis.Z3 if confirm else Basis.CHAIN,
     )
 
 
@@ -170,7 +180,8 @@ def _told_by_axiom(rule: Rule, axioms: Sequence[Axiom]) -> Proved | None:
         if special is not None and special.is_renaming:
             sides = (rule.left[0], rule.right[0])
             chain = (Step(sides[0], axiom.name, not special.is_turned, sides[1]),)
-            return Proved(rule, (axiom.name,), (chain,), axiom.rule.reassociating, 1, 0)
+            is_reassociating = axiom.rule.reassociating
+            return Proved(rule, (axiom.name,), (chain,), is_reassociating, 1, 0, Basis.AXIOM)
     return None
 
 

@@ -27,7 +27,8 @@ from itertools import chain
 
 from tensorwright.rewriting.assumptions import assume
 from tensorwright.rewriting.dims import Dim, Extent, Quotient, Shape, Size, atoms_of, resized
-from tensorwright.rewriting.meaning import infer, symbolic_shape
+from tensorwright.rewriting.egraph import Applies
+from tensorwright.rewriting.meaning import infer, infer_shapes, symbolic_shape
 from tensorwright.rewriting.operators import (
     IntShape,
     Joints,
@@ -36,6 +37,7 @@ from tensorwright.rewriting.operators import (
     operator_named,
 )
 from tensorwright.rewriting.prove.problem import Problem, facts_of, most_dimensions
+from tensorwright.rewriting.shapes import Misfit, fitting
 from tensorwright.rewriting.terms import (
     Apply,
     Equal,
@@ -85,25 +87,32 @@ def reduced(problem: Problem) -> Merged | None:
             apart.add(fault.place)
 
 
-def reduced_at(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | None:
+def reduced_at(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | Applies:
     """The rule of few dimensions from which a rule follows at some shapes; itself if it has few.
 
-    None where it tells too many dimensions apart.
+    NO where a side has no meaning at these shapes; UNKNOWN where it tells too many dimensions
+    apart.
     """
+    roots = (*rule.left, *rule.right)
+    if isinstance(infer_shapes(roots, shapes), Misfit):
+        return Applies.NO
     given = tuple((name, symbolic_shape(name, len(shape))) for name, shape in shapes.items())
+    if isinstance(infer(roots, dict(given)), Misfit):
+        return Applies.UNKNOWN  # it fits these extents, and not as many dimensions of any extents
     facts = tuple(
         Equal(Dim.of(Extent(name, axis)), extent)
         for name, shape in shapes.items()
         for axis, extent in enumerate(shape)
     )
     known = assume(facts)
-    assert known is not None, "extents are equal to one number each"
+    if known is None:
+        return Applies.NO  # an extent is 0: rules speak of tensors with elements
     problem = Problem(rule, given, facts, known)
     if largest_rank(problem) <= most_dimensions(rule):
         return rule
     merged = reduced(problem)
     is_few = merged is not None and merged.largest <= most_dimensions(merged.rule)
-    return merged.rule if merged is not None and is_few else None
+    return merged.rule if merged is not None and is_few else Applies.UNKNOWN
 
 
 class _NotAProduct(Exception):
@@ -119,7 +128,8 @@ def _shapes(problem: Problem) -> dict[Term, Shape]:
     given = dict(problem.shapes)
     roots = (*problem.rule.left, *problem.rule.right)
     applied = applications(*roots)
-    found: dict[Term, Shape] = dict(zip(applied, infer(applied, given).shapes, strict=True))
+    typing = fitting(infer(applied, given))
+    found: dict[Term, Shape] = dict(zip(applied, typing.shapes, strict=True))
     for term in (*roots, *chain.from_iterable(each.args for each in applied)):
         if isinstance(term, Input):
             found[term] = given[term.name]

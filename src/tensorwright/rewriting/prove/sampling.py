@@ -14,7 +14,7 @@ from tensorwright.rewriting.dims import Extent, Shape, Size, value_of
 from tensorwright.rewriting.meaning import infer_shapes
 from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_of
 from tensorwright.rewriting.prove.problem import Problem
-from tensorwright.rewriting.shapes import IllTyped
+from tensorwright.rewriting.shapes import Misfit
 from tensorwright.rewriting.terms import (
     AtLeast,
     ConditionAtom,
@@ -82,9 +82,7 @@ def _at(solved: Iterable[tuple[str, Shape]], values: Mapping[Extent, Size]) -> S
 def fits(problem: Problem, shapes: Shapes) -> bool:
     """Whether both sides are well-typed and the condition holds; roots may differ in shape."""
     rule = problem.rule
-    try:
-        infer_shapes((*rule.left, *rule.right), shapes)
-    except (IllTyped, ZeroDivisionError):
+    if isinstance(infer_shapes((*rule.left, *rule.right), shapes), Misfit):
         return False
     return all(holds_at(fact, shapes) for fact in rule.condition)
 

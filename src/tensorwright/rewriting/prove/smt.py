@@ -41,7 +41,7 @@ from tensorwright.rewriting.prove.instances import (
     sizes_of,
 )
 from tensorwright.rewriting.prove.problem import Problem
-from tensorwright.rewriting.shapes import Needs
+from tensorwright.rewriting.shapes import Needs, fitting
 from tensorwright.rewriting.terms import (
     Apply,
     AtLeast,
@@ -354,7 +354,7 @@ def _axiom(encoder: _Encoder, axiom: OpenAxiom, values: Names | None) -> Any:
     names |= {name: encoder.size_variable(f"v{name}") for name in axiom.sizes}
     names |= values or {}
     no_shapes: dict[str, Shape] = dict.fromkeys(axiom.sizes, ())
-    typing = infer((axiom.left, axiom.right), shapes | no_shapes)
+    typing = fitting(infer((axiom.left, axiom.right), shapes | no_shapes))
     premises = [encoder.rank(names[name]) == rank for name, rank in axiom.ranks]
     premises += [encoder.fact(fact, names) for fact in (*axiom.facts, *typing.facts)]
     premises += [encoder.choice(*each, names) for each in typing.choices]
@@ -369,7 +369,7 @@ def _shape_lemmas(
 ) -> Iterator[Any]:
     """What the shape rules say of every application in some terms, for all arguments."""
     applied = applications(*terms)
-    found = dict(zip(applied, infer(applied, shapes).shapes, strict=True))
+    found = dict(zip(applied, fitting(infer(applied, shapes)).shapes, strict=True))
     seen: set[Apply] = set()
     for each in applied:
         ranks = tuple(
@@ -400,7 +400,7 @@ def _lemma(encoder: _Encoder, term: Apply, ranks: tuple[int, ...]) -> Any:
     sizes = [f"_s{place}" for place, param in enumerate(term.params) if param == _lemma_size(place)]
     needs = Needs()
     shapes = [symbolic_shape(name, rank) for name, rank in zip(inputs, ranks, strict=True)]
-    shape = operator_named(term.operator).shape(term.params, tuple(shapes), needs)
+    shape = fitting(operator_named(term.operator).result(term.params, tuple(shapes), needs))
     names: dict[str, Any] = {name: encoder.variable(name) for name in inputs}
     names |= {name: encoder.size_variable(name) for name in sizes}
     premises = [encoder.rank(names[n]) == rank for n, rank in zip(inputs, ranks, strict=True)]

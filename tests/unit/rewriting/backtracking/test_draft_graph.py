@@ -11,6 +11,7 @@ from tensorwright.rewriting.backtracking.draft_graph import DraftGraph, PlacedNo
 from tensorwright.rewriting.egraph import BudgetSpent, Head, Saturated
 from tensorwright.rewriting.networks import (
     Roofline,
+    choice_of,
     network_rules,
     read_network,
     unsaturated,
@@ -111,7 +112,7 @@ def test_moves_that_gain_only_together_are_found() -> None:
     graph = rounds_of_products(9)
     found = unsaturated(read_network(graph))
     result = backtrack_network(found, rules, costs)
-    best = write_network(found.network, result.choices[0])
+    best = write_network(found.network, choice_of(found.network, result.outputs[0]))
     assert isinstance(result.stop, Saturated)
     matrices = [each for each in best.nodes if set(each.inputs) & {"x"}]
     assert [each.operator for each in matrices] == ["matmul", "matmul"]
@@ -139,7 +140,7 @@ def test_operands_are_swapped_where_that_helps() -> None:
     graph = b.finish((b.add("add", b.add("mul", y, x), b.add("mul", x, z)),))
     found = unsaturated(read_network(graph, with_proofs=True))
     result = backtrack_network(found, rules, Roofline())
-    best = write_network(found.network, result.choices[0])
+    best = write_network(found.network, choice_of(found.network, result.outputs[0]))
     assert sorted(each.operator for each in best.nodes) == ["add", "mul"]
 
 

@@ -47,7 +47,7 @@ def test_every_search_finds_the_one_product(kind: SearchKind, cost: CostKind) ->
     graph = simplify(chain_of_products())
     network = read_network(graph, with_proofs=True)
     found = find_candidates(network, RULES, prices(), CandidateSearch(kind, cost))
-    best = simplify(write_network(network, found.found[0].choice))
+    best = simplify(write_network(network, choice_of(network, found.found[0].outputs)))
     assert [node.operator for node in best.nodes] == ["matmul", "relu"]
     assert (found.found[0].programs_s is None) == (cost is CostKind.OPERATORS)
     wanted = {SearchKind.SATURATE, SearchKind.BACKTRACK} if kind is SearchKind.BOTH else {kind}
@@ -62,7 +62,7 @@ def test_no_graph_is_listed_twice_and_they_are_ranked() -> None:
     costs = [float("inf") if each.programs_s is None else each.programs_s for each in found]
     assert costs == sorted(costs)
     assert costs[0] < float("inf")
-    texts = [str(write_network(network, each.choice)) for each in found]
+    texts = [str(write_network(network, choice_of(network, each.outputs))) for each in found]
     assert len(set(texts)) == len(texts)
 
 

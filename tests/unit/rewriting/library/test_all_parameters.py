@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unit.rewriting.networks.random_networks import in_double
+from benchmarks.correctness.rewriting_searches import in_double
 
 from tensorwright.base import UsageError
 from tensorwright.graph import Graph, GraphBuilder, simplify

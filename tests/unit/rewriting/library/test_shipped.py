@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from tensorwright.rewriting import (
     parse_rule,
     rule_text,
 )
+from tensorwright.rewriting.axioms import load_axioms
 from tensorwright.rewriting.generate import generate_rules, presets_of
 from tensorwright.rewriting.library import (
     head_of,
@@ -26,18 +29,23 @@ from tensorwright.rewriting.library import (
     shipped_path,
 )
 from tensorwright.rewriting.prove import (
+    Basis,
     Problem,
     Proved,
     problems_of,
     prove,
+    prove_all,
     sample_shapes,
     stamp_of,
 )
 from tensorwright.rewriting.prove.parameters import sampled_instances
+from tensorwright.rewriting.prove.prover import _told_by_axiom
 from tensorwright.rewriting.prune import rule_set, subsuming_rules
 
 LIBRARY = load_library()
 SAMPLE = random.Random(4).sample(LIBRARY, min(6, len(LIBRARY)))
+DOCS = Path(__file__).parents[4] / "docs" / "rules.md"
+AXIOMS = [each.rule for each in LIBRARY if _told_by_axiom(each.rule, load_axioms())]
 _POSITIVE = frozenset({"ewdiv", "batch_norm"})
 
 
@@ -66,6 +74,30 @@ def test_stamps_are_those_of_the_axioms_and_the_prover() -> None:
 def test_a_sample_is_proved_again(rule: Rule) -> None:
     outcome = prove(rule)
     assert isinstance(outcome, Proved), str(outcome)
+    assert outcome.basis is (Basis.AXIOM if rule in AXIOMS else Basis.Z3)
+
+
+@pytest.mark.slow
+def test_all_are_proved_again_and_z3_confirms_what_is_no_axiom() -> None:
+    outcomes = dict(prove_all([each.rule for each in LIBRARY], patience_s=1200.0))
+    unproved = [str(each) for each in outcomes.values() if not isinstance(each, Proved)]
+    assert unproved == []
+    assert len(outcomes) == len(LIBRARY)
+    bases = Counter(each.basis for each in outcomes.values() if isinstance(each, Proved))
+    assert bases == {Basis.AXIOM: len(AXIOMS), Basis.Z3: len(LIBRARY) - len(AXIOMS)}
+    marked = {each.rule.name for each in LIBRARY if each.rule.reassociating}
+    proved = [each for each in outcomes.values() if isinstance(each, Proved)]
+    assert {each.rule.name for each in proved if each.reassociating} == marked
+
+
+def test_the_docs_say_how_many_are_axioms_and_how_many_z3_confirms() -> None:
+    text = " ".join(DOCS.read_text(encoding="utf-8").split())
+    assert f"Of the {len(LIBRARY)} rules that ship these are {len(AXIOMS)}" in text
+    assert f"Z3 confirms the other {len(LIBRARY) - len(AXIOMS)}." in text
+    outcome = prove(AXIOMS[0])
+    assert isinstance(outcome, Proved)
+    assert (outcome.basis, outcome.resources) == (Basis.AXIOM, 0)
+    assert "it rests on an axiom under other names, Z3 is not asked" in str(outcome)
 
 
 def test_small_candidates_follow_from_what_ships() -> None:

@@ -1,4 +1,4 @@
-"""Small random networks of matrices, images and volumes, and what they compute in f64."""
+"""Small random networks of matrices, images and volumes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import random
 
 import numpy as np
 
-from tensorwright.base import DType
-from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.ops import Array
 
 _FUNCTIONS = ("relu", "tanh", "sigmoid", "exp", "gelu", "neg")
@@ -86,21 +85,3 @@ def random_volumes(seed: int) -> Graph:
 def _weights(draw: random.Random, *shape: int) -> Array:
     drawn = np.random.default_rng(draw.randrange(1 << 30)).standard_normal(shape)
     return (drawn / np.sqrt(max(1, np.prod(shape[1:])))).astype(np.float32)
-
-
-def in_double(graph: Graph, seed: int = 0) -> list[Array]:
-    """What a network computes of random numbers, its constants and its arithmetic in f64."""
-    source = np.random.default_rng(seed)
-    b = GraphBuilder(graph.name)
-    for name in graph.inputs:
-        b.input(name, graph.types[name].shape, DType.F64)
-    for name, array in graph.constants.items():
-        b.constant(array.astype(np.float64) if graph.types[name].dtype.is_float else array, name)
-    for node in graph.nodes:
-        attributes = {
-            name: DType.F64 if value is DType.F32 else value for name, value in node.attributes
-        }
-        b.apply(node.operator, node.inputs, node.outputs, **attributes)
-    double = b.finish(graph.outputs)
-    drawn = {name: source.standard_normal(graph.types[name].shape) for name in graph.inputs}
-    return list(interpret(double, drawn).values())

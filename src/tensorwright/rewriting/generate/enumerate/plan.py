@@ -27,7 +27,7 @@ from tensorwright.rewriting.generate.enumerate.classes import (
 from tensorwright.rewriting.generate.enumerate.sharing import Sharing
 from tensorwright.rewriting.generate.preset import MAX_ELEMENTS, Application, Preset
 from tensorwright.rewriting.operators import IntShape, StructureKind, operator_named
-from tensorwright.rewriting.shapes import IllTyped, Needs
+from tensorwright.rewriting.shapes import Misfit, Needs
 from tensorwright.rewriting.terms import Param
 
 _NONE: Ints = np.zeros(0, np.int32)
@@ -77,8 +77,7 @@ class Plan:
 
     def _constant(self, code: int, application: Application) -> Block:
         shape = result_shape(application, application.params, ())
-        if shape is None:
-            raise IllTyped(f"{application} is no constant")
+        assert shape is not None, f"a preset lists {application}, which is no constant"
         params = application.params
         none = np.full(1, -1, np.int32)
         return Block(code, 0, application.operator, params, (), shape, none, _NONE)
@@ -262,10 +261,8 @@ def result_shape(
     operator = operator_named(application.operator)
     if application.ranks and shapes and len(shapes[0]) not in application.ranks:
         return None
-    try:
-        operator.check_params(params)
-        found = operator.shape(params, shapes, Needs())
-    except IllTyped:
+    found = operator.result(params, shapes, Needs())
+    if isinstance(found, Misfit):
         return None
     shape = tuple(extent for extent in found if isinstance(extent, int))
     return shape if np.prod(shape, dtype=np.int64) <= MAX_ELEMENTS else None

@@ -20,7 +20,7 @@ from tensorwright.rewriting.generate.fingerprint.kernels import Values, values_o
 from tensorwright.rewriting.generate.fingerprint.structure import structure_of
 from tensorwright.rewriting.meaning import instantiate
 from tensorwright.rewriting.operators import IntShape, operator_named
-from tensorwright.rewriting.shapes import Needs
+from tensorwright.rewriting.shapes import Misfit, Needs, fitting
 from tensorwright.rewriting.terms import Input, Rule, Term
 
 _SAMPLES = 8
@@ -48,9 +48,14 @@ class Evaluator:
         return all(self._equal(left, right) for left, right in sides)
 
     def _equal(self, left: Term, right: Term) -> bool:
-        shape, value = self.value(instantiate(left, self._shapes))
-        other_shape, other = self.value(instantiate(right, self._shapes))
+        (shape, value), (other_shape, other) = map(self._at_shapes, (left, right))
         return shape == other_shape and bool((value == other).all())
+
+    def _at_shapes(self, term: Term) -> tuple[IntShape, Values]:
+        """The value of a term whose parameters may be sizes over the inputs."""
+        numbered = instantiate(term, self._shapes)
+        assert not isinstance(numbered, Misfit), "what was enumerated fits its inputs"
+        return self.value(numbered)
 
     def value(self, term: Term) -> tuple[IntShape, Values]:
         """The shape of a term and its value, (1, samples, size); its parameters are numbers."""
@@ -72,7 +77,7 @@ class Evaluator:
         assert not isinstance(term, Input)
         arguments = [self.value(each) for each in term.args]
         shapes = tuple(shape for shape, _ in arguments)
-        found = operator_named(term.operator).shape(term.params, shapes, Needs())
+        found = fitting(operator_named(term.operator).result(term.params, shapes, Needs()))
         shape = tuple(extent for extent in found if isinstance(extent, int))
         structure = structure_of(term.operator, term.params, shapes)
         values = tuple(value for _, value in arguments)

@@ -26,7 +26,7 @@ from tensorwright.rewriting.operators import (
     StructureKind,
     operator_named,
 )
-from tensorwright.rewriting.shapes import IllTyped
+from tensorwright.rewriting.shapes import Misfit
 from tensorwright.rewriting.terms import (
     Apply,
     Condition,
@@ -54,11 +54,10 @@ def with_extent_conditions(
     shapes   of the inputs, where the rule was found
     """
     symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
-    try:
-        facts = infer((*rule.left, *rule.right), symbolic).facts
-    except IllTyped:
+    typing = infer((*rule.left, *rule.right), symbolic)
+    if isinstance(typing, Misfit):
         return None
-    asked = (*facts, *(fact for fact in needed if isinstance(fact, Equal | Divides)))
+    asked = (*typing.facts, *(fact for fact in needed if isinstance(fact, Equal | Divides)))
     ranked = _candidates(rule, shapes)
     search = _Search(random_shapes, needed, asked)
     for _ in range(_MOST_SEARCHES):  # each knows what refuted the one before

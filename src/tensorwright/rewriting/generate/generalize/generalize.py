@@ -29,7 +29,7 @@ from tensorwright.rewriting.generate.generalize.widening import FoundRule
 from tensorwright.rewriting.meaning import infer, instantiate, symbolic_shape
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.prove.conditions import without_needless_ranks
-from tensorwright.rewriting.shapes import IllTyped, Needs
+from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs
 from tensorwright.rewriting.terms import Condition, Equal, Rank, Rule, canonical_rule, input_names
 from tensorwright.rewriting.text import rule_text
 
@@ -82,15 +82,9 @@ def _speaks_of(general: Rule, rule: Rule, shapes: Mapping[str, IntShape]) -> boo
     """Whether a rule found at some shapes is another one there."""
     if not all(is_true(fact, shapes) for fact in general.condition):
         return False
-    try:
-        return all(
-            instantiate(one, shapes) == instantiate(other, shapes)
-            for one, other in zip(
-                (*general.left, *general.right), (*rule.left, *rule.right), strict=True
-            )
-        )
-    except (IllTyped, ZeroDivisionError):
-        return False
+    sides = zip((*general.left, *general.right), (*rule.left, *rule.right), strict=True)
+    pairs = ((instantiate(one, shapes), instantiate(other, shapes)) for one, other in sides)
+    return all(one == other and not isinstance(one, Misfit) for one, other in pairs)
 
 
 def generalize(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | None:
@@ -145,8 +139,10 @@ def _roots_equal(rule: Rule, shapes: Mapping[str, IntShape]) -> Condition:
     symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
     count = len(rule.left)
     needs = Needs()
+    typing = infer((*rule.left, *rule.right), symbolic)
+    if isinstance(typing, Misfit):
+        return ()
     try:
-        typing = infer((*rule.left, *rule.right), symbolic)
         for a, b in zip(typing.shapes[:count], typing.shapes[count:], strict=True):
             needs.equal_shapes(a, b)
     except IllTyped:

@@ -18,11 +18,11 @@ from itertools import islice
 import numpy as np
 
 from tensorwright.expr import Array
-from tensorwright.rewriting.meaning import evaluate_terms
+from tensorwright.rewriting.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_of
 from tensorwright.rewriting.prove import Problem, problems_of, sample_shapes
 from tensorwright.rewriting.prove.sampling import holds_at
-from tensorwright.rewriting.shapes import IllTyped
+from tensorwright.rewriting.shapes import Misfit
 from tensorwright.rewriting.terms import Condition, ConditionAtom, Input, Rule, extents_in
 
 _SAMPLES = 6
@@ -101,12 +101,11 @@ def agree_at(rule: Rule, shapes: Mapping[str, IntShape], seed: int = 0) -> bool:
     }
     for name in _variances(rule):
         inputs[name] = np.abs(inputs[name])
-    count = len(rule.left)
-    try:
-        with np.errstate(all="ignore"):
-            values = evaluate_terms((*rule.left, *rule.right), inputs)
-    except IllTyped:
+    count, roots = len(rule.left), (*rule.left, *rule.right)
+    if isinstance(infer_shapes(roots, shapes), Misfit):
         return False
+    with np.errstate(all="ignore"):
+        values = evaluate_terms(roots, inputs)
     return all(_equal(a, b) for a, b in zip(values[:count], values[count:], strict=True))
 
 

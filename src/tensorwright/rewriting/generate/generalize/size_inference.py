@@ -20,7 +20,7 @@ from tensorwright.rewriting.assumptions import assume
 from tensorwright.rewriting.dims import Dim, Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewriting.meaning import infer, symbolic_shape
 from tensorwright.rewriting.operators import AXIS, IntShape, SizeGuess, operator_named
-from tensorwright.rewriting.shapes import IllTyped, Needs
+from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs
 from tensorwright.rewriting.terms import (
     Apply,
     Equal,
@@ -159,6 +159,8 @@ def _facts(
         if name not in symbolic
     }
     typing = infer((*left, *right), {**symbolic, **unknowns})
+    if isinstance(typing, Misfit):
+        raise IllTyped(typing.reason)
     needs = Needs()
     own, other = typing.shapes[: len(left)], typing.shapes[len(left) :]
     for a, b in zip(own, other, strict=True):

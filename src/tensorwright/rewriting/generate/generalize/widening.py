@@ -23,6 +23,7 @@ from tensorwright.rewriting.dims import Dim
 from tensorwright.rewriting.generate.fingerprint.random_inputs import Evaluator
 from tensorwright.rewriting.meaning import infer_shapes
 from tensorwright.rewriting.operators import IntShape, operator_count
+from tensorwright.rewriting.shapes import fitting
 from tensorwright.rewriting.terms import (
     Apply,
     Input,
@@ -75,7 +76,7 @@ def _without_shared(sides: Sides, shapes: Shapes, evaluator: Evaluator) -> tuple
         if part is None:
             return sides, shapes
         tried.add(part)
-        (shape,) = infer_shapes([part], shapes)
+        (shape,) = fitting(infer_shapes([part], shapes))
         instead = Input("_".join(map(str, (f"any{len(tried)}", *shape))))
         wider = (_put(sides[0], part, instead), _put(sides[1], part, instead))
         evaluator.declare(instead.name, shape)

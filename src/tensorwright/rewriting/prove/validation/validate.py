@@ -32,6 +32,7 @@ from tensorwright.rewriting.prove.problem import Problem, problems_of
 from tensorwright.rewriting.prove.refute import try_inputs
 from tensorwright.rewriting.prove.sampling import fits, kernel_inputs, sample_shapes, shapes_at
 from tensorwright.rewriting.prove.validation.polynomials import Polynomials
+from tensorwright.rewriting.shapes import fitting
 from tensorwright.rewriting.terms import Rule
 from tensorwright.rewriting.text import rule_text
 
@@ -126,7 +127,7 @@ def _param_names(axiom: Axiom) -> set[str]:
 
 def _is_unequal(rule: Rule, shapes: tuple[tuple[str, IntShape], ...]) -> bool:
     extents = {extent for _, shape in shapes for extent in shape}
-    (result,) = infer_shapes(rule.left, dict(shapes))
+    (result,) = fitting(infer_shapes(rule.left, dict(shapes)))
     return len(extents | set(result)) > 1
 
 

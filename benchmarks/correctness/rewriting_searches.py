@@ -1,0 +1,477 @@
+"""Search for faster graphs in small networks: whatever a search hands on must compute the same.
+
+    python benchmarks/correctness/rewriting_searches.py [--graphs 300] [--first 0]
+
+Of four networks two are pieces of the suite `wild`, as PyTorch exports it (it must be installed);
+one cuts images into windows, rolls them and joins them again, with sums over reshapes of other
+ranks; one is of random operators on tensors of no to seven dimensions.  Each goes through equality
+saturation, through backtracking, and through one after the other, within small limits.  What they
+hand on is compared with the network, both in f64, and its certificate is replayed.  Prints a table
+and the faults: another value, a certificate that does not hold, any exception.  `--graphs 1 --first
+SEED` repeats one.  Exit code 1 if there are faults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from tensorwright.base import DType
+from tensorwright.graph import Graph, GraphBuilder, Node, are_alike, interpret, load_onnx, simplify
+from tensorwright.kept_graphs import proved_beside
+from tensorwright.ops import Array
+from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
+from tensorwright.rewriting.egraph import Id
+from tensorwright.rewriting.extraction import cheap_selections
+from tensorwright.rewriting.library import load_library
+from tensorwright.rewriting.networks import (
+    Certificate,
+    NetworkExtraction,
+    NetworkSaturation,
+    OperatorCosts,
+    Roofline,
+    SaturationLimits,
+    TypedOperator,
+    certify,
+    choice_of,
+    chosen_outputs,
+    network_rules,
+    parse_certificate,
+    read_network,
+    replay,
+    saturate_network,
+    unsaturated,
+    write_network,
+)
+from tensorwright.zoo import random_inputs
+from tensorwright.zoo.wild import load_wild
+
+LISTED = {each.rule.name: each.rule for each in load_library()}
+RULES = network_rules(LISTED.values())
+IS_PROVED = proved_beside(LISTED.values())
+
+EXPORTED = (
+    *("swin_t", "swin_t", "swin_t", "vit_s16", "mixer_s16", "convnext_t", "mobilenet_v3"),
+    *("unet_gn", "yolo_n", "deberta", "whisper_tiny", "wavenet", "conv_tasnet", "lstm_tagger"),
+    *("pointnet", "dlrm"),
+)
+"""Networks that pieces are cut out of; one that is named more often gives more of them."""
+_MOST_ELEMENTS = 1 << 20  # of a tensor in a piece
+_MOVING = frozenset("reshape transpose slice concat split expand squeeze unsqueeze pad".split())
+
+Searched = tuple[NetworkSaturation, tuple[Id, ...]]
+
+
+# -- networks
+
+
+def cut_piece(graph: Graph, draw: random.Random) -> Graph:
+    """Some operators of a network that are connected, three of four times around one that moves
+    elements.  What they read of the others is an input.
+    """
+    small = [node for node in graph.nodes if _most_elements(graph, node) <= _MOST_ELEMENTS]
+    moving = [node for node in small if node.operator in _MOVING]
+    wanted = draw.randrange(3, 15)
+    chosen = {draw.choice(moving if moving and draw.random() < 0.75 else small)}
+    producers, consumers = graph.producers(), graph.consumers()
+    while len(chosen) < wanted:
+        near = {producers[name] for node in chosen for name in node.inputs if name in producers}
+        near |= {reader for node in chosen for name in node.outputs for reader in consumers[name]}
+        beside = [node for node in small if node in near - chosen]
+        if not beside:
+            break
+        chosen.add(draw.choice(beside))
+    nodes = [node for node in graph.nodes if node in chosen]
+    made = [name for node in nodes for name in node.outputs]
+    b = GraphBuilder(graph.name)
+    for name in dict.fromkeys(name for node in nodes for name in node.inputs):
+        if name in graph.constants:
+            b.constant(graph.constants[name], name)
+        elif name not in made:
+            b.input(name, graph.types[name].shape, graph.types[name].dtype)
+    for node in nodes:
+        b.append(node, [graph.types[name] for name in node.outputs])
+    asked = (name for name in made if set(consumers[name]) - chosen or name in graph.outputs)
+    return b.finish(tuple(asked))
+
+
+def _most_elements(graph: Graph, node: Node) -> int:
+    return max(prod(graph.types[name].shape) for name in (*node.inputs, *node.outputs))
+
+
+class _Drawing:
+    """A network that is drawn operator by operator."""
+
+    def __init__(self, name: str, draw: random.Random) -> None:
+        self.draw = draw
+        self.b = GraphBuilder(name)
+        self.values: list[str] = []
+
+    def input(self, *shape: int) -> str:
+        self.values.append(self.b.input(f"x{len(self.values)}", shape))
+        return self.values[-1]
+
+    def weights(self, *shape: int) -> str:
+        drawn = np.random.default_rng(self.draw.randrange(1 << 30)).standard_normal(shape)
+        return self.b.constant((drawn / np.sqrt(max(1, *shape, 1))).astype(np.float32))
+
+    def reshape(self, x: str, *shape: int) -> str:
+        return self.b.add("reshape", x, shape=shape)
+
+    def roll(self, x: str, axis: int, first: int) -> str:
+        cuts = ((first, self.b.shape_of(x)[axis]), (0, first))
+        parts = [self.b.add("slice", x, axes=(axis,), starts=(s,), ends=(e,)) for s, e in cuts]
+        return self.b.add("concat", *parts, axis=axis)
+
+
+def windows(draw: random.Random) -> Graph:
+    """Images as windows, with rolls, products and heads inside, and sums over other ranks."""
+    d = _Drawing("windows", draw)
+    b = d.b
+    images, down, rows, across, columns = (draw.randint(1, 3) for _ in range(5))
+    heads, width = draw.choice((1, 2)), draw.choice((4, 6))
+    high, wide = down * rows, across * columns
+    image, count = (images, high, wide, width), images * down * across
+    x = d.reshape(d.input(images, high * wide, width), *image)
+    if draw.random() < 0.5:
+        x = b.add("matmul", x, d.weights(width, width))
+    rolled = [axis for axis in (1, 2) if image[axis] > 1 and draw.random() < 0.5]
+    for axis in rolled:
+        x = d.roll(x, axis, draw.randrange(1, image[axis]))
+    x = b.add(
+        "transpose",
+        d.reshape(x, images, down, rows, across, columns, width),
+        perm=(0, 1, 3, 2, 4, 5),
+    )
+    if draw.random() < 0.7:
+        x = d.reshape(x, count, rows * columns, width)
+        x = b.add(
+            "transpose",
+            d.reshape(x, count, rows * columns, heads, width // heads),
+            perm=(0, 2, 1, 3),
+        )
+        if draw.random() < 0.5:
+            turned = b.add("transpose", x, perm=(0, 1, 3, 2))
+            scores = b.add("softmax", b.add("matmul", x, turned), axis=3)
+            x = b.add("matmul", scores, x)
+        x = d.reshape(b.add("transpose", x, perm=(0, 2, 1, 3)), count, rows * columns, width)
+    if draw.random() < 0.5:
+        x = b.add("add", b.add("matmul", x, d.weights(width, width)), d.weights(width))
+    x = b.add(
+        "transpose",
+        d.reshape(x, images, down, across, rows, columns, width),
+        perm=(0, 1, 3, 2, 4, 5),
+    )
+    x = d.reshape(x, *image)
+    for axis in rolled:
+        x = d.roll(x, axis, draw.randrange(1, image[axis]))
+    tokens = draw.choice(((images, high * wide, width), (images * high, wide, width), image))
+    other = d.reshape(d.input(*draw.choice((image, (images * high * wide, width)))), *tokens)
+    x = d.reshape(x, *tokens)
+    total = b.add(draw.choice(("add", "sub", "mul")), *draw.sample((x, other), 2))
+    if draw.random() < 0.5:
+        total = b.add("add", total, b.add("relu", b.add("matmul", total, d.weights(width, width))))
+    return b.finish((total, x) if draw.random() < 0.2 else (total,))
+
+
+def any_ranks(draw: random.Random) -> Graph:
+    """Random operators on tensors of no to seven dimensions."""
+    d = _Drawing("ranks", draw)
+    for _ in range(2):
+        d.input(*_shape(draw, draw.randrange(8)))
+    steps = (_function, _pair, _pair, _moved, _moved, _moved, _joined, _folded, _multiplied)
+    for _ in range(draw.randrange(5, 18)):
+        made = draw.choice(steps)(d, draw.choice(d.values[-5:]))
+        if made and prod(d.b.shape_of(made)) <= 1 << 12:
+            d.values.append(made)
+    return d.b.finish(tuple(dict.fromkeys(d.values[-4:])))
+
+
+def _shape(draw: random.Random, rank: int) -> tuple[int, ...]:
+    return tuple(draw.choice((1, 1, 2, 2, 3) if rank > 4 else (1, 2, 3, 4)) for _ in range(rank))
+
+
+def _function(d: _Drawing, x: str) -> str:
+    return d.b.add(d.draw.choice(("relu", "exp", "tanh", "neg", "sigmoid", "abs")), x)
+
+
+def _pair(d: _Drawing, x: str) -> str:
+    """With another tensor of that shape, its last dimensions or a number; or both in one rank."""
+    shape = d.b.shape_of(x)
+    alike = [each for each in d.values if prod(d.b.shape_of(each)) == prod(shape)]
+    last = shape[d.draw.randrange(len(shape) + 1) :]
+    ones = tuple(extent if d.draw.random() < 0.5 else 1 for extent in shape)
+    other = d.draw.choice(
+        (d.reshape(d.draw.choice(alike), *shape), d.weights(*last), d.weights(*ones), d.weights())
+    )
+    return d.b.add(d.draw.choice(("add", "sub", "mul")), *d.draw.sample((x, other), 2))
+
+
+def _moved(d: _Drawing, x: str) -> str:
+    """In other dimensions, another order, a part, or rolled."""
+    draw, shape = d.draw, d.b.shape_of(x)
+    wide = [axis for axis, extent in enumerate(shape) if extent > 1]
+    kind = draw.choice(("reshape", "reshape", "transpose", "slice", "roll"))
+    if kind == "transpose":
+        return d.b.add("transpose", x, perm=tuple(draw.sample(range(len(shape)), len(shape))))
+    if kind == "reshape" or not wide:
+        return d.reshape(x, *_regrouped(draw, shape))
+    axis = draw.choice(wide)
+    at = draw.randrange(1, shape[axis])
+    if kind == "roll":
+        return d.roll(x, axis, at)
+    start, end = draw.choice(((0, at), (at, shape[axis])))
+    return d.b.add("slice", x, axes=(axis,), starts=(start,), ends=(end,))
+
+
+def _regrouped(draw: random.Random, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """As many elements in seven dimensions at most: neighbours joined, then ones put between."""
+    extents = list(shape)
+    for _ in range(draw.randrange(3)):
+        if len(extents) > 1:
+            at = draw.randrange(len(extents) - 1)
+            extents[at : at + 2] = [extents[at] * extents[at + 1]]
+    while len(extents) < 7 and draw.random() < 0.4:
+        extents.insert(draw.randrange(len(extents) + 1), 1)
+    for at, extent in enumerate(extents):
+        if extent == 4 and len(extents) < 7:
+            extents[at : at + 1] = [2, 2]
+            break
+    return tuple(extents) if prod(extents) != 1 or draw.random() < 0.7 else ()
+
+
+def _joined(d: _Drawing, x: str) -> str:
+    """With itself or its like, along some axis."""
+    shape = d.b.shape_of(x)
+    if not shape:
+        return ""
+    alike = [each for each in d.values if d.b.shape_of(each) == shape]
+    return d.b.add("concat", x, d.draw.choice(alike), axis=d.draw.randrange(len(shape)))
+
+
+def _folded(d: _Drawing, x: str) -> str:
+    rank = len(d.b.shape_of(x))
+    if not rank:
+        return ""
+    axis, is_kept = d.draw.randrange(rank), d.draw.random() < 0.5
+    if d.draw.random() < 0.3:
+        return d.b.add("softmax", x, axis=axis)
+    kind = d.draw.choice(("reduce_sum", "reduce_mean", "reduce_max"))
+    return d.b.add(kind, x, axes=(axis,), keepdims=is_kept)
+
+
+def _multiplied(d: _Drawing, x: str) -> str:
+    """Its rows with a matrix, or with its like, turned."""
+    shape = d.b.shape_of(x)
+    if len(shape) < 2:
+        return ""
+    if d.draw.random() < 0.7:
+        return d.b.add("matmul", x, d.weights(shape[-1], d.draw.choice((2, 3))))
+    order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+    return d.b.add("matmul", x, d.b.add("transpose", x, perm=order))
+
+
+def source_of(seed: int) -> str:
+    """Where the network of a seed comes from."""
+    if seed % 2 == 0:
+        return EXPORTED[seed // 2 % len(EXPORTED)]
+    return "windows" if seed % 4 == 1 else "ranks"
+
+
+def network_of(seed: int) -> Graph:
+    """The network of a seed.  Raises: MachineError for a piece where PyTorch is not installed."""
+    source, draw = source_of(seed), random.Random(seed)
+    if source == "windows":
+        return simplify(windows(draw))
+    if source == "ranks":
+        return simplify(any_ranks(draw))
+    return simplify(cut_piece(_exported(source), draw))
+
+
+@lru_cache(maxsize=1)
+def _exported(name: str) -> Graph:
+    return simplify(load_onnx(load_wild(name)))
+
+
+# -- searches
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnCosts:
+    """Costs of operators that lead a search where a machine's would not: drawn for each."""
+
+    seed: int
+
+    def seconds(self, operator: TypedOperator) -> float:
+        """A roofline, times something between 0.01 and 100."""
+        shapes = [arg.shape for arg in operator.args]
+        word = f"{self.seed} {operator.operator} {operator.params} {shapes}"
+        return Roofline(1e9, 1e9).seconds(operator) * 10 ** random.Random(word).uniform(-2, 2)
+
+
+def _costs(draw: random.Random) -> OperatorCosts:
+    return draw.choice((Roofline(1e9, 1e9), *map(DrawnCosts, range(4))))
+
+
+def by_saturation(graph: Graph, draw: random.Random) -> Iterator[Searched]:
+    """What the cheapest selections of an e-graph are."""
+    limits = SaturationLimits(draw.randrange(3), draw.randrange(1, 4), draw.choice((300, 900)))
+    found = saturate_network(read_network(graph, with_proofs=True), RULES, limits)
+    extraction = NetworkExtraction(found.network, _costs(draw))
+    selections = cheap_selections(extraction.problem, 2)
+    chosen = [chosen_outputs(found.network, extraction.choice(each)) for each in selections]
+    yield from ((found, outputs) for outputs in chosen)
+
+
+def by_backtracking(graph: Graph, draw: random.Random) -> Iterator[Searched]:
+    """What single moves from the network on lead to."""
+    found = unsaturated(read_network(graph, with_proofs=True))
+    alpha, graphs = draw.choice((1.0, 1.05, 1.3)), draw.randrange(5, 300)
+    limits = BacktrackingLimits(alpha, graphs, seconds=60, keep=2, open=draw.randrange(2, 40))
+    for outputs in backtrack_network(found, RULES, _costs(draw), limits).outputs:
+        yield found, outputs
+
+
+def by_both(graph: Graph, draw: random.Random) -> Iterator[Searched]:
+    """What single moves lead to from the cheapest selections on."""
+    for found, outputs in by_saturation(graph, draw):
+        limits = BacktrackingLimits(graphs=draw.randrange(5, 100), seconds=60, keep=2)
+        for each in backtrack_network(found, RULES, _costs(draw), limits, outputs).outputs:
+            yield found, each
+        yield found, outputs  # what it was stays right, whatever has become equal since
+
+
+SEARCHES: tuple[Callable[[Graph, random.Random], Iterator[Searched]], ...] = (
+    by_saturation,
+    by_backtracking,
+    by_both,
+)
+
+
+def in_double(graph: Graph, seed: int = 0) -> list[Array]:
+    """What a network computes of random inputs, its constants and its arithmetic in f64."""
+    b = GraphBuilder(graph.name)
+    for name in graph.inputs:
+        type_ = graph.types[name]
+        b.input(name, type_.shape, _double(type_.dtype))
+    for name, array in graph.constants.items():
+        b.constant(array.astype(_double(graph.types[name].dtype).numpy), name)
+    for node in graph.nodes:
+        attributes = {
+            name: _double(value) if isinstance(value, DType) else value
+            for name, value in node.attributes
+        }
+        b.apply(node.operator, node.inputs, node.outputs, **attributes)
+    double = b.finish(graph.outputs)
+    drawn = random_inputs(double, seed)
+    with np.errstate(all="ignore"):
+        return list(interpret(double, drawn).values())
+
+
+def _double(dtype: DType) -> DType:
+    return DType.F64 if dtype is DType.F32 else dtype
+
+
+def check(
+    graph: Graph, want: Sequence[Array], found: NetworkSaturation, outputs: tuple[Id, ...]
+) -> Certificate:
+    """The certificate of what a search hands on.
+
+    Raises:  AssertionError where it computes something else, or is not what its certificate says.
+    """
+    choice = choice_of(found.network, outputs)
+    result = write_network(found.network, choice)
+    assert result.outputs == graph.outputs
+    for one, other in zip(in_double(result), want, strict=True):
+        scale = np.abs(other, where=np.isfinite(other), out=np.zeros(other.shape)).max(initial=1.0)
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * scale)
+    certificate = certify(found, chosen_outputs(found.network, choice), LISTED)
+    read = parse_certificate(certificate.to_json(), "the drill")
+    assert read == certificate
+    replayed = replay(read, read_network(graph), IS_PROVED)
+    assert are_alike(simplify(replayed), simplify(result))
+    return certificate
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How the network of a seed ended.
+
+    ranks   of its tensors: the fewest and the most dimensions
+    graphs  that were compared             rules   that their certificates apply
+    fault   "" where all is well
+    """
+
+    seed: int
+    source: str
+    operators: int
+    ranks: tuple[int, int]
+    graphs: int
+    rules: frozenset[str]
+    fault: str = ""
+
+
+def attempt(seed: int) -> End:
+    """Draw the network of a seed, search with all searches, compare whatever they hand on."""
+    graph = network_of(seed)
+    ranks = [len(type_.shape) for type_ in graph.types.values()]
+    count, rules, fault = 0, set[str](), ""
+    try:
+        want = in_double(graph)
+        for search in SEARCHES:
+            for found, outputs in search(graph, random.Random(seed)):
+                rules |= check(graph, want, found, outputs).rules.keys()
+                count += 1
+    except Exception:  # noqa: BLE001 - what the drill looks for; the next seed is tried all the same
+        fault = f"{traceback.format_exc()}\n{graph}"
+    bounds = (min(ranks), max(ranks))
+    return End(seed, source_of(seed), len(graph.nodes), bounds, count, frozenset(rules), fault)
+
+
+def table_of(ends: Iterable[End]) -> list[str]:
+    """A line for each source of networks, and one for all."""
+    listed = list(ends)
+    head = ("networks", "operators", "ranks", "graphs", "rules", "faults")
+    lines = [f"{'source':14}" + "".join(f"{word:>10}" for word in head)]
+    names = [*dict.fromkeys(sorted(end.source for end in listed)), ""]
+    for name in names:
+        some = [end for end in listed if name in ("", end.source)]
+        ranks = f"{min(end.ranks[0] for end in some)}-{max(end.ranks[1] for end in some)}"
+        rules = frozenset[str]().union(*(end.rules for end in some))
+        operators, graphs = sum(e.operators for e in some), sum(e.graphs for e in some)
+        row = (len(some), operators, ranks, graphs, len(rules), sum(bool(e.fault) for e in some))
+        lines.append(f"{name or 'all':14}" + "".join(f"{value:>10}" for value in row))
+    return lines
+
+
+def main() -> int:
+    """Print the table and the faults; 1 if there are faults."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("--graphs", type=int, default=300)
+    options.add_argument("--first", type=int, default=0)
+    given = options.parse_args()
+    seeds = sorted(range(given.first, given.first + given.graphs), key=source_of)
+    ends: list[End] = []
+    for seed in seeds:
+        ends.append(attempt(seed))
+        print(f"{len(ends)} of {len(seeds)}, {ends[-1].source} {seed}", file=sys.stderr)
+    print("\n".join(table_of(ends)))
+    used = Counter(rule for end in ends for rule in end.rules)
+    print("most used:", ", ".join(f"{name} {count}" for name, count in used.most_common(8)))
+    for end in ends:
+        if end.fault:
+            print(f"\nseed {end.seed} ({end.source}): {end.fault}")
+    return 1 if any(end.fault for end in ends) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""`tensorwright operators`: what graphs are made of, and what `GraphBuilder.add` takes."""
+
+from __future__ import annotations
+
+import textwrap
+
+import click
+
+from tensorwright.ops import OPERATORS, Operator
+
+_COLUMNS = 80
+
+
+@click.command()
+def command() -> None:
+    """List the operators of graphs: their inputs, their attributes with defaults, what they give.
+
+    An input with ? may be left out, * stands for one or more; an attribute without = is required.
+    docs/operators.md says what each attribute means. What rules are written of is listed by
+    `tensorwright rules operators`.
+
+    Example: tensorwright operators
+    """
+    for operator in sorted(OPERATORS, key=lambda each: each.name):
+        click.echo(textwrap.fill(signature(operator), _COLUMNS, subsequent_indent=" " * 8))
+        click.echo(textwrap.indent(textwrap.fill(operator.doc, _COLUMNS - 4), " " * 4))
+
+
+def signature(operator: Operator) -> str:
+    """How an operator is called: `conv(x, w, bias?, strides=(), pads=(), ...)`."""
+    told = [
+        each.name if each.default is None else f"{each.name}={each.default!r}"
+        for each in operator.attributes
+    ]
+    return f"{operator.name}({', '.join((*operator.inputs, *told))})"

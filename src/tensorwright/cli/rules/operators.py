@@ -1,0 +1,66 @@
+"""`tensorwright rules operators`: what rules may be written of."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+import click
+
+from tensorwright.rewriting.operators import (
+    OPERATORS,
+    ArgumentRole,
+    Parameter,
+    RewriteOperator,
+    number_of_word,
+)
+
+_COLUMNS = 80
+_LETTERS = {
+    ArgumentRole.TENSOR: "xyzt",
+    ArgumentRole.NUMBER: "c",
+    ArgumentRole.KERNEL: "w",
+    ArgumentRole.VARIANCE: "v",
+}
+
+
+@click.command("operators")
+def command() -> None:
+    """List the operators of rules: their parameters in brackets, their arguments behind them.
+
+    What each means stands at the top of tensorwright/rewriting/operators/__init__.py.
+
+    Example: tensorwright rules operators
+    """
+    for operator in OPERATORS:
+        click.echo(textwrap.fill(signature(operator), _COLUMNS, subsequent_indent=" " * 8))
+        for parameter in operator.parameters:
+            values = _values(parameter)
+            if values:
+                click.echo(f"    {parameter.name}: {values}")
+    click.echo(
+        "?c is a number, as a tensor of rank 0; ?w a kernel; ?v has no negative elements.\n"
+        "What ... stands behind may be repeated. A number may be a size, x.1 + y.1; a name\n"
+        "that begins with _ in the place of a parameter stands for any value."
+    )
+
+
+def signature(operator: RewriteOperator) -> str:
+    """How an operator is written: `conv2d[stride_h, stride_w, padding, activation](?x, ?w)`."""
+    names = [f"{each.name}{', ...' * each.repeats}" for each in operator.parameters]
+    params = f"[{', '.join(names)}]" if names else ""
+    return f"{operator.name}{params}({', '.join(_arguments(operator))})"
+
+
+def _arguments(operator: RewriteOperator) -> Iterator[str]:
+    left = {role: iter(letters) for role, letters in _LETTERS.items()}
+    return (f"?{next(left[role])}" for role in operator.arguments)
+
+
+def _values(parameter: Parameter) -> str:
+    """The words that a parameter may be, and some of those that have a form; "" for a number."""
+    if parameter.form and not parameter.words:
+        first = parameter.samples[0]
+        return f"a number as a word: {number_of_word(first)} is {first}"
+    like = f"words like {parameter.samples[0]}" if parameter.samples else ""
+    return ", ".join(filter(None, (*parameter.words, like)))
