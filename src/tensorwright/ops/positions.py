@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tensorwright.base import Array, Attributes, TensorType
 from tensorwright.ops.attributes import int_of
-from tensorwright.ops.operator import Array, Attributes, TensorType
 
 POSITIONS_INPUT = 1
 """Which input of such operators holds the positions."""
