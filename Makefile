@@ -4,6 +4,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+WORKERS := -n 2 --dist loadgroup
 READY := .venv/.ready
 MODULES := $(wildcard src/tensorwright/__init__.py src/tensorwright/*/__init__.py)
 MAKEFLAGS += --no-print-directory
@@ -18,10 +19,10 @@ demo: $(READY)  ## tune a small network, compare it with ONNX Runtime (under 10 
 	$(BIN)/tensorwright demo
 
 test: $(READY)  ## run all tests, and the examples in docstrings and pages
-	$(BIN)/python -m pytest -q --durations=10
+	$(BIN)/python -m pytest -q $(WORKERS) --durations=20
 
 test-target: $(READY)  ## run the tests that run code of one target, for AVX2
-	TENSORWRIGHT_TARGET=x86-64-avx2 $(BIN)/python -m pytest -q -m target tests/unit/runtime tests/unit/tuning
+	TENSORWRIGHT_TARGET=x86-64-avx2 $(BIN)/python -m pytest -q $(WORKERS) -m target tests/unit/runtime tests/unit/tuning
 
 test-device: $(READY)  ## run the tests that need a graphics card
 	@$(BIN)/python -m pytest -q -m device || { test $$? -eq 5 && echo "no test needs a graphics card yet"; }

@@ -1,17 +1,58 @@
-"""Modules of competitors import packages that need not be installed: then they have no examples."""
+"""What all tests share, examples in docstrings included: what is left out, and turns of workers."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from fcntl import LOCK_EX, LOCK_SH, flock
 from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
 
 _OPTIONAL = {
     "tvm": ("metaschedule/build", "metaschedule/calls", "metaschedule/peer"),
     "openvino": ("openvino_peer",),
 }
 
+# Modules of competitors import packages that need not be installed: then they have no examples.
 collect_ignore = [
     f"src/tensorwright/peers/competitors/{module}.py"
     for package, modules in _OPTIONAL.items()
     if find_spec(package) is None
     for module in modules
 ]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a file, which may share fixtures and results, on one worker."""
+    if not _is_worker():
+        return
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Let a test that measures times (`alone`) run while the other workers wait."""
+    if not _is_worker():
+        return (yield)
+    folder = item.config.cache.mkdir("turns")
+    mode = LOCK_SH if item.get_closest_marker("alone") is None else LOCK_EX
+    # Who waits to be alone keeps the others from starting: they would overtake it for ever.
+    with ExitStack() as turn:
+        with _locked(folder / "next", LOCK_EX):
+            turn.enter_context(_locked(folder / "turn", mode))
+        return (yield)
+
+
+def _is_worker() -> bool:
+    return "PYTEST_XDIST_WORKER" in os.environ
+
+
+@contextmanager
+def _locked(path: Path, mode: int) -> Iterator[None]:
+    with path.open("a") as file:
+        flock(file, mode)
+        yield

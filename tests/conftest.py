@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
+SHARED = ("kernels", "machine")
+"""Folders of a home that all tests share."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -16,14 +18,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def share_home(home: Path, config: pytest.Config) -> None:
+    """Let a home use the kernels and the rates of this machine that other tests have made.
+
+    They are kept from run to run, beside what pytest keeps: a kernel is named by all that it comes
+    from, the sources of the compiler included. `pytest --cache-clear` removes them.
+    """
+    home.mkdir(exist_ok=True)
+    for name in SHARED:
+        folder = config.cache.mkdir(name)  # type: ignore[union-attr]  # its plugin is always there
+        folder.chmod(0o700)
+        (home / name).symlink_to(folder, target_is_directory=True)
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _own_home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
     """Keep the user's record store, kernel cache and settings out of the tests.
 
     All settings but the target: `TENSORWRIGHT_TARGET` says what tests that run code compile for.
     """
+    home = tmp_path_factory.mktemp("home")
+    share_home(home, request.config)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TENSORWRIGHT_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("TENSORWRIGHT_HOME", str(home))
         for name in ("DUMP", "DUMP_DIR", "LOG", "SEED", "VERIFY"):
             patch.delenv(f"TENSORWRIGHT_{name}", raising=False)
         yield

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from click.testing import CliRunner, Result
+from tests.conftest import share_home
 
 from tensorwright.cli.group import program
 from tensorwright.graph import GraphBuilder, save_onnx
@@ -20,12 +21,15 @@ Invoke = Callable[..., Result]
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """A home of each test's own: no record of another one.
 
     Networks are cut by rule: how many workloads the tiny ones have is no matter of a model.
     """
     folder = tmp_path / "home"
+    share_home(folder, request.config)
     monkeypatch.setenv("TENSORWRIGHT_HOME", str(folder))
     monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "rule")
     return folder

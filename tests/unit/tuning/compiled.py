@@ -11,7 +11,7 @@ from tests.targets import native_target
 from tests.unit.graph.partition.partition_runner import random_inputs
 
 from tensorwright.base import Target
-from tensorwright.build import Kernel, build, build_request, load_kernel
+from tensorwright.build import Kernel, build_cached, load_kernel
 from tensorwright.graph import (
     PLAIN,
     Graph,
@@ -31,6 +31,7 @@ from tensorwright.ops import Array
 from tensorwright.pipeline import finish
 from tensorwright.records import MemoryStore
 from tensorwright.runtime import empty
+from tensorwright.schedule import parse_trace
 from tensorwright.tuning.measuring.answer_check import Guarded, allowed_error, find_difference
 
 Case = tuple[Workload, tuple[Array, ...]]
@@ -87,7 +88,7 @@ def check_network(graph: Graph) -> None:
 def check_schedule(case: Case, trace: str, target: Target, threads: int = 2) -> None:
     """Build a schedule of a workload and compare what it computes with the evaluator."""
     workload, arrays = case
-    built = build(build_request(workload, trace, target))
+    built = build_cached(workload, parse_trace(trace), target)
     expected = reference(workload, arrays)
     found = run(built, workload, arrays, threads)
     for tensor, answer in zip(workload.outputs, expected, strict=True):
