@@ -16,7 +16,7 @@ from pathlib import Path
 from tensorwright.base import read_text
 
 PROC = Path("/proc")
-_BUSY_CORES = 0.2
+_BUSY_CORES = 0.25
 _STOLEN = 0.05
 _NAME = 15
 _BUSY = (0, 1, 2, 5, 6)  # user, nice, system, interrupts; of a line of /proc/stat

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import TypeAlias
 
 from tensorwright.base import Target
@@ -57,6 +58,14 @@ class Tools:
     has_races: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The best of those that took turns, and the default schedule against it."""
+
+    trace: str
+    compared: Comparison
+
+
 class Ranking:
     """Ranks workloads of one setting again."""
 
@@ -72,14 +81,14 @@ class Ranking:
         self._tools = tools
         self._should_stop = should_stop
 
-    def rank(self, workload: Workload, default: str) -> Comparison | None:
-        """Measure until the best on record is one of those that took turns.
+    def rank(self, workload: Workload, default: str) -> Ranked | None:
+        """Measure until the best on record is one of those that took turns, but not for ever: of
+        hundreds that are as fast as each other, some were measured by luck as a little faster.
 
         default   trace of the default schedule
-        Returns:  the default and the best in the turns that the best took last; None where one of
-                  them took none.
         """
         ranked: dict[str, _Turns] = {}
+        last: _Turns = {}
         for _ in range(_MOST_RANKINGS):
             top = list(top_of(self._store, self._setting, workload.key, _RANKED))
             if not top or top[0].trace in ranked:
@@ -93,14 +102,11 @@ class Ranking:
             turns = self._measure(workload, top) if len(top) > 1 else {}
             if not turns:
                 break
+            last = turns
             ranked |= dict.fromkeys([one.trace for one in top], turns)
         best = top_of(self._store, self._setting, workload.key, 1)
-        last = ranked.get(best[0].trace, {}) if best else {}
-        if not last.get(default) or not last.get(best[0].trace):
-            return None
-        if best[0].trace == default:
-            return Comparison.of_same(last[default])
-        return Comparison.of(last[default], last[best[0].trace])
+        trace = best[0].trace if best else ""
+        return _compared(default, trace, ranked.get(trace, last))
 
     def _measure(self, workload: Workload, records: Sequence[Record]) -> _Turns:
         """Put the new times of some records into the store; seconds of those that have some.
@@ -129,6 +135,20 @@ class Ranking:
         fresh = [renewed(record, one) for (record, _), one in zip(built, measured, strict=True)]
         self._store.append(record for record in fresh if record is not None)
         return {each.trace: each.times_s for each in fresh if each is not None}
+
+
+def _compared(default: str, best: str, turns: _Turns) -> Ranked | None:
+    """The default schedule and the best in turns that both took; the fastest where the best took
+    none.  None where the default took none.
+    """
+    timed = {trace: times_s for trace, times_s in turns.items() if times_s}
+    if default not in timed:
+        return None
+    if best not in timed:
+        best = min(timed, key=lambda trace: median(timed[trace]))
+    if best == default:
+        return Ranked(best, Comparison.of_same(timed[best]))
+    return Ranked(best, Comparison.of(timed[default], timed[best]))
 
 
 def renewed(record: Record, measured: Measurement) -> Record | None:

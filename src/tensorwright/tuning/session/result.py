@@ -108,7 +108,8 @@ class TaskResult:
     tried      schedules on record besides the default
     compared   the default schedule and the best, in turns: in the network where one was tuned, else
                alone; None where they did not take turns
-    taken      the schedule that is taken: by the network where it was compared there, else `trace`
+    taken      the schedule that was compared: what a network takes; alone, the best of those that
+               took turns; where nothing was compared, `trace`
     earlier    the schedules that were on record before this run
     is_default_earlier   whether so was the time of the default one
     """

@@ -334,7 +334,7 @@ class Session:
             is_due = search.state.trials or search.key not in self.options.compared_later
             if is_due and search.default is not None:
                 workload = search.state.task.workload
-                search.compared = ranking.rank(workload, search.default_trace)
+                search.ranked = ranking.rank(workload, search.default_trace)
             search.read_times(self.store, self.setting)
 
     # Budget and state

@@ -16,8 +16,8 @@ from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring.builder import Errand
 from tensorwright.tuning.selection import Favourite, Predictor, TopQuestion
 from tensorwright.tuning.session.arguments import Setting
-from tensorwright.tuning.session.ranking import Tools
-from tensorwright.tuning.session.result import Comparison, TaskResult
+from tensorwright.tuning.session.ranking import Ranked, Tools
+from tensorwright.tuning.session.result import TaskResult
 from tensorwright.tuning.session.seeds import seeds_of
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
 from tensorwright.tuning.space import Space
@@ -44,7 +44,7 @@ class TaskSearch:
     is_default_known   whether the default schedule need not be measured any more
     is_default_measured   whether it was, in this run
     earlier            traces that were on record before this run
-    compared           the default schedule and the best, in the turns of the last ranking
+    ranked             the best that took turns at the end, against the default schedule
     """
 
     state: TaskState
@@ -58,7 +58,7 @@ class TaskSearch:
     texts: list[WorkloadText] = field(default_factory=list)
     is_default_known: bool = False
     earlier: frozenset[str] = frozenset()
-    compared: Comparison | None = None
+    ranked: Ranked | None = None
     is_default_measured: bool = False
 
     @property
@@ -183,8 +183,8 @@ class TaskSearch:
             best,
             state.error,
             len(others - {self.default_trace}),
-            self.compared,
-            best,
+            self.ranked.compared if self.ranked is not None else None,
+            self.ranked.trace if self.ranked is not None else best,
             self.earlier,
             not self.is_default_measured and math.isfinite(state.default_s),
         )

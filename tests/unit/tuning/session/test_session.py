@@ -327,6 +327,25 @@ def test_speed_ups_are_those_of_the_turns_at_the_end() -> None:
         assert not task.is_from_earlier
 
 
+def test_of_many_lucky_ones_the_best_that_took_turns_is_compared() -> None:
+    """Every first measurement is better than any second: all of them cannot take turns."""
+
+    class Lucky(FakeRunner):
+        def _one(self, workload, trace):  # type: ignore[no-untyped-def]
+            found = super()._one(workload, trace)
+            factor = 1.0 if self.measured.count((workload.key, trace)) == 1 else 10.0
+            return replace(found, times_s=tuple(factor * one for one in found.times_s))
+
+    store = MemoryStore()
+    result = run(store, runner=Lucky(), options=TuneOptions(recheck_rounds=0), trials=60)
+    for task in result.tasks:
+        key = task.task.workload.key
+        assert task.compared is not None
+        assert task.taken != task.trace
+        assert task.compared.tuned_s == pytest.approx(10 * time_of(key, task.taken))
+        assert task.compared.untuned_s == pytest.approx(10 * time_of(key, "split(y, i, [8])"))
+
+
 def test_without_turns_no_speed_up_is_claimed() -> None:
     unranked = run(MemoryStore())
     interrupt, runner = interrupt_after(11)
